@@ -1,0 +1,1 @@
+"""The design desk and the design report on top of scantling."""
