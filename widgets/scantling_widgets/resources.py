@@ -1,0 +1,36 @@
+"""Files that ship beside the code: the notebooks, and the designs of the gallery.
+
+In a checkout they are the working copies at the top of the tree, so that an edit shows at once; in an installed
+wheel the build has put them inside this package.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parents[1]
+
+
+def notebook(name: str) -> Path:
+    """Path of a notebook that ships with the kit, such as `design_desk` or `design_report`.
+
+    Raises FileNotFoundError naming what there is.
+    """
+    return _find(f"{name}.ipynb", "notebooks", _CHECKOUT / "notebooks")
+
+
+def example(name: str = "llama-3.1-405b") -> Path:
+    """Path of a design file of the gallery, by its name without `.yaml`.
+
+    Raises FileNotFoundError naming what there is.
+    """
+    return _find(f"{name}.yaml", "designs", _CHECKOUT / "gallery" / "designs")
+
+
+def _find(filename: str, shipped: str, working: Path) -> Path:
+    in_checkout = (_CHECKOUT / "pyproject.toml").is_file() and working.is_dir()
+    folder = working if in_checkout else _PACKAGE / shipped
+    if not (path := folder / filename).is_file():
+        there = ", ".join(sorted(p.stem for p in folder.glob(f"*{path.suffix}"))) or "nothing"
+        raise FileNotFoundError(f"{filename} is not among the {shipped} in {folder}: {there}")
+    return path
