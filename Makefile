@@ -1,0 +1,58 @@
+# Needs Python 3.11 or later and make; everything else goes into .venv. `make help` lists the targets.
+PYTHON ?= python3
+DESIGN ?= gallery/designs/llama-3.1-405b.yaml
+PYTEST ?=
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env lab report page test lint calibrate validation bench bench-desk gallery clean
+
+help:        ## list the targets
+	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
+
+env: $(READY)        ## make the environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "scantling needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@echo "Installing scantling and what it needs into $(VENV); the first time takes about a minute."
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+lab: $(READY)        ## the design desk in JupyterLab, on DESIGN
+	@$(BIN)/scantling lab $(DESIGN)
+
+page: $(READY)        ## the desk as a web page, without code
+	@$(BIN)/scantling page $(DESIGN)
+
+report: $(READY)        ## the report of DESIGN, into build/
+	@$(BIN)/scantling report $(DESIGN) -o build
+
+test: $(READY)        ## every test; those in a browser need Chromium
+	@sh .ci/chromium; CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m pytest $(PYTEST)
+
+lint: $(READY)        ## ruff over the tree
+	@$(BIN)/ruff check .
+
+validation: $(READY)        ## predicted beside published: the accuracy table of the README
+	@$(BIN)/python -m scantling.validation
+
+calibrate: $(READY)        ## fit the few constants on published runs again
+	@$(BIN)/python -m scantling.calibrate
+
+bench: $(READY)        ## how fast an assessment and a search are
+	@$(BIN)/python -m scantling.bench
+
+bench-desk: $(READY)        ## how fast the desk follows a slider
+	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m scantling_widgets.bench
+
+gallery: $(READY)        ## a report of every design of the gallery, into build/gallery
+	@$(BIN)/scantling report gallery/designs/*.yaml -o build/gallery
+
+clean:        ## remove what was built, the environment too
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
