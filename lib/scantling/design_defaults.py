@@ -1,0 +1,153 @@
+"""From a design to the records the models work on: catalogue rows looked up, and every gap filled by a stated rule."""
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+
+from .design import Design, Phase, Resolved
+from .errors import DesignError
+from .records import Assumed
+
+SEQ_LEN = 4096
+SMALL_BATCH_TOKENS = 4 * 2**20
+LARGE_BATCH_TOKENS = 16 * 2**20
+LARGE_PARAMS = 100e9
+OPTIMIZER = "adamw"
+
+
+def default_batch(params: float, seq_len: int, nodes: int) -> int:
+    """Sequences in one step when the design gives none.
+
+    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of two where the node count is one;
+    otherwise a multiple of the node count (of its odd part, where there are more than twice as many nodes as sequences), and of
+    those within an eighth of the aim the one with most factors of two. Then data-parallel widths that use every node divide it.
+    """
+    aim = max(1.0, (SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS) / seq_len)
+    odd = nodes // (nodes & -nodes)
+    if odd == 1:
+        return 2 ** round(math.log2(aim))
+    unit = nodes if nodes <= 2 * aim else odd
+    if unit > 2 * aim:
+        return 2 ** round(math.log2(aim))
+    near = range(max(1, math.ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [max(1, round(aim / unit))]
+    best = max(near, key=lambda k: (k & -k, -abs(k * unit - aim)))
+    return best * unit
+
+
+def resolve(design: Design) -> Resolved:
+    """`design` with nothing left to look up; see `Design.resolve`. Raises DesignError for an unknown id or an impossible combination."""
+    cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
+    model, params, assumed_model = _model(design)
+    assumed = [*assumed_model, *assumed_cluster]
+    phases = tuple(_phases(design, model, params, cluster, assumed))
+    stack = _stack(design, assumed)
+    reliability = design.reliability
+    if reliability.preset is None:
+        reliability = reliability.model_copy(update={"preset": "typical"})
+        if design.reliability.failures_per_1000_node_days is None:
+            assumed.append(Assumed("reliability.preset", "typical", "no preset given: the typical published fleet, scaled per device"))
+    return Resolved(design=design, name=design.title, model=model, params=params, cluster=cluster, phases=phases, constraints=design.constraints,
+                    stack=stack, reliability=reliability, prices=design.prices, measured=design.measured.given(), assumed=tuple(assumed))
+
+
+@lru_cache(maxsize=256)
+def _cluster(spec: str):
+    from .cluster import build_cluster
+    try:
+        return build_cluster(json.loads(spec))
+    except DesignError as e:
+        raise e if e.field.startswith("cluster") else e.at("cluster") from None
+
+
+def _model(design):
+    spec = design.model if isinstance(design.model, str) else design.model.given()
+    path = None if isinstance(spec, str) else spec.get("hf_config")
+    changed = 0.0
+    if path is not None:
+        try:
+            changed = (design.folder / path).stat().st_mtime
+        except (OSError, ValueError):
+            pass
+    return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
+
+
+@lru_cache(maxsize=256)
+def _built_model(spec: str, folder: str, changed: float):
+    from .catalogue.models import build_model
+    from .model import parameters
+    try:
+        model, assumed = build_model(json.loads(spec), folder)
+    except DesignError as e:
+        raise e if e.field.startswith("model") else e.at("model") from None
+    return model, parameters(model), tuple(assumed)
+
+
+def _phases(design, model, params, cluster, assumed):
+    job = design.job
+    specs = job.phases or (job,)
+    for i, spec in enumerate(specs):
+        at = f"job.phases.{i}" if job.phases else "job"
+        pins = {**design.plan.given(), **(spec.plan.given() if job.phases and spec.plan else {})}
+        seq_len = spec.seq_len
+        if seq_len is None:
+            seq_len, why = (model.seq_len, "the catalogue's context for this model") if model.seq_len else (SEQ_LEN, "not given, and the model's row has none")
+            assumed.append(Assumed(f"{at}.seq_len", seq_len, why))
+        yield Phase(tokens=spec.tokens, seq_len=seq_len, global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
+                    precision=_precision(job, spec, pins, cluster, at, assumed), optimizer=_optimizer(job, spec, at, assumed), pins=pins,
+                    name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""))
+
+
+def _batch(spec, seq_len, params, cluster, at, assumed):
+    if spec.global_batch is not None:
+        return spec.global_batch
+    if spec.global_batch_tokens is not None:
+        batch = max(1, round(spec.global_batch_tokens / seq_len))
+        if abs(batch * seq_len / spec.global_batch_tokens - 1) > 0.5:
+            raise DesignError(f"{at}.global_batch_tokens", spec.global_batch_tokens, f"at least one sequence of {seq_len:,} tokens", seq_len, problem="is less than a sequence")
+        if batch * seq_len != spec.global_batch_tokens:
+            assumed.append(Assumed(f"{at}.global_batch", batch, f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}"))
+        return batch
+    batch = default_batch(params.total, seq_len, cluster.nodes)
+    size, bound = ("4M", "below") if params.total < LARGE_PARAMS else ("16M", "from")
+    assumed.append(Assumed(f"{at}.global_batch", batch, f"{size} tokens in a step {bound} 100B parameters, in sequences that {cluster.nodes:,} nodes can share"))
+    return batch
+
+
+def _precision(job, spec, pins, cluster, at, assumed):
+    chip = cluster.accelerator
+    given = spec.precision or job.precision
+    pinned = pins.get("precision")
+    if given and pinned and given != pinned:
+        raise DesignError("plan.precision", pinned, f"the precision of the job, {given}, or leave one of the two out", given, problem=f"contradicts {at}.precision {given}")
+    precision = given or pinned
+    if precision is None:
+        precision = "bf16" if chip.bf16_flops > 0 else "fp16" if chip.fp16_flops > 0 else "fp32"
+        why = "the default" if precision == "bf16" else f"{chip.name} has no bf16" + ("" if precision == "fp16" else " and no fp16")
+        assumed.append(Assumed(f"{at}.precision", precision, why))
+    try:
+        chip.peak_flops(precision)
+    except DesignError as e:
+        raise DesignError(f"{at}.precision" if given else "plan.precision", precision, e.allowed, e.nearest, problem=e.problem or f"is not a format of {chip.name}") from None
+    return precision
+
+
+def _optimizer(job, spec, at, assumed):
+    optimizer = spec.optimizer or job.optimizer
+    if optimizer is None:
+        assumed.append(Assumed(f"{at}.optimizer", OPTIMIZER, "the usual one: two fp32 moments and an fp32 copy of the weights"))
+    return optimizer or OPTIMIZER
+
+
+def _stack(design, assumed):
+    if design.stack is None:
+        assumed.append(Assumed("stack", None, "no software named: constants pooled over all stacks, and a wider band"))
+        return None
+    from .stacks import STACKS
+    name = design.stack if isinstance(design.stack, str) else design.stack.like
+    if name not in STACKS:
+        raise DesignError("stack", name, list(STACKS), problem="is unknown")
+    if not isinstance(design.stack, str) and len(design.stack.given()) > 1:
+        extra = next(k for k in design.stack.given() if k != "like")
+        raise DesignError(f"stack.{extra}", allowed="an id alone: a stack has no figures to replace", problem="there is no such field")
+    return name
