@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .errors import DesignError
+
 GATED = ("swiglu", "geglu")          # three matrices: gate, up, down
 PLAIN = ("gelu", "squared-relu", "relu")     # two matrices: up, down
 MLPS = GATED + PLAIN
@@ -73,6 +75,7 @@ class Model:
     head_bias: bool = False
     sinks: bool = False              # one learned attention sink per head
     shared_gate: bool = False        # hidden x 1 gate on the shared expert
+    parallel_block: bool = False     # attention and MLP read the same input
     router_buffers: bool = False     # load-balancing bias per expert, kept as a buffer: in the file, not a parameter
     source: str = ""
 
@@ -116,6 +119,7 @@ class Shape:
     window: Any
     windowed_layers: Any
     shared_gate: Any
+    parallel_block: Any
     norm_params: Any         # per layer, q/k and low-rank norms included
     attention_bias_params: Any   # per layer, sinks included
     mlp_bias_params: Any         # per dense layer
@@ -179,6 +183,46 @@ class Flops:
     mtp: Any
 
 
+def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
+    """The same model, or one DesignError naming the dimension that cannot be, by the name in `read_as` where it has one."""
+    names = read_as or {}
+
+    def wrong(field: str, allowed: Any, problem: str = "") -> DesignError:
+        return DesignError(names.get(field, field), getattr(model, field), allowed, problem=problem)
+
+    def named(field: str) -> str:
+        return f"{names.get(field, field)} {getattr(model, field)}"
+
+    for field, choices in (("mlp", MLPS), ("attention", ATTENTIONS), ("qk_norm", QK_NORMS), ("moe_layout", MOE_LAYOUTS)):
+        if getattr(model, field) not in choices:
+            raise wrong(field, choices)
+    for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab"):
+        if getattr(model, field) < 1:
+            raise wrong(field, "a whole number of at least 1")
+    for field in _COUNTS:
+        if getattr(model, field) < 0:
+            raise wrong(field, "a whole number of at least 0")
+    if model.heads % model.kv_heads:
+        raise wrong("kv_heads", f"a divisor of {named('heads')}", f"does not divide {named('heads')}")
+    if model.moe_layers > model.layers:
+        raise wrong("moe_layers", f"at most {named('layers')}", f"is more than {named('layers')}")
+    if bool(model.experts) != bool(model.moe_layers):
+        raise wrong("moe_layers", "as many as there are layers with experts", f"does not go with {named('experts')}")
+    if model.experts and not 1 <= model.top_k <= model.experts:
+        raise wrong("top_k", f"1 to {named('experts')}", f"is not between 1 and {named('experts')}")
+    if model.experts and model.expert_ffn_hidden < 1:
+        raise wrong("expert_ffn_hidden", "the width of one expert")
+    if model.dense_layers and model.ffn_hidden < 1:
+        raise wrong("ffn_hidden", f"the width of the {model.dense_layers} dense layers")
+    if model.windowed_layers > model.layers:
+        raise wrong("windowed_layers", f"at most {named('layers')}", f"is more than {named('layers')}")
+    if model.attention == "mla":
+        for field in ("kv_lora", "qk_nope", "qk_rope", "v_head_dim"):
+            if getattr(model, field) < 1:
+                raise wrong(field, "a dimension of multi-head latent attention")
+    return model
+
+
 def _flag(value: Any, among: tuple[str, ...]) -> Any:
     if isinstance(value, str):
         return int(value in among)
@@ -228,10 +272,11 @@ def make_shape(**columns: Any) -> Shape:
         shared_ffn_hidden=c["shared_ffn_hidden"], moe_layers=c["moe_layers"], mtp_layers=c["mtp_layers"], mla=mla,
         q_lora=c["q_lora"], kv_lora=c["kv_lora"], qk_nope=c["qk_nope"], qk_rope=c["qk_rope"],
         v_head_dim=c["v_head_dim"], window=c["window"], windowed_layers=c["windowed_layers"],
-        shared_gate=c["shared_gate"],
+        shared_gate=c["shared_gate"], parallel_block=c["parallel_block"],
         norm_params=(c["norms_per_layer"] * norm + per_head * 2 * head_dim + whole * (q_width + kv_width)
                      + mla * (c["q_lora"] + c["kv_lora"])),
-        attention_bias_params=(c["qkv_bias"] * (q_width + 2 * kv_width) + c["out_bias"] * hidden
+        attention_bias_params=(c["qkv_bias"] * (mla * (c["q_lora"] + c["kv_lora"] + c["qk_rope"])
+                                                + (1 - mla) * (q_width + 2 * kv_width)) + c["out_bias"] * hidden
                                + c["sinks"] * heads),
         mlp_bias_params=c["mlp_bias"] * (inner * c["ffn_hidden"] + hidden),
         expert_bias_params=c["expert_bias"] * (inner * c["expert_ffn_hidden"] + hidden),
@@ -332,3 +377,5 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
 _DEFAULTS = {f.name: f.default for f in fields(Model) if f.name not in ("name", "source", "seq_len", "moe_layout")}
 _REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
 _DEFAULTS.update(dict.fromkeys(_REQUIRED))
+_COUNTS = tuple(f.name for f in fields(Model)
+                if type(f.default) is int and f.name not in ("norms_per_layer",)) + ("ffn_hidden",)
