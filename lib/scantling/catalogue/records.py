@@ -1,0 +1,166 @@
+"""Records of the data files that are not chips, fabrics or nodes. Bytes, seconds, FLOP, dollars; nan where a source gives nothing."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A file system, object store, local disk or guidance tier: rates of one client (a host) and of the whole `scope` [bytes/s]."""
+
+    id: str
+    name: str
+    kind: str
+    scope: str                          # what the total rates and the capacity are of: cluster, appliance, TiB, node, drive, 32 nodes …
+    client_read_bytes_per_s: float
+    client_write_bytes_per_s: float
+    total_read_bytes_per_s: float
+    total_write_bytes_per_s: float
+    capacity_bytes: float
+    latency_s: float
+    usd_per_gb_month: float
+    source: str
+    date: str
+    verified: str
+    notes: str = ""
+    aliases: tuple[str, ...] = ()
+
+    def write_bytes_per_s(self, nodes: int) -> float:
+        """Write rate [bytes/s] that a job on this many hosts can have: the smaller of hosts x client and the total; nan if neither is known.
+
+        A total that is stated per 32 nodes, per host or per drive grows with the hosts; one per TiB or appliance is that of a single unit.
+        """
+        return self._rate(nodes, self.client_write_bytes_per_s, self.total_write_bytes_per_s)
+
+    def read_bytes_per_s(self, nodes: int) -> float:
+        """Read rate [bytes/s] that a job on this many hosts can have; as `write_bytes_per_s`."""
+        return self._rate(nodes, self.client_read_bytes_per_s, self.total_read_bytes_per_s)
+
+    def _rate(self, nodes, client, total):
+        if self.scope == "32 nodes":
+            total = total * max(1.0, nodes / 32)
+        known = [x for x in (client * nodes, total) if not math.isnan(x)]
+        return min(known) if known else math.nan
+
+
+@dataclass(frozen=True)
+class Price:
+    """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""
+
+    item: str
+    provider: str
+    category: str
+    value: float
+    unit: str
+    low: float
+    high: float
+    date: str
+    term: str
+    kind: str                           # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power | factor
+    source: str
+    verified: str
+    notes: str = ""
+
+    @property
+    def middle(self) -> float:
+        """The value, or the middle of the range where only that is given."""
+        return self.value if not math.isnan(self.value) else (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One published reliability figure as printed; `value` stays text because sources print ranges and bounds."""
+
+    id: str
+    quantity: str
+    value: str
+    unit: str
+    context: str
+    title: str
+    source: str
+    locator: str
+    date: str
+    verified: str
+
+    @property
+    def number(self) -> float:
+        """The value as a number; nan where the source prints a range, a bound or words."""
+        try:
+            return float(self.value)
+        except ValueError:
+            return math.nan
+
+
+@dataclass(frozen=True)
+class GemmPoint:
+    """One measured operation; `fraction` is of the dense peak of its own precision."""
+
+    accelerator: str
+    op: str
+    dtype: str
+    shape_class: str
+    m: float
+    n: float
+    k: float
+    note: str
+    achieved_flops: float
+    peak_flops: float
+    fraction: float
+    source: str
+    date: str
+    verified: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the sequence length, or const."""
+
+    accelerator: str
+    kind: str
+    dtype: str
+    form: str
+    asymptote: float
+    half_size: float
+    half_size_unit: str
+    low: float
+    high: float
+    basis: str
+    source: str
+    date: str
+    verified: str
+
+
+@dataclass(frozen=True)
+class CollectiveSeries:
+    """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw 2(n-1)/n, others (n-1)/n)."""
+
+    id: str
+    fabric: str
+    accelerator: str
+    nvlink_domains: int
+    devices: int
+    collective: str
+    link_bytes_per_s: float
+    message_bytes: tuple[float, ...]
+    busbw_bytes_per_s: tuple[float, ...]
+    source: str
+    date: str
+    verified: str
+
+
+@dataclass(frozen=True)
+class CollectiveFit:
+    """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node where protocols switch."""
+
+    id: str
+    max_busbw_bytes_per_s: float
+    fit_bytes_per_s: float
+    half_size_bytes: float
+    latency_s: float
+    efficiency_ring: float
+    efficiency_hierarchical: float
+    rms_log_error: float
+    source: str
+    date: str
+    verified: str
