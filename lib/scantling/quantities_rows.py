@@ -1,0 +1,182 @@
+"""The rows of the table of quantities; see quantities.py."""
+from __future__ import annotations
+
+from .quantities import Quantity
+
+_SC21 = "Narayanan et al. 2021, arXiv 2104.04473"
+_PALM = "Chowdhery et al. 2022, arXiv 2204.02311, appendix B"
+_KOR = "Korthikanti et al. 2022, arXiv 2205.05198"
+_ZERO = "Rajbhandari et al. 2020, arXiv 1910.02054"
+_DALY = "Daly 2006, doi:10.1016/j.future.2004.11.016"
+_FLASH = "Dao 2023, arXiv 2307.08691, section 3.1"
+_GOODPUT = "ML Goodput Measurement (Google Cloud)"
+
+
+def q(key, label, kind, unit, formula, inputs="", source="", convention="", function=""):
+    return Quantity(key, label, kind, unit, formula, tuple(inputs.split()), source, convention, function)
+
+
+HEAD = (
+    q("name", "Design", "text", "", "as given, else model, device count and accelerator", "name model cluster"),
+    q("verdict", "Verdict", "text", "", "feasible: a plan fits and every constraint holds; constraint-missed: a plan fits, a constraint does not hold, or the pinned plan "
+      "does not fit while another would; impossible: no plan fits, offload included", "memory_bytes constraints"),
+    q("error", "Refusal", "text", "", "only when impossible: no plan can hold the model's state", "memory_bytes"),
+    q("devices_used", "Devices used", "count", "devices", "tp x pp x cp x dp", "plan", _SC21, "ep multiplies nothing: it divides dp x cp x tp / etp"),
+    q("params", "Parameters", "params", "parameters", "embedding + head + layers x (attention + MLP + norms), tied weights once", "model", "",
+      "MTP modules apart (mtp_params), as the transformers library counts; checkpoint files may hold more", "model.parameters"),
+    q("active_params", "Active parameters", "params", "parameters", "params - MoE layers x (experts - top_k) x parameters of an expert", "model params", "",
+      "embedding and head are in; some publishers leave the embedding out", "model.parameters"),
+    q("mtp_params", "MTP parameters", "params", "parameters", "MTP modules x (one layer + 2 h^2 + norms)", "model", "DeepSeek-V3, arXiv 2412.19437, section 2.2",
+      "shared embedding and head not counted twice", "model.parameters"),
+    q("flops_per_token", "Model FLOP per token", "flop", "FLOP", "3 x forward = 6 x weights in matrix products + 6 x layers x seq_len x heads x (query + value width)",
+      "model seq_len", _PALM, "full (non-causal) attention, output head in, embedding look-up out, recompute out; 6 N leaves the attention scores out, "
+      "causal counts halve them", "model.flops_per_token"),
+    q("step_s", "Step time", "seconds", "s", "micro-batches x slowest stage + bubble + exposed data-parallel traffic + optimizer + host, stretched by stragglers",
+      "step_breakdown_s", _SC21, "the sum of the exposed parts; hidden communication is not in it", "step.step_time"),
+    q("step_s_low", "Step time, low end", "seconds", "s", "step_s x 10th percentile of measured / predicted over published runs", "step_s", "", "80 % band"),
+    q("step_s_high", "Step time, high end", "seconds", "s", "step_s x 90th percentile of measured / predicted over published runs", "step_s", "", "80 % band"),
+    q("tokens_per_s_per_device", "Tokens/s per device", "rate", "tokens/s", "global_batch x seq_len / (step_s x devices_used)", "step_s global_batch seq_len devices_used", "",
+      "while training; pauses and restarts are in goodput", "step.rates"),
+    q("model_tflops_per_device", "Model TFLOP/s per device", "rate", "TFLOP/s", "tokens_per_s_per_device x flops_per_token / 1e12", "tokens_per_s_per_device flops_per_token", _SC21,
+      "model FLOP; tables that print hardware FLOP include recompute", "step.rates"),
+    q("mfu", "MFU", "share", "share", "tokens_per_s_per_device x flops_per_token / dense peak FLOP/s of the job's precision", "tokens_per_s_per_device flops_per_token precision",
+      _PALM, "dense peak (datasheets often print the sparse one, twice as high); full attention counted; against the precision's own peak", "step.rates"),
+    q("mfu_low", "MFU, low end", "share", "share", "mfu x step_s / step_s_high", "mfu step_s_high", "", "80 % band learned from published runs"),
+    q("mfu_high", "MFU, high end", "share", "share", "mfu x step_s / step_s_low", "mfu step_s_low", "", "80 % band learned from published runs"),
+    q("mfu_causal", "MFU, causal count", "share", "share", "mfu with half of the attention scores counted", "mfu flops_per_token", "DeepSeek-V3 and Megatron-Bridge print this",
+      "lower than mfu, the more so at long context"),
+    q("mfu_bf16_peak", "MFU against the bf16 peak", "share", "share", "mfu x peak of the job's precision / bf16 peak", "mfu precision", "", "comparable between fp8 and bf16 runs; may pass 1"),
+    q("hfu", "HFU", "share", "share", "as mfu, recomputed FLOP counted too", "mfu recompute", _PALM, "equals mfu without recompute; never below it"),
+    q("bubble_fraction", "Bubble", "share", "share", "step_breakdown_s.bubble / step_s", "step_breakdown_s.bubble step_s", _SC21,
+      "of the whole step; (pp - 1) / (vpp m), of the ideal time, is larger", "pipeline.bubble_time"),
+    q("days", "Days", "days", "days", "tokens / (global_batch x seq_len / step_s x goodput) / 86,400, summed over phases", "tokens step_s goodput", "", "wall time, failures and saves included"),
+    q("days_low", "Days, low end", "days", "days", "as days with step_s_low", "days step_s_low", "", "80 % band"),
+    q("days_high", "Days, high end", "days", "days", "as days with step_s_high", "days step_s_high", "", "80 % band"),
+    q("goodput", "Goodput", "share", "share", "productive / wall: tau / ((M + D) x failures per period), less waiting for spares",
+      "mtbf_s checkpoint_interval_s reliability spares", _DALY, "saves, lost work, detection, restart and waiting are out; slow steps are in mfu", "goodput.ettr"),
+    q("mtbf_s", "Time between failures", "seconds", "s", "1 / (devices / 8 x failures per 1,000 node-days / 1,000 / 86,400)", "reliability devices", "Llama 3, arXiv 2407.21783, Table 5",
+      "of the whole job while it runs; any failure stops it", "failures.job_mtbf_s"),
+    q("checkpoint_interval_s", "Checkpoint interval", "seconds", "s", "M (1 + W0(-exp(-1 - stall / M))), at least as long as a save needs to be safe",
+      "mtbf_s checkpoint_stall_s checkpoint_durable_s", _DALY, "useful compute between saves; Young's sqrt(2 stall M) is its first order", "goodput.optimum_interval"),
+    q("checkpoint_bytes", "Checkpoint size", "bytes", "bytes", "params x (weights + master copy + moments), one copy of the whole job", "params optimizer precision", "",
+      "without gradients and activations; MTP modules in"),
+    q("checkpoint_overhead", "Checkpoint overhead", "share", "share", "stall / (interval + stall)", "checkpoint_stall_s checkpoint_interval_s", "", "training stalled in saves; lost work is not in it"),
+    q("spares", "Spare nodes", "count", "nodes", "as given, else the recommended number", "reliability.spares spares_recommended", "", "beyond the cluster's devices, paid for"),
+    q("spares_recommended", "Spare nodes recommended", "count", "nodes", "fewest S with ErlangB(S, failures/s x repair time) <= 1 %", "mtbf_s reliability.repair_s", "Erlang 1917",
+      "Poisson tails ask for more: they let a waiting job fail on", "spares.spares_for"),
+    q("cost_usd", "Cost", "usd", "USD", "(devices + spares) x hours x usd_per_device_hour", "days prices devices spares", "", "wall hours, spares paid; storage, network and staff only as far as the price holds them"),
+    q("energy_kwh", "Energy", "kwh", "kWh", "node power x nodes x hours x pue / 1,000", "days devices prices.pue", "", "at the meter of the building"),
+    q("limits", "What limits it", "text", "", "constraints missed and resources at their edge, the tightest first", "constraints memory_bytes step_breakdown_s"),
+    q("avoid", "What to avoid", "text", "", "plans evaluated for this design that cost most, and why", "plan"),
+    q("avoid.what", "Avoid", "text", "", "the change"), q("avoid.why", "Why", "text", "", "where the time or memory goes"), q("avoid.cost", "Costs", "text", "", "against the chosen plan"),
+    q("nearest_fixes", "Nearest fixes", "text", "", "smallest changes that meet the missed constraint, each evaluated", "constraints"),
+    q("nearest_fixes.change", "Change", "text", "", "fields changed"), q("nearest_fixes.verdict", "Then", "text", "", "verdict of the changed design"),
+    q("assumed", "Assumed", "text", "", "inputs that were not given, with the rule that chose them"),
+    q("assumed.field", "Field", "text", "", "dotted path in the design file"), q("assumed.value", "Value", "text", "", "what it became"), q("assumed.why", "Rule", "text", "", "why"),
+)
+
+PLAN = tuple(q("plan." + k, label, kind, unit, formula, inputs, source, convention) for k, label, kind, unit, formula, inputs, source, convention in (
+    ("tp", "TP", "count", "ways", "matrices of a layer split over tp devices", "", "Shoeybi et al. 2019, arXiv 1909.08053", "two all-reduces per layer and pass"),
+    ("cp", "CP", "count", "ways", "sequence split over cp devices", "", "Liu et al. 2023, arXiv 2310.01889", "a factor of its own, as in Megatron; some stacks fold it into dp"),
+    ("pp", "PP", "count", "stages", "layers split over pp stages", "", _SC21, ""),
+    ("vpp", "VPP", "count", "chunks", "model chunks on one stage", "", _SC21, "chunks per stage; some stacks give layers per chunk"),
+    ("dp", "DP", "count", "ways", "devices_used / (tp x pp x cp)", "devices_used", "", "replicas of the batch dimension"),
+    ("ep", "EP", "count", "ways", "experts of a layer spread over ep devices, inside dp x cp x tp / etp", "", "Lepikhin et al. 2020, arXiv 2006.16668", "multiplies nothing"),
+    ("etp", "Expert TP", "count", "ways", "one expert split over etp devices", "", "Liu et al. 2025, arXiv 2504.14960", ""),
+    ("sp", "Sequence parallel", "flag", "", "norms and dropout split over tp along the sequence", "plan.tp", _KOR, "Megatron's; not Ulysses, not cp"),
+    ("sharding", "Sharding", "text", "", "zero1: optimizer states over dp x cp; zero2: gradients too; zero3 (FSDP): weights too; hsdp: zero3 inside shard_group", "", _ZERO, ""),
+    ("shard_group", "Shard group", "count", "ranks", "ranks that share one copy under hsdp, else all of dp x cp", "", "Zhao et al. 2023, arXiv 2304.11277", ""),
+    ("schedule", "Schedule", "text", "", "order of forward and backward passes on the stages", "", _SC21, ""),
+    ("micro_batch", "Micro-batch", "count", "sequences", "sequences in one pass of one replica", "", "", "per replica, not per device"),
+    ("grad_accum", "Micro-batches", "count", "micro-batches", "global_batch / (dp x micro_batch)", "global_batch plan.dp plan.micro_batch", "", ""),
+    ("recompute", "Recompute", "text", "", "activations computed again in the backward: none, selective (attention core), full (whole layers)", "", _KOR,
+     "selective means what the named stack means by it"),
+    ("recompute_layers", "Layers recomputed", "count", "layers", "layers of a stage that recompute", "plan.recompute", "", ""),
+    ("layer_split", "Layer split", "text", "", "layers on each stage", "plan.pp", "", ""),
+    ("cp_type", "CP type", "text", "", "ring: keys and values go round; all-gather; ulysses: heads for sequence by all-to-all", "plan.cp", "", ""),
+    ("offload", "Offload", "text", "", "state kept in host memory or NVMe", "", "Ren et al. 2021, arXiv 2101.06840", ""),
+    ("precision", "Precision", "text", "", "number format of the matrix products", "job.precision", "", "attention, router and logits stay in 16 bit under the 8- and 4-bit formats"),
+))
+
+MEMORY = tuple(q("memory_bytes." + k, label, "bytes", "bytes", formula, inputs, source, convention) for k, label, formula, inputs, source, convention in (
+    ("weights", "Weights", "parameters on the device x bytes of a weight, / dp x cp under zero3", "params plan", _ZERO, "the model copy used in matrix products"),
+    ("gradients", "Gradients", "parameters on the device x bytes of a gradient, / dp x cp from zero2", "params plan", _ZERO, "fp32 accumulation where the stack does so"),
+    ("optimizer", "Optimizer states", "parameters on the device x (master copy + moments), / dp x cp from zero1", "params plan optimizer", _ZERO, "Adam: 4 + 4 + 4 bytes"),
+    ("activations", "Activations", "saved bytes per layer x layers of the stage x micro-batches in flight, and the logits", "model plan seq_len", _KOR, "recomputed ones are not saved"),
+    ("other", "Buffers and runtime", "communication buffers + CUDA context + fragmentation", "plan", "", "visible here, hidden in most estimates"),
+    ("total", "Memory", "weights + gradients + optimizer + activations + other", "memory_bytes", "", "the fullest stage, at its peak"),
+    ("capacity", "Usable memory", "what a program can have of the device's memory", "cluster.accelerator", "", "decimal GB; an 80 GB card has about 85.0e9 bytes"),
+)) + (
+    q("memory_bytes", "Memory of the fullest device", "bytes", "bytes", "weights + gradients + optimizer + activations + other", "memory_bytes.total", _KOR,
+      "per device, on the fullest pipeline stage; decimal GB", "memory"),
+    q("memory_by_stage", "Memory by stage", "bytes", "bytes", "as memory_bytes, for each pipeline stage", "memory_bytes"),
+    q("memory_by_stage.stage", "Stage", "count", "", "position in the pipeline, from 0"),
+    q("memory_by_stage.layers", "Layers", "count", "layers", "layers on the stage"),
+) + tuple(q("memory_by_stage." + k, label, "bytes", "bytes", "as memory_bytes." + k) for k, label in (
+    ("weights", "Weights"), ("gradients", "Gradients"), ("optimizer", "Optimizer states"), ("activations", "Activations"), ("other", "Buffers and runtime"), ("total", "Memory")))
+
+STEP = (q("step_breakdown_s", "Where the step goes", "seconds", "s", "exposed time by cause; sums to step_s", "step_s", "", "hidden communication stands in hidden_s", "step.step_time"),) + tuple(
+    q("step_breakdown_s." + k, label, "seconds", "s", formula, inputs, source, convention) for k, label, formula, inputs, source, convention in (
+        ("gemm", "Matrix products", "FLOP / (peak x measured share) + operand bytes / HBM rate + launches; backward twice the forward", "model plan", "", "linear layers and experts; attention core and output head apart"),
+        ("attention", "Attention core", "causal FLOP / (peak x kernel share); backward 2.5 x forward", "seq_len plan", _FLASH, "causal work counted here, full in mfu"),
+        ("elementwise", "Element-wise", "bytes of norms, activations, residuals / HBM rate; casts of low-precision recipes", "model plan", _KOR, ""),
+        ("logits", "Output head and loss", "3 products of tokens x vocab / tp x h, + bytes per logit / HBM rate, on the last stage", "model.vocab plan", "", "counted where that stage is the slowest"),
+        ("recompute", "Recompute", "the forward passes done again", "plan.recompute", _KOR, "not in mfu, in hfu"),
+        ("tp", "TP, exposed", "2 collectives per layer and pass of tokens x h x 2 (tp - 1) / tp bytes, less what is overlapped", "plan.tp", "arXiv 1909.08053", ""),
+        ("cp", "CP, exposed", "keys and values round the ring, less the attention that hides them", "plan.cp", "arXiv 2310.01889", ""),
+        ("ep", "EP, exposed", "dispatch and combine all-to-all of routed tokens, less what is overlapped", "plan.ep", "arXiv 2006.16668", ""),
+        ("dp", "DP, exposed", "gradient reduction and parameter gathers, less the compute that hides them", "plan.dp plan.sharding", _ZERO, ""),
+        ("pp", "PP sends, exposed", "activations between stages", "plan.pp", _SC21, "idle time of the pipeline is bubble"),
+        ("bubble", "Bubble", "(pp - 1) / vpp x (forward + backward of a micro-batch) for 1f1b and interleaved; each schedule its own", "plan.pp plan.schedule plan.grad_accum", _SC21, ""),
+        ("optimizer", "Optimizer", "bytes per parameter updated on the device / HBM rate (host link where offloaded)", "params plan", "", ""),
+        ("host", "Host and launches", "launch time that compute does not cover, per layer and per step", "stack", "", ""),
+        ("straggler", "Stragglers", "share per doubling of nodes, by which the slowest of many delays all", "devices_used", "", ""),
+        ("data", "Waiting for data", "what the input pipeline cannot deliver in time", "cluster.storage", "", ""),
+    )) + (q("hidden_s", "Hidden communication", "seconds", "s", "communication that runs under compute", "step_breakdown_s", "", "takes no time of its own; lost overlap exposes it"),) + tuple(
+    q("hidden_s." + k, f"{k.upper()}, hidden", "seconds", "s", "time on the wire less the exposed part", f"step_breakdown_s.{k}") for k in ("tp", "cp", "ep", "dp", "pp"))
+
+SEARCH = (
+    q("communication", "Communication", "text", "", "what is sent, between whom, how long", "plan"),
+    q("communication.axis", "Axis", "text", "", "tp, cp, ep, dp or pp"), q("communication.what", "What", "text", "", "operation and payload"),
+    q("communication.group", "Group", "count", "devices", "devices that take part"), q("communication.tier", "Tier", "text", "", "slowest network tier that the group spans"),
+    q("communication.bytes", "Bytes", "bytes", "bytes", "sent by one device in a step", convention="one direction"),
+    q("communication.calls", "Calls", "count", "calls", "operations in a step"), q("communication.time_s", "Time on the wire", "seconds", "s", "in a step, hidden part included"),
+    q("communication.exposed_s", "Exposed", "seconds", "s", "what of it adds to the step"),
+    q("candidates", "Best plans", "text", "", "plans that fit, the fastest first", "plan"),
+    *(q("candidates." + k, label, "text" if k in ("sharding", "schedule", "recompute", "layer_split", "cp_type", "offload", "precision") else "flag" if k == "sp" else "count", "", "as plan." + k)
+      for k, label in ((p.key[5:], p.label) for p in PLAN)),
+    q("candidates.step_s", "Step time", "seconds", "s", "as step_s"), q("candidates.mfu", "MFU", "share", "share", "as mfu"),
+    q("candidates.memory_bytes", "Memory", "bytes", "bytes", "as memory_bytes.total"), q("candidates.devices_used", "Devices used", "count", "devices", "as devices_used"),
+    q("rejected", "Rejected plans", "count", "plans", "legal plans that do not fit, by reason", "memory_bytes"),
+    q("legal", "Legal plans", "count", "plans", "plans that obey every rule: fitting + rejected", "plan"),
+    q("evaluated", "Plans timed", "count", "plans", "plans whose step time was worked out", "plan"),
+    q("nearest_runs", "Nearest published runs", "text", "", "published runs with the most similar model, device, scale and plan"),
+    q("nearest_runs.id", "Run", "text", "", "id in the table of published runs"), q("nearest_runs.model", "Model", "text", "", "as printed"),
+    q("nearest_runs.accelerator", "Accelerator", "text", "", "catalogue id"), q("nearest_runs.devices", "Devices", "count", "devices", "as printed"),
+    q("nearest_runs.plan", "Plan", "text", "", "as printed"), q("nearest_runs.mfu", "MFU", "share", "share", "tokens/s brought to the convention of mfu"),
+    q("nearest_runs.source", "Source", "text", "", "paper, report or table"),
+    q("why", "Why this plan", "text", "", "what each axis buys and costs here"), q("why.axis", "Axis", "text", "", "dimension of the plan"), q("why.text", "Why", "text", "", "with this design's own numbers"),
+)
+
+ENDURANCE = tuple(q("endurance." + k, label, kind, unit, formula, inputs, source, convention, function) for k, label, kind, unit, formula, inputs, source, convention, function in (
+    ("mtbf_s", "Time between failures", "seconds", "s", "as mtbf_s", "", "", "", "failures.job_mtbf_s"),
+    ("checkpoint_interval_s", "Checkpoint interval", "seconds", "s", "as checkpoint_interval_s", "", "", "", "goodput.optimum_interval"),
+    ("checkpoint_stall_s", "Stall of a save", "seconds", "s", "bytes of a device / host link where saves are asynchronous, else / write rate", "checkpoint_bytes", "", "training stands still", ""),
+    ("checkpoint_durable_s", "Until a save is safe", "seconds", "s", "checkpoint bytes / write rate of the store, after the stall", "checkpoint_bytes", "", "a failure before falls back to the save before", ""),
+    ("restart_s", "Restart", "seconds", "s", "from the new allocation to the first new step", "reliability.restart_s", "", "a failure can strike in it", ""),
+    ("detect_s", "Detection", "seconds", "s", "until a failure is noticed", "reliability.detect_s", "", "", ""),
+    ("goodput", "Goodput", "share", "share", "as goodput", "", "", "", "goodput.ettr"),
+    ("badput", "Where the rest goes", "share", "share", "shares of wall time by cause; with goodput they sum to 1", "goodput", _GOODPUT, "", "goodput.shares"),
+    ("spares_recommended", "Spare nodes recommended", "count", "nodes", "as spares_recommended", "", "", "", "spares.spares_for"),
+    ("curve", "Goodput over the interval", "share", "share", "goodput at other intervals", "checkpoint_interval_s", _DALY, "", "goodput.ettr"),
+    ("curve.interval_s", "Interval", "seconds", "s", "useful compute between saves", "", "", "", ""),
+    ("curve.goodput", "Goodput", "share", "share", "as goodput", "", "", "", ""),
+)) + (q("endurance", "Endurance", "text", "", "failures, saves, restarts and spares", "reliability"),)
+
+COST = tuple(q("cost." + k, label, kind, unit, formula, inputs) for k, label, kind, unit, formula, inputs in (
+    ("device_hours", "Device-hours", "rate", "h", "(devices + spares) x wall hours", "days devices spares"),
+    ("usd_per_device_hour", "Price", "usd", "USD/h", "given, else the newest dated price of the catalogue", "prices"),
+    ("cost_usd", "Cost", "usd", "USD", "as cost_usd", "prices"), ("energy_kwh", "Energy", "kwh", "kWh", "as energy_kwh", "prices.pue"),
+)) + (q("cost", "Cost", "usd", "USD", "device-hours x price", "prices"), q("plan", "Plan", "text", "", "how the job is laid out on the devices"))
+
+ROWS = HEAD + PLAN + MEMORY + STEP + SEARCH + ENDURANCE + COST
