@@ -75,30 +75,35 @@ def from_hf(config: Mapping[str, Any] | str | Path) -> tuple[Model, dict[str, An
     reader = _Reader(config)
     model_type = _named_type(model_type, architectures, reader)
     known = _not_refused(model_type, config)
-    tied_above = None
+    tied = None
     if known in COMPOSITES:
-        composite = COMPOSITES[known]
-        reader.get("vision_config.model_type")
-        tied_above = config.get("tie_word_embeddings")
-        text = config.get(composite.part)
-        if isinstance(text, Mapping):
-            inner = _Reader(text, composite.part + ".")
-            inner.read.update(reader.read)
-            inner.assumed = reader.assumed
-            if tied_above is None:
-                tied_above = text.get("tie_word_embeddings")
-            kind = text.get("model_type") or composite.text
-            reader, config = inner, text
-            if not kind:
-                raise DesignError(composite.part + ".model_type", allowed="the architecture of the language part",
-                                  problem=f"missing in this {known} config")
-            known = _not_refused(str(kind), text)
-        else:
-            known = composite.text or _missing_text(known)
-        if tied_above is None:
-            tied_above = reader.assume("tied_embeddings", composite.tied, f"the {model_type} class's value; not in the file")
+        reader, known, tied = _language_part(known, reader)
     arch = ARCHITECTURES[known]
-    return _build(arch, reader, name or str(config.get("_name_or_path") or model_type), tied_above)
+    return _build(arch, reader, name or str(config.get("_name_or_path") or model_type), tied)
+
+
+def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
+    """The reader of a multimodal config's language part, its architecture, and whether it is tied."""
+    composite = COMPOSITES[model_type]
+    whole.get("vision_config.model_type")
+    part = whole.config.get(composite.part)
+    if isinstance(part, Mapping):
+        reader = _Reader(part, composite.part + ".")
+        reader.read, reader.assumed = whole.read, whole.assumed
+        kind = str(part.get("model_type") or composite.text)
+    elif composite.text and any(whole.config.get(f) is not None for f in ARCHITECTURES[composite.text].layers):
+        reader, kind = whole, composite.text        # older files keep the text fields at the top
+    else:
+        raise DesignError(composite.part, problem=f"missing in this {model_type} config", allowed="the language part")
+    if not kind:
+        raise DesignError(composite.part + ".model_type", problem=f"missing in this {model_type} config",
+                          allowed="the architecture of the language part")
+    heeded = [r.get("tie_word_embeddings") for r, place in ((whole, "part"), (reader, "whole"))
+              if composite.tie_read_from != place]
+    said = [bool(value) for value in heeded if value is not None]
+    tied = any(said) if said else whole.assume("tied_embeddings", composite.tied,
+                                               f"the {model_type} class's value; not in the file")
+    return reader, _not_refused(kind, reader.config), tied
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -145,10 +150,6 @@ def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
     return model_type
 
 
-def _missing_text(model_type: str) -> str:
-    raise DesignError("text_config", problem=f"missing in this {model_type} config", allowed="the language part")
-
-
 def _dimension(r: _Reader, arch: Architecture, names: tuple[str, ...]) -> int:
     value = r.count(*names)
     if value is not None:
@@ -159,7 +160,7 @@ def _dimension(r: _Reader, arch: Architecture, names: tuple[str, ...]) -> int:
     raise DesignError(r.prefix + names[0], problem="missing", allowed="this dimension of the model; it is not guessed")
 
 
-def _build(arch: Architecture, r: _Reader, name: str, tied_above: bool | None):
+def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     for field, understood, why in arch.refuse:
         value = r.get(field)
         if value not in understood:
@@ -175,10 +176,10 @@ def _build(arch: Architecture, r: _Reader, name: str, tied_above: bool | None):
         fields["attention"] = "mla"
     else:
         fields["attention"] = "mha" if kv_heads == heads else "mqa" if kv_heads == 1 else "gqa"
-    if tied_above is None:
-        tied_above = r.get("tie_word_embeddings")
-        if tied_above is None:
-            tied_above = r.assume("tied_embeddings", arch.tied, f"the {arch.model_type} class's value; not in the file")
+    if tied is None:
+        tied = r.get("tie_word_embeddings")
+        if tied is None:
+            tied = r.assume("tied_embeddings", arch.tied, f"the {arch.model_type} class's value; not in the file")
     norms = arch.norms
     if arch.model_type == "falcon":
         norms = _falcon_norms(r)
@@ -195,7 +196,7 @@ def _build(arch: Architecture, r: _Reader, name: str, tied_above: bool | None):
     seq_len = r.count(*arch.seq_len)
     mtp = r.count(*arch.mtp, least=0) or 0
     model = Model(
-        name=name, tied_embeddings=bool(tied_above), seq_len=seq_len, mtp_layers=mtp, norms_per_layer=norms,
+        name=name, tied_embeddings=bool(tied), seq_len=seq_len, mtp_layers=mtp, norms_per_layer=norms,
         norm_bias=r.flag(arch.norm_bias), final_norm=arch.final_norm and not arch.no_norm_weights,
         embedding_norm=arch.embedding_norm, qk_norm=qk_norm,
         position_rows=(positions or 0) + (arch.positions_extra if positions else 0),

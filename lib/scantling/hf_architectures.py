@@ -100,7 +100,6 @@ _like("mistral", "ministral", window="every-1")
 _like("mistral", "ministral3", head_dim_class=128, window="")
 _like("llama", "smollm3", tied=True, kv_rule="required", window="qwen")
 _like("llama", "granite")
-_like("llama", "helium", kv_rule="required", head_dim_class=128)
 _like("llama", "hunyuan_v1_dense", mlp_bias=False, qk_norm="head")
 _like("llama", "arcee", gated=False, activation_class="relu2")
 _add(Architecture("olmo", kv_rule="heads", no_norm_weights=True, **_ATTENTION_BIAS))
@@ -201,14 +200,15 @@ _add(Architecture("gpt_oss", head_dim_class=64, qkv_bias=Flag("attention_bias", 
                   window="every-2", window_class=128,
                   moe=Moe("all", width=("intermediate_size",), dense=(),
                           top_k=("num_experts_per_tok", "experts_per_token"))))
-_add(Architecture("olmoe", kv_rule="heads", qk_norm="width",
+_add(Architecture("olmoe", kv_rule="heads", head_dim=(), qk_norm="width",
+                  refuse=(("head_dim", (None,), "its q/k norm is sized by hidden / heads"),),
                   moe=Moe("all", width=("intermediate_size",), dense=()), **_ATTENTION_BIAS))
 _add(Architecture("granitemoe", kv_rule="heads", moe=Moe("all", width=("intermediate_size",), dense=()),
                   **_ATTENTION_BIAS))
 _like("granitemoe", "granitemoeshared",
       moe=Moe("all", width=("intermediate_size",), dense=(), shared="width:shared_intermediate_size"))
 _add(Architecture("qwen2_moe", qkv_bias=Flag("qkv_bias", True), window="qwen", window_class=4096,
-                  moe=Moe("sparse-step", shared="width:shared_expert_intermediate_size", shared_gate=True)))
+                  moe=Moe("sparse-step", experts=("num_experts",), shared="width:shared_expert_intermediate_size", shared_gate=True)))
 _add(Architecture("qwen3_moe", qk_norm="head", window="qwen", window_class=4096, moe=Moe("sparse-step"),
                   **_ATTENTION_BIAS))
 _like("qwen3_moe", "qwen3_vl_moe_text", window="")
@@ -225,7 +225,7 @@ _add(Architecture("glm4_moe", qk_norm="head", qk_norm_flag=Flag("use_qk_norm"), 
                   router_buffers=True, mtp=("num_nextn_predict_layers", "num_mtp_layers"),
                   moe=Moe("first-k", experts=_ROUTED, shared="count:n_shared_experts", first_k=1)))
 _add(Architecture("ernie4_5_moe", tied=True, qkv_bias=Flag("use_bias"), out_bias=Flag("use_bias"),
-                  mlp_bias=Flag("use_bias"), router_bias=True,
+                  mlp_bias=Flag("use_bias"), head_bias=Flag("use_bias"), router_bias=True,
                   moe=Moe("start-interval", experts=("moe_num_experts", "num_experts"), top_k=("moe_k", "num_experts_per_tok"),
                           shared="count:moe_num_shared_experts")))
 _add(Architecture("llama4_text", head_dim_class=128, window="chunk", window_field="attention_chunk_size",
@@ -235,22 +235,23 @@ _add(Architecture("llama4_text", head_dim_class=128, window="chunk", window_fiel
 
 @dataclass(frozen=True)
 class Composite:
-    """A multimodal config: where its language part is, and the tie value of the whole where the file has none."""
+    """A multimodal config: its language part, and whose tie_word_embeddings the library heeds (whole, part or either)."""
 
     text: str                   # architecture of the language part where the part does not name it
-    tied: bool
+    tie_read_from: str = "either"
+    tied: bool = False          # where no heeded place says
     part: str = "text_config"
 
 
 COMPOSITES = {
-    "gemma3": Composite("gemma3_text", True),
-    "llama4": Composite("llama4_text", False),
-    "mistral3": Composite("", True),
-    "llava": Composite("", True),
-    "qwen2_vl": Composite("qwen2_vl_text", False),
-    "qwen2_5_vl": Composite("qwen2_5_vl_text", False),
-    "qwen3_vl": Composite("qwen3_vl_text", True),
-    "qwen3_vl_moe": Composite("qwen3_vl_moe_text", True),
+    "gemma3": Composite("gemma3_text", "whole", True),
+    "llama4": Composite("llama4_text", "part"),
+    "mistral3": Composite("", "whole", True),
+    "llava": Composite(""),
+    "qwen2_vl": Composite("qwen2_vl_text"),
+    "qwen2_5_vl": Composite("qwen2_5_vl_text"),
+    "qwen3_vl": Composite("qwen3_vl_text", "whole"),
+    "qwen3_vl_moe": Composite("qwen3_vl_moe_text", "whole"),
 }
 
 # Known, and not a stack of attention and MLP blocks that read left to right
