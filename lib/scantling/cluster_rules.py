@@ -35,7 +35,7 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
 
     network = resolve_fabric(spec["scale_out"]) if "scale_out" in spec else None
     if network is not None and network.kind not in ("scale-out", "wan"):
-        raise DesignError("cluster.scale_out", network.id, [f.id for f in catalogue.fabrics("scale-out")],
+        raise DesignError("cluster.scale_out", network.id, list(catalogue.fabrics("scale-out")),
                           problem=f"is a {network.kind} fabric, it does not join nodes")
     node = _node(spec, chip, network)
     if network is None:
@@ -58,7 +58,8 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     memory = _scaled(spec, "host_memory_gb", node.host_memory_bytes / GB if node else math.nan, share, node, note)
     disks = _scaled(spec, "nvme_gb", node.nvme_bytes / GB if node else math.nan, share, node, note)
     if "storage" in spec:
-        storage = catalogue.storage(spec["storage"], "cluster.storage").id
+        catalogue.storage(spec["storage"], "cluster.storage")
+        storage = spec["storage"].strip().lower()
     else:
         storage = note("storage", DEFAULT_STORAGE, "the middle tier of the DGX SuperPOD storage guidance, per node")
     reduce = network.in_network_reduction and spec.get("in_network_reduction") is True
@@ -83,7 +84,7 @@ def _node(spec, chip: Accelerator, network: Fabric | None) -> Node | None:
         return catalogue.node_for(chip.id, network.id if network else None)
     node = catalogue.node(spec["node"], "cluster.node")
     if node.accelerator != chip.id:
-        fitting = [n.id for n in catalogue.nodes() if n.accelerator == chip.id]
+        fitting = [n.id for n in catalogue.nodes().values() if n.accelerator == chip.id]
         raise DesignError("cluster.node", node.id, fitting or "no node row has this accelerator: leave the field out",
                           problem=f"holds {node.accelerator}, not {chip.id}")
     return node

@@ -65,12 +65,12 @@ def _find(table: dict, word, field: str, kind: str):
         found = table.get(word) or table.get(word.strip().lower())
         if found is not None:
             return found
-        raise DesignError(field, word, _ids(table), problem=f"is not {kind} of the catalogue", nearest=_nearest(word, table))
+        raise DesignError(field, word, list(_by_id(table)), problem=f"is not {kind} of the catalogue", nearest=_nearest(word, table))
     raise DesignError(field, word, f"the id of {kind}")
 
 
-def _ids(table) -> list[str]:
-    return list(dict.fromkeys(r.id for r in table.values()))
+def _by_id(table: dict) -> dict:
+    return {word: r for word, r in table.items() if word == r.id}
 
 
 def _nearest(word: str, table) -> str | None:
@@ -145,9 +145,9 @@ def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
     return _find(_accelerators(), id, field, "an accelerator")
 
 
-def accelerators() -> tuple[Accelerator, ...]:
-    """All accelerators, in the order of the file."""
-    return tuple(dict.fromkeys(_accelerators().values()))
+def accelerators() -> dict[str, Accelerator]:
+    """All accelerators by id, in the order of the file."""
+    return _by_id(_accelerators())
 
 
 def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
@@ -155,9 +155,9 @@ def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
     return _find(_fabrics(), id, field, "a fabric")
 
 
-def fabrics(kind: str | None = None) -> tuple[Fabric, ...]:
-    """All fabrics, or those of one kind: scale-up, scale-out, host, wan."""
-    return tuple(f for f in dict.fromkeys(_fabrics().values()) if kind in (None, f.kind))
+def fabrics(kind: str | None = None) -> dict[str, Fabric]:
+    """All fabrics by id, or those of one kind: scale-up, scale-out, host, wan."""
+    return {id: f for id, f in _by_id(_fabrics()).items() if kind in (None, f.kind)}
 
 
 def node(id: str, field: str = "cluster.node") -> Node:
@@ -165,15 +165,15 @@ def node(id: str, field: str = "cluster.node") -> Node:
     return _find(_nodes(), id, field, "a node")
 
 
-def nodes() -> tuple[Node, ...]:
-    """All node products."""
-    return tuple(_nodes().values())
+def nodes() -> dict[str, Node]:
+    """All node products by id."""
+    return dict(_nodes())
 
 
 def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     """The node that usually holds this accelerator; with `scale_out`, one that has this fabric if there is any."""
     chip = accelerator(accelerator_id)
-    holding = [n for n in nodes() if n.accelerator == chip.id]
+    holding = [n for n in _nodes().values() if n.accelerator == chip.id]
     usual = [_nodes()[chip.node]] if chip.node else []
     for n in usual + holding:
         if scale_out in (None, n.scale_out):
@@ -181,14 +181,26 @@ def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     return (usual + holding or [None])[0]
 
 
+def devices_per_node(accelerator_id: str) -> int:
+    """Devices that the usual node of this accelerator holds; 8 where the catalogue has no such node."""
+    found = node_for(accelerator_id)
+    return found.devices if found else 8
+
+
+def default_scale_out_bytes_per_s(accelerator_id: str) -> float:
+    """Scale-out bytes/s per device, one direction, of the accelerator's usual node; 400 Gb/s where the catalogue has no such node."""
+    found = node_for(accelerator_id)
+    return found.nics * found.nic_bytes_per_s / found.devices if found else 50 * GB
+
+
 def storage(id: str, field: str = "cluster.storage") -> Storage:
     """The storage system of this id or alias."""
     return _find(_storages(), id, field, "a storage system")
 
 
-def storages() -> tuple[Storage, ...]:
-    """All storage systems, services and guidance tiers."""
-    return tuple(dict.fromkeys(_storages().values()))
+def storages() -> dict[str, Storage]:
+    """All storage systems, services and guidance tiers by id."""
+    return _by_id(_storages())
 
 
 @cache
@@ -282,7 +294,7 @@ def table(kind: str) -> list[dict]:
 
 
 __all__ = [
-    "CatalogueError", "accelerator", "accelerators", "collective_fits", "collective_series", "columns", "efficiency_curves", "fabric",
-    "fabrics", "gemm_points", "node", "node_for", "nodes", "price", "prices", "provenance", "read", "reliability_facts", "storage",
-    "storages", "table",
+    "CatalogueError", "accelerator", "accelerators", "collective_fits", "collective_series", "columns", "default_scale_out_bytes_per_s",
+    "devices_per_node", "efficiency_curves", "fabric", "fabrics", "gemm_points", "node", "node_for", "nodes", "price", "prices", "provenance",
+    "read", "reliability_facts", "storage", "storages", "table",
 ]

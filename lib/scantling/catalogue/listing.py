@@ -1,10 +1,7 @@
 """Tables that the command line prints: short, in the units of the field, dense peaks and one direction."""
 from __future__ import annotations
 
-import csv
-import json
 import math
-from pathlib import Path
 
 from ..errors import DesignError
 
@@ -32,7 +29,7 @@ def listing(kind: str) -> list[dict]:
 
 def _accelerators():
     from . import accelerators
-    for a in accelerators():
+    for a in accelerators().values():
         yield {
             "id": a.id, "name": a.name, "vendor": a.vendor, "year": a.year, "status": a.status, "hbm_gb": a.hbm_bytes / 1e9,
             "hbm_usable_gb": a.hbm_usable_bytes / 1e9, "hbm_gbytes_per_s": a.hbm_bytes_per_s / 1e9, "bf16_tflops_dense": a.bf16_flops / 1e12,
@@ -44,7 +41,7 @@ def _accelerators():
 
 def _fabrics():
     from . import fabrics
-    for f in fabrics():
+    for f in fabrics().values():
         yield {
             "id": f.id, "name": f.name, "kind": f.kind, "year": f.year, "gbytes_per_s_per_device_one_way": f.device_bytes_per_s / 1e9,
             "port_gbits_per_s": f.port_bytes_per_s * 8 / 1e9, "latency_us": f.latency_s * 1e6, "efficiency": f.efficiency,
@@ -54,7 +51,7 @@ def _fabrics():
 
 def _nodes():
     from . import nodes
-    for n in nodes():
+    for n in nodes().values():
         yield {
             "id": n.id, "provider": n.provider, "accelerator": n.accelerator, "devices": n.devices, "scale_up_domain": n.scale_up_domain,
             "scale_out": n.scale_out, "nics": n.nics, "nic_gbits_per_s": n.nic_bytes_per_s * 8 / 1e9,
@@ -64,7 +61,7 @@ def _nodes():
 
 def _storage():
     from . import storages
-    for s in storages():
+    for s in storages().values():
         yield {
             "id": s.id, "name": s.name, "kind": s.kind, "scope": s.scope, "client_read_gbytes_per_s": s.client_read_bytes_per_s / 1e9,
             "client_write_gbytes_per_s": s.client_write_bytes_per_s / 1e9, "total_read_gbytes_per_s": s.total_read_bytes_per_s / 1e9,
@@ -74,7 +71,7 @@ def _storage():
 
 def _prices():
     from . import accelerators, price
-    for a in accelerators():
+    for a in accelerators().values():
         p = price(a.id)
         if p is not None:
             yield {"id": a.id, "usd_per_device_hour": p.value, "low": p.low, "high": p.high, "date": p.date, "provider": p.provider,
@@ -88,16 +85,7 @@ def _models():
 
 
 def _stacks():
-    """Software stacks that the shipped calibration knows."""
-    here = Path(__file__).parent.parent
-    for path in (*here.glob("calibration*.json"), *here.glob("catalogue/calibration*.json"), *here.glob("calibration/*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        stacks = data.get("stacks", {})
-        for name, entry in (stacks.items() if isinstance(stacks, dict) else ((s, {}) for s in stacks)):
-            scalars = {k: v for k, v in entry.items() if isinstance(v, (str, int, float))} if isinstance(entry, dict) else {}
-            yield {"id": name, **scalars}
-        return
-    for path in (*here.glob("stacks*.csv"), *here.glob("catalogue/stacks*.csv")):
-        with open(path, newline="", encoding="utf-8") as file:
-            yield from csv.DictReader(file)
-        return
+    """Software stacks: the switches that stacks.py knows."""
+    from ..stacks import STACKS
+    for name, stack in STACKS.items():
+        yield {"id": name, **{k: v for k, v in vars(stack).items() if k != "name"}}
