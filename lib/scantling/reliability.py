@@ -1,0 +1,232 @@
+"""What failures make of a design: time between failures, checkpoint interval, goodput and where the rest goes."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from . import checkpoint, failures, goodput, spares, storage
+from .records import Assumed
+
+DETECT_S = 180.0        # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293 s2.2)
+RELAUNCH_S = 60.0       # processes restarted in place: 46-65 s at 2,048-16,384 devices (ByteRobust, Table 7)
+REPAIR_S = 14_400.0     # drain, reboot, test, return of a node: 4 h; NCSA Delta measured 2.2 h (arXiv 2503.11901)
+SDC_LATENCY_S = 1800.0  # corruption to discovery with periodic checks; gives the 0.25 % of steps that Gemini 2.5 replayed, at 16,384 devices
+LEAST_RATE = 1e-6       # failures per 1,000 node-days
+BADPUT = ("saves", "lost work", "detection", "restart", "spare shortage", "planned stops", "stragglers", "sdc")
+
+
+def communicator_init_s(devices):
+    """Start of the collectives' library: 17 s at 16,384 devices, 200 s at 98,304 (FT-HSDP, arXiv 2602.00277), power law through both [s]."""
+    return 17.0 * (np.asarray(devices, float) / 16_384) ** (np.log(200 / 17) / np.log(6))
+
+
+@dataclass(frozen=True)
+class Endurance:
+    """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where `devices` was an array.
+
+    goodput + sum(badput.values()) = 1. goodput is useful time over all time, stalls included.
+    """
+
+    devices: object
+    preset: str
+    failures_per_1000_node_days: float
+    mtbf_s: object
+    failures_per_day: dict
+    checkpoint_interval_s: object
+    checkpoint_bytes: object
+    checkpoint_stall_s: object
+    checkpoint_durable_s: object
+    checkpoint_overhead: object
+    young_s: object
+    daly_s: object
+    optimum_s: object
+    restart_s: object
+    detect_s: object
+    repair_s: object
+    recovery_s: object
+    lost_work_s: object
+    goodput: object
+    badput: dict
+    spares: object
+    spares_recommended: object
+    spares_for: dict
+    write_bytes_per_s_needed: object
+    write_bytes_per_s: object
+    retention: object
+    domain_nodes: dict
+    curve: dict
+    interval_set_by: str
+    assumed: tuple[Assumed, ...]
+
+    def as_dict(self) -> dict:
+        """Plain numbers, lists and texts, ready for JSON; `assumed` as mappings."""
+        out = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "assumed"}
+        out["assumed"] = [{"field": a.field, "value": _plain(a.value), "why": a.why} for a in self.assumed]
+        return out
+
+
+def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, constraints=None, devices=None,
+           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True) -> Endurance:
+    """Reliability of one job, or of the same job on many device counts at once.
+
+    cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be missing.
+    checkpoint_bytes : one whole copy [bytes, scalar or (n,)].  state_bytes_per_device : what a device copies out in a save [bytes, ditto].
+    step_s : step time, only to say the interval in steps.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
+    devices : device counts instead of the cluster's own [(n,)].
+    sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the step.
+
+    M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved by
+    ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is Erlang-B
+    with a = evictions x repair / (M + detect). Sums exactly; the product treats rare losses as independent, which a simulation bears out to
+    about 0.1 point. Source of each default in `assumed`; formulas' sources in `goodput` and `spares`.
+    """
+    n = np.asarray(cluster.devices if devices is None else devices, float)
+    say: list[Assumed] = []
+    rate, planned_per_day, name = _rate(spec, say)
+    m = failures.job_mtbf_s(rate, n)
+    nodes = np.ceil(n / cluster.devices_per_node)
+    disk = storage.rates(cluster, nodes)
+    given = lambda field, default, why: _given(spec, field, default, why, say)
+
+    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s),
+                  "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy to host memory at half the host link")
+    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s, nodes,
+                                                                                               disk.node_write_bytes_per_s),
+                    f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}")
+    detect = given("detect_s", lambda: DETECT_S, "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)")
+    restart = given("restart_s", lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S
+                    + checkpoint.transfer_s(checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s),
+                    "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, 200 s at 98,304) + load (120 s and the bytes)")
+    repair = given("repair_s", lambda: REPAIR_S, "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta")
+
+    optimum = goodput.optimum_interval(m, stall)
+    interval, by = _interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
+    load = failures.EVICTS * repair / (m + detect)
+    hit = _domain_nodes(cluster, nodes)
+    recommended = np.maximum(spares.cheapest(load, nodes), hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
+    used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
+
+    planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
+    sdc = failures.SDC_SHARE / m * sdc_latency_s
+    short = spares.stall_share(used, load)
+
+    def split(tau):
+        part = goodput.shares(m, stall, tau, durable_s=durable, restart_s=restart, down_s=detect)
+        out, left = {}, 1.0
+        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share), ("sdc", sdc / (1 + sdc))):
+            out[key], left = left * loss, left * (1 - loss)
+        return left * part.pop("useful"), {**{k: left * v for k, v in part.items()}, **out}
+
+    good, bad = split(interval)
+    curve = {}
+    if n.ndim == 0:
+        low = max(1.0, min(float(interval), float(optimum)) / 20)
+        axis = np.geomspace(low, max(float(interval), float(optimum)) * 20, 81)
+        curve = {"interval_s": axis, "goodput": split(axis)[0]}
+    return Endurance(
+        devices=n.astype(int), preset=name, failures_per_1000_node_days=rate, mtbf_s=m, failures_per_day=failures.rates_by_cause(rate, n),
+        checkpoint_interval_s=interval, checkpoint_bytes=checkpoint_bytes, checkpoint_stall_s=stall, checkpoint_durable_s=durable,
+        checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
+        restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,
+        goodput=np.clip(good, 1e-12, 1.0), badput={k: bad[k] for k in BADPUT}, spares=used, spares_recommended=recommended,
+        spares_for={str(c): spares.spares_for(load, c) for c in (0.9, 0.99, 0.999)},
+        write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
+        retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
+        domain_nodes=hit, curve=curve, interval_set_by=by, assumed=tuple(say))
+
+
+@dataclass(frozen=True)
+class Miss:
+    """One constraint that is not met: its field, the limit, the value, and a line that says so."""
+
+    field: str
+    limit: object
+    value: object
+    text: str
+
+
+def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
+    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead, stall, lost work, recovery; what must be survived.
+
+    max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable time, which is also the age of the
+    newest durable copy); max_recovery_s with detection + restart. `survive` asks for a spare for every node of that domain.
+    """
+    out = []
+    for field, key, sign, words in (
+        ("min_goodput", "goodput", 1, "goodput {v:.3f} is below the floor {l:.3f}"),
+        ("max_checkpoint_overhead", "checkpoint_overhead", -1, "checkpoint overhead {v:.3%} is above {l:.3%}"),
+        ("max_checkpoint_stall_s", "checkpoint_stall_s", -1, "a save stalls training for {v:.2f} s, above {l:.2f} s"),
+        ("max_lost_work_s", "lost_work_s", -1, "a failure can lose {v:,.0f} s of work, above {l:,.0f} s"),
+        ("max_recovery_s", "recovery_s", -1, "recovery takes {v:,.0f} s (detection and restart), above {l:,.0f} s"),
+    ):
+        limit = _get(constraints, field)
+        if limit is not None:
+            value = float(np.max(getattr(endurance, key)) if sign < 0 else np.min(getattr(endurance, key)))
+            if sign * value < sign * float(limit) * (1 - sign * 1e-9):
+                out.append(Miss(field, float(limit), value, words.format(v=value, l=float(limit))))
+    domain, have, floor = _get(constraints, "survive"), int(np.min(endurance.spares)), int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0)))
+    if have < floor and domain in ("node", "rack"):
+        out.append(Miss("survive", domain, have, f"losing a {domain} leaves the job waiting for repair: {have} spare nodes, {floor} needed"))
+    period, durable = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s, endurance.checkpoint_durable_s
+    if np.any(durable > period * (1 + 1e-9)):
+        worst = np.argmax(durable - period)
+        at = lambda x: float(np.broadcast_to(x, np.shape(period)).flat[worst])
+        out.append(Miss("reliability.checkpoint_interval_s", at(period), at(durable),
+                        f"a save takes {at(durable):,.0f} s to be durable, the next one begins after {at(period):,.0f} s; the store writes "
+                        f"{at(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval needs {at(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s"))
+    return tuple(out)
+
+
+def _rate(spec, say):
+    explicit, name = _get(spec, "failures_per_1000_node_days"), _get(spec, "preset")
+    fleet = failures.preset(name or "typical")
+    if explicit is not None:
+        if explicit <= 0:
+            say.append(Assumed("reliability.failures_per_1000_node_days", LEAST_RATE, "no fleet never fails; the least rate that is reckoned with"))
+        return max(float(explicit), LEAST_RATE), fleet.planned_per_day, "explicit"
+    if name is None:
+        say.append(Assumed("reliability.preset", fleet.id, f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device node-days ({fleet.source})"))
+    return fleet.per_1000_node_days, fleet.planned_per_day, fleet.id
+
+
+def _interval(optimum, stall, durable, constraints, pinned, step_s):
+    """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time is unimodal in it, so the nearest point is best."""
+    if pinned is not None:
+        return np.zeros_like(optimum) + float(pinned), "reliability.checkpoint_interval_s"
+    interval, by = np.maximum(optimum, step_s), "optimum"
+    ceiling, lost = _get(constraints, "max_checkpoint_overhead"), _get(constraints, "max_lost_work_s")
+    if lost is not None and np.any(interval + stall + durable > lost):
+        interval, by = np.minimum(interval, np.maximum(lost - stall - durable, step_s)), "constraints.max_lost_work_s"
+    if ceiling and np.any(interval < (least := stall * (1 - ceiling) / ceiling)):
+        interval, by = np.maximum(interval, least), "constraints.max_checkpoint_overhead"
+    if np.any(interval + stall < durable):
+        interval, by = np.maximum(interval, durable - stall), "one save in flight"
+    return interval, by
+
+
+def _domain_nodes(cluster, nodes):
+    """Nodes that one loss of each domain takes; a pod is answered by its own copies and by shrinking, not by spares."""
+    per = {"node": cluster.devices_per_node, "rack": failures.rack_devices(cluster), "pod": cluster.pod_devices or cluster.devices}
+    return {k: np.minimum(-(-v // cluster.devices_per_node), nodes).astype(int) for k, v in per.items()}
+
+
+def _given(spec, field, default, why, say):
+    value = _get(spec, field)
+    if value is not None:
+        return np.asarray(value, int if field == "spares" else float)
+    value = np.asarray(default())
+    say.append(Assumed(f"reliability.{field}", value, why))
+    return value
+
+
+def _get(record, field):
+    return (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)) if record is not None else None
+
+
+def _plain(value):
+    if isinstance(value, Mapping): return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray): return value.tolist()
+    if isinstance(value, np.generic): return value.item()
+    return value
