@@ -174,7 +174,7 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
         child = here[int(step)] if isinstance(here, list) and step.isdigit() and int(step) < len(here) else here.get(step) if isinstance(here, dict) else None
         if isinstance(here, list) and child is None:
             raise DesignError(shown, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase")
-        if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out", "scale_up", "storage", "stack"):
+        if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out"):
             child = {"like": child}        # a figure changed below an id: start from that catalogue row
         if child is not None and not isinstance(child, (dict, list, tuple)):
             raise DesignError(shown, allowed=f"{'.'.join(path[:i + 1])} is a single value", problem="there is no such field")

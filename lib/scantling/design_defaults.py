@@ -42,13 +42,8 @@ def resolve(design: Design) -> Resolved:
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
     stack = _stack(design, assumed)
-    reliability = design.reliability
-    if reliability.preset is None:
-        reliability = reliability.model_copy(update={"preset": "typical"})
-        if design.reliability.failures_per_1000_node_days is None:
-            assumed.append(Assumed("reliability.preset", "typical", "no preset given: the typical published fleet, scaled per device"))
     return Resolved(design=design, name=design.title, model=model, params=params, cluster=cluster, phases=phases, constraints=design.constraints,
-                    stack=stack, reliability=reliability, prices=design.prices, measured=design.measured.given(), assumed=tuple(assumed))
+                    stack=stack, reliability=design.reliability, prices=design.prices, measured=design.measured.given(), assumed=tuple(assumed))
 
 
 @lru_cache(maxsize=256)

@@ -93,7 +93,6 @@ class ClusterSpec(Section):
     node: Annotated[str | None, text()] = about("node or instance type of the catalogue", example="dgx-h100")
     devices_per_node: Annotated[int | None, count(1, 10**5)] = about("accelerators in one node", "devices", 8)
     scale_up_domain: Annotated[int | None, count(1, 10**6)] = about("accelerators joined by the scale-up link", "devices", 8)
-    scale_up: Ref | None = about("scale-up fabric id", example="nvlink4")
     scale_out: Ref | None = about("scale-out fabric id (scantling catalogue fabrics)", example="ib-ndr")
     oversubscription: Annotated[float | None, amount(1.0, 1000.0, above=False)] = about("edge to core bandwidth; 1: none", "ratio", 1.0)
     nics_per_node: Annotated[int | None, count(1, 10**4)] = about("network ports of a node", "ports", 8)
@@ -101,8 +100,9 @@ class ClusterSpec(Section):
     sites: Annotated[int | None, count(1, 1000)] = about("datacentres", "sites", 1)
     host_memory_gb: Annotated[float | None, amount(0, 1e9, above=False)] = about("memory of a node", "GB", 2048)
     nvme_gb: Annotated[float | None, amount(0, 1e9, above=False)] = about("local NVMe of a node", "GB", 30000)
-    storage: Ref | None = about("shared file system", example="lustre")
-    node_power_w: Annotated[float | None, amount(0, 1e7)] = about("power of a node under load", "W", 10200)
+    storage: Annotated[str | None, text()] = about("shared file system (scantling catalogue storage)", example="lustre")
+    scale_out_gbytes_per_s_per_device: Annotated[float | None, amount(0, 1e6)] = about("network bandwidth of one device, one direction", "GB/s", 50)
+    in_network_reduction: Annotated[bool | None, flag()] = about("the switches reduce (SHARP and its like)", example=False)
 
 
 class PlanSpec(Section):
@@ -192,7 +192,6 @@ class Reliability(Section):
 
     preset: Annotated[str | None, text()] = about("fleet whose figures stand in for what is left out", example="llama3")
     failures_per_1000_node_days: Annotated[float | None, amount(0, 1e6, above=False)] = about("failures that stop the job", "per 1,000 node-days", 3.8)
-    checkpoint_interval_s: Annotated[float | None, amount(0, 1e9)] = about("time between saves; the best one when left out", "s", 1200)
     checkpoint_stall_s: Annotated[float | None, amount(0, 1e9, above=False)] = about("training stalls this long for a save", "s", 10)
     checkpoint_durable_s: Annotated[float | None, amount(0, 1e9, above=False)] = about("from the end of the stall until the save is safe", "s", 120)
     restart_s: Annotated[float | None, amount(0, 1e9, above=False)] = about("from the new allocation to the first step", "s", 300)
