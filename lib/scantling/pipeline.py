@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 __all__ = [
-    "SCHEDULES", "SCHEDULE_NAMES", "Schedule", "RULES", "Rule",
-    "bubble_time", "in_flight", "layer_split", "schedule_code", "stage_layers", "violations", "weight_copies",
+    "RULES", "SCHEDULES", "SCHEDULE_NAMES", "Rule", "Schedule",
+    "bubble_time", "in_flight", "layer_split", "schedule_code", "stage_layers", "violations", "weight_copies", "weight_kept",
 ]
 
 
@@ -23,7 +24,7 @@ class Schedule:
     aliases : tuple of str
         Other names the field uses.
     chunks : int or None
-        Model chunks each device must hold (vpp); None where any number from two will do.
+        Model chunks each device must hold (vpp); None where any number from two on will do.
     split_backward : bool
         True where input and weight gradients are separate passes.
     placement : str
@@ -32,11 +33,15 @@ class Schedule:
         two copies of the model in all.
     weight_copies : int
         How many times each weight is held over the devices of one pipeline.
-    bubble : tuple of float
-        (per_pp, constant, forward, backward, weight): idle = (per_pp·pp + constant)·(forward·F + backward·B + weight·W),
-        B being the whole backward. Divided by vpp where `chunks` is None.
-    in_flight : tuple of float
-        (per_pp, per_pp_vpp, per_stage, constant): chunks in flight at the peak before the cap at m·chunks.
+    fill : tuple of float
+        (per_pp, constant, F, B, W, max(F, B)): idle = (per_pp·pp + constant)·(sum of the four products), B the input gradient alone.
+    beat : float
+        Where a micro-batch cannot follow the one before in less than beat·max(F, B); 0 where F + B + W suffices.
+    stagger : float
+        First forwards by which the last device starts after the first one, per device, where a barrier makes that idle time.
+    held : tuple of float
+        (per_pp, per_stage, constant, waiting_per_stage): chunks in flight at the peak, those that wait for their weight gradient apart;
+        for `chunks` None another pp·(vpp − 1).
     source : str
         Paper, table or code of the figures.
     """
@@ -48,47 +53,48 @@ class Schedule:
     split_backward: bool
     placement: str
     weight_copies: int
-    bubble: tuple[float, float, float, float, float]
-    in_flight: tuple[float, float, float, float]
+    fill: tuple[float, float, float, float, float, float]
+    beat: float
+    stagger: float
+    held: tuple[float, float, float, float]
     source: str
 
 
-_UNBOUNDED = 1e18  # stands for "as many as there are micro-batches"; the cap at m makes it exact
+_ALL = 1e18  # as many as there are micro-batches: the cap at m makes it exact
+_HUANG = "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1"
+_SC21 = "Narayanan et al. 2021, arXiv:2104.04473, section 2.2"
+_ZERO = "Qi et al. 2023, arXiv:2401.10241"
+_CONTROL = "Qi et al. 2024, arXiv:2405.15362; published for F = B = W, the form for unequal passes is that of schedule.lay_out"
+_V3 = "DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1 and table 2"
 
 SCHEDULES: dict[str, Schedule] = {
     row.name: row
     for row in (
-        Schedule("gpipe", 0, ("afab", "all-forward-all-backward"), 1, False, "ring", 1, (1, -1, 1, 1, 0), (0, 0, 0, _UNBOUNDED),
-                 "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1"),
-        Schedule("1f1b", 1, ("pipedream-flush", "one-forward-one-backward"), 1, False, "ring", 1, (1, -1, 1, 1, 0), (1, 0, -1, 0),
-                 "Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1"),
-        Schedule("interleaved", 2, ("interleaved-1f1b", "virtual-pipeline"), None, False, "ring", 1, (1, -1, 1, 1, 0), (1, 1, -2, -1),
-                 "Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2; in flight: warm-up count of Megatron-LM's interleaved schedule, "
-                 "which is Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.3, on stage 0"),
-        Schedule("zb-1p", 3, ("zb-h1", "zb1p"), 1, True, "ring", 1, (1, -1, 1, 1, -2), (1, 0, 0, 0),
-                 "Qi et al. 2023, arXiv:2401.10241, table 2 (ZB-H1)"),
-        Schedule("zb-2p", 4, ("zb-h2", "zb2p"), 1, True, "ring", 1, (1, -1, 1, 1, -3), (2, 0, 0, -1),
-                 "Qi et al. 2023, arXiv:2401.10241, table 2 (ZB-H2)"),
-        Schedule("zb-v", 5, ("zbv", "v-zb"), 2, True, "vee", 1, (0, 0, 0, 0, 0), (2, 0, 0, 0),
-                 "Qi et al. 2023, arXiv:2401.10241, section 6; Qi et al. 2024, arXiv:2405.15362, table 1"),
-        Schedule("v-half", 6, (), 2, True, "vee", 1, (1 / 2, -1 / 2, 1, 1, 0), (1, 0, 0, 2),
-                 "Qi et al. 2024, arXiv:2405.15362, table 1"),
-        Schedule("v-min", 7, (), 2, True, "vee", 1, (2 / 3, -2 / 3, 1, 1, 0), (2 / 3, 0, 0, 8 / 3),
-                 "Qi et al. 2024, arXiv:2405.15362, table 1"),
-        Schedule("dualpipe", 8, (), 1, True, "mirror", 2, (1 / 2, -1, 1, 2, -3), (1, 0, 0, 1),
-                 "DeepSeek-AI 2024, arXiv:2412.19437, table 2"),
-        Schedule("dualpipe-v", 9, ("dualpipev", "cut-in-half"), 2, True, "vee", 1, (1 / 2, -1 / 2, 1, 2, -3), (2, 0, 0, 1),
-                 "DeepSeek-AI 2024, arXiv:2412.19437, table 2, with two of its stages on each device (DualPipe read-me)"),
+        Schedule("gpipe", 0, ("afab", "all-forward-all-backward"), 1, False, "ring", 1, (1, -1, 1, 1, 1, 0), 0, 0, (0, 0, _ALL, 0), _HUANG),
+        Schedule("1f1b", 1, ("pipedream-flush", "one-forward-one-backward"), 1, False, "ring", 1, (1, -1, 1, 1, 1, 0), 0, 0, (1, -1, 0, 0), _SC21),
+        Schedule("interleaved", 2, ("interleaved-1f1b", "virtual-pipeline", "1f1b-i"), None, False, "ring", 1, (1, -1, 1, 1, 1, 0), 0, 0, (2, -2, -1, 0),
+                 _SC21 + "; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.3"),
+        Schedule("zb-1p", 3, ("zb-h1", "zb1p"), 1, True, "ring", 1, (1, -1, 1, 1, -1, 0), 0, 1, (1, -1, 0, 1), _ZERO + ", table 2 (ZB-H1)"),
+        Schedule("zb-2p", 4, ("zb-h2", "zb2p"), 1, True, "ring", 1, (1, -1, 1, 1, -2, 0), 0, 1, (2, -2, -1, 2), _ZERO + ", table 2 (ZB-H2)"),
+        Schedule("zb-v", 5, ("zbv", "v-zb"), 2, True, "vee", 1, (1, -1, 0, 0, -1, 1), 0, 0, (2, 0, 0, 0), _ZERO + ", section 6; " + _CONTROL),
+        Schedule("v-half", 6, (), 2, True, "vee", 1, (1, -1, 1 / 2, 1 / 2, -1 / 2, 1), 2, 0, (1, 0, 2, 0), _CONTROL),
+        Schedule("v-min", 7, (), 2, True, "vee", 1, (1, -1, 1, 1, 0, 0), 3, 0, (2 / 3, 0, 8 / 3, 0), _CONTROL),
+        Schedule("dualpipe", 8, (), 1, True, "mirror", 2, (1 / 2, -1, 1, 2, -1, 0), 0, 0, (1, 0, 1, 0), _V3),
+        Schedule("dualpipe-v", 9, ("dualpipev", "cut-in-half"), 2, True, "vee", 1, (1 / 2, -1 / 2, 1, 2, -1, 0), 0, 0, (2, 0, 1, 0),
+                 _V3 + ", with two of its stages on each device"),
     )
 }
 SCHEDULE_NAMES: tuple[str, ...] = tuple(SCHEDULES)
 
 _ROWS = tuple(SCHEDULES.values())
-_BUBBLE = np.array([row.bubble for row in _ROWS]).T.copy()
-_IN_FLIGHT = np.array([row.in_flight for row in _ROWS]).T.copy()
-_FIXED_CHUNKS = np.array([row.chunks or 0 for row in _ROWS])
+_FILL = np.array([row.fill for row in _ROWS], dtype=float).T.copy()
+_BEAT = np.array([row.beat for row in _ROWS], dtype=float)
+_STAGGER = np.array([row.stagger for row in _ROWS], dtype=float)
+_HELD = np.array([row.held for row in _ROWS], dtype=float).T.copy()
+_CHUNKS = np.array([row.chunks or 0 for row in _ROWS])  # 0: any
 _COPIES = np.array([row.weight_copies for row in _ROWS])
 _CODES = {alias: row.code for row in _ROWS for alias in (row.name, *row.aliases)}
+_TWO_P = _CODES["zb-2p"]
 
 
 def schedule_code(name):
@@ -97,7 +103,7 @@ def schedule_code(name):
     Raises
     ------
     KeyError
-        For a name that is not in SCHEDULES nor among the aliases.
+        For a name that is neither in SCHEDULES nor among the aliases.
     """
     if isinstance(name, str):
         return _CODES[name.strip().lower().replace("_", "-")]
@@ -107,75 +113,97 @@ def schedule_code(name):
     return np.array([schedule_code(str(each)) for each in array.ravel()]).reshape(array.shape)
 
 
-def bubble_time(schedule, pp, vpp, m, t_forward, t_backward, t_weight):
+def bubble_time(schedule, pp, vpp, m, t_forward, t_backward, t_weight, weight_kept=1.0, barrier=False):
     """Idle time of a device per step, beyond the m·(t_forward + t_backward) that it computes. [s, shape of the arguments]
 
     Parameters
     ----------
     schedule : str, int or array
         Names or codes of SCHEDULES.
-    pp, vpp : int or array
-        Pipeline stages (devices) and model chunks per device.
-    m : int or array
-        Micro-batches per step; the idle time does not depend on it where the schedule's own rules hold.
+    pp, vpp, m : int or array
+        Pipeline stages (devices); model chunks per device; micro-batches per step.
     t_forward, t_backward, t_weight : float or array
         Times of one micro-batch through all chunks of one device [s]: forward; whole backward (input and weight gradients);
-        the weight-gradient part of it. With uneven stages: the mean over the stages.
+        the weight-gradient part of it. With uneven stages: the mean over the stages, which counts what the others wait for.
+    weight_kept : float or array, default 1
+        Share of a micro-batch's activations that a weight gradient still needs (see `weight_kept`); zb-2p alone uses it.
+    barrier : bool or array, default False
+        True where the optimizer waits for all stages, as it does to clip gradients by their global norm.
 
     Notes
     -----
-    F, B, W stand for the three times, p for pp, v for vpp.
-        gpipe, 1f1b: (p − 1)(F + B)                   interleaved: (p − 1)(F + B)/v
-        zb-1p: (p − 1)(F + B − 2W)                    zb-2p: (p − 1)(F + B − 3W)
-        zb-v: 0     v-half: (p − 1)(F + B)/2          v-min: 2(p − 1)(F + B)/3
-        dualpipe: (p/2 − 1)(F&B + B − 3W)             dualpipe-v: (p − 1)/2·(F&B + B − 3W)
-    never below 0. F&B, a forward overlapped with a backward, is taken as F + B: what the overlap hides is a matter of communication,
-    not of the schedule. Qi et al. write B for the input gradient alone (our B − W): their F + B − W is our F + B − 2W.
-    The zero-bubble and V forms count a device from its own first to its own last pass: they hold where the optimizer does not wait
-    for all stages (their post-validation). A global barrier adds up to (p − 1)F (zb-2p) or (p − 1)F/2 (V).
-    Transfers are free here. `scantling.schedule` lays the schedules out with uneven stages and transfer times.
+    F is the forward, B the gradient of the inputs (t_backward − t_weight), W that of the weights, p is pp, v is vpp, k weight_kept.
+        gpipe, 1f1b: (p − 1)(F + B + W)                interleaved: (p − 1)(F + B + W)/v
+        zb-1p: (p − 1)(F + B − W)                      zb-2p: (p − 1)(F + B − 2W/k)
+        zb-v: (p − 1)(max(F, B) − W)                   v-half: (p − 1)((F + B − W)/2 + max(F, B)) + m·(2·max(F, B) − F − B − W)
+        v-min: (p − 1)(F + B) + m·(3·max(F, B) − F − B − W)
+        dualpipe: (p/2 − 1)(F + 2B − W)                dualpipe-v: (p − 1)/2·(F + 2B − W)
+    no bracket below 0. DeepSeek's table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with F&B = F + B
+    is ours; what the overlap hides is a matter of communication, not of the schedule.
+    With F = B = W the V forms are the published 0, 1/2 and 2/3 of 1F1B's. Else v-half, and v-min much sooner, lose time in every
+    micro-batch, which its authors state without a formula.
+    Qi et al. state ZB-H2 for k = 1; weight gradients that hold less can wait longer under the same memory, which their automatic
+    ZB-2p uses (table 5: under 1 % in most settings, without FlashAttention, k about 0.4).
+    The zero-bubble forms count a device from its own first to its own last pass: they need an optimizer step that does not wait
+    (their post-validation). A barrier makes it at least (p − 1)F for zb-1p and zb-2p; their table 10 measures 8 to 10 % of throughput.
+    Meant for W ≤ F and W ≤ B, as in a transformer. Transfers are free here; `scantling.schedule` has them, and uneven stages.
 
     References
     ----------
     `SCHEDULES[name].source`.
     """
     code = schedule_code(schedule)
-    per_pp, constant, forward, backward, weight = (column[code] for column in _BUBBLE)
-    pass_time = forward * t_forward + backward * np.asarray(t_backward) + weight * t_weight
-    divisor = np.where(_FIXED_CHUNKS[code] == 0, vpp, 1)
-    idle = np.maximum((per_pp * pp + constant) * pass_time, 0.0) / divisor
+    per_pp, constant, forward, backward, weight, longest = (column[code] for column in _FILL)
+    t_input = np.asarray(t_backward) - t_weight
+    t_longest = np.maximum(t_forward, t_input)
+    weight = np.where(code == _TWO_P, weight / weight_kept, weight)
+    one = forward * t_forward + backward * t_input + weight * t_weight + longest * t_longest
+    idle = (per_pp * pp + constant) * np.maximum(one, 0.0) / np.where(_CHUNKS[code] == 0, vpp, 1)
+    idle = idle + m * np.maximum(_BEAT[code] * t_longest - t_forward - t_backward, 0.0)
+    idle = np.where(barrier, np.maximum(idle, _STAGGER[code] * (np.asarray(pp) - 1) * t_forward), idle)
     return np.where(np.asarray(pp) > 1, idle, 0.0)[()]
 
 
-def in_flight(schedule, pp, vpp, m, stage=0):
+def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
     """Micro-batches whose activations a device holds at its peak, in units of its whole share of layers. [micro-batches]
 
     Parameters
     ----------
-    schedule, pp, vpp, m
+    schedule, pp, vpp, m, weight_kept
         As for `bubble_time`.
     stage : int or array, default 0
         Device along the pipeline, from 0; negative counts from the end (−1 is the last device).
 
     Notes
     -----
-    s is the stage.
+    s is the stage, p is pp, v is vpp, k weight_kept.
         gpipe: m             1f1b: min(p − s, m)         interleaved: min(p·v + p − 2s − 1, m·v)/v
-        zb-1p: min(p, m)     zb-2p: min(2p − 1, m)       zb-v: min(p, m)
-        v-half: ⌊p + 2⌋/2    v-min: about (p + 4)/3      dualpipe: p + 1         dualpipe-v: p + 1/2
-    A micro-batch counts in full from the start of its forward to the end of its backward (of its weight gradient where that is a
-    pass of its own). Weight gradients need less than the full set, so split schedules are an upper bound.
-    Interleaved on stage 0 is p·(1 + (p − 1)/(p·v)), Korthikanti's form.
+        zb-1p: p − s + s·k   zb-2p: 2(p − s) − 1 + 2s·k  zb-v: p
+        v-half: (p + 2)/2    v-min: (p + 4)/3            dualpipe: p + 1       dualpipe-v: p + 1/2
+    never above m; V schedules in whole chunks, that is half micro-batches.
+    A micro-batch counts in full from the start of its forward to the end of its backward and, where weight gradients are passes of
+    their own, with weight_kept until the end of those. Interleaved on stage 0 is p·(1 + (p − 1)/(p·v)), Korthikanti's form.
+
+    References
+    ----------
+    `SCHEDULES[name].source`; zb-1p and zb-2p by stage: Qi et al. 2023, section 2.3.
     """
     code = schedule_code(schedule)
-    per_pp, per_pp_vpp, per_stage, constant = (column[code] for column in _IN_FLIGHT)
-    pp, stage = np.asarray(pp), np.asarray(stage)
-    fixed = _FIXED_CHUNKS[code]
+    per_pp, per_stage, constant, waiting = (column[code] for column in _HELD)
+    pp, stage, fixed = np.asarray(pp), np.asarray(stage), _CHUNKS[code]
     chunks = np.where(fixed == 0, vpp, fixed)
     stage = np.where(stage < 0, pp + stage, stage)
-    held = per_pp * pp + per_pp_vpp * pp * (chunks - 1) + per_stage * stage + constant
-    held = np.where(fixed == 0, held + pp, held)
+    held = np.floor(per_pp * pp + 1e-9 + constant) + per_stage * stage + np.where(fixed == 0, pp * (chunks - 1), 0) + waiting * stage * weight_kept
     return (np.minimum(np.where(pp > 1, held, chunks), np.asarray(m) * chunks) / chunks)[()]
+
+
+def weight_kept(hidden, heads, seq_len, flash=True):
+    """Share of a layer's saved activations that its weight gradients still need once the input gradients are done. [share]
+
+    32·s·b·h of the 34·s·b·h + 5·a·s²·b that a GPT layer saves; the second term (attention scores, dropout) is gone with flash
+    attention or recomputed attention. Source: Qi et al. 2023, table 1; Korthikanti et al. 2022, section 4.1.
+    """
+    return 32.0 / (34.0 + np.where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden)))[()]
 
 
 def weight_copies(schedule):
@@ -185,43 +213,41 @@ def weight_copies(schedule):
 
 @dataclass(frozen=True)
 class Rule:
-    """One legality rule: for which schedules, what it says, whose rule it is, and a vectorised test that is True where it is kept."""
+    """One legality rule: for which schedules, what it says, whose rule it is, and a test of columns, True where the rule is kept."""
 
     schedules: tuple[str, ...]
     text: str
     source: str
-    kept: object
+    kept: Callable
 
 
 _ONE_CHUNK = tuple(row.name for row in _ROWS if row.chunks == 1)
 _TWO_CHUNKS = tuple(row.name for row in _ROWS if row.chunks == 2)
 
 RULES: tuple[Rule, ...] = (
-    Rule(_ONE_CHUNK, "vpp must be 1", "one model part per device by definition", lambda pp, vpp, m, layers: np.asarray(vpp) == 1),
-    Rule(_TWO_CHUNKS, "vpp must be 2", "a V holds two model parts per device", lambda pp, vpp, m, layers: np.asarray(vpp) == 2),
-    Rule(("interleaved",), "interleaved needs vpp of at least 2", "arXiv:2104.04473, section 2.2.2",
-         lambda pp, vpp, m, layers: np.asarray(vpp) >= 2),
-    Rule(("interleaved",), "interleaved needs micro-batches per step divisible by pp", "arXiv:2104.04473, section 2.2.2; Megatron-LM asserts it",
+    Rule(_ONE_CHUNK, "vpp must be 1 for this schedule", "one model part per device and direction", lambda pp, vpp, m, layers: np.asarray(vpp) == 1),
+    Rule(_TWO_CHUNKS, "vpp must be 2 for a V-shaped schedule", "arXiv:2401.10241, section 6", lambda pp, vpp, m, layers: np.asarray(vpp) == 2),
+    Rule(("interleaved",), "interleaved needs vpp of at least 2", _SC21, lambda pp, vpp, m, layers: np.asarray(vpp) >= 2),
+    Rule(("interleaved",), "interleaved needs micro-batches per step divisible by pp", _SC21 + "; asserted by Megatron-LM",
          lambda pp, vpp, m, layers: np.asarray(m) % pp == 0),
-    Rule(("dualpipe",), "dualpipe needs an even pp", "arXiv:2412.19437, section 3.2.1", lambda pp, vpp, m, layers: np.asarray(pp) % 2 == 0),
-    Rule(("dualpipe",), "dualpipe needs an even number of micro-batches", "arXiv:2412.19437, section 3.2.1",
-         lambda pp, vpp, m, layers: np.asarray(m) % 2 == 0),
+    Rule(("dualpipe",), "dualpipe needs an even pp", _V3, lambda pp, vpp, m, layers: np.asarray(pp) % 2 == 0),
+    Rule(("dualpipe",), "dualpipe needs an even number of micro-batches", _V3, lambda pp, vpp, m, layers: np.asarray(m) % 2 == 0),
     Rule(("dualpipe", "dualpipe-v"), "dualpipe needs at least 2·pp micro-batches", "asserted by DeepSeek's DualPipe code",
          lambda pp, vpp, m, layers: np.asarray(m) >= 2 * np.asarray(pp)),
-    Rule(tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")), "this schedule needs pp of at least 2", "nothing to interleave on one stage",
+    Rule(tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")), "this schedule needs pp of at least 2", "one stage has nothing to reorder",
          lambda pp, vpp, m, layers: np.asarray(pp) >= 2),
-    Rule(SCHEDULE_NAMES, "every model chunk needs a layer: layers ≥ pp·vpp", "Megatron-LM and torchtitan refuse empty stages",
+    Rule(SCHEDULE_NAMES, "every model part needs a layer: layers ≥ pp·vpp", "Megatron-LM and torchtitan refuse empty stages",
          lambda pp, vpp, m, layers: np.asarray(layers) >= np.asarray(pp) * vpp),
 )
+_CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
 
 
 def violations(schedule, pp, vpp, m, layers):
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan breaks."""
-    code = np.asarray(schedule_code(schedule))
+    code = schedule_code(schedule)
     broken = {}
-    for rule in RULES:
-        concerned = np.isin(code, [SCHEDULES[name].code for name in rule.schedules])
-        bad = concerned & ~rule.kept(pp, vpp, m, layers)
+    for rule, concerned in zip(RULES, _CONCERNED):
+        bad = concerned[code] & ~rule.kept(pp, vpp, m, layers)
         if np.any(bad):
             broken[rule.text] = bad
     return broken
@@ -246,27 +272,26 @@ def layer_split(layers, pp, vpp=1, first_less=0, last_less=0):
     ValueError
         Where a part would be left without a layer.
     """
-    parts = pp * vpp
-    places, over = divmod(layers + first_less + last_less, parts)
-    split = np.full(parts, places)
+    places, over = divmod(layers + first_less + last_less, pp * vpp)
+    split = np.full(pp * vpp, places)
     split[1 : 1 + over] += 1
     split[0] -= first_less
     split[-1] -= last_less
     if split.min() < 1:
-        raise ValueError(f"{layers} layers over {parts} model parts (first {first_less}, last {last_less} fewer) leave a part without a layer")
+        raise ValueError(f"{layers} layers over {pp * vpp} model parts (first {first_less}, last {last_less} fewer) leave a part without a layer")
     return split
 
 
 def stage_layers(layers, pp, vpp=1, first_less=0, last_less=0):
     """Layers on the first, the fullest middle and the last part of a split, for whole columns of plans. [layers, (first, middle, last)]
 
-    Same rule as `layer_split` without its array: middle is the largest part between the two ends (0 with no such part).
-    A single part holds everything and is returned as first and last alike.
+    Same rule as `layer_split` without its array: middle is the largest part between the two ends, 0 with no such part.
+    A single part holds everything and is first and last alike.
     """
     layers, parts = np.asarray(layers), np.asarray(pp) * vpp
     places, over = np.divmod(layers + np.asarray(first_less) + last_less, parts)
     first = np.where(parts == 1, layers, places - first_less)
-    # the left-over layers start at the second part: with two parts that is the last one, beyond that it is reached never
+    # the left-over layers start at the second part and never fill all, so that only with two parts the last gets one
     last = np.where(parts == 1, layers, places - last_less + ((parts == 2) & (over > 0)))
     middle = np.where(parts > 2, places + (over > 0), 0)
     return first, middle, last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,8 @@ from .pipeline import SCHEDULES, SCHEDULE_NAMES, in_flight, schedule_code, viola
 __all__ = ["KINDS", "Layout", "lay_out"]
 
 KINDS = ("F", "B", "W")
-_F, _B, _W, _WHOLE = 0, 1, 2, 3  # _WHOLE is a backward that computes weight gradients as well; it is shown as B
+_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # a weight gradient starts where at least this share of it fits; the best of these is kept
+_F, _B, _W, _WHOLE, _PAIR = 0, 1, 2, 3, 4  # _WHOLE: a backward with its weight gradients, shown as B; _PAIR: a forward run together with a _WHOLE
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Layout:
         return _held(self.kind[rows], self.start_s[rows], self.end_s[rows], self.micro_batch[rows], self.part[rows], _chunks(self.schedule, self.vpp))
 
 
-def lay_out(schedule, pp, vpp, m, t_forward, t_backward_input, t_backward_weight, t_p2p=0.0, part_scale=None) -> Layout:
+def lay_out(schedule, pp, vpp, m, t_forward, t_backward_input, t_backward_weight, t_p2p=0.0, part_scale=None, kept=1.0) -> Layout:
     """Lay a schedule out in time, each pass starting as soon as its device is free and its input has arrived.
 
     Parameters
@@ -121,8 +123,8 @@ def lay_out(schedule, pp, vpp, m, t_forward, t_backward_input, t_backward_weight
     times = [(t / chunks * scale).tolist() for t in (t_forward, t_backward_input, t_backward_weight, t_backward_input + t_backward_weight)]
     if not row.split_backward:
         times[_B] = times[_WHOLE]
-    placed = _run(orders, _place(row.placement, pp, m), parts, m, times, float(t_p2p), cap)
-    return _layout(row.name, pp, vpp, m, chunks, placed)
+    run = partial(_run, orders, _place(row.placement, pp, m), parts, m, times, float(t_p2p), cap)
+    return min((_layout(row.name, pp, vpp, m, chunks, run(share, kept)) for share in (_SHARES if lazy else (1.0,))), key=lambda layout: layout.span_s.max())
 
 
 def _chunks(name, vpp):
@@ -155,7 +157,9 @@ def _orders(name, pp, chunks, m):
         return [_dualpipe(half, min(d, pp - 1 - d), m // 2, *_dualpipe_lanes(d, pp, m)) for d in range(pp)]
     if name == "dualpipe-v":
         return [_dualpipe(pp, d, m, lambda j, d=d: (d, j), lambda j, d=d: (2 * pp - 1 - d, j)) for d in range(pp)]
-    return _vee(pp, m, {"v-min": (1, 1, 1, 1), "v-half": (2, 1, 2, 1), "zb-v": (4, 2, 4, 2)}[name])
+    if name == "zb-v":
+        return [_zero_bubble_v(d, pp, m) for d in range(pp)]
+    return _vee(pp, m, 1 if name == "v-min" else 2)
 
 
 def _one_f_one_b(part, warm_up, m):
@@ -198,13 +202,19 @@ def _dualpipe(half, depth, m, lane0, lane1):
     """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of `half` devices, m per lane."""
     lanes, done, weights, order = (lane0, lane1), {}, [], []
 
-    def add(kind, lane, split=False):
+    def take(kind, lane):
         j = done.get((kind, lane), 0)
         done[kind, lane] = j + 1
-        part, mb = lanes[lane](j)
+        return lanes[lane](j)
+
+    def add(kind, lane, split=False):
+        part, mb = take(kind, lane)
         order.append((_WHOLE if kind == _B and not split else kind, part, mb))
         if split:
             weights.append((_W, part, mb))
+
+    def add_pair(lane):
+        order.append((_PAIR, take(_F, lane), take(_B, 1 - lane)))
 
     def add_weight():
         order.append(weights.pop(0))
@@ -219,15 +229,16 @@ def _dualpipe(half, depth, m, lane0, lane1):
         add(_B, 1, split=True)
         add_weight()
         add(_F, 1)
-    for _ in range(m - 2 * half + depth + 1):
-        add(_F, 0)
-        add(_B, 1)
-        add(_F, 1)
-        add(_B, 0)
+    for k in range(m - 2 * half + depth + 1):
+        if k == 0 and depth == half - 1:  # the turning point starts without overlap, to let the first backward go sooner
+            add(_F, 0)
+            add(_B, 1)
+        else:
+            add_pair(0)
+        add_pair(1)
     for _ in range(before):
         add(_B, 1)
-        add(_F, 1)
-        add(_B, 0)
+        add_pair(1)
     for k in range(2 * (depth + 1)):  # the later half of these leaves its weight gradients for the end
         add(_B, 1 - k % 2, split=k > depth)
     for _ in range(before):
@@ -238,25 +249,43 @@ def _dualpipe(half, depth, m, lane0, lane1):
     return order
 
 
-def _vee(pp, m, shifts):
-    """Order the forwards and backwards of a V by repeating one micro-batch's block every six slots, without collisions."""
-    down_f, up_f, down_b, up_b = shifts
+def _zero_bubble_v(device, pp, m):
+    """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn, each forward paid with a backward."""
+    first, second = device, 2 * pp - 1 - device
+    warm_up = [(_F, first)] * (2 * (pp - device) - 1) + [(_F, second), (_F, first)] * device + [(_F, second), (_B, second)] * (pp - device)
+    steady = [(_F, first), (_B, first), (_F, second), (_B, second)]
+    counts, order = {}, []
+    for kind, part in warm_up + steady * (2 * m):
+        j = counts.get((kind, part), 0)
+        if j < m:
+            counts[kind, part] = j + 1
+            order.append((kind, part, j))
+    return order
+
+
+def _vee(pp, m, down):
+    """Order the passes of a V by repeating one micro-batch's block every six slots.
+
+    On the way down (forward of chunk 0, backward of chunk 1) a block is shifted by `down` slots from device to device, on the way up by
+    one. The turning points leave no two passes in one slot; the backward of chunk 1 lies half a period after the forward of chunk 0
+    and likewise on the way up, which leaves room for unequal passes.
+    """
     d = np.arange(pp)
-    legs = (down_f * d, up_f * (pp - 1 - d), down_b * d, up_b * (pp - 1 - d))
 
     def slots(turns):
-        first = legs[0]
-        second = first[-1] + turns[0] + legs[1]
-        third = second[0] + turns[1] + legs[2]
-        fourth = third[-1] + turns[2] + legs[3]
+        first = down * d
+        second = first[-1] + turns[0] + (pp - 1 - d)
+        third = second[0] + turns[1] + down * d
+        fourth = third[-1] + turns[2] + (pp - 1 - d)
         return np.stack([first, second, third, fourth])
 
-    def free_of_collisions(turns):
-        taken = np.sort(slots(turns) % 6, axis=0)
-        return bool((np.diff(taken, axis=0) > 0).all())
+    def crowding(turns):
+        block = slots(turns)
+        collisions = (np.diff(np.sort(block % 6, axis=0), axis=0) == 0).sum()
+        halves = (block[2, 0] - block[0, 0]) % 6 == 3 and (block[3, 0] - block[1, 0]) % 6 == 3
+        return collisions, down == 2 and not halves, sum(turns), turns
 
-    turns = min((t for t in product(range(1, 7), repeat=3) if free_of_collisions(t)), key=lambda t: (sum(t), t))
-    start = slots(turns)
+    start = slots(min(product(range(1, 7), repeat=3), key=crowding))
     orders = []
     for device in range(pp):
         passes = ((_F, device), (_F, 2 * pp - 1 - device), (_B, 2 * pp - 1 - device), (_B, device))
@@ -265,7 +294,7 @@ def _vee(pp, m, shifts):
     return orders
 
 
-def _run(orders, place, parts, m, times, t_p2p, cap):
+def _run(orders, place, parts, m, times, t_p2p, cap, share, kept):
     """Start every pass as early as its device, its order and its input allow; returns rows (start, end, device, kind, part, micro-batch).
 
     With a cap, weight gradients are not in the orders: one is run where it delays nothing, or before a forward that would exceed the cap.
@@ -283,6 +312,9 @@ def _run(orders, place, parts, m, times, t_p2p, cap):
         """When the input of a pass is on its device, or None while that is not known; and the pass that it waits for."""
         if kind == _W:
             return 0.0, None
+        if kind == _PAIR:
+            both = ready(_F, *part, device), ready(_WHOLE, *mb, device)
+            return next((each for each in both if each[0] is None), max(both, key=lambda each: each[0] or 0.0))
         if kind == _F:
             if part == 0:
                 return 0.0, None
@@ -297,14 +329,18 @@ def _run(orders, place, parts, m, times, t_p2p, cap):
         return (None if end is None else end + (t_p2p if other != device else 0.0)), (source, at)
 
     def put(now, device, kind, part, mb):
-        end = now + times[kind][part]
-        rows.append((now, end, device, kind, part, mb))
-        if kind != _W:
-            key = (_F if kind == _F else _B, mb * parts + part)
-            ends[key[0]][key[1]] = end
-            sleeper = waiting.pop(key, None)
-            if sleeper is not None:
-                heapq.heappush(events, (round(now / tick), 0, sleeper, now))
+        passes = ((_F, *part), (_WHOLE, *mb)) if kind == _PAIR else ((kind, part, mb),)
+        end = now
+        for kind, part, mb in passes:
+            start, end = end, end + times[kind][part]
+            rows.append((start, end, device, kind, part, mb))
+        for kind, part, mb in passes:  # what runs together is sent together
+            if kind != _W:
+                key = (_F if kind == _F else _B, mb * parts + part)
+                ends[key[0]][key[1]] = end
+                sleeper = waiting.pop(key, None)
+                if sleeper is not None:
+                    heapq.heappush(events, (round(now / tick), 0, sleeper, now))
         heapq.heappush(events, (round(end / tick), 0, device, end))
 
     # a device looks again (second = 1) after all others had their turn at the same moment, before it gives its time to a weight gradient
@@ -318,10 +354,10 @@ def _run(orders, place, parts, m, times, t_p2p, cap):
             continue
         kind, part, mb = orders[device][heads[device]]
         at, source = ready(kind, part, mb, device)
-        if kind == _F and owed and cap is not None and held[device] >= cap:
+        if kind == _F and owed and cap is not None and held[device] + 1 > cap + 1e-9:
             put(now, device, _W, *pending[device][taken[device]])
             taken[device] += 1
-            held[device] -= 1
+            held[device] -= kept
         elif at is not None and at <= now + tick / 2:
             heads[device] += 1
             if cap is not None:
@@ -329,13 +365,14 @@ def _run(orders, place, parts, m, times, t_p2p, cap):
                     held[device] += 1
                 else:
                     pending[device].append((part, mb))
+                    held[device] -= 1 - kept
             put(max(now, at), device, kind, part, mb)
         elif at is None and not second:
             heapq.heappush(events, (moment, 1, device, now))
-        elif owed and (at is None or now + times[_W][pending[device][taken[device]][0]] <= at + tick / 2):
+        elif owed and (at is None or now + share * times[_W][pending[device][taken[device]][0]] <= at + tick / 2):
             put(now, device, _W, *pending[device][taken[device]])
             taken[device] += 1
-            held[device] -= 1
+            held[device] -= kept
         elif at is None:
             waiting[source] = device
         else:
