@@ -217,9 +217,9 @@ def prices(item: str | None = None, category: str | None = None) -> tuple[Price,
 def price(accelerator_id: str) -> Price | None:
     """The newest dated rental price of this accelerator [USD per device-hour], None where the catalogue has none.
 
-    `value` is the median of the on-demand and index observations of the newest six months that hold any (a range counts by its
-    middle); spot, serverless and several-year terms are left out unless nothing else is there. `low` and `high` are the extremes
-    of all that were looked at, `date` that of the newest, `source` lists them.
+    `value` is the median of the observations of the newest six months that hold any (a range counts by its middle): on-demand,
+    index and one-year prices; capacity blocks and list prices where there are none of these; spot and serverless last. `low` and
+    `high` are the extremes of what was looked at, `date` that of the newest, `source` lists them.
     """
     from .pricing import newest
     return newest(accelerator(accelerator_id).id, prices(category="rent"))

@@ -80,8 +80,8 @@ def _prices():
 
 def _models():
     """Rows of the model catalogue, as its own loader gives them."""
-    from .. import model
-    yield from model.table()
+    from . import models
+    yield from models.table()
 
 
 def _stacks():

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 from .records import Price
 
-_USUAL = ("on-demand", "index", "contract", "capacity-block", "list")
+_ORDER = (("on-demand", "index", "contract"), ("capacity-block", "list"), ("spot", "serverless"))
 _MONTHS = 6
 
 
 def _month(date: str) -> int:
-    """Months since year 0 of a date written 2026, 2026-05 or 2026-05-07; a bare year counts as its middle."""
+    """Months since year 0 of a date written 2026, 2026-05 or 2026-05-07; a bare year counts as its January."""
     parts = date.split("-")
-    return int(parts[0]) * 12 + (int(parts[1]) if len(parts) > 1 else 6)
+    return int(parts[0]) * 12 + (int(parts[1]) if len(parts) > 1 else 1)
 
 
 def newest(item: str, rents: tuple[Price, ...]) -> Price | None:
-    """Median of the observations within six months of the newest, usual terms first; None without any."""
+    """Median of the observations within six months of the newest, of the most usual terms that there are; None without any."""
     of_item = [p for p in rents if p.item == item]
-    if not of_item:
+    usual = next((found for kinds in _ORDER if (found := [p for p in of_item if p.kind in kinds])), None)
+    if usual is None:
         return None
-    usual = [p for p in of_item if p.kind in _USUAL] or of_item
     last = max(_month(p.date) for p in usual)
     recent = [p for p in usual if last - _month(p.date) < _MONTHS]
     ends = [x for p in recent for x in (p.value, p.low, p.high) if x == x]
