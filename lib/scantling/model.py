@@ -67,6 +67,7 @@ class Model:
     embedding_norm: bool = False
     qk_norm: str = ""                # "head": one weight of head_dim each for q and k; "width": over the projections
     position_rows: int = 0           # learned position table
+    relative_positions: bool = False # one more hidden x q projection a layer, for the positions (Transformer-XL)
     qkv_bias: bool = False
     out_bias: bool = False
     mlp_bias: bool = False
@@ -121,7 +122,7 @@ class Shape:
     shared_gate: Any
     parallel_block: Any
     norm_params: Any         # per layer, q/k and low-rank norms included
-    attention_bias_params: Any   # per layer, sinks included
+    attention_bias_params: Any   # per layer, sinks and the position projection included
     mlp_bias_params: Any         # per dense layer
     expert_bias_params: Any      # per routed expert
     shared_bias_params: Any      # per MoE layer
@@ -277,7 +278,7 @@ def make_shape(**columns: Any) -> Shape:
                      + mla * (c["q_lora"] + c["kv_lora"])),
         attention_bias_params=(c["qkv_bias"] * (mla * (c["q_lora"] + c["kv_lora"] + c["qk_rope"])
                                                 + (1 - mla) * (q_width + 2 * kv_width)) + c["out_bias"] * hidden
-                               + c["sinks"] * heads),
+                               + c["sinks"] * heads + c["relative_positions"] * hidden * q_width),
         mlp_bias_params=c["mlp_bias"] * (inner * c["ffn_hidden"] + hidden),
         expert_bias_params=c["expert_bias"] * (inner * c["expert_ffn_hidden"] + hidden),
         shared_bias_params=c["mlp_bias"] * shared * (inner * c["shared_ffn_hidden"] + hidden),
