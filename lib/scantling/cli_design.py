@@ -1,0 +1,115 @@
+"""Commands on one design: design, search, goodput."""
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .cli import EXIT, console, print_json
+from .errors import DesignError, plain
+
+REFUSAL = "Hardware constraints insufficient for model parameters"
+
+
+def read(file: str):
+    """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
+    from .design import Design
+    if file == "-":
+        return Design.from_text(sys.stdin.read())
+    return Design.read(file)
+
+
+def assessed(file: str):
+    """(design, result as plain data); a DesignError about a field gets the file's name in front."""
+    from .verdict import assess
+    try:
+        design = read(file)
+        return design, assess(design).as_dict()
+    except DesignError as e:
+        name = plain(file, 200)
+        if e.field.startswith(name):
+            raise
+        raise click.ClickException(f"{name}: {e}") from None
+
+
+def refuse(result: dict, as_json: bool) -> int:
+    """Print the refusal: on stdout the one line (or the JSON), the arithmetic on stderr."""
+    if as_json:
+        print_json({k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")})
+    else:
+        print('{"error": "' + REFUSAL + '"}')
+        for line in result.get("limits") or []:
+            print(plain(line, 1000), file=sys.stderr)
+        for fix in result.get("nearest_fixes") or []:
+            print("nearest: " + plain(_fix(fix), 1000), file=sys.stderr)
+    return EXIT["impossible"]
+
+
+def _fix(fix) -> str:
+    if not isinstance(fix, dict):
+        return str(fix)
+    change = fix.get("change", "")
+    change = ", ".join(f"{k} {v}" for k, v in change.items()) if isinstance(change, dict) else str(change)
+    return change + (f" → {fix['verdict']}" if fix.get("verdict") else "")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole assessment as JSON.")
+@click.pass_context
+def design(ctx, file, as_json):
+    """Assess the design in FILE (- for stdin).
+
+    Exit 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file is wrong.
+    """
+    _, result = assessed(file)
+    if result["verdict"] == "impossible":
+        ctx.exit(refuse(result, as_json))
+    if as_json:
+        print_json(result)
+    else:
+        from .cli_summary import summary
+        summary(result, console())
+    ctx.exit(EXIT[result["verdict"]])
+
+
+@click.command()
+@click.argument("file")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print.")
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write all fitting plans here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
+@click.pass_context
+def search(ctx, file, top, csv_file, as_json):
+    """The plans that fit the design in FILE, best first, and how many were rejected for which reason."""
+    from .search import search as find
+    found, result = assessed(file)
+    if result["verdict"] == "impossible":
+        ctx.exit(refuse(result, as_json))
+    plans = find(found)
+    if csv_file:
+        from .design_yaml import write_text
+        write_text(csv_file, plans.to_csv(index=False), force=True)
+    if as_json:
+        print_json({"name": result["name"], "verdict": result["verdict"], **dict(plans.attrs), "plans": plans.head(top).to_dict("records")})
+    else:
+        from .cli_summary import leaderboard
+        leaderboard(result, plans, top, console())
+    ctx.exit(EXIT[result["verdict"]])
+
+
+@click.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.pass_context
+def goodput(ctx, file, as_json):
+    """Failures, checkpoint interval, goodput and spares of the design in FILE."""
+    _, result = assessed(file)
+    if result["verdict"] == "impossible":
+        ctx.exit(refuse(result, as_json))
+    keys = ("name", "verdict", "goodput", "mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead", "spares", "spares_recommended")
+    if as_json:
+        print_json({**{k: result[k] for k in keys}, "endurance": result.get("endurance")})
+    else:
+        from .cli_summary import endurance
+        endurance(result, keys[2:], console())
+    ctx.exit(EXIT[result["verdict"]])
