@@ -1,0 +1,129 @@
+"""The headline numbers and the one most useful sentence, from an assessment and from the design it is compared with."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import words
+from .words import at, band, share, show, split
+
+# key, name on the card, whether more is better (None: neither)
+CARDS = (("verdict", "Verdict", None), ("mfu", "MFU", True), ("step_s", "Step time", False), ("bubble_fraction", "Bubble", False),
+         ("days", "Run time", False), ("cost_usd", "Cost", False), ("goodput", "Goodput", True), ("checkpoint_interval_s", "Checkpoint every", None))
+_VERDICTS = {"feasible": ("Feasible", "good"), "constraint-missed": ("Misses a limit", "warn"), "impossible": ("Impossible", "bad")}
+
+
+def cards(given: Mapping, pinned: Mapping | None = None) -> list[dict]:
+    """One item per headline number: value, unit, band or remark, difference from the pinned design."""
+    return [_card(key, name, better, given, pinned) for key, name, better in CARDS]
+
+
+def _card(key, name, better, given, pinned) -> dict:
+    if key == "verdict":
+        return _verdict(given, pinned)
+    value = at(given, key)
+    number, unit = split(show(key, value))
+    item = {"key": key, "label": name, "value": number, "unit": unit, "note": _note(key, given), "hint": "Open the formula of this number", "state": _state(key, given)}
+    if pinned is not None:
+        item["delta"], item["sense"] = difference(key, value, at(pinned, key), better)
+    return item
+
+
+def _verdict(given, pinned) -> dict:
+    word, state = _VERDICTS.get(given.get("verdict"), (str(given.get("verdict")), ""))
+    memory = given.get("memory_bytes")
+    if memory and memory["total"] > memory["capacity"]:
+        word, state = "Does not fit", "bad"
+    item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state, "hint": "Open what decides the verdict",
+            "note": f"{show('memory_bytes.total', memory['total'])} of {show('memory_bytes.capacity', memory['capacity'])}" if memory else ""}
+    if pinned is not None and pinned.get("memory_bytes") and memory:
+        item["delta"], item["sense"] = difference("memory_bytes.total", memory["total"], pinned["memory_bytes"]["total"], False)
+    return item
+
+
+def _note(key, given) -> str:
+    low, high = at(given, key + "_low"), at(given, key + "_high")
+    if low is not None and high is not None:
+        return band(key, low, high)
+    if key == "bubble_fraction":
+        return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} of the step" if at(given, "step_breakdown_s") else ""
+    if key == "cost_usd":
+        price = at(given, "cost.usd_per_device_hour")
+        return f"at {show('cost.usd_per_device_hour', price)}" + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h") if price is not None else "no price known"
+    if key == "goodput":
+        return f"a failure every {show('mtbf_s', given.get('mtbf_s'))}" if given.get("mtbf_s") else ""
+    if key == "checkpoint_interval_s":
+        overhead = given.get("checkpoint_overhead")
+        return f"{share(overhead)} of the time" if overhead is not None else ""
+    return ""
+
+
+def _state(key, given) -> str:
+    """Marked where a stated limit speaks of this number."""
+    words_of = {"mfu": "mfu", "days": "deadline", "cost_usd": "budget", "goodput": "goodput", "checkpoint_interval_s": "checkpoint", "step_s": "", "bubble_fraction": ""}
+    missed = given.get("missed") or ()
+    return "bad" if words_of.get(key) and any(words_of[key] in str(m).lower() for m in missed) else ""
+
+
+def difference(key: str, value, before, better) -> tuple[str, str]:
+    """How a number differs from the pinned one, and whether that is better or worse."""
+    if value is None or before is None or isinstance(value, str):
+        return "", ""
+    if value == before:
+        return "= pinned", ""
+    sign = "+" if value > before else "−"
+    sense = "" if better is None else "better" if (value > before) == better else "worse"
+    text = show(key, abs(value - before))
+    return f"{sign}{text} vs pinned", sense
+
+
+def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
+    """(state, bold start, sentence): what is most worth knowing about this design right now. All of it is the library's text."""
+    if refusal is not None:
+        return "bad", "Not taken.", f"{refusal.text}. The picture is still the last valid design."
+    limits, fixes, avoid = given.get("limits") or (), given.get("nearest_fixes") or (), given.get("avoid") or ()
+    if given.get("verdict") == "impossible":
+        return "bad", "Impossible.", "; ".join([given.get("error") or "", *map(str, limits[:2])]).strip("; ")
+    if given.get("verdict") == "constraint-missed":
+        fix = f" Nearest: {fix_text(fixes[0])}." if fixes else ""
+        return "warn", "Misses a limit.", f"{_sentence(limits[0]) if limits else ''}{fix}"
+    if limits:
+        return "good", "Fits.", _sentence(limits[0])
+    if avoid:
+        return "good", "Fits.", _sentence(f"Avoid {avoid[0]['what']}: {avoid[0]['why']}")
+    return "good", "Fits.", ""
+
+
+def _sentence(text: str) -> str:
+    text = str(text).strip()
+    return text if not text or text.endswith((".", "!", "?")) else text + "."
+
+
+def fix_text(fix) -> str:
+    """One nearest fix in words."""
+    return str(fix.get("change")) if isinstance(fix, Mapping) else str(fix)
+
+
+def explanation(key: str, session) -> dict:
+    """What the number of a card opens to."""
+    given = session.now.given
+    if key == "verdict":
+        out = words.explain("verdict", given, {})
+        memory = given.get("memory_bytes") or {}
+        out["lines"] += [(words.label(f"memory_bytes.{part}"), show(f"memory_bytes.{part}", amount)) for part, amount in memory.items()]
+        out["lines"] += [("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]]
+        return out
+    out = words.explain(key, given, inputs(session))
+    change = session.pinned and difference(key, at(given, key), at(session.pinned.given, key), None)[0]
+    if change:
+        out["lines"].append(("Pinned design", f"{words.in_text(session.pinned.given, key)}; now {change}"))
+    return out
+
+
+def inputs(session) -> dict:
+    """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
+    from .inputs import main_phase
+
+    resolved = session.now.resolved
+    phase = resolved.phases[main_phase(resolved)]
+    return {"tokens": phase.tokens, "seq_len": phase.seq_len, "global_batch": phase.global_batch, "precision": phase.precision, "devices": resolved.cluster.devices,
+            "model": resolved.model.name, "params": resolved.params.total, **{k: v for k, v in (session.now.given.get("endurance") or {}).items() if isinstance(v, (int, float))}}

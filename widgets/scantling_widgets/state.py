@@ -1,0 +1,188 @@
+"""The one design in the middle: proposed changes go in, an assessed design or a refusal comes out.
+
+No widget in here. A `Session` holds a frozen design and its assessment; whoever draws observes it. Callbacks of a
+notebook may come from another thread than its cells, hence the lock.
+"""
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scantling.errors import DesignError
+
+_KEPT = 200            # steps of undo
+_ONE_MOVE_S = 0.8      # changes of one field closer together than this are one step: a drag, not forty
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A design, its records with every default filled in, and what the models say; `given` is the assessment as plain data."""
+
+    design: Any
+    resolved: Any
+    result: Any
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A change that the design does not allow: the field that is wrong, why, in one line, and the control that was moved."""
+
+    field: str
+    text: str
+    moved: str = ""
+
+
+def assess(design):
+    """The default judge: the library's own."""
+    import scantling
+
+    return scantling.assess(design)
+
+
+class Session:
+    """What a desk works on.
+
+    now       the design on the desk, with its assessment
+    pinned    the design it is compared with, or None
+    refusal   why the last change was not taken, or None; `now` is then still the last valid one
+    fault     text of an unexpected error (with its traceback), or None
+    """
+
+    def __init__(self, design, judge: Callable[[Any], Any] = assess):
+        self.lock = threading.RLock()
+        self._judge = judge
+        self._watchers: list[Callable[[Session], None]] = []
+        self._past: list[Moment] = []
+        self._future: list[Moment] = []
+        self._pending: dict[str, Any] = {}
+        self._last = ("", 0.0)
+        self.pinned: Moment | None = None
+        self.refusal: Refusal | None = None
+        self.fault: tuple[str, str] | None = None
+        self.now = self._moment(design)
+        self.first = self.now
+
+    def _moment(self, design) -> Moment:
+        result = self._judge(design)
+        return Moment(design, design.resolve(), result, result.as_dict())
+
+    # -- who looks
+    def watch(self, watcher: Callable[[Session], None]) -> None:
+        """Call `watcher(session)` after every change, and never let one that fails stop the others."""
+        self._watchers.append(watcher)
+
+    def tell(self) -> None:
+        for watcher in list(self._watchers):
+            try:
+                watcher(self)
+            except Exception as error:                     # shown on the desk; the next change goes on
+                self.report(error)
+
+    def report(self, error: BaseException) -> None:
+        """Keep an unexpected error where the desk shows it."""
+        text = "".join(traceback.format_exception(error))
+        self.fault = (f"{type(error).__name__}: {error}", text)
+
+    def dismiss(self) -> None:
+        self.fault = None
+
+    # -- what changes it
+    def change(self, fields: Mapping[str, Any], moved: str = "") -> bool:
+        """Set fields by dotted path (None takes one away); `moved` names the control. True when the design took them.
+
+        A refused value is remembered: the next change is first tried together with it, so that two fields that are
+        only legal together can be set one after the other.
+        """
+        with self.lock:
+            tries = [{**self._pending, **fields}] + ([dict(fields)] if self._pending else [])
+            for attempt in tries:
+                try:
+                    moment = self._moment(self.now.design.change(attempt))
+                except DesignError as error:
+                    refusal = Refusal(error.field, str(error))
+                except Exception as error:
+                    self.report(error)
+                    self.tell()
+                    return False
+                else:
+                    self._accept(moment, moved or ",".join(fields))
+                    return True
+            self._pending = tries[0]
+            self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved)
+            return False
+
+    def refuse(self, field: str, text: str, moved: str = "") -> None:
+        """Say why a change is not taken; the design stays the last valid one."""
+        with self.lock:
+            self.refusal = Refusal(field, text, moved)
+            self.tell()
+
+    def put(self, design) -> bool:
+        """Replace the whole design (load, paste, preset)."""
+        with self.lock:
+            try:
+                moment = self._moment(design)
+            except DesignError as error:
+                self.refuse(error.field, str(error))
+                return False
+            except Exception as error:
+                self.report(error)
+            else:
+                self._accept(moment, "")
+                return True
+            self.tell()
+            return False
+
+    def _accept(self, moment: Moment, what: str) -> None:
+        field, when = self._last
+        clock = time.monotonic()
+        if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
+            self._past = [*self._past, self.now][-_KEPT:]
+        self._last = (what, clock)
+        self._future = []
+        self._show(moment)
+
+    def _show(self, moment: Moment) -> None:
+        self.now, self._pending, self.refusal = moment, {}, None
+        self.tell()
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._future)
+
+    def undo(self) -> None:
+        with self.lock:
+            if self._past:
+                self._future = [*self._future, self.now]
+                *self._past, moment = self._past
+                self._last = ("", 0.0)
+                self._show(moment)
+
+    def redo(self) -> None:
+        with self.lock:
+            if self._future:
+                self._past = [*self._past, self.now]
+                *self._future, moment = self._future
+                self._last = ("", 0.0)
+                self._show(moment)
+
+    def reset(self) -> None:
+        """Back to the design that the desk opened with (and undo brings this one back)."""
+        with self.lock:
+            if self.now.design != self.first.design or self.refusal:
+                self._accept(self.first, "")
+
+    def pin(self) -> None:
+        """Compare with the design that is on the desk now; a second time lets it go."""
+        with self.lock:
+            self.pinned = None if self.pinned is not None else self.now
+            self.tell()

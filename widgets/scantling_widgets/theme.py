@@ -1,0 +1,49 @@
+"""The look of the desk: one style sheet whose colours are those of the page around it."""
+from __future__ import annotations
+
+import html
+from functools import cache
+
+import ipywidgets as W
+
+from .livechart import STATIC
+
+escape = html.escape
+
+
+@cache
+def _style() -> str:
+    return "<style>" + (STATIC / "desk.css").read_text(encoding="utf-8") + "</style>"
+
+
+def sheet() -> W.HTML:
+    """The style sheet as a widget that takes no room."""
+    return W.HTML(_style(), layout=W.Layout(height="0", width="0", overflow="hidden", position="absolute"))
+
+
+def text(value: str = "", cls: str = "sd-text") -> W.HTML:
+    """A block of markup with a class of the style sheet."""
+    box = W.HTML(value)
+    box.add_class(cls)
+    return box
+
+
+def card(title: str, *children, note: W.HTML | None = None) -> W.VBox:
+    """A framed panel with a title; `note` stands at the right of it."""
+    head = W.HTML(f'<div class="sd-card-title" role="heading" aria-level="3">{escape(title)}</div>')
+    top = head if note is None else W.HBox([head, note], layout=W.Layout(justify_content="space-between"))
+    box = W.VBox([top, *children])
+    box.add_class("sd-card")
+    return box
+
+
+def side_by_side(*children) -> W.Box:
+    """Children next to each other while there is room."""
+    box = W.Box(children)
+    box.add_class("sd-columns")
+    return box
+
+
+def lines(items) -> str:
+    """A list of texts as markup, escaped."""
+    return "<ul>" + "".join(f"<li>{escape(str(item))}</li>" for item in items) + "</ul>"
