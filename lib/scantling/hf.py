@@ -34,15 +34,24 @@ class _Reader:
         return None
 
     def count(self, *names: str, least: int = 1) -> int | None:
-        """A whole number of at least `least`, or None where no name is in the file."""
+        """A whole number from `least` to a billion, or None where no name is in the file."""
         for name in names:
             value = self.get(name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < least:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= 1e9 or value % 1:
                 raise DesignError(self.prefix + name, value, f"a whole number of at least {least}")
             return int(value)
         return None
+
+    def numbers(self, name: str) -> list[int]:
+        """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is refused."""
+        value = self.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(v, int) for v in value):
+            raise DesignError(self.prefix + name, value, "a list of whole numbers")
+        return value
 
     def assume(self, field: str, value: Any, why: str) -> Any:
         self.assumed.append(Assumed(field, value, why))
@@ -166,6 +175,8 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
         if value not in understood:
             raise DesignError(r.prefix + field, value, f"{understood[0]} for {arch.model_type}", problem=f"is not read: {why}")
     layers, hidden = _dimension(r, arch, arch.layers), _dimension(r, arch, arch.hidden)
+    if layers > 100_000:
+        raise DesignError(r.prefix + arch.layers[0], layers, "at most 100,000")
     heads, vocab = _dimension(r, arch, arch.heads), _dimension(r, arch, arch.vocab)
     kv_heads = _kv_heads(r, arch, heads)
     fields: dict[str, Any] = dict(layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, vocab=vocab)
@@ -317,12 +328,12 @@ def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
             first = r.assume("first_k_dense_replace", moe.first_k, f"the {arch.model_type} class's value; not in the file")
         return layers - min(first, layers)
     if moe.where == "sparse-step":
-        step, dense = r.count("decoder_sparse_step") or 1, set(r.get("mlp_only_layers") or ())
+        step, dense = r.count("decoder_sparse_step") or 1, set(r.numbers("mlp_only_layers"))
         return sum((i + 1) % step == 0 and i not in dense for i in range(layers))
     if moe.where == "interleave":
-        listed = r.get("moe_layers")
-        if isinstance(listed, list) and listed:
-            return len({i for i in listed if i < layers})
+        listed = r.numbers("moe_layers")
+        if listed:
+            return len({i for i in listed if 0 <= i < layers})
         return len(range((step := r.count("interleave_moe_layer_step") or 1) - 1, layers, step))
     start, last = r.count("moe_layer_start_index", least=0), r.count("moe_layer_end_index", least=-1)
     interval = r.count("moe_layer_interval") or 1
@@ -354,12 +365,13 @@ def _window(r: _Reader, arch: Architecture, layers: int) -> dict[str, int]:
         first = r.count("max_window_layers", least=0)
         sliding = layers - min(first or 0, layers) if r.flag(Flag("use_sliding_window")) else 0
     elif arch.window == "chunk":
-        listed, every = r.get("no_rope_layers"), r.count("no_rope_layer_interval") or 4
+        listed, every = r.numbers("no_rope_layers"), r.count("no_rope_layer_interval") or 4
         full = sum(not used for used in listed[:layers]) if listed else layers // every
         sliding = layers - full
     else:
         every = r.config.get("sliding_window_pattern", r.config.get("_sliding_window_pattern"))
-        every = every if isinstance(every, int) and every > 0 else len(every) if every else int(arch.window.split("-")[1])
+        every = len(every) if isinstance(every, str) else every     # "LLLG": every fourth layer attends to everything
+        every = every if isinstance(every, int) and every > 0 else int(arch.window.split("-")[1])
         sliding = layers if every == 1 else layers - layers // every
     return dict(window=width, windowed_layers=sliding) if sliding else {}
 
