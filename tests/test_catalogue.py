@@ -288,7 +288,7 @@ def test_provenance_of_one_figure():
         catalogue.provenance("accelerators", "a100-80-sxm", "colour")
 
 
-@pytest.mark.parametrize("kind", ["accelerators", "fabrics", "nodes", "storage", "prices", "stacks"])
+@pytest.mark.parametrize("kind", ["accelerators", "fabrics", "nodes", "storage", "prices", "stacks", "models"])
 def test_tables_are_plain_json(kind):
     import json
     table = catalogue.table(kind)

@@ -79,9 +79,15 @@ def _prices():
 
 
 def _models():
-    """Rows of the model catalogue, as its own loader gives them."""
-    from . import models
-    yield from models.table()
+    """Rows of the model catalogue with their exact counts."""
+    from ..model import parameters
+    from .models import entries
+    for e in entries().values():
+        m, count = e.model, parameters(e.model)
+        yield {
+            "id": e.id, "name": m.name, "publisher": e.publisher, "params": int(count.total), "active_params": int(count.active),
+            "layers": m.layers, "hidden": m.hidden, "experts": m.experts, "top_k": m.top_k, "seq_len": m.seq_len, "vocab": m.vocab,
+            "mlp": m.mlp, "attention": m.attention, "aliases": list(e.aliases), "source": e.source, "date": e.date, "verified": e.verified}
 
 
 def _stacks():
