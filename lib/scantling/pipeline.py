@@ -291,7 +291,6 @@ def stage_layers(layers, pp, vpp=1, first_less=0, last_less=0):
     layers, parts = np.asarray(layers), np.asarray(pp) * vpp
     places, over = np.divmod(layers + np.asarray(first_less) + last_less, parts)
     first = np.where(parts == 1, layers, places - first_less)
-    # the left-over layers start at the second part and never fill all, so that only with two parts the last gets one
-    last = np.where(parts == 1, layers, places - last_less + ((parts == 2) & (over > 0)))
+    last = np.where(parts == 1, layers, places - last_less + (over == parts - 1))  # left-over layers reach the last part last
     middle = np.where(parts > 2, places + (over > 0), 0)
     return first, middle, last
