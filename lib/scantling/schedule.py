@@ -152,7 +152,7 @@ def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
 
     With a cap, weight gradients are not in the orders: one is run where it delays nothing, or before a forward that would exceed the cap.
     """
-    tick = 1e-6 * min((t for row in times for t in row if t > 0), default=1.0)  # moments closer than this are one
+    tick = 1e-9 * max((t for row in times for t in row), default=0.0) or 1.0  # moments closer than this are one
     ends = {FORWARD: [None] * (parts * m), BACKWARD: [None] * (parts * m)}
     waiting = {}  # (kind, index) -> device asleep until that pass is placed
     devices = len(orders)
