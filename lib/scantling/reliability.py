@@ -34,6 +34,7 @@ class Endurance:
     failures_per_1000_node_days: float
     mtbf_s: object
     failures_per_day: dict
+    planned_per_day: float
     checkpoint_interval_s: object
     checkpoint_bytes: object
     checkpoint_stall_s: object
@@ -78,8 +79,8 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the step.
 
     M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved by
-    ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is Erlang-B
-    with a = evictions x repair / (M + detect). Sums exactly; the product treats rare losses as independent, which a simulation bears out to
+    ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is `spares.shortage`
+    (Erlang-B but for what hides behind the detection). Sums exactly; the product treats rare losses as independent, which a simulation bears out to
     about 0.1 point. Source of each default in `assumed`; formulas' sources in `goodput` and `spares`.
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
@@ -110,7 +111,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
 
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
     sdc = failures.SDC_SHARE / m * sdc_latency_s
-    short = spares.stall_share(used, load)
+    short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
 
     def split(tau):
         part = goodput.shares(m, stall, tau, durable_s=durable, restart_s=restart, down_s=detect)
@@ -127,6 +128,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         curve = {"interval_s": axis, "goodput": split(axis)[0]}
     return Endurance(
         devices=n.astype(int), preset=name, failures_per_1000_node_days=rate, mtbf_s=m, failures_per_day=failures.rates_by_cause(rate, n),
+        planned_per_day=planned_per_day if planned_stops else 0.0,
         checkpoint_interval_s=interval, checkpoint_bytes=checkpoint_bytes, checkpoint_stall_s=stall, checkpoint_durable_s=durable,
         checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
         restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,

@@ -27,6 +27,46 @@ def stall_share(spares, load):
     return erlang_b(np.asarray(spares, int) + 1, load)
 
 
+def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
+    """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential repairs.
+
+    Markov chain over the nodes in repair at evictions: each leaves the pool during the downtime with 1 - exp(-D / repair), then one by one
+    while the job runs; with S + 1 in repair at its end the job waits repair / (S + 1) on average. With D = 0 this is `stall_share`;
+    with D the wait hides behind the detection. Broadcasts.
+    """
+    s, lam, rep, d = np.broadcast_arrays(np.asarray(spares, int), *(np.asarray(x, float) for x in (evictions_per_s, repair_s, down_s)))
+    out = np.zeros(s.shape)
+    for at in np.ndindex(s.shape):
+        load = lam[at] * rep[at]
+        if s[at] <= load + 12 * np.sqrt(load) + 24:            # beyond, the share is below 1e-15
+            out[at] = _shortage(int(s[at]), lam[at], rep[at], d[at])
+    return out if out.ndim else float(out)
+
+
+def _shortage(s, lam, repair, down):
+    n = np.arange(s + 2)
+    up = lam / (lam + n / repair)                              # chance that the next event at n in repair is an eviction
+    runs = np.zeros((s + 2, s + 2))                            # from n at the start of a run to m at its end
+    for j in n:
+        runs[j, : j + 1] = np.concatenate([np.cumprod((1 - up[1 : j + 1])[::-1])[::-1], [1.0]]) * up[: j + 1]
+    stay, thin = np.exp(-down / repair), np.zeros((s + 2, s + 2))
+    log = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, s + 2)))])
+    for j in n:
+        m = np.arange(j + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            thin[j, : j + 1] = np.exp(log[j] - log[m] - log[j - m]) * stay**m * (1 - stay) ** (j - m)
+    wait = thin[:, s + 1].copy()                               # still S + 1 in repair after the downtime
+    thin[:, s] += wait
+    thin[:, s + 1] = 0.0
+    step = np.zeros((s + 2, s + 2))                            # from m before an eviction to m before the next
+    step[: s + 1] = (thin @ runs)[1:]
+    a = step[: s + 1, : s + 1].T - np.eye(s + 1)
+    a[-1] = 1.0
+    before = np.linalg.solve(a, np.eye(s + 1)[-1])
+    lost = float(before @ wait[1:]) * repair / (s + 1)
+    return lost / (1 / lam + down + lost)
+
+
 def wait_chance(spares, load):
     """Chance that one eviction finds no spare and has to wait for a repair: ErlangB-truncated weight of state S among 0..S = ErlangB(S, a)."""
     return erlang_b(spares, load)
