@@ -21,9 +21,10 @@ def read(file: str):
 
 def assessed(file: str):
     """(design, result as plain data); a DesignError about a field gets the file's name in front."""
-    from .verdict import assess
     try:
         design = read(file)
+        design.resolve()        # whatever is wrong with the file, before the models are imported
+        from .verdict import assess
         return design, assess(design).as_dict()
     except DesignError as e:
         name = plain(file, 200)

@@ -23,6 +23,10 @@ def _version(value):
     return VERSION
 
 
+def _or_empty(value):
+    return {} if value is None else value
+
+
 class Design(Section):
     """One training run to plan: model, cluster and job, and whatever else was decided or measured.
 
@@ -34,13 +38,13 @@ class Design(Section):
     notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
     model: model_field() = Field(description="catalogue id (scantling catalogue models) or a mapping", examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}])
     cluster: ClusterSpec = Field(description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}])
-    job: Job = Field(description="what is trained", examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}])
-    constraints: Constraints = Field(default_factory=Constraints, description="what the run must keep to")
-    plan: PlanSpec = Field(default_factory=PlanSpec, description="pins of the parallel plan; what is left out is searched")
+    job: Annotated[Job, BeforeValidator(_or_empty)] = Field(description="what is trained", examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}])
+    constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(default_factory=Constraints, description="what the run must keep to")
+    plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(default_factory=PlanSpec, description="pins of the parallel plan; what is left out is searched")
     stack: Ref | None = about("training software (scantling catalogue stacks)", example="megatron-core")
-    reliability: Reliability = Field(default_factory=Reliability, description="failures, saves, restarts")
-    prices: Prices = Field(default_factory=Prices, description="money and energy")
-    measured: Measured = Field(default_factory=Measured, description="measured values that replace computed ones")
+    reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(default_factory=Reliability, description="failures, saves, restarts")
+    prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(default_factory=Prices, description="money and energy")
+    measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(default_factory=Measured, description="measured values that replace computed ones")
     calibration: Annotated[str | None, text(1000)] = about("path of a calibration override (scantling measure), relative to this file", example="this-machine.yaml")
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -74,10 +78,9 @@ class Design(Section):
         if self._data is None:
             dumped = self.model_dump(exclude_unset=True, exclude_none=True)
             order = type(self).model_fields
-            self._data = {"scantling": VERSION, **{k: dumped[k] for k in order if k != "scantling" and k in dumped and dumped[k] != {}}}
-            for phase_list in [self._data.get("job", {}).get("phases")]:
-                if phase_list is not None:
-                    self._data["job"]["phases"] = list(phase_list)
+            self._data = {"scantling": VERSION, **{k: dumped[k] for k in order if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")}}
+            if "phases" in dumped["job"]:
+                self._data["job"]["phases"] = list(dumped["job"]["phases"])
         return self._data
 
     def to_yaml(self) -> str:
@@ -107,6 +110,11 @@ class Design(Section):
         """Everything the models need: catalogue rows looked up, defaults applied and listed in `assumed`."""
         from .design_defaults import resolve
         return resolve(self)
+
+    @classmethod
+    def section_fields(cls, *path: str) -> dict:
+        """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with description, unit and examples; {} where there is none."""
+        return _fields(cls, path)
 
     @property
     def folder(self) -> Path:
@@ -225,13 +233,11 @@ def _example(value):
 
 def _near(model, path):
     from .errors import closest
-    near = closest(path[-1], _names(model, path[:-1]))
-    if near:
-        return ".".join([*path[:-1], near])
     for section in _SECTIONS:       # a good name in the wrong place
         if path[-1] in _fields(Design, [section]):
             return f"{section}.{path[-1]}"
-    return path[-1] if path[-1] in Design.model_fields else None
+    near = closest(path[-1], _names(model, path[:-1]))
+    return ".".join([*path[:-1], near]) if near else path[-1] if path[-1] in Design.model_fields else None
 
 
 _SECTIONS = ("cluster", "job", "constraints", "plan", "reliability", "prices", "measured", "model")

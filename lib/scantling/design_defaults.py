@@ -42,6 +42,9 @@ def resolve(design: Design) -> Resolved:
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
     stack = _stack(design, assumed)
+    if design.reliability.preset is not None:
+        from .failures import preset
+        preset(design.reliability.preset)
     return Resolved(design=design, name=design.title, model=model, params=params, cluster=cluster, phases=phases, constraints=design.constraints,
                     stack=stack, reliability=design.reliability, prices=design.prices, measured=design.measured.given(), assumed=tuple(assumed))
 
@@ -63,7 +66,7 @@ def _model(design):
         try:
             changed = (design.folder / path).stat().st_mtime
         except (OSError, ValueError):
-            pass
+            raise DesignError("model.hf_config", path, "the path of a config.json, relative to the design file", problem="is not a file that can be read") from None
     return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
 
 
@@ -84,6 +87,7 @@ def _phases(design, model, params, cluster, assumed):
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if job.phases else "job"
         pins = {**design.plan.given(), **(spec.plan.given() if job.phases and spec.plan else {})}
+        _fits_devices(pins, cluster.devices, f"{at}.plan" if job.phases and spec.plan else "plan")
         seq_len = spec.seq_len
         if seq_len is None:
             seq_len, why = (model.seq_len, "the catalogue's context for this model") if model.seq_len else (SEQ_LEN, "not given, and the model's row has none")
@@ -91,6 +95,16 @@ def _phases(design, model, params, cluster, assumed):
         yield Phase(tokens=spec.tokens, seq_len=seq_len, global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
                     precision=_precision(job, spec, pins, cluster, at, assumed), optimizer=_optimizer(job, spec, at, assumed), pins=pins,
                     name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""))
+
+
+def _fits_devices(pins, devices, at):
+    ways = {k: pins[k] for k in ("tp", "pp", "cp", "dp") if k in pins}
+    product = math.prod(ways.values())
+    if product > devices:
+        name = max(ways, key=ways.get)
+        rest = product // ways[name]
+        raise DesignError(f"{at}.{name}", ways[name], f"{' x '.join(ways)} of at most cluster.devices {devices:,}", max(1, devices // rest) if rest <= devices else 1,
+                          problem=f"makes {' x '.join(ways)} = {product:,} devices, more than there are")
 
 
 def _batch(spec, seq_len, params, cluster, at, assumed):

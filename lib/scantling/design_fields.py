@@ -66,7 +66,7 @@ def count(low: int = 1, high: int = 10**9):
         value = as_number(value, allowed)
         if value != int(value):
             raise DesignError("", value, allowed, _short(max(low, round(value))), problem="is not a whole number")
-        return _bounded(int(value), low, high, False, allowed)
+        return int(_bounded(value, low, high, False, allowed))
     return BeforeValidator(check)
 
 

@@ -78,6 +78,8 @@ def read_text(path) -> str:
     except FileNotFoundError:
         near = _sibling(path)
         raise DesignError(shown, problem="there is no such file", nearest=near) from None
+    except DesignError:
+        raise
     except (OSError, ValueError) as e:
         raise DesignError(shown, problem=f"cannot be read ({plain(getattr(e, 'strerror', None) or str(e))})") from None
     if len(raw) > MAX_BYTES:
@@ -192,6 +194,11 @@ _Dumper.yaml_implicit_resolvers = {k: _Loader.yaml_implicit_resolvers.get(k, [])
 def dump(data) -> str:
     """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on one line."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150, default_flow_style=None)
+
+
+def inline(value) -> str:
+    """A value as YAML on one line."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
 
 
 def write_text(path, text: str, force: bool = False) -> None:
