@@ -209,8 +209,8 @@ _like("granitemoe", "granitemoeshared",
       moe=Moe("all", width=("intermediate_size",), dense=(), shared="width:shared_intermediate_size"))
 _add(Architecture("qwen2_moe", qkv_bias=Flag("qkv_bias", True), window="qwen", window_class=4096,
                   moe=Moe("sparse-step", experts=("num_experts",), shared="width:shared_expert_intermediate_size", shared_gate=True)))
-_add(Architecture("qwen3_moe", qk_norm="head", window="qwen", window_class=4096, moe=Moe("sparse-step"),
-                  **_ATTENTION_BIAS))
+_add(Architecture("qwen3_moe", qk_norm="head", window="qwen", window_class=4096,
+                  moe=Moe("sparse-step", experts=("num_experts", "num_local_experts")), **_ATTENTION_BIAS))
 _like("qwen3_moe", "qwen3_vl_moe_text", window="")
 _ROUTED = ("n_routed_experts", "num_local_experts", "num_experts")
 _add(Architecture("deepseek_v2", kv_rule="heads", mla=True, mlp_bias=Flag("mlp_bias"),
