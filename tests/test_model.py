@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from scantling.catalogue.models import build_model, entries, entry, model, models
 from scantling.errors import DesignError
 from scantling.hf import from_hf
@@ -26,7 +25,7 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("key, count", [
+@pytest.mark.parametrize(("key", "count"), [
     # safetensors totals printed on the models' pages
     ("llama-3.1-8b", 8_030_261_248), ("llama-3.1-70b", 70_553_706_496), ("llama-3.1-405b", 405_853_388_800),
     ("mixtral-8x7b", 46_702_792_704), ("llama-2-70b", 68_976_648_192), ("qwen2.5-72b", 72_706_203_648),
@@ -48,7 +47,10 @@ def test_deepseek_v3_with_and_without_what_is_not_a_parameter():
 @pytest.mark.parametrize("row", entries().values(), ids=lambda e: e.id)
 def test_every_catalogue_row_meets_its_published_count(row):
     p = parameters(row.model)
-    assert row.source and row.date and row.counted and row.verified in ("text", "secondary", "memory", "derived")
+    assert row.source
+    assert row.date
+    assert row.counted
+    assert row.verified in ("text", "secondary", "memory", "derived")
     if row.params_tolerance == 0:
         assert p.total == row.published_params
     else:
@@ -67,15 +69,18 @@ def test_the_catalogue_has_the_models_that_designs_name():
                 "qwen3-235b-a22b", "gpt-oss-120b", "nemotron-4-340b", "kimi-k2", "mt-nlg-530b", "llama-4-maverick"):
         assert key in models()
     names = [a for e in entries().values() for a in (e.id, *e.aliases)]
-    assert len(names) == len(set(names)) and all(n == n.lower() for n in names)
+    assert len(names) == len(set(names))
+    assert all(n == n.lower() for n in names)
     assert model("Llama-3.1-405B ") is model("llama-3.1-405b") is model("llama3.1-405b")
 
 
-@pytest.mark.parametrize("word, near", [("lama-3.1-70b", "llama-3.1-70b"), ("deepseek-v3-670b", "deepseek-v3"), ("gpt3-175b", "gpt-3-175b")])
+@pytest.mark.parametrize(("word", "near"), [("lama-3.1-70b", "llama-3.1-70b"), ("deepseek-v3-670b", "deepseek-v3"), ("gpt3-175b", "gpt-3-175b")])
 def test_a_misspelt_id_gets_the_nearest(word, near):
     with pytest.raises(DesignError) as error:
         entry(word)
-    assert error.value.nearest == near and word in str(error.value) and "\n" not in str(error.value)
+    assert error.value.nearest == near
+    assert word in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_flops_equal_the_torch_counter_on_the_librarys_models():
@@ -172,7 +177,8 @@ def test_columns_equal_scalars(some, seq_lens):
         one, f = parameters(m), flops_per_token(m, s)
         for part in fields(one):
             value = np.broadcast_to(getattr(columns, part.name), len(some))[i]
-            assert value == getattr(one, part.name) and isinstance(getattr(one, part.name), int)
+            assert value == getattr(one, part.name)
+            assert isinstance(getattr(one, part.name), int)
         for part in fields(f):
             assert np.broadcast_to(getattr(flops, part.name), len(some))[i] == getattr(f, part.name)
 
@@ -184,7 +190,7 @@ def test_a_nan_width_of_no_layers_counts_as_nothing():
     assert parameters(shape).total[0] == parameters(m).total
 
 
-@pytest.mark.parametrize("change, field", [
+@pytest.mark.parametrize(("change", "field"), [
     (dict(kv_heads=7), "kv_heads"), (dict(top_k=9), "top_k"), (dict(top_k=0), "top_k"), (dict(moe_layers=33), "moe_layers"), (dict(moe_layers=0), "moe_layers"),
     (dict(mlp="silu"), "mlp"), (dict(attention="full"), "attention"), (dict(expert_ffn_hidden=0), "expert_ffn_hidden"),
     (dict(hidden=0), "hidden"), (dict(windowed_layers=40, window=4096), "windowed_layers"), (dict(moe_layers=30), "ffn_hidden"),
@@ -193,7 +199,8 @@ def test_a_nan_width_of_no_layers_counts_as_nothing():
 def test_what_cannot_be_is_refused_by_name(change, field):
     with pytest.raises(DesignError) as error:
         check_model(replace(model("mixtral-8x7b"), **change))
-    assert error.value.field == field and "\n" not in str(error.value)
+    assert error.value.field == field
+    assert "\n" not in str(error.value)
 
 
 class TestTheModelField:
@@ -206,9 +213,11 @@ class TestTheModelField:
         assert [(a.field, a.value) for a in assumed] == [("model.moe_layers", 27)]
         m, assumed = build_model({"like": "llama-3.1-70b", "layers": 96})
         p, base = parameters(m), parameters(model("llama-3.1-70b"))
-        assert p.total == base.total + 16 * base.dense_layer and not assumed
+        assert p.total == base.total + 16 * base.dense_layer
+        assert not assumed
         m, assumed = build_model({"like": "llama-3.1-70b", "experts": 8})
-        assert (m.experts, m.top_k, m.moe_layers, m.expert_ffn_hidden) == (8, 2, 80, 28672) and len(assumed) == 3
+        assert (m.experts, m.top_k, m.moe_layers, m.expert_ffn_hidden) == (8, 2, 80, 28672)
+        assert len(assumed) == 3
 
     def test_a_config_beside_the_design(self):
         m, assumed = build_model({"hf_config": "configs/llama-3.1-8b.json"}, HF)
@@ -220,7 +229,8 @@ class TestTheModelField:
         m, assumed = build_model(dict(layers=80, hidden=8192, ffn_hidden=28672, heads=64, kv_heads=8, head_dim=128, vocab=128256,
                                       mlp="swiglu", attention="gqa", tied_embeddings=False, experts=0, top_k=0, expert_ffn_hidden=0,
                                       shared_ffn_hidden=0, moe_layers=0, mtp_layers=0))
-        assert parameters(m).total == 70_553_706_496 and not assumed
+        assert parameters(m).total == 70_553_706_496
+        assert not assumed
 
     def test_what_a_shape_leaves_out_is_listed(self):
         m, assumed = build_model(dict(layers=96, hidden=12288, heads=96, ffn_hidden=49152))
@@ -231,7 +241,7 @@ class TestTheModelField:
         assert parameters(m).total == 671_026_404_352
         assert {"model.q_lora", "model.kv_lora"} <= {a.field for a in assumed}
 
-    @pytest.mark.parametrize("spec, field", [
+    @pytest.mark.parametrize(("spec", "field"), [
         ({"layers": 2, "hidden": 100, "heads": 7}, "heads"), ({"hidden": 4096, "heads": 32}, "layers"),
         ({"like": "llama-3.1-8b", "size": 7e9}, "size"), ({"like": "llama-9"}, "like"), ({"like": "llama-3.1-8b", "heads": 30}, "kv_heads"),
         ({"layers": 2, "hidden": 128, "heads": 2, "active": 1e9}, "active"), ({"layers": 2, "hidden": 128, "heads": 2, "colour": 1}, "colour"),
@@ -241,7 +251,8 @@ class TestTheModelField:
     def test_refusals_name_the_field(self, spec, field):
         with pytest.raises(DesignError) as error:
             build_model(spec, HF)
-        assert error.value.field == field and "\n" not in str(error.value)
+        assert error.value.field == field
+        assert "\n" not in str(error.value)
 
 
 def test_gated_kinds_have_three_matrices():

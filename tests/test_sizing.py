@@ -4,7 +4,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from scantling.catalogue.models import build_model, model
 from scantling.errors import DesignError
 from scantling.model import flops_per_token, parameters
@@ -25,11 +24,15 @@ def test_the_total_is_within_one_percent_and_every_derived_field_is_listed(size,
     m, assumed = from_size(size, moe=moe)
     assert parameters(m).total == pytest.approx(size, rel=0.01)
     derived = set(SHAPE) - ({"ffn_hidden"} if moe else set()) | (set(MOE) if moe else set())
-    assert named(assumed) == derived and all(a.why for a in assumed)
+    assert named(assumed) == derived
+    assert all(a.why for a in assumed)
     assert all(getattr(m, a.field.removeprefix("model.")) == a.value for a in assumed)
-    assert m.hidden % 128 == 0 and m.heads * m.head_dim == m.hidden and m.heads % m.kv_heads == 0
+    assert m.hidden % 128 == 0
+    assert m.heads * m.head_dim == m.hidden
+    assert m.heads % m.kv_heads == 0
     if m.hidden >= 4096:    # tensor parallelism of 8 and pipelines of 4 come out even
-        assert m.heads % 8 == 0 and m.layers % 4 == 0
+        assert m.heads % 8 == 0
+        assert m.layers % 4 == 0
     if moe:
         assert (m.experts, m.top_k, m.moe_layers) == (16, 2, m.layers)
 
@@ -49,7 +52,8 @@ def test_a_larger_size_is_a_larger_model(size, factor, moe):
 def test_a_given_active_count_is_met(size, share):
     m, assumed = from_size(size, active=share * size)
     p = parameters(m)
-    assert p.total == pytest.approx(size, rel=0.01) and p.active == pytest.approx(share * size, rel=0.02)
+    assert p.total == pytest.approx(size, rel=0.01)
+    assert p.active == pytest.approx(share * size, rel=0.02)
     assert {"experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden"} <= named(assumed)
 
 
@@ -67,40 +71,47 @@ def test_175b_moe_with_96_layers():
     assert (m.layers, m.experts, m.top_k, m.moe_layers, m.shared_ffn_hidden) == (96, 16, 2, 96, 0)
     assert parameters(m).total == pytest.approx(175e9, rel=0.01)
     assert m.top_k * m.expert_ffn_hidden == pytest.approx(8 / 3 * m.hidden, rel=0.15)
-    assert "layers" not in named(assumed) and "hidden" in named(assumed)
+    assert "layers" not in named(assumed)
+    assert "hidden" in named(assumed)
 
 
-@pytest.mark.parametrize("size, real", [(8.03e9, "llama-3.1-8b"), (70.55e9, "llama-3.1-70b"), (175e9, "gpt-3-175b"), (405.85e9, "llama-3.1-405b")])
+@pytest.mark.parametrize(("size", "real"), [(8.03e9, "llama-3.1-8b"), (70.55e9, "llama-3.1-70b"), (175e9, "gpt-3-175b"), (405.85e9, "llama-3.1-405b")])
 def test_dense_shapes_are_like_the_published_ones(size, real):
     m, r = from_size(size)[0], model(real)
-    assert m.layers == pytest.approx(r.layers, rel=0.2) and m.hidden == pytest.approx(r.hidden, rel=0.2)
+    assert m.layers == pytest.approx(r.layers, rel=0.2)
+    assert m.hidden == pytest.approx(r.hidden, rel=0.2)
     assert flops_per_token(m, 8192).total == pytest.approx(flops_per_token(r, 8192).total, rel=0.05)
 
 
-@pytest.mark.parametrize("size, active, real", [(671e9, 37e9, "deepseek-v3"), (235e9, 22e9, "qwen3-235b-a22b"), (355e9, 32e9, "glm-4.5")])
+@pytest.mark.parametrize(("size", "active", "real"), [(671e9, 37e9, "deepseek-v3"), (235e9, 22e9, "qwen3-235b-a22b"), (355e9, 32e9, "glm-4.5")])
 def test_sparse_shapes_are_like_the_published_ones(size, active, real):
     m, r = from_size(size, active=active)[0], model(real)
-    assert m.top_k == r.top_k and 0.5 <= m.experts / r.experts <= 2
-    assert 0.6 <= m.hidden / r.hidden <= 1.6 and 0.5 <= m.layers / r.layers <= 2
+    assert m.top_k == r.top_k
+    assert 0.5 <= m.experts / r.experts <= 2
+    assert 0.6 <= m.hidden / r.hidden <= 1.6
+    assert 0.5 <= m.layers / r.layers <= 2
     assert flops_per_token(m, 4096).total == pytest.approx(flops_per_token(r, 4096).total, rel=0.25)
 
 
 def test_any_one_sparse_field_makes_a_mixture():
     for given_fields in ({"experts": 64}, {"top_k": 4}, {"active": 13e9}, {"moe": True}, {"shared_ffn_hidden": 4096}):
         m, _ = from_size(100e9, **given_fields)
-        assert m.is_moe and parameters(m).total == pytest.approx(100e9, rel=0.01)
+        assert m.is_moe
+        assert parameters(m).total == pytest.approx(100e9, rel=0.01)
     assert not from_size(100e9)[0].is_moe
     assert not from_size(100e9, active=100e9)[0].is_moe
 
 
 def test_a_known_shape_is_found_again():
     m, assumed = from_size(70.55e9, layers=80, hidden=8192, heads=64, kv_heads=8, vocab=128256)
-    assert m.ffn_hidden == 28672 and named(assumed) == {"head_dim", "ffn_hidden", "mlp", "attention", "tied_embeddings"}
+    assert m.ffn_hidden == 28672
+    assert named(assumed) == {"head_dim", "ffn_hidden", "mlp", "attention", "tied_embeddings"}
     m, _ = from_size(671.03e9, active=37.55e9, layers=61, hidden=7168, experts=256, top_k=8, vocab=129280, attention="mla", heads=128)
-    assert m.kv_lora == 512 and m.expert_ffn_hidden == pytest.approx(2048, rel=0.06)
+    assert m.kv_lora == 512
+    assert m.expert_ffn_hidden == pytest.approx(2048, rel=0.06)
 
 
-@pytest.mark.parametrize("spec, field", [
+@pytest.mark.parametrize(("spec", "field"), [
     (dict(size=1e6), "size"), (dict(size=1e20), "size"), (dict(size=7e9, layers=96, hidden=12288), "size"),
     (dict(size=70e9, active=80e9), "active"), (dict(size=70e9, active=-1.0), "active"), (dict(size=100e9, active=5e9, experts=8), "active"),
     (dict(size=70e9, moe=False, experts=8), "experts"), (dict(size=70e9, experts=8, top_k=9), "top_k"), (dict(size=70e9, colour=1), "colour"),
@@ -110,4 +121,5 @@ def test_a_known_shape_is_found_again():
 def test_contradictions_are_one_clear_refusal(spec, field):
     with pytest.raises(DesignError) as error:
         build_model(spec)
-    assert error.value.field == field and "\n" not in str(error.value)
+    assert error.value.field == field
+    assert "\n" not in str(error.value)
