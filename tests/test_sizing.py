@@ -123,3 +123,26 @@ def test_contradictions_are_one_clear_refusal(spec, field):
         build_model(spec)
     assert error.value.field == field
     assert "\n" not in str(error.value)
+
+
+def fields_of_a_spec(**more):
+    choices = dict(layers=[1, 7, 96, 10000], hidden=[1, 1000, 4096, 10**6], ffn_hidden=[0, 4096], heads=[1, 3, 32, 10**5], kv_heads=[1, 8, 96],
+                   head_dim=[1, 128], vocab=[1, 128256, 10**8], mlp=["gelu", "swiglu"], attention=["mha", "gqa", "mqa", "mla"],
+                   tied_embeddings=[True, False], experts=[0, 1, 8, 10**5], top_k=[0, 1, 2, 300], expert_ffn_hidden=[0, 2048],
+                   shared_ffn_hidden=[0, 2048], moe_layers=[0, 1, 96], mtp_layers=[0, 1], kv_lora=[0, 512], windowed_layers=[0, 200],
+                   active=[1e3, 37e9], moe=[True, False])
+    return st.fixed_dictionaries(more, optional={k: st.sampled_from(v) for k, v in choices.items()})
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(fields_of_a_spec(size=sizes), fields_of_a_spec(layers=st.just(32), hidden=st.just(4096), heads=st.just(32)),
+                 fields_of_a_spec(like=st.sampled_from(["llama-3.1-8b", "deepseek-v3", "gpt-oss-20b", "llama-4-maverick"]))))
+def test_any_mix_of_fields_is_a_model_or_one_line(spec):
+    try:
+        count = parameters(build_model(spec)[0]).total
+    except DesignError as error:
+        count, said = None, str(error)
+    assert count is None or count > 0
+    assert count is not None or ("\n" not in said and said.strip())
+    if count is not None and "size" in spec:
+        assert count == pytest.approx(spec["size"], rel=0.01)

@@ -16,6 +16,7 @@ TOLERANCE = 0.01
 ASPECT = 128                        # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
 _HEAD, _KV_HEADS = 128, 8
 _MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
+_SPARSE = ("experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers")
 _WIDTH_STEPS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 
 
@@ -68,7 +69,7 @@ class _Sizing:
         for field in self.given:
             if field not in known:
                 raise DesignError(field, self.given[field], [f for f in known if f not in ("name", "source")], problem="is unknown")
-        sparse = [f for f in ("experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers") if self.given.get(f)]
+        sparse = [f for f in _SPARSE if self.given.get(f)]
         if self.active is not None:
             self.active = float(self.active)
             if not 0 < self.active <= self.size:
@@ -79,6 +80,11 @@ class _Sizing:
             field = sparse[0] if sparse else "active"
             raise DesignError(field, self.given.get(field, self.active), "leave it out, or moe: true", problem="contradicts moe: false")
         self.moe = bool(self.moe or sparse or self.active)
+        if not self.moe:
+            for field in _SPARSE:
+                self.given.pop(field, None)     # written as 0: none
+        elif self.given.get("moe_layers") == 0:
+            raise DesignError("moe_layers", 0, "1 or more in a mixture of experts")
 
     def take(self, field: str, value: Any, why: str) -> Any:
         """The given value, or the derived one with its rule."""
@@ -104,6 +110,9 @@ class _Sizing:
         self.take("top_k", top_k, why_k if "experts" in given else why)
         if not 1 <= self.fields["top_k"] <= self.fields["experts"]:
             raise DesignError("top_k", self.fields["top_k"], f"1 to experts {self.fields['experts']}")
+        if self.active and self.fields["top_k"] == self.fields["experts"]:
+            raise DesignError("active", self.active, f"the size, or more experts than top_k {self.fields['top_k']}",
+                              problem="is less than size though every expert is used")
 
     def _experts_for_active(self, top_k: int | None) -> tuple[int, int, str]:
         # routed experts in use take at most three quarters of the active count, the rest is attention and embedding
@@ -155,6 +164,8 @@ class _Sizing:
         return f
 
     def _width_of_stream(self) -> None:
+        if self.given.get("moe_layers", 0) > self.fields.get("layers", np.inf):
+            raise DesignError("moe_layers", self.given["moe_layers"], f"at most layers {self.fields['layers']}")
         if "hidden" in self.given:
             hidden = self.fields["hidden"] = int(self.given["hidden"])
             if "layers" not in self.given:
