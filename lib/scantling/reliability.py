@@ -110,13 +110,13 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
 
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
-    sdc = failures.SDC_SHARE / m * sdc_latency_s
+    sdc = -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s)
     short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
 
     def split(tau):
         part = goodput.shares(m, stall, tau, durable_s=durable, restart_s=restart, down_s=detect)
         out, left = {}, 1.0
-        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share), ("sdc", sdc / (1 + sdc))):
+        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share), ("sdc", sdc)):
             out[key], left = left * loss, left * (1 - loss)
         return left * part.pop("useful"), {**{k: left * v for k, v in part.items()}, **out}
 

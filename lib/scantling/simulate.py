@@ -379,16 +379,16 @@ def single(work_s, interval_s, mtbf_s, *, stall_s=0.0, durable_s=0.0, restart_s=
     return Scenario(work_s, interval_s, (Level(stall_s, durable_s, restart_s),), (Fault(1 / mtbf_s, 0, down_s, nodes),), **features)
 
 
-def of_endurance(endurance, work_s, **features) -> Scenario:
+def of_endurance(endurance, work_s, *, sdc_latency_s=1800.0, **features) -> Scenario:
     """The scenario of an Endurance: its rates by cause, one durable level, spares, repair and planned stops; keywords override.
 
-    work_s : compute time of the whole run, failures apart [s].
+    work_s : compute time of the whole run, failures apart [s].  sdc_latency_s : corruption to its discovery.
     """
     from . import failures
 
     e = endurance
     down, rate = float(e.detect_s), 1 / float(e.mtbf_s)
-    faults = [Fault(rate * c.share, 0, down, int(c.evicts)) for c in failures.CAUSES]
+    faults = [Fault(rate * c.share, 0, down, int(c.evicts), sdc_latency_s if c.id == "sdc" else 0.0) for c in failures.CAUSES]
     if e.planned_per_day:
         faults.append(Fault(e.planned_per_day / DAY_S, 0, 0.0, 0, 0.0, True))
     level = Level(float(e.checkpoint_stall_s), float(e.checkpoint_durable_s), float(e.restart_s))
