@@ -131,7 +131,7 @@ def fields_of_a_spec(**more):
                    tied_embeddings=[True, False], experts=[0, 1, 8, 10**5], top_k=[0, 1, 2, 300], expert_ffn_hidden=[0, 2048],
                    shared_ffn_hidden=[0, 2048], moe_layers=[0, 1, 96], mtp_layers=[0, 1], kv_lora=[0, 512], windowed_layers=[0, 200],
                    active=[1e3, 37e9], moe=[True, False])
-    return st.fixed_dictionaries(more, optional={k: st.sampled_from(v) for k, v in choices.items()})
+    return st.fixed_dictionaries(more, optional={k: st.sampled_from(v) for k, v in choices.items() if k not in more})
 
 
 @settings(max_examples=400, deadline=None)
