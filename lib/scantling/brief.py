@@ -45,20 +45,33 @@ def read_brief(text: str) -> Brief:
 def _gather(notes: Notes) -> Brief:
     fields, facts, read, assumed = dict(notes.fields), notes.facts, list(notes.read), []
     if isinstance(fields.get("model"), str):
-        own = {k: v for k, v in fields.items() if k.startswith("model.")}
-        clash = next((k for k in own if k not in ("model.moe", "model.size")), None)
-        if clash:
-            raise DesignError("text", problem=f"names the model {fields['model']} and gives {clash} {own[clash]} too", allowed="a catalogue model, or a model in words")
-        for k in own:
-            del fields[k]
+        _named(fields)
     if fields.get("model.moe") is False:
         del fields["model.moe"]
         if any(k in fields for k in ("model.experts", "model.top_k", "model.active")):
             raise DesignError("text", problem="says dense and gives experts", allowed="one of the two")
-    elif any(k in fields for k in ("model.experts", "model.active")):
+    elif "model.like" not in fields and any(k in fields for k in ("model.experts", "model.active")):
         fields["model.moe"] = True
     _machine(fields, facts, read, assumed)
     return Brief(fields, tuple(read), tuple(assumed))
+
+
+def _named(fields):
+    """A catalogue model that the text also describes: sizes have to agree, other dimensions replace the row's."""
+    from .catalogue.models import entry
+    from .model import parameters
+    id = fields["model"]
+    model = entry(id).model
+    counted = parameters(model)
+    for name, real in (("size", counted.total), ("active", counted.active)):
+        said = fields.pop(f"model.{name}", None)
+        if said is not None and min(abs(said / n - 1) for n in (real, counted.active)) > 0.08:
+            raise DesignError("text", problem=f"names {id}, which has {real / 1e9:.4g}B {'active ' if name == 'active' else ''}parameters, and says {said / 1e9:g}B", allowed="one of the two")
+    moe = fields.pop("model.moe", None)
+    if moe is not None and moe != model.is_moe:
+        raise DesignError("text", problem=f"names {id}, which is {'a mixture of experts' if model.is_moe else 'dense'}, and says the contrary", allowed="one of the two")
+    if any(k.startswith("model.") for k in fields):
+        fields["model.like"] = fields.pop("model")
 
 
 def _machine(fields, facts, read, assumed):

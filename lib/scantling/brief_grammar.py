@@ -18,22 +18,22 @@ _UNIT = "seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|yea
 
 MOST = r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed(?:ing)?|(?:a )?max(?:imum|\.)?(?: of)?|up to|under|below|less than|within|<=|<|≤|(?:is )?limited to|limit(?: of)?|capped at|cap of)"
 LEAST = r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over|>=|>|≥|no(?:t)? less than|not below|exceeding|(?:a )?target(?:ing)?(?: of)?)"
-BE = r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must stay|stay|stays|kept|reach|reaching))*"
+BE = r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must stay|must|should|may|shall|stay|stays|kept|reach|reaching))*"
 
 
 def num(name: str) -> str:
-    """Pattern of a number, with a scale (175B, 1.5 trillion, 1e12); its value is `Match.num(name)`."""
-    return rf"(?P<{name}>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{{1,3}})?|\.\d+)(?:[\s-]?(?P<{name}_s>{_SCALE})(?![a-z0-9]))?"
+    """Pattern of a number, with a scale (175B, 1.5 trillion, 1e12); its value is `Match.num(name)`. Atomic: no scale is given up to fit a rule."""
+    return rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{{1,3}})?|\.\d+)(?:[\s-]?(?P<{name}_s>{_SCALE})(?![a-z0-9]))?)"
 
 
 def whole(name: str) -> str:
     """Pattern of a whole number, plain, grouped, or in thousands (4096, 16,384, 16K)."""
-    return rf"(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+)(?:(?P<{name}_s>k)(?![a-z0-9]))?"
+    return rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+)(?:(?P<{name}_s>k)(?![a-z0-9]))?)"
 
 
 def percent(name: str) -> str:
     """Pattern of a share: 60%, 60 percent, 0.6."""
-    return rf"(?P<{name}>\d+(?:\.\d+)?)\s*(?P<{name}_p>%|percent|per cent)"
+    return rf"(?>(?P<{name}>\d+(?:\.\d+)?)\s*(?P<{name}_p>%|percent|per cent))"
 
 
 def time(name: str) -> str:
@@ -62,12 +62,14 @@ class Match:
         return float(f"{float(self[name]) / 100:.12g}")
 
     def days(self, name) -> float:
-        unit = self[name + "_u"].lower()
-        unit = unit if unit in _DAYS else unit.rstrip("s")
-        return float(f"{float(self[name]) * _DAYS[unit]:.12g}")
+        return float(f"{self._time(name):.12g}")
 
     def seconds(self, name) -> float:
-        return float(f"{self.days(name) * 86400:.12g}")
+        return float(f"{self._time(name) * 86400:.12g}")
+
+    def _time(self, name):
+        unit = self[name + "_u"].lower()
+        return float(self[name]) * _DAYS[unit if unit in _DAYS else unit.rstrip("s")]
 
 
 @dataclass(frozen=True)

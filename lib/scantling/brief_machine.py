@@ -44,10 +44,10 @@ def _nodes(n, m):
 
 _GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
 MACHINE = [
-    _rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})", lambda n, m: _accelerator(n, m, m.whole("c"))),
-    _rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}", lambda n, m: _accelerator(n, m, m.whole("c"))),
+    _rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})", lambda n, m: _accelerator(n, m, _devices(m))),
+    _rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}", lambda n, m: _accelerator(n, m, _devices(m))),
     _rule(ACCELERATOR + rf"(?:\s+{_NOUN})?", lambda n, m: _accelerator(n, m)),
-    _rule(rf"{whole('c')}{_TIMES}(?:{_NOUN}|GPUs)(?!\s*(?:per|/|a|in each|each))", lambda n, m: n.set("cluster.devices", m.whole("c"), m)),
+    _rule(rf"{whole('c')}{_TIMES}(?:{_NOUN}|GPUs)(?!\s*(?:per|/|a|in each|each))", lambda n, m: n.set("cluster.devices", _devices(m), m)),
     _rule(rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?", _nodes),
     _rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+each)?", _nodes),
     _rule(rf"(?P<v>\d+)\s*[x×]?\s*{_NOUN}\s*(?:per|/|a|in each|in a)\s*{_GROUP}", lambda n, m: n.set("cluster.devices_per_node", m.whole("v"), m)),
@@ -65,20 +65,33 @@ MACHINE = [
     _rule(r"omni[\s-]?path", lambda n, m: n.fact("fabric", "omnipath-100", m)),
     _rule(r"(?:tcp\s+)?ethernet(?:\s+tcp)?", lambda n, m: n.fact("fabric", "eth", m)),
     _rule(r"rdma", lambda n, m: n.fact("rdma", True, m)),
-    _rule(r"(?P<r>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|G(?=[\s-]+(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)))?",
+    _rule(r"(?P<r>\d+(?:\.\d+)?)\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?", lambda n, m: _no_link_rate(m)),
+    _rule(r"(?:nvlink|scale[\s-]up)\s+domains?\s+of\s+(?P<v>\d+)(?:\s+(?:gpus?|devices?))?", lambda n, m: n.set("cluster.scale_up_domain", m.whole("v"), m)),
+    _rule(r"(?:(?i:over|via)\s+)?(?P<r>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|G(?=[\s-]+(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)))?",
           lambda n, m: _rate(n, m), 0),
     _rule(r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)", lambda n, m: n.fact("rate_of", _of(m["of"]), m)),
     _rule(r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+(?:per|/|a|in each)\s*(?:node|host|server))?", lambda n, m: n.set("cluster.nics_per_node", m.whole("v"), m)),
     _rule(r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri(?:bed|ption)|blocking)", lambda n, m: n.set("cluster.oversubscription", float(m["v"]), m)),
     _rule(r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+(?:\.\d+)?)(?:\s*:\s*1)?", lambda n, m: n.set("cluster.oversubscription", float(m["v"]), m)),
     _rule(r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription", lambda n, m: n.set("cluster.oversubscription", 1.0, m)),
-    _rule(rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?", lambda n, m: n.set("cluster.pod_devices", m.whole("v"), m)),
+    _rule(rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?", lambda n, m: n.set("cluster.pod_devices", _devices(m, "v"), m)),
     _rule(r"(?P<v>\d+)\s+(?:sites|data\s?cent(?:er|re)s)", lambda n, m: n.set("cluster.sites", m.whole("v"), m)),
     # memory and disks
     _rule(r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*(?:node|host|server)", lambda n, m: _gb(n, m, "cluster.host_memory_gb")),
     _rule(r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?", lambda n, m: _gb(n, m, "cluster.nvme_gb")),
     _rule(r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage|file\s?system))?", lambda n, m: n.set("cluster.storage", m["v"].lower(), m)),
 ]
+
+
+def _no_link_rate(m):
+    from .errors import DesignError, plain
+    raise DesignError("text", problem=f"cannot use '{plain(m.said, 60)}'", allowed="the catalogue's link, or in the file accelerator: {like: id, link_gbytes_per_s: one direction}")
+
+
+def _devices(m, name="c") -> int:
+    """16K devices are 16,384, as the field says it; 100K are 100,000."""
+    plain = int(m[name].replace(",", ""))
+    return m.whole(name, 1024 if plain & (plain - 1) == 0 else 1000)
 
 
 def _gb(n, m, path):
@@ -116,8 +129,10 @@ def choose_accelerator(family: str, memory: int | None, form: str | None, nvlink
     """(catalogue id, why) of an accelerator by family, memory and form. Raises DesignError where the catalogue has no such card."""
     from . import catalogue
     from .errors import DesignError
-    rows = list(catalogue.accelerators().values()) if isinstance(catalogue.accelerators(), dict) else list(catalogue.accelerators())
-    flat = lambda text: re.sub(r"[^a-z0-9]", "", text.lower())
+    rows = list(catalogue.accelerators().values())
+
+    def flat(text):
+        return re.sub(r"[^a-z0-9]", "", text.lower())
     of_family = [r for r in rows if any(flat(name) == family or flat(name).startswith(family) and not flat(name)[len(family):][:1].isalpha() for name in (r.id, *r.aliases))
                  or re.match(rf"{family}(?:[^a-z0-9]|$)", r.id)]
     if not of_family:
@@ -135,8 +150,6 @@ def choose_accelerator(family: str, memory: int | None, form: str | None, nvlink
     usual = next((r for r in fitting if any(flat(a) == family for a in (r.id, *r.aliases))), fitting[0])
     if len(fitting) == 1:
         return usual.id, ""
-    if form is None and nvlink is None:
-        usual = next((r for r in fitting if r is usual or "sxm" in r.id), usual) if usual in fitting else fitting[0]
     return usual.id, "the usual one of " + ", ".join(r.id for r in fitting)
 
 
@@ -152,14 +165,15 @@ def _none(family, what, rows):
 def choose_fabric(kind: str | None, rate: tuple | None, per_node: int) -> dict:
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate (Gb/s, per "port", "device" or "node")."""
     from . import catalogue
-    fabrics = catalogue.fabrics("scale-out")
-    fabrics = list(fabrics.values()) if isinstance(fabrics, dict) else list(fabrics)
+    fabrics = list(catalogue.fabrics("scale-out").values())
     if rate is None:
         return {} if kind == "ib" else {"scale_out": {"rocev2": "rocev2-400", "eth": "eth-100"}.get(kind, kind)}
     bits, of = rate
     port = bits / per_node if of == "node" else bits
     wanted = [f for f in fabrics if f.id == kind or kind in ("ib", "rocev2", "eth", None) and f.id.startswith((kind or "ib") + "-")]
-    speed = lambda f: f.port_bytes_per_s * 8 / 1e9
+
+    def speed(f):
+        return f.port_bytes_per_s * 8 / 1e9
     exact = [f for f in wanted if abs(speed(f) - port) < 1]
     fields = {}
     if exact:

@@ -50,7 +50,7 @@ simple("model.layers", rf"{whole('v')}[\s-]*(?:transformer\s+|decoder\s+)?(?:lay
 simple("model.experts", rf"{whole('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?", rf"experts{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
 simple("model.top_k", r"top[\s-]?k?[\s=-]*(?P<v>\d+)(?:\s+(?:routing|gating|routed|experts))?", r"(?P<v>\d+)\s+(?:active|activated)\s+experts(?:\s+per token)?",
        r"(?P<v>\d+)\s+experts\s+(?:active\s+)?per token", read=lambda m: m.whole("v"))
-simple("model.hidden", rf"(?:hidden|model)(?:\s+(?:size|dim(?:ension)?|width))?{BE}\s*(?P<v>\d{{3,6}})", r"d_?model\s*=?\s*(?P<v>\d{3,6})", r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
+simple("model.hidden", rf"(?:hidden(?:\s+(?:size|dim(?:ension)?|width))?|model\s+(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})", r"d_?model\s*=?\s*(?P<v>\d{3,6})", r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
        read=lambda m: m.whole("v"))
 simple("model.heads", rf"{whole('v')}[\s-]*(?:attention\s+|query\s+)?heads", rf"(?:attention\s+)?heads{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
 simple("model.kv_heads", rf"{whole('v')}[\s-]*(?:kv|key[\s-]value)[\s-]*heads", rf"(?:kv|key[\s-]value)[\s-]*heads{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
@@ -95,6 +95,7 @@ for _word, _pattern in (("megatron-core", r"megatron(?:[\s-](?:core|lm|bridge))?
 _CKPT = r"(?:checkpoint(?:ing|s)?|saves?)"
 simple("constraints.deadline_days", rf"(?:in|{MOST}|deadline{BE}|over|for|takes?|lasting)\s*(?:(?:{MOST}|about|around)\s+)?{time('v')}(?:\s+(?:deadline|or less|or fewer|at most|maximum|max))?",
        rf"{time('v')}[\s-]+(?:deadline|time limit|maximum|max)", rf"(?:deadline|time limit|training time|duration|wall[\s-]?time){BE}\s*(?:{MOST}\s*)?{time('v')}", read=lambda m: m.days("v"))
+simple("constraints.deadline_days", r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)", read=lambda m: m.days("v"), why="a time alone is the deadline")
 _OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 simple("constraints.max_checkpoint_overhead", rf"{MOST}\s*{percent('v')}\s+(?:of\s+)?(?:{_OVERHEAD}\s+(?:for|from|in|due to|of|spent on)\s+{_CKPT}|{_CKPT}\s+{_OVERHEAD})",
        rf"{percent('v')}\s+(?:max(?:imum)?\s+)?(?:{_CKPT}\s+{_OVERHEAD}|{_OVERHEAD}\s+(?:for|from|in|due to|of)\s+{_CKPT})(?:\s+(?:at most|max(?:imum)?))?",
@@ -109,7 +110,7 @@ simple("constraints.min_goodput", rf"(?:{LEAST}\s*)?{percent('v')}\s+(?:of\s+)?{
 _USD = rf"(?:(?:us)?\$\s*{num('v')}|{num('v')}\s*(?:usd|dollars|us dollars))"
 _USD1, _USD2 = rf"(?:us)?\$\s*{num('v')}", rf"{num('v')}\s*(?:usd|(?:us\s+)?dollars|\$)"
 for _usd in (_USD1, _USD2):
-    simple("constraints.budget_usd", rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST})?\s*{_usd}(?:\s+(?:or less|at most|budget))?", rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{_usd}(?:\s+(?:budget|in total|total))?(?!\s*(?:/|per|an?\b))",
+    simple("constraints.budget_usd", rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST})?\s*{_usd}(?:\s+(?:or less|at most|budget))?", rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{_usd}(?:\s+(?:budget|in total|total))?(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour|kwh)))",
            rf"{_usd}\s+budget", read=lambda m: float(m.num("v")))
     simple("prices.usd_per_device_hour", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)(?:\s*(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)", read=lambda m: float(m.num("v")))
     simple("prices.usd_per_kwh", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*kwh", read=lambda m: float(m.num("v")))
@@ -155,6 +156,6 @@ across and then so also plus which where when while using use uses used run runs
 architecture model models llm llms llama-style gpt-style language large transformer transformers decoder decoder-only foundation autoregressive style based network neural
 cluster clusters datacenter machine system systems infrastructure hardware gpu gpus accelerator accelerators device devices chip chips card cards node nodes nvidia amd intel google aws azure oracle hgx dgx connected interconnected
 interconnect fabric networking equipped containing consisting comprising made up total altogether complete completes completed completing finish finishes finished finishing done end-to-end achieve achieves achieved
-require requires required requirement requirements constraint constraints goal goals target support supports handle tokens token parameter parameters job epochs workload project new our own new
+require requires required requirement requirements constraint constraints goal goals target support supports handle tokens token parameter parameters job epochs workload project new our own code multilingual w
 deliver delivers reach hit about approximately roughly around some
 """.split())
