@@ -129,12 +129,12 @@ def test_more_compute_is_more_of_both_and_less_loss(one, two):
     low, high = sorted((one, two))
     for law in cv.LAWS:
         (n1, d1), (n2, d2) = cv.compute_optimal(low, law), cv.compute_optimal(high, law)
-        assert n1 <= n2
-        assert d1 <= d2
+        assert n1 <= n2 * (1 + 1e-12)
+        assert d1 <= d2 * (1 + 1e-12)
         column = cv.compute_optimal(np.array([low, high]), law)
         assert column[0].tolist() == pytest.approx([n1, n2])
         if cv.LAWS[law].surface:
-            assert cv.loss(n1, d1, law) >= cv.loss(n2, d2, law)
+            assert cv.loss(n1, d1, law) >= cv.loss(n2, d2, law) - 1e-12
 
 
 @given(st.floats(1e18, 1e28), st.floats(0.2, 5))
