@@ -43,7 +43,7 @@ def _memory_data(given, pinned=None) -> dict:
                  for row, line in zip(table, amounts) for name, value in zip(names, line)],
     }
     worst = fullest(given)
-    over = [(s, t) for s, t in zip(stage, total) if t > capacity]
+    over = [(s, t) for s, t in zip(stage, total) if t > capacity] or [(stage[0], capacity)]      # nothing over: a bar of no height
     top = max([capacity * 1.1, *(t * 1.08 for t in total)])
     lines = {
         "level": [0.8 * capacity, capacity], "kind": ["safe", "full"], "left": [stage[0]] * 2,
@@ -51,11 +51,11 @@ def _memory_data(given, pinned=None) -> dict:
     }
     marks = {"stage": [str(worst["stage"])], "level": [worst["total"]],
              "says": [f"{show(_TOTAL, worst['total'])}"]}
-    ghost = {"stage": [], "level": [], "says": []}
+    ghost = {"stage": stage[:1], "level": total[:1], "seen": [0], "says": [""]}
     if pinned is not None:
         before = {str(row["stage"]): row["total"] for row in stages(pinned)}
         both = [s for s in stage if s in before]
-        ghost = {"stage": both, "level": [before[s] for s in both], "says": [f"pinned design, stage {s}: {show(_TOTAL, before[s])}" for s in both]}
+        ghost = {"stage": both, "level": [before[s] for s in both], "seen": [1] * len(both), "says": [f"pinned design, stage {s}: {show(_TOTAL, before[s])}" for s in both]}
     return {
         "parts": parts, "lines": lines, "marks": marks, "ghost": ghost,
         "over": {"stage": [s for s, _ in over], "from": [capacity] * len(over), "to": [t for _, t in over],
@@ -83,7 +83,7 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
     key = alt.Legend(orient="bottom", columns=3, title=None) if legend else None
     bars = alt.Chart(named("parts")).mark_bar(stroke=None).encode(
         x=x, y=y, y2="end:Q", color=alt.Color("part:N", scale=colours(MEMORY), sort=None, legend=key), tooltip=alt.Tooltip("says:N", title=" "))
-    over = alt.Chart(named("over")).mark_bar(color=hatch(OVER), stroke=OVER, strokeWidth=1).encode(
+    over = alt.Chart(named("over")).mark_bar(color=hatch(OVER), stroke=None).encode(
         x=x, y=alt.Y("from:Q"), y2="to:Q", tooltip=alt.Tooltip("says:N", title=" "))
     base = alt.Chart(named("lines"))
     full = base.transform_filter("datum.kind == 'full'").mark_rule(strokeWidth=2, color=OVER).encode(y="level:Q")
@@ -91,14 +91,14 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
     names = base.mark_text(align="left", baseline="bottom", dx=3, dy=-2, fontSize=10.5, style="ink-text").encode(
         x=alt.value(0), y="level:Q", text="says:N")
     ghost = alt.Chart(named("ghost")).mark_tick(thickness=2, style="ink", orient="horizontal").encode(
-        x=x, y="level:Q", tooltip=alt.Tooltip("says:N", title=" "))
-    most = alt.Chart(named("marks")).mark_text(baseline="bottom", dy=-2, fontSize=11, fontWeight="bold", style="ink-text").encode(
+        x=x, y="level:Q", opacity=alt.Opacity("seen:Q", scale=None), tooltip=alt.Tooltip("says:N", title=" "))
+    most = alt.Chart(named("marks")).mark_text(baseline="bottom", align="left", dx=-9, dy=-2, fontSize=11, fontWeight="bold", style="ink-text").encode(
         x=x, y="level:Q", text="says:N")
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y="level:Q")
     return alt.layer(frame, bars, over, safe, full, names, ghost, most)
 
 
-memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=196)
+memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=250)
 
 
 # ---------------------------------------------------------------- step
@@ -129,6 +129,7 @@ def _step_data(given, pinned=None) -> dict:
     joined = {key: np.concatenate([np.asarray(t[key]) for t in tables]) for key in tables[0]}
     solid = np.isin(joined["row"], [_ON, _PINNED])
     drawn = joined["end"] > joined["start"]
+    drawn |= (joined["row"] == _UNDER) & (joined["part"] == STEP["tp"][0])      # keep one, an empty table upsets the scales
     pick = lambda keep: {key: values[keep] for key, values in joined.items()}
     low, high = given.get("step_s_low", total), given.get("step_s_high", total)
     return {"solid": pick(solid & drawn), "pale": pick(~solid & drawn),
@@ -156,8 +157,8 @@ def _step_chart(legend: bool = False) -> alt.Chart:
         x=x, x2="end:Q", y=y, color=colour, stroke=alt.Stroke("part:N", scale=colours(STEP), legend=None), tooltip=tip)
     labels = alt.Chart(named("solid")).mark_text(fontSize=11).encode(
         x=alt.X("mid:Q"), y=y, text="label:N", color=alt.Color("ink:N", scale=None), tooltip=tip)
-    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink").encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
+    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink", yOffset=25).encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
     return alt.layer(ground, solid, pale, band, labels)
 
 
-step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=128)
+step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=132)

@@ -8,7 +8,7 @@ from .words import at, band, share, show, split
 
 # key, name on the card, whether more is better (None: neither)
 CARDS = (("verdict", "Verdict", None), ("mfu", "MFU", True), ("step_s", "Step time", False), ("bubble_fraction", "Bubble", False),
-         ("days", "Run time", False), ("cost_usd", "Cost", False), ("goodput", "Goodput", True), ("checkpoint_interval_s", "Checkpoint every", None))
+         ("days", "Run time", False), ("cost_usd", "Cost", False), ("goodput", "Goodput", True), ("checkpoint_interval_s", "Save every", None))
 _VERDICTS = {"feasible": ("Feasible", "good"), "constraint-missed": ("Misses a limit", "warn"), "impossible": ("Impossible", "bad")}
 
 
@@ -34,7 +34,7 @@ def _verdict(given, pinned) -> dict:
     if memory and memory["total"] > memory["capacity"]:
         word, state = "Does not fit", "bad"
     item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state, "hint": "Open what decides the verdict",
-            "note": f"{show('memory_bytes.total', memory['total'])} of {show('memory_bytes.capacity', memory['capacity'])}" if memory else ""}
+            "note": f"{split(show('memory_bytes.total', memory['total']))[0]} of {show('memory_bytes.capacity', memory['capacity'])}" if memory else ""}
     if pinned is not None and pinned.get("memory_bytes") and memory:
         item["delta"], item["sense"] = difference("memory_bytes.total", memory["total"], pinned["memory_bytes"]["total"], False)
     return item
@@ -45,15 +45,15 @@ def _note(key, given) -> str:
     if low is not None and high is not None:
         return band(key, low, high)
     if key == "bubble_fraction":
-        return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} of the step" if at(given, "step_breakdown_s") else ""
+        return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} a step" if at(given, "step_breakdown_s") else ""
     if key == "cost_usd":
         price = at(given, "cost.usd_per_device_hour")
         return f"at {show('cost.usd_per_device_hour', price)}" + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h") if price is not None else "no price known"
     if key == "goodput":
-        return f"a failure every {show('mtbf_s', given.get('mtbf_s'))}" if given.get("mtbf_s") else ""
+        return f"MTBF {show('mtbf_s', given.get('mtbf_s'))}" if given.get("mtbf_s") else ""
     if key == "checkpoint_interval_s":
         overhead = given.get("checkpoint_overhead")
-        return f"{share(overhead)} of the time" if overhead is not None else ""
+        return f"{share(overhead)} stalled" if overhead is not None else ""
     return ""
 
 

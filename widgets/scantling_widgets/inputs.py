@@ -13,7 +13,6 @@ from scantling.quantities import shown
 
 from . import choices
 from .choices import options, whole, with_value
-from .words import show
 
 _SIZES = choices.decades(1e9, 1e13)
 _TOKENS = choices.decades(1e10, 1e14)
@@ -65,7 +64,7 @@ def _list(field, label, value, choices_, help="", **more) -> dict:
 
 
 def _front(session) -> dict:
-    design, resolved, given = session.now.design, session.now.resolved, session.now.given
+    design, resolved = session.now.design, session.now.resolved
     cluster, model, params = resolved.cluster, resolved.model, resolved.params
     phase = resolved.phases[main_phase(resolved)]
     job = job_path(session)
@@ -97,7 +96,7 @@ def _front(session) -> dict:
 
 def _fabric(cluster) -> dict:
     """The scale-out network as a slider from slow to fast."""
-    known = [{"value": f["value"], "text": f["text"], "long": f"{f['text']}, {f['rate']} per device"} for f in choices.fabrics()]
+    known = [{"value": f["value"], "text": f["value"], "long": f"{f['text']}, {f['rate']} per device"} for f in choices.fabrics()]
     if cluster.scale_out not in [o["value"] for o in known]:
         known.append({"value": cluster.scale_out, "text": cluster.scale_out, "long": cluster.scale_out})
     rate = shown(cluster.scale_out_bytes_per_s, "bytes_per_s")
@@ -114,8 +113,8 @@ def _known(rows, value) -> list[dict]:
 
 # plan fields that the desk offers, with the ways or words to choose from
 _PLAN_WORDS = {"sharding": legal.SHARDINGS, "schedule": legal.SCHEDULES, "recompute": legal.RECOMPUTES, "offload": legal.OFFLOADS}
-_PLAN_SHOWN = ("tp", "pp", "cp", "vpp", "dp", "ep", "micro_batch", "sharding", "schedule", "recompute")
-_PLAN_LABELS = {"micro_batch": "Micro-b.", "sharding": "Sharding", "schedule": "Schedule", "recompute": "Recomp.", "offload": "Offload"}
+_PLAN_SHOWN = ("tp", "pp", "cp", "vpp", "dp", "ep", "etp", "micro_batch", "sharding", "schedule", "recompute")
+_PLAN_LABELS = {"micro_batch": "Micro-b.", "sharding": "Sharding", "schedule": "Schedule", "recompute": "Recompute"}
 
 
 def _plan(session) -> dict:
@@ -127,7 +126,7 @@ def _plan(session) -> dict:
         auto = {"value": None, "text": "auto" if now is None or pinned else f"auto: {now}"}
         ladder = _PLAN_WORDS.get(name) or with_value(_ways(session, name), pins.get(name))
         fields.append(_list(f"plan.{name}", _PLAN_LABELS.get(name, name.upper()), pins.get(name), [auto, *({"value": v, "text": str(v), "reason": _why_not(session, name, v)} for v in ladder)],
-                            _plan_help(name), pinned=pinned))
+                            _plan_help(name), pinned=pinned, wide=name in _PLAN_WORDS))
     return {"title": "Plan: auto is searched, the rest is pinned", "folded": False, "shape": "pairs", "fields": fields}
 
 
@@ -143,6 +142,8 @@ def _ways(session, name) -> list[int]:
     model, cluster = resolved.model, resolved.cluster
     if name == "dp":
         return choices.octaves(1, cluster.devices, steps=(1.0, 1.5))
+    if name == "etp":
+        return choices.octaves(1, 64, steps=(1.0,)) if model.experts else [1]
     if name == "ep":
         return [1, *(d for d in choices.divisors(model.experts) if d > 1)] if model.experts else [1]
     top = {"tp": model.heads, "pp": model.layers, "cp": 64, "vpp": model.layers, "micro_batch": 64}[name]

@@ -10,9 +10,9 @@ from .words import share, show
 
 def key(entries) -> str:
     """Markup of (colour, name, text, nothing?) entries."""
-    return '<dl class="sd-parts">' + "".join(
-        f'<div{" class=sd-nil" if nil else ""}><i style="background:{colour}"></i><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>'
-        for colour, name, text, nil in entries) + "</dl>"
+    return '<div class="sd-parts" role="list">' + "".join(
+        f'<div role="listitem"{" class=sd-nil" if nil else ""}><i style="background:{colour}"></i><span>{escape(name)}</span><b>{escape(text)}</b></div>'
+        for colour, name, text, nil in entries) + "</div>"
 
 
 def memory(row: Mapping) -> str:
@@ -26,5 +26,5 @@ def step(given: Mapping) -> str:
     entries = []
     for part, (name, colour) in STEP.items():
         value = given["step_breakdown_s"].get(part) or 0.0
-        entries.append((colour, name, f"{show(f'step_breakdown_s.{part}', value)} · {share(value / total)}" if value else "none", not value))
+        entries.append((colour, name, share(value / total) if value else "none", not value))
     return key(entries)

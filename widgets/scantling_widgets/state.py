@@ -55,7 +55,7 @@ class Session:
 
     def __init__(self, design, judge: Callable[[Any], Any] = assess):
         self.lock = threading.RLock()
-        self._judge = judge
+        self.judge = judge
         self._watchers: list[Callable[[Session], None]] = []
         self._past: list[Moment] = []
         self._future: list[Moment] = []
@@ -68,7 +68,7 @@ class Session:
         self.first = self.now
 
     def _moment(self, design) -> Moment:
-        result = self._judge(design)
+        result = self.judge(design)
         return Moment(design, design.resolve(), result, result.as_dict())
 
     # -- who looks

@@ -31,7 +31,10 @@ def text(value: str = "", cls: str = "sd-text") -> W.HTML:
 def card(title: str, *children, note: W.HTML | None = None) -> W.VBox:
     """A framed panel with a title; `note` stands at the right of it."""
     head = W.HTML(f'<div class="sd-card-title" role="heading" aria-level="3">{escape(title)}</div>')
-    top = head if note is None else W.HBox([head, note], layout=W.Layout(justify_content="space-between"))
+    top = head
+    if note is not None:
+        top = W.HBox([head, note])
+        top.add_class("sd-card-head")
     box = W.VBox([top, *children])
     box.add_class("sd-card")
     return box

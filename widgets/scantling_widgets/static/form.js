@@ -5,9 +5,16 @@ function render({ model, el }) {
   const rows = new Map();           // field -> {spec, update}
   let serial = 0, holding = null, layout = "";
   el.classList.add("sd-form");
+  const own = "sd" + Math.random().toString(36).slice(2, 8);
+
+  // arrows, Home, letters and Enter belong to the control that has the focus, not to the notebook around the desk
+  const keep = event => { if (!event.ctrlKey && !event.metaKey && event.key !== "Tab") event.stopPropagation(); };
+  let root = null;
+  requestAnimationFrame(() => { root = el.closest(".sd-desk") ?? el; root.addEventListener("keydown", keep); root.dataset.lmSuppressShortcuts = "true"; });
 
   function propose(field, value, final) {
     serial += 1;
+    el.dataset.sent = serial;
     model.set("proposal", { field, value, final, serial });
     model.save_changes();
   }
@@ -110,9 +117,9 @@ function render({ model, el }) {
       title.textContent = group.title;
       const body = make("div", "sd-rows", box);
       for (const spec of group.fields) {
-        const row = make("div", "sd-row sd-kind-" + spec.kind, body);
+        const row = make("div", "sd-row sd-kind-" + spec.kind + (spec.wide ? " sd-wide" : ""), body);
         row.dataset.field = spec.field;
-        const id = "sd-" + model.model_id?.slice(0, 8) + "-" + spec.field.replaceAll(".", "-");
+        const id = own + "-" + spec.field.replaceAll(".", "-");
         const label = make("label", "", row);
         label.htmlFor = id; label.textContent = spec.label;
         const fill = kinds[spec.kind](spec, row, id);
@@ -144,6 +151,6 @@ function render({ model, el }) {
   model.on("change:groups change:values change:answered", patch);
   serial = model.get("answered");
   patch();
-  return () => model.off("change:groups change:values change:answered", patch);
+  return () => { root?.removeEventListener("keydown", keep); model.off("change:groups change:values change:answered", patch); };
 }
 export default { render };

@@ -1,0 +1,139 @@
+"""A Chromium that may talk to loopback only, and the moves a person makes on the design desk."""
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextlib.contextmanager
+def browser(width: int = 1440, height: int = 900):
+    """A browser context whose requests leave the machine never; those that tried are in `context.refused`."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        program = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        try:
+            context = program.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+            context.refused = []
+
+            def guard(route):
+                url = route.request.url
+                if url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")):
+                    return route.continue_()
+                context.refused.append(url)
+                return route.abort()
+            context.route("**/*", guard)
+            yield context
+        finally:
+            program.close()
+
+
+class DeskPage:
+    """The design desk in a browser page."""
+
+    def __init__(self, page):
+        self.page = page
+        self.errors: list[str] = []
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda e: self.errors.append(f"uncaught: {e}"))
+
+    def open(self, url: str, timeout_s: float = 60) -> DeskPage:
+        self.page.goto(url, wait_until="domcontentloaded")
+        self.page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=timeout_s * 1000)
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Wait until the kernel has answered the last move and the charts have drawn it."""
+        self.page.wait_for_function("""() => {
+            const form = document.querySelector('.sd-form');
+            const charts = [...document.querySelectorAll('.sd-chart')].filter(c => c.clientWidth);
+            const now = JSON.stringify([form?.dataset.answered, form?.dataset.sent, ...charts.map(c => c.dataset.revision)]);
+            const still = window.__sdSeen === now; window.__sdSeen = now;
+            return still && (form.dataset.sent ?? form.dataset.answered) <= form.dataset.answered;
+        }""", polling=120, timeout=15_000)
+
+    def kpi(self, key: str) -> str:
+        return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value").inner_text().replace("\n", " ").strip()
+
+    def note(self, key: str) -> str:
+        return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-note").inner_text()
+
+    def control(self, field: str):
+        return self.page.locator(f".sd-row[data-field='{field}'] :is(input, select)")
+
+    def readout(self, field: str) -> str:
+        return self.page.locator(f".sd-row[data-field='{field}'] output").inner_text()
+
+    def chart(self, which: int):
+        """The memory picture (0) or the step picture (1)."""
+        return self.page.locator(".sd-chart").nth(which)
+
+    def embeds(self) -> list[str]:
+        return [self.chart(i).get_attribute("data-embeds") for i in (0, 1)]
+
+    def marks(self, which: int) -> str:
+        """The drawn shapes of a picture, to see that they changed."""
+        return self.chart(which).evaluate("e => [...e.querySelectorAll('svg path')].map(p => p.getAttribute('d')).join('|')")
+
+    def drag(self, field: str, share: float, moves: int = 12) -> None:
+        """Drag a slider's thumb by the mouse to a share of its length, from where it is."""
+        control = self.control(field)
+        control.scroll_into_view_if_needed()
+        box = control.bounding_box()
+        at, last = control.evaluate("e => [e.valueAsNumber, Number(e.max)]")
+        thumb = 16
+        x = lambda part: box["x"] + thumb / 2 + part * (box["width"] - thumb)
+        y = box["y"] + box["height"] / 2
+        self.page.mouse.move(x(at / last), y)
+        self.page.mouse.down()
+        self.page.mouse.move(x(share), y, steps=moves)
+        self.page.mouse.up()
+        self.settle()
+
+    def press(self, field: str, key: str, times: int = 1) -> None:
+        """Move a control by the keyboard."""
+        self.control(field).focus()
+        for _ in range(times):
+            self.page.keyboard.press(key)
+        self.settle()
+
+    def tab(self, title: str) -> None:
+        self.page.locator(".sd-desk .lm-TabBar-tab", has_text=title).first.click()
+        self.page.wait_for_timeout(150)
+        self.settle()
+
+    def design_text(self) -> str:
+        """The design on the desk as its file, read from the tab that shows it."""
+        self.tab("File and report")
+        return self.page.locator(".sd-desk textarea").first.input_value()
+
+    def dark(self) -> None:
+        """Switch JupyterLab to its dark theme and wait for the charts to follow."""
+        self.theme("JupyterLab Dark")
+
+    def light(self) -> None:
+        self.theme("JupyterLab Light")
+
+    def theme(self, name: str) -> None:
+        before = self.chart(0).get_attribute("data-embeds")
+        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
+        self.page.wait_for_function("([e, name]) => document.body.dataset.jpThemeName === name && e.dataset.embeds !== undefined && Number(e.dataset.embeds) > Number(window.__sdBefore ?? 0)",
+                                    arg=[self.chart(0).element_handle(), name], timeout=15_000) if before else None
+        self.page.wait_for_timeout(1800)          # JupyterLab brings the style sheet in after it has named the theme
+        self.settle()
+
+    def picture(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.page.mouse.move(2, 2)
+        self.page.screenshot(path=path)

@@ -1,0 +1,55 @@
+"""Work that takes longer than a slider may wait: a button, a bar, a way to stop it, and the desk stays live meanwhile."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import ipywidgets as W
+
+
+class Job(W.HBox):
+    """Runs a generator in a thread; each item it yields is a step done.
+
+    start() -> (number of steps, generator)     read at the press of the button
+    on_step(item), on_end(error or None)        called in that thread
+    """
+
+    def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable):
+        self.button = W.Button(description=name, layout=W.Layout(width="180px"))
+        self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="200px", visibility="hidden"))
+        self.count = W.Label("")
+        self.stop = W.Button(description="Cancel", layout=W.Layout(width="80px", visibility="hidden"))
+        super().__init__([self.button, self.bar, self.count, self.stop])
+        self._start, self._on_step, self._on_end = start, on_step, on_end
+        self._cancelled = threading.Event()
+        self.thread: threading.Thread | None = None
+        self.button.on_click(lambda _: self.run())
+        self.stop.on_click(lambda _: self._cancelled.set())
+
+    def run(self) -> None:
+        """Begin, unless it is running already."""
+        if self.thread is not None and self.thread.is_alive():
+            return
+        self._cancelled.clear()
+        self.button.disabled = True
+        self.thread = threading.Thread(target=self._work, name="scantling-desk-job", daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        error = None
+        try:
+            steps, items = self._start()
+            self.bar.max, self.bar.value = max(1, steps), 0
+            self.bar.layout.visibility = self.stop.layout.visibility = "visible"
+            for done, item in enumerate(items, 1):
+                self._on_step(item)
+                self.bar.value, self.count.value = done, f"{done} of {steps}"
+                if self._cancelled.is_set():
+                    self.count.value += ", cancelled"
+                    break
+        except Exception as caught:
+            error = caught
+        finally:
+            self.bar.layout.visibility = self.stop.layout.visibility = "hidden"
+            self.button.disabled = False
+            self._on_end(error)

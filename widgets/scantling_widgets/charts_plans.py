@@ -1,0 +1,119 @@
+"""Pictures of alternatives: the best plans by memory and time, days against dollars over device counts, what moves the result."""
+from __future__ import annotations
+
+import altair as alt
+
+from .figures import Figure, named
+from .palette import ACCENT, OVER, SECOND
+from .words import axis, label, show
+
+_BYTES, _STEP, _DAYS, _USD = "candidates.memory_bytes", "candidates.step_s", "days", "cost_usd"
+
+
+def plan_words(plan) -> str:
+    """A plan on one line, in the words of the field; ways of one are left out."""
+    ways = [f"{name.upper()} {plan[name]}" for name in ("tp", "cp", "pp", "dp", "ep") if plan.get(name, 1) not in (None, 1)]
+    if plan.get("vpp") not in (None, 1):
+        ways.append(f"VPP {plan['vpp']}")
+    if plan.get("etp") not in (None, 1) and plan.get("ep", 1) != 1:
+        ways.append(f"ETP {plan['etp']}")
+    words = [plan.get("sharding"), plan.get("schedule") if (plan.get("pp") or 1) > 1 else None]
+    if plan.get("recompute") not in (None, "none"):
+        words.append(f"recompute {plan['recompute']}")
+    return " · ".join([*(ways or ["1 way"]), f"micro-batch {plan.get('micro_batch')}", *(w for w in words if w)])
+
+
+# ---------------------------------------------------------------- candidates
+def _candidates_data(given) -> dict:
+    plans = given.get("candidates") or []
+    capacity = (given.get("memory_bytes") or {}).get("capacity")
+    says = [f"{plan_words(p)}: {show(_STEP, p['step_s'])}, {show('candidates.mfu', p['mfu'])}, {show(_BYTES, p['memory_bytes'])}" for p in plans]
+    kind = ["best" if i == 0 else "other" for i in range(len(plans))]
+    return {"plans": {"memory": [p["memory_bytes"] for p in plans], "step": [p["step_s"] for p in plans], "kind": kind, "says": says},
+            "line": {"memory": [capacity] if capacity and plans else [], "says": ["usable HBM"] if capacity and plans else []}}
+
+
+def _candidates_words(given) -> str:
+    plans = given.get("candidates") or []
+    if not plans:
+        return "No plans to compare."
+    return f"{len(plans)} plans by memory and step time. The fastest, {plan_words(plans[0])}, takes {show(_STEP, plans[0]['step_s'])} and {show(_BYTES, plans[0]['memory_bytes'])}."
+
+
+def _candidates_chart(legend: bool = False) -> alt.Chart:
+    unit, ticks = axis(_BYTES)
+    x = alt.X("memory:Q", title=f"memory of the fullest device, {unit}", axis=alt.Axis(labelExpr=ticks, tickCount=6), scale=alt.Scale(zero=False, nice=True))
+    y = alt.Y("step:Q", title="step time, s", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
+    kind = alt.Color("kind:N", scale=alt.Scale(domain=["best", "other"], range=[SECOND, ACCENT]), legend=None)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=["best", "other"], range=["diamond", "circle"]), legend=None)
+    points = alt.Chart(named("plans")).mark_point(filled=True, size=64, opacity=0.8).encode(x=x, y=y, color=kind, shape=shape, tooltip=alt.Tooltip("says:N", title=" "))
+    line = alt.Chart(named("line")).mark_rule(strokeWidth=2, color=OVER).encode(x="memory:Q", tooltip=alt.Tooltip("says:N", title=" "))
+    return alt.layer(line, points)
+
+
+candidates = Figure("plans", "Best plans: memory and time", _candidates_chart, _candidates_data, _candidates_words, height=190, empty="No other plans: the plan is pinned, or none is legal.")
+
+
+# ---------------------------------------------------------------- days against dollars
+def _frontier_data(given, points=()) -> dict:
+    """`points`: [{devices, given}] of the same design on other device counts; the figures are those of their assessments."""
+    rows = [(p["devices"], p["given"]) for p in points if p["given"].get("days") is not None and p["given"].get("cost_usd") is not None]
+    says = [f"{n:,} devices: {show(_DAYS, g['days'])}, {show(_USD, g['cost_usd'])}, MFU {show('mfu', g['mfu'])}, {g['verdict']}" for n, g in rows]
+    out = {"points": {"days": [g["days"] for _, g in rows], "usd": [g["cost_usd"] for _, g in rows], "devices": [f"{n:,}" for n, _ in rows],
+                      "verdict": [g["verdict"] for _, g in rows], "says": says}}
+    now = given.get("days") is not None and given.get("cost_usd") is not None and bool(rows)
+    out["now"] = {"days": [given["days"]] if now else [], "usd": [given["cost_usd"]] if now else [], "says": [f"on the desk: {show(_DAYS, given['days'])}, {show(_USD, given['cost_usd'])}"] if now else []}
+    return out
+
+
+def _frontier_words(given, points=()) -> str:
+    return "Days against dollars over device counts. " + "; ".join(_frontier_data(given, points)["points"]["says"]) + "."
+
+
+def _frontier_chart(legend: bool = False) -> alt.Chart:
+    unit, ticks = axis(_USD)
+    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(zero=False, nice=True, type="log"), axis=alt.Axis(tickCount=6, format="~r"))
+    y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", tickCount=5))
+    tip = alt.Tooltip("says:N", title=" ")
+    base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
+    line = base.mark_line(strokeWidth=1.5, color=ACCENT).encode(order="days:Q")
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=[ACCENT, "#e69f00", OVER]), legend=alt.Legend(orient="top", title=None)),
+        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=["circle", "triangle-up", "cross"]), legend=alt.Legend(orient="top", title=None)))
+    names = base.mark_text(align="left", dx=7, dy=-6, fontSize=10.5, style="ink-text").encode(text="devices:N")
+    now = alt.Chart(named("now")).mark_point(size=160, strokeWidth=2, color=SECOND).encode(x=x, y=y, tooltip=tip)
+    return alt.layer(line, dots, names, now)
+
+
+frontier = Figure("days-against-dollars", "Days against dollars, over device counts", _frontier_chart, _frontier_data, _frontier_words, height=240,
+                  empty="Press “Sweep device counts” to draw this. It needs tokens and a price.")
+
+
+# ---------------------------------------------------------------- what moves the result
+def _tornado_data(given, rows=(), key="step_s") -> dict:
+    """`rows`: [{what, low, high, low_says, high_says}] with the quantity on both sides of today's value, largest swing first."""
+    now = given.get(key)
+    bars = {"what": [], "from": [], "to": [], "side": [], "says": []}
+    for row in rows:
+        for side in ("low", "high"):
+            if row[side] is not None:
+                for name, value in zip(bars, (row["what"], now, row[side], "better" if row[side] < now else "worse",
+                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)})")):
+                    bars[name].append(value)
+    return {"bars": bars, "now": {"to": [now] if rows else []}}
+
+
+def _tornado_words(given, rows=(), key="step_s") -> str:
+    return f"What moves {label(key).lower()}: " + "; ".join(_tornado_data(given, rows, key)["bars"]["says"]) + "."
+
+
+def _tornado_chart(legend: bool = False) -> alt.Chart:
+    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=200))
+    x = alt.X("from:Q", title="step time, s", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7))
+    colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
+    bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))
+    now = alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q")
+    return alt.layer(bars, now)
+
+
+tornado = Figure("sensitivity", "What moves the step time", _tornado_chart, _tornado_data, _tornado_words, height=230, empty="Press “Vary the inputs” to draw this.")

@@ -1,0 +1,217 @@
+"""The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs below."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import ipywidgets as W
+from scantling.design import Design
+from scantling.errors import DesignError
+
+from . import charts, headline, inputs, legend, resources, theme
+from .form import Form
+from .panels import panels
+from .state import Session, assess
+from .strip import Strip
+
+_LEFT = "338px"
+
+
+class Desk(W.VBox):
+    """A desk on one design. Display it in a notebook; `desk.design` and `desk.result` follow what is on it.
+
+    Parameters
+    ----------
+    design : a `scantling.Design`, or the path of a design file; without one the example design.
+    judge : function of a design that gives its assessment; the library's own unless a test says otherwise.
+    autosave : path where the design on the desk is kept, so that a restarted kernel comes back to it; None keeps nothing.
+    """
+
+    def __init__(self, design=None, *, judge=assess, autosave=None):
+        self._autosave = Path(autosave) if autosave else None
+        self.session = Session(_read(design), judge)
+        self.form = Form(self._moved)
+        self.strip = Strip(self._explain)
+        self._head()
+        self._pictures()
+        self._line = theme.text(cls="sd-line-host")
+        self._error = W.HTML()
+        self._dismiss = W.Button(description="Dismiss", layout=W.Layout(display="none", width="90px"))
+        self._dismiss.on_click(lambda _: self._do(self._forget))
+        self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="96px", flex="0 0 auto"))
+        self._fix.on_click(lambda _: self._do(self._apply_fix))
+        self._tabs()
+        right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
+                       layout=W.Layout(flex="1 1 0", min_width="0", overflow="hidden", grid_gap="6px"))
+        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
+        body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%"))
+        super().__init__([theme.sheet(), self._headbox, body])
+        self.add_class("sd-desk")
+        self.session.watch(self._draw)
+        self._draw(self.session)
+
+    # ------------------------------------------------------------ for people who type
+    @property
+    def design(self):
+        """The design on the desk; assigning one puts it there."""
+        return self.session.now.design
+
+    @design.setter
+    def design(self, design) -> None:
+        self.session.put(_read(design))
+
+    @property
+    def result(self):
+        """The assessment of the design on the desk."""
+        return self.session.now.result
+
+    # ------------------------------------------------------------ parts
+    def _head(self) -> None:
+        self._title = theme.text(cls="sd-title-host")
+        self._title.layout.flex = "1 1 0"
+        self._title.layout.min_width = "0"
+        self._buttons = {name: W.Button(description=name, tooltip=tip) for name, tip in (
+            ("Undo", "Take the last change back"), ("Redo", "Do the change again"), ("Reset", "Back to the design the desk opened with"),
+            ("Pin", "Keep this design to compare the next ones with"))}
+        act = {"Undo": self.session.undo, "Redo": self.session.redo, "Reset": self.session.reset, "Pin": self.session.pin}
+        for name, button in self._buttons.items():
+            button.on_click(lambda _, name=name: self._do(act[name]))
+        self._headbox = W.HBox([self._title, *self._buttons.values()])
+        self._headbox.add_class("sd-head")
+
+    def _pictures(self) -> None:
+        given = self.session.now.given
+        self.memory, self.step = charts.memory.live(), charts.step.live()
+        self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
+        self._memory_key, self._step_key = W.HTML(), W.HTML()
+        cards = [theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
+                 theme.card(charts.step.title, self.step, self._step_key, note=self._step_note)]
+        self._main = W.GridBox(cards, layout=W.Layout(grid_template_columns="minmax(0, 1fr) minmax(0, 1fr)", grid_gap="8px", width="100%"))
+
+    def _tabs(self) -> None:
+        self.panels = panels(self.session, self.choose)
+        self.tabs = W.Tab([panel.box for panel in self.panels], titles=tuple(panel.title for panel in self.panels), selected_index=0)
+        self.tabs.observe(lambda _: self._do(self._show_tab), "selected_index")
+
+    # ------------------------------------------------------------ what happens
+    def _do(self, action) -> None:
+        """Run a callback; whatever goes wrong is shown on the desk."""
+        try:
+            with self.session.lock:
+                action()
+        except DesignError as error:
+            self.session.refuse(error.field, str(error))
+        except Exception as error:
+            self.session.report(error)
+            self._show_fault()
+
+    def _moved(self, field, value, final) -> None:
+        def move():
+            try:
+                fields = inputs.changes(self.session, field, value)
+            except DesignError as error:
+                self.session.refuse(error.field, str(error), field)
+                return
+            if fields:
+                self.session.change(fields, field)
+        self._do(move)
+
+    def choose(self, fields) -> bool:
+        """Change fields of the design on the desk, as a click in a tab does."""
+        return self.session.change(fields)
+
+    def _apply_fix(self) -> None:
+        fix = (self.session.now.given.get("nearest_fixes") or [None])[0]
+        fields = fix_fields(fix)
+        if fields:
+            self.session.change(fields)
+
+    def _forget(self) -> None:
+        self.session.dismiss()
+        self._show_fault()
+
+    def _explain(self, key):
+        return headline.explanation(key, self.session)
+
+    # ------------------------------------------------------------ what is shown
+    def _draw(self, session) -> None:
+        now, pinned = session.now, session.pinned and session.pinned.given
+        given = now.given
+        self.form.show(inputs.groups(session))
+        self.strip.show(headline.cards(given, pinned))
+        self._show_line()
+        if given.get("memory_bytes"):
+            charts.memory.show(self.memory, given, pinned=pinned)
+            worst = charts.fullest(given)
+            self._memory_key.value = legend.memory(worst)
+            self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
+        if given.get("step_s"):
+            charts.step.show(self.step, given, pinned=pinned)
+            self._step_key.value = legend.step(given)
+        self._show_title()
+        self._show_tab()
+        self._show_fault()
+        self._keep()
+
+    def _show_title(self) -> None:
+        session = self.session
+        resolved = session.now.resolved
+        place = f"{resolved.cluster.devices:,} × {resolved.cluster.accelerator.name}"
+        pinned = f" · compared with {session.pinned.design.title}" if session.pinned else ""
+        self._title.value = f'<div class="sd-title" role="heading" aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
+        self._buttons["Undo"].disabled = not session.can_undo
+        self._buttons["Redo"].disabled = not session.can_redo
+        self._buttons["Pin"].description = "Unpin" if session.pinned else "Pin"
+        self._buttons["Pin"].button_style = "primary" if session.pinned else ""
+
+    def _show_line(self) -> None:
+        state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
+        self._line.value = f'<div class="sd-line" role="status" data-state="{state}"><span title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> {theme.escape(sentence)}</span></div>'
+        fixes = self.session.now.given.get("nearest_fixes") or []
+        self._fix.layout.display = "" if fixes and fix_fields(fixes[0]) and self.session.refusal is None else "none"
+
+    def _show_tab(self) -> None:
+        if self.tabs.selected_index is not None:
+            self.panels[self.tabs.selected_index].show()
+
+    def _show_fault(self) -> None:
+        fault = self.session.fault
+        self._dismiss.layout.display = "" if fault else "none"
+        self._error.value = "" if fault is None else (
+            f'<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes on.</b> {theme.escape(fault[0])}'
+            f"<details><summary>Details</summary><pre>{theme.escape(fault[1])}</pre></details></div>")
+
+    def _keep(self) -> None:
+        if self._autosave is None:
+            return
+        try:
+            self._autosave.parent.mkdir(parents=True, exist_ok=True)
+            self.session.now.design.write(self._autosave, force=True)
+        except OSError:
+            self._autosave = None          # a folder that cannot be written: go on without
+
+
+def open_desk(design=None, **more) -> Desk:
+    """A desk on `design`; without one, on what the `lab` command was started with, or where the last desk in this folder stopped.
+
+    `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE where the desk keeps its state.
+    """
+    autosave = os.environ.get("SCANTLING_AUTOSAVE")
+    if design is None and autosave and Path(autosave).is_file():
+        try:
+            return Desk(autosave, autosave=autosave, **more)
+        except DesignError:
+            pass                           # kept by another version of the kit: start from the file again
+    return Desk(design or os.environ.get("SCANTLING_DESIGN") or None, autosave=autosave, **more)
+
+
+def fix_fields(fix) -> dict:
+    """Fields of the design that a nearest fix sets, where it says so."""
+    fields = fix.get("set") if isinstance(fix, dict) else None
+    return dict(fields or {})
+
+
+def _read(design):
+    if design is None:
+        return Design.read(resources.example())
+    return Design.read(design) if isinstance(design, (str, os.PathLike)) else design

@@ -1,0 +1,21 @@
+"""The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only while it is on screen."""
+from __future__ import annotations
+
+from .base import Panel
+
+__all__ = ["Panel", "panels"]
+
+
+def panels(session, choose) -> list[Panel]:
+    """All tabs in the order in which people ask; `choose(fields)` changes the design on the desk."""
+    from .compare import Compare
+    from .cost import Cost
+    from .evidence import Evidence
+    from .network import Network
+    from .plans import Plans
+    from .reliability import Reliability
+    from .report import Report
+    from .schedule import Schedule
+    from .sensitivity import Sensitivity
+
+    return [kind(session, choose) for kind in (Plans, Schedule, Network, Reliability, Cost, Sensitivity, Compare, Evidence, Report)]

@@ -1,0 +1,35 @@
+"""What every tab has in common."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ipywidgets as W
+
+
+class Panel:
+    """A tab. `build` makes its widgets once; `draw` puts the session's current design into them."""
+
+    title = ""
+
+    def __init__(self, session, choose: Callable[[Mapping[str, Any]], bool]):
+        self.session, self.choose = session, choose
+        self.box = W.VBox()
+        self.built = False
+        self._drawn: Any = None
+
+    def build(self) -> list[W.Widget]:
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        raise NotImplementedError
+
+    def show(self) -> None:
+        """Bring the tab up to date; does nothing when it already shows this design and this comparison."""
+        if not self.built:
+            self.box.children = tuple(self.build())
+            self.built = True
+        state = (self.session.now, self.session.pinned)
+        if self._drawn is None or self._drawn[0] is not state[0] or self._drawn[1] is not state[1]:
+            self.draw()
+            self._drawn = state

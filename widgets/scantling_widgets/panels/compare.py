@@ -1,0 +1,64 @@
+"""The design on the desk beside the pinned one: the fields that differ, and every headline number with its difference."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scantling import quantities
+
+from .. import headline, theme
+from ..table import Table, cell
+from ..words import at, show
+from .base import Panel
+
+_SECTIONS = ("plan", "memory_bytes", "step_breakdown_s", "endurance", "cost")
+
+
+class Compare(Panel):
+    title = "Compare"
+
+    def build(self):
+        self.hint = theme.text()
+        self.fields = Table("Fields of the design that differ", file_name="design-differences", sortable=False, empty="The two designs are the same.",
+                            columns=[{"key": "field", "label": "Field", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}])
+        self.numbers = Table("Numbers that differ", file_name="comparison", sortable=False, empty="Every number is the same.",
+                             columns=[{"key": "quantity", "label": "Quantity", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}, {"key": "difference", "label": "Difference"}])
+        return [self.hint, theme.side_by_side(theme.card("Design", self.fields), theme.card("Result", self.numbers))]
+
+    def draw(self):
+        session = self.session
+        if session.pinned is None:
+            self.hint.value = "<p>Press <b>Pin</b> at the top to keep the design on the desk, then change it: what differs is listed here and marked in every picture.</p>"
+            self.fields.rows = self.numbers.rows = []
+            return
+        self.hint.value = f"<p>Pinned: <b>{theme.escape(session.pinned.design.title)}</b></p>"
+        before, now = flat(session.pinned.design.data()), flat(session.now.design.data())
+        self.fields.rows = [[f, say(before.get(f)), say(now.get(f))] for f in dict.fromkeys([*before, *now]) if before.get(f) != now.get(f)]
+        self.numbers.rows = differing(session.pinned.given, session.now.given)
+
+
+def flat(data: Mapping, prefix: str = "") -> dict:
+    """Nested fields by dotted path."""
+    out = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            out.update(flat(value, f"{prefix}{key}."))
+        else:
+            out[prefix + str(key)] = value
+    return out
+
+
+def say(value) -> str:
+    return "—" if value is None else quantities.shown(value, "ratio") if isinstance(value, float) else str(value)
+
+
+def differing(before: Mapping, now: Mapping) -> list[list]:
+    """Rows of every quantity that the two assessments give differently."""
+    better = {key: sense for key, _, sense in headline.CARDS}
+    rows = []
+    for key, quantity in quantities.table().items():
+        a, b = at(before, key), at(now, key)
+        if a == b or isinstance(a, (Mapping, list, tuple)) or isinstance(b, (Mapping, list, tuple)) or key in ("name", "error"):
+            continue
+        text, sense = headline.difference(key, b, a, better.get(key)) if not isinstance(a, bool) and not isinstance(b, bool) else ("", "")
+        rows.append([cell(quantity.label, hint=key), show(key, a), show(key, b), cell(text.removesuffix(" vs pinned"), mark={"better": "good", "worse": "bad"}.get(sense, ""))])
+    return rows

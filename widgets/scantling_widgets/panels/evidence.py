@@ -1,0 +1,35 @@
+"""What the numbers rest on: the nearest published runs, the band, and everything that was assumed."""
+from __future__ import annotations
+
+from .. import theme
+from ..table import Table, cell
+from ..words import band, label, show
+from .base import Panel
+
+_RUNS = ("id", "model", "accelerator", "devices", "plan", "mfu", "source")
+_NUMBERS = ("devices", "mfu")
+
+
+class Evidence(Panel):
+    title = "Evidence"
+
+    def build(self):
+        self.text = theme.text()
+        self.runs = Table("Nearest published runs", file_name="nearest-runs", empty="No published run is near this design.",
+                          columns=[{"key": c, "label": label(f"nearest_runs.{c}"), "align": "" if c in _NUMBERS else "left"} for c in _RUNS])
+        self.assumed = Table("Assumed, because the design does not say", file_name="assumed", empty="Nothing was assumed.",
+                             columns=[{"key": c, "label": label(f"assumed.{c}"), "align": "left"} for c in ("field", "value", "why")])
+        self.avoid = Table("What to avoid here", file_name="avoid", empty="Nothing to warn of.",
+                           columns=[{"key": c, "label": label(f"avoid.{c}"), "align": "left"} for c in ("what", "why", "cost")])
+        return [self.text, theme.card("Nearest published runs", self.runs), theme.side_by_side(theme.card("Assumed", self.assumed), theme.card("Avoid", self.avoid))]
+
+    def draw(self):
+        given = self.session.now.given
+        said = ""
+        if given.get("mfu") is not None:
+            said = (f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band {theme.escape(band('mfu', given.get('mfu_low'), given.get('mfu_high')))}: "
+                    "four of five published runs lie inside.</p>")
+        self.text.value = said
+        self.runs.rows = [[cell(show(f"nearest_runs.{c}", r.get(c)), r.get(c)) for c in _RUNS] for r in given.get("nearest_runs") or []]
+        self.assumed.rows = [[str(a["field"]), "—" if a["value"] is None else str(a["value"]), str(a["why"])] for a in given.get("assumed") or []]
+        self.avoid.rows = [[cell(str(a.get(c) if a.get(c) is not None else "—")) for c in ("what", "why", "cost")] for a in given.get("avoid") or []]

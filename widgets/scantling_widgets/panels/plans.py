@@ -1,0 +1,47 @@
+"""The leaderboard: the best plans that fit, why others were refused, and one click to take one."""
+from __future__ import annotations
+
+from scantling.design_schema import PlanSpec
+
+from .. import theme
+from ..charts_plans import candidates
+from ..table import Table, cell
+from ..words import label, show
+from .base import Panel
+
+_COLUMNS = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "grad_accum", "sharding", "schedule", "recompute", "step_s", "mfu", "memory_bytes", "devices_used")
+_LEFT = ("sharding", "schedule", "recompute")
+_FREE = ("dp", "grad_accum", "shard_group", "precision", "sp")       # these follow from the rest of a plan, or are no pin of it
+
+
+class Plans(Panel):
+    title = "Plans"
+
+    def build(self):
+        self.table = Table("Best plans, fastest first", self._pick, action="Use this plan", file_name="plans", empty="No plan is legal and fits.",
+                           columns=[{"key": "rank", "label": "Use", "align": "left"}, *({"key": c, "label": label(f"candidates.{c}"), "align": "left" if c in _LEFT else ""} for c in _COLUMNS)])
+        self.rejected = Table("Plans refused, by reason", file_name="plans-refused", columns=[{"key": "reason", "label": "Refused because", "align": "left"}, {"key": "plans", "label": "Plans"}],
+                              empty="No plan was refused.")
+        self.chart = candidates.live()
+        return [self.table, theme.side_by_side(theme.card(candidates.title, self.chart), theme.card("Refused", self.rejected))]
+
+    def draw(self):
+        given = self.session.now.given
+        self._plans = list(given.get("candidates") or [])
+        with self.table.hold_sync():
+            self.table.rows = [[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c)) for c in _COLUMNS)] for i, p in enumerate(self._plans)]
+            self.table.chosen = next((i for i, p in enumerate(self._plans) if all(p.get(c) == given["plan"].get(c) for c in _COLUMNS[:12])), -1) if given.get("plan") else -1
+            self.table.note = _counts(given)
+        rejected = given.get("rejected") or {}
+        self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in sorted(rejected.items(), key=lambda item: -item[1])]
+        candidates.show(self.chart, given)
+
+    def _pick(self, index: int) -> None:
+        if 0 <= index < len(self._plans):
+            plan = self._plans[index]
+            self.choose({f"plan.{name}": value for name, value in plan.items() if name in PlanSpec.model_fields and name not in _FREE and value is not None})
+
+
+def _counts(given) -> str:
+    legal, timed = given.get("legal"), given.get("evaluated")
+    return "" if legal is None else f"{label('legal')}: {show('legal', legal)} · {label('evaluated')}: {show('evaluated', timed)}"

@@ -1,0 +1,57 @@
+"""The pipeline in time: the plan's schedule, another one below it under the same settings, and what each holds."""
+from __future__ import annotations
+
+import ipywidgets as W
+from scantling import pipeline, schedule
+
+from .. import theme
+from ..charts_schedule import gantt, held, words_of
+from .base import Panel
+
+_STAGES, _BATCHES = 16, 32          # what a picture of this size can show
+
+
+class Schedule(Panel):
+    title = "Schedule"
+
+    def build(self):
+        self.other = W.Dropdown(options=[row.name for row in pipeline.SCHEDULES.values()], description="Compare with", style={"description_width": "96px"},
+                                layout=W.Layout(width="260px"))
+        self.other.observe(lambda _: self.draw(), "value")
+        self.note = theme.text()
+        self.first, self.second, self.held = gantt.live(), gantt.live(), held.live()
+        self.first_note, self.second_note = theme.text(), theme.text()
+        return [W.HBox([self.other, self.note]), theme.card("The plan's schedule", self.first_note, self.first), theme.card("The other, same settings", self.second_note, self.second),
+                theme.card(held.title, self.held)]
+
+    def draw(self):
+        given = self.session.now.given
+        plan = given.get("plan") or {}
+        stages, batches = plan.get("pp") or 1, plan.get("grad_accum") or 1
+        pp, m = min(stages, _STAGES), min(batches, _BATCHES)
+        cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches." if (pp, m) != (stages, batches) else ""
+        self.note.value = ("<span class='sd-dim'>Forward, input gradients and weight gradients drawn equally long; transfers left out." + cut + "</span>") if pp > 1 else ""
+        layouts = []
+        for name, chart, note, vpp in ((plan.get("schedule"), self.first, self.first_note, plan.get("vpp") or 1), (self.other.value, self.second, self.second_note, None)):
+            layout, text = lay_out(name, pp, vpp if vpp is not None else (plan.get("vpp") or 1), m) if pp > 1 else (None, "")
+            gantt.show(chart, given, layout=layout)
+            note.value = f"<p>{theme.escape(text)}</p>"
+            if layout is not None:
+                layouts.append(layout)
+        held.show(self.held, given, layouts=layouts)
+
+
+def lay_out(name, pp, vpp, m):
+    """(layout, words) of a schedule, in units of one forward pass; None and the rule it breaks where the settings do not allow it.
+
+    The comparison takes one chunk where its schedule knows no others, and two where it needs them.
+    """
+    problem = ""
+    for chunks in dict.fromkeys((vpp, 1, 2)):
+        try:
+            layout = schedule.lay_out(name, pp, chunks, m, 1.0, 1.0, 1.0)
+        except ValueError as error:
+            problem = problem or str(error)
+            continue
+        return layout, words_of(layout)
+    return None, problem
