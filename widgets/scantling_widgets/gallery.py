@@ -1,0 +1,212 @@
+"""The gallery: every design of `gallery/designs` assessed, predicted beside published, with pictures, pages and an index.
+
+`python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published figures, one table of headline figures,
+a thumbnail each, the index and some rendered pages; `stale` says whether the table is still what the library computes.
+"""
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from .report import run as reports
+from .report.jobs import today
+from .report.page import document
+from .report.text import environment
+
+PAGES = ("llama-3.1-405b", "case-1-175b-moe-1024-a100", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100", "case-5-deepseek-v3", "case-6-100k-gpus")
+TOLERANCE = 0.005
+FIGURES = ("params", "active_params", "devices_used", "step_s", "mfu", "tokens_per_s_per_device", "bubble_fraction", "memory_bytes.total", "days", "goodput",
+           "mtbf_s", "checkpoint_interval_s", "cost.device_hours", "cost_usd", "energy_kwh")
+PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute")
+THUMBNAIL = 480
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed figure of a run, under the key of the assessment that it is compared with."""
+
+    design: str
+    key: str
+    published: float
+    label: str
+    source: str
+    url: str
+    locator: str
+    note: str
+
+
+def folder() -> Path:
+    """The gallery of a checkout. Raises FileNotFoundError in an installed kit, which has the designs alone."""
+    here = Path(__file__).resolve().parents[2] / "gallery"
+    if not (here / "designs").is_dir():
+        raise FileNotFoundError("the gallery is in a checkout of scantling, not in the installed package")
+    return here
+
+
+def designs(gallery: Path | None = None) -> dict[str, Path]:
+    """Design files of the gallery by name."""
+    return {path.stem: path for path in sorted(((gallery or folder()) / "designs").glob("*.yaml"))}
+
+
+def published(gallery: Path | None = None) -> list[Published]:
+    """What the world printed about these runs."""
+    with open((gallery or folder()) / "published.csv", newline="", encoding="utf-8") as file:
+        return [Published(**{**row, "published": float(row["published"])}) for row in csv.DictReader(file)]
+
+
+def figures(assessment) -> dict:
+    """Verdict, plan and headline figures of an assessment, as the table holds them."""
+    data = assessment if isinstance(assessment, dict) else assessment.as_dict()
+    plan = data.get("plan") or {}
+    return {"verdict": data["verdict"], **{f"plan.{k}": plan.get(k) for k in PLAN}, **{k: _at(data, k) for k in FIGURES}}
+
+
+def table(rows: dict[str, dict]) -> str:
+    """The headline figures as CSV; seven digits, so that a last bit that differs between machines does not show."""
+    text = io.StringIO()
+    columns = ["design", "verdict", *(f"plan.{k}" for k in PLAN), *FIGURES]
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for name, row in rows.items():
+        writer.writerow({"design": name, **{k: f"{v:.7g}" if isinstance(v, float) else v for k, v in row.items()}})
+    return text.getvalue()
+
+
+def read_table(gallery: Path | None = None) -> dict[str, dict]:
+    """The headline figures that the gallery was last built with."""
+    with open((gallery or folder()) / "headline.csv", newline="", encoding="utf-8") as file:
+        return {row.pop("design"): row for row in csv.DictReader(file)}
+
+
+def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
+    """What differs between figures just computed and those kept, beyond `tolerance` of the value."""
+    out = []
+    for key, value in now.items():
+        was = kept.get(key, "")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            same = was != "" and abs(value - float(was)) <= tolerance * abs(value)
+        else:
+            same = ("" if value is None else str(value)) == was
+        if not same:
+            out.append(f"{key} {was or 'nothing'} → {value}")
+    return out
+
+
+def stale(gallery: Path | None = None) -> dict[str, list[str]]:
+    """Designs whose figures are not those of the table any more, and in what."""
+    import scantling
+    kept, out = read_table(gallery), {}
+    for name, path in designs(gallery).items():
+        if name not in kept:
+            out[name] = ["not in the table"]
+        elif differs := moved(figures(scantling.assess(scantling.Design.read(path))), kept[name]):
+            out[name] = differs
+    out.update({name: ["in the table, but no such design"] for name in kept if name not in designs(gallery)})
+    return out
+
+
+def build(gallery: Path | None = None, out: Path | None = None, workers: int | None = None, told=None) -> list:
+    """Make everything again: reports of all designs into `out`, and what git holds into `gallery`. Returns the records of the reports."""
+    gallery = gallery or folder()
+    out = out or gallery.parent / "build" / "gallery"
+    named = designs(gallery)
+    records = reports.run(named.values(), out, workers=workers, told=told)
+    results = {r.name: _result(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
+    if len(results) < len(named):
+        return records
+    pictures, pages = gallery / "pictures", gallery / "pages"
+    pictures.mkdir(exist_ok=True)
+    pages.mkdir(exist_ok=True)
+    for name, data in results.items():
+        reports.write(pictures / f"{name}.png", thumbnail(data))
+    for name in PAGES:
+        _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
+    for old in [*(p for p in pictures.glob("*.png") if p.stem not in named), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
+        old.unlink()
+    reports.write(gallery / "headline.csv", table({name: figures(data) for name, data in results.items()}))
+    entries = [entry(name, data, gallery) for name, data in results.items()]
+    reports.write(gallery / "README.md", environment().get_template("gallery.md.j2").render(entries=entries) + "\n")
+    _keep_page(gallery / "index.html", index(entries))
+    return records
+
+
+def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
+    """One entry of the index: what it is, what is predicted, what was published."""
+    compared = [{"label": p.label, "predicted": _at(data, p.key), "published": p.published, "key": p.key, "source": p.source, "url": p.url, "locator": p.locator,
+                 "note": p.note, "off": f"{100 * (_at(data, p.key) / p.published - 1):+.0f} %".replace("-", "−") if _at(data, p.key) else ""}
+                for p in published(gallery) if p.design == name]
+    return {"name": name, "title": data["name"], "data": data, "compared": compared, "page": name in PAGES}
+
+
+def index(entries: list[dict]) -> str:
+    """The index as a page: a card an entry, then predicted beside published."""
+    body = environment().get_template("gallery.j2").render(entries=entries)
+    return document(Markup(body), title="scantling gallery", date=today(), kind="wide")
+
+
+def thumbnail(data: dict) -> bytes:
+    """A PNG of the memory and the step of an assessment, or of its refusal."""
+    import vl_convert
+
+    from .livechart import vega_version
+    from .report.pictures import THEME
+    spec = _refusal() if data["verdict"] == "impossible" else _charts(data)
+    theme = {**THEME, "background": "#ffffff", "axis": {**THEME["axis"], "labelFontSize": 10}, "padding": 10}
+    return vl_convert.vegalite_to_png({**spec, "config": theme}, vl_version=vega_version(), scale=1.5)
+
+
+def _charts(data: dict) -> dict:
+    import altair as alt
+
+    from .charts import memory, step
+    parts = [figure(data, width=THUMBNAIL - 80, legend=False).properties(height=height) for figure, height in ((memory, 150), (step, 70))]
+    spec = alt.vconcat(*parts).resolve_scale(color="independent").to_dict()
+    spec.pop("config", None)
+    return spec
+
+
+def _refusal() -> dict:
+    from .report.text import REFUSAL
+    words = json.dumps(REFUSAL).replace(" for model", "\n  for model")
+    return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "width": THUMBNAIL - 80, "height": 300, "data": {"values": [{}]},
+            "mark": {"type": "text", "text": words.split("\n"), "fontSize": 15, "fontWeight": "bold", "color": "#a3241b", "align": "center"}}
+
+
+def _keep_page(path: Path, text: str) -> None:
+    """Write a page, unless it differs from the one that is there in its date alone."""
+    undated = lambda t: re.sub(r"<time[^>]*>[^<]*</time>", "", t)
+    if not path.exists() or undated(path.read_text(encoding="utf-8")) != undated(text):
+        reports.write(path, text)
+
+
+def _result(notebook: Path) -> dict:
+    from .report.compare import result_of
+    return result_of(notebook)
+
+
+def _at(data: dict, key: str):
+    for step in key.split("."):
+        data = data.get(step) if isinstance(data, dict) else None
+    return data
+
+
+def main() -> int:
+    """Build the gallery; `--check` says instead what has moved."""
+    if "--check" in sys.argv[1:]:
+        found = stale()
+        for name, differs in found.items():
+            print(f"{name}: {'; '.join(differs)}")
+        return 1 if found else 0
+    records = build(told=lambda record, done, total: print(f"{done}/{total} {record.name}: {record.error or record.headline.get('verdict')}", flush=True))
+    return 1 if any(r.status != "done" for r in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The design report: read-only, static, from one Assessment. The notebook `design_report` shows it section by section; `run` makes batches."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+
+SECTIONS = ("scantling", "name", "notes", "model", "cluster", "job", "constraints", "plan", "stack", "reliability", "prices", "measured", "calibration")
+_PLAIN = (str, int, float, list, tuple, dict)
+
+
+def read_design(parameters: Mapping):
+    """The design that a notebook's parameters spell.
+
+    parameters : the names of the notebook; `design` is a path, the text of a design file or a mapping, and the sections of a design
+        stand beside it, each as in the file. Sections on top of a `design` change it.
+    Raises DesignError, one line, for a wrong design and for a parameter that is neither.
+    """
+    from scantling import Design
+    given = {k: v for k, v in parameters.items() if v is not None and not k.startswith("_") and isinstance(v, _PLAIN) and k not in ("design", "In", "Out")}
+    design = parameters.get("design")
+    if design is None:
+        return Design.from_data(given)
+    if isinstance(design, Mapping):
+        design = Design.from_data(design)
+    elif isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{")):
+        design = Design.from_text(design)
+    else:
+        design = Design.read(design)
+    given.pop("scantling", None)
+    return design.change(**given) if given else design
+
+
+class Markup:
+    """HTML that a notebook cell shows."""
+
+    def __init__(self, html: str):
+        self.html = html
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return "<part of a design report>"
+
+
+class Report:
+    """One design's report, part by part, for a notebook to show."""
+
+    def __init__(self, design, assessment=None):
+        from . import text
+        if assessment is None:
+            import scantling
+            assessment = scantling.assess(design)
+        self.design, self.assessment = design, assessment
+        self.view = text.view(assessment, design.resolve())
+
+    @property
+    def impossible(self) -> bool:
+        return self.view["a"].verdict == "impossible"
+
+    def section(self, name: str) -> Markup | None:
+        """One section as HTML; None where the design gives no reason for it. A refusal has no section but its own."""
+        from . import text
+        if self.impossible != (name == "refusal") and name != "header":
+            return None
+        html = text.render(name, {**self.view, "variations": self.variations} if name == "sensitivity" else self.view)
+        return Markup(html) if html else None
+
+    def picture(self, name: str, **more):
+        """One figure as a static picture; None for a refusal and where there is nothing to draw."""
+        if self.impossible:
+            return None
+        from . import charts, pictures
+        if name == "sensitivity":
+            more = {"rows": self.variations, **more}
+        return pictures.draw(charts.FIGURES[name], self.assessment, **more)
+
+    @cached_property
+    def variations(self) -> list[dict]:
+        """The step time with one input changed at a time, each by an assessment of the changed design; the widest first."""
+        import scantling
+
+        from .. import studies
+        now = SimpleNamespace(design=self.design, resolved=self.design.resolve(), given=self.assessment.as_dict())
+        rows = [row for row in studies.vary(scantling.assess, SimpleNamespace(now=now), "step_s")[1] if row["low"] is not None or row["high"] is not None]
+        reach = lambda row: max(abs(row[side] - now.given["step_s"]) for side in ("low", "high") if row[side] is not None)
+        return sorted(rows, key=reach, reverse=True)
+
+    def html(self) -> str:
+        """All sections and pictures in the order of the notebook, without papermill and a kernel."""
+        from . import charts
+        parts = []
+        for name in ("header", "refusal", *charts.ORDER):
+            part = self.picture(name.removesuffix("-picture")) if name.endswith("-picture") else self.section(name)
+            parts.append("" if part is None else part.figure() if hasattr(part, "figure") else part.html)
+        return "\n".join(filter(None, parts))
+
+    def result(self):
+        """The assessment as data, for the program that runs the notebook."""
+        return _Result(json.loads(json.dumps(self.assessment.as_dict(), default=lambda x: x.item() if hasattr(x, "item") else str(x))))
+
+
+class _Result:
+    def __init__(self, data: dict):
+        self.data = data
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        from .jobs import RESULT
+        return {RESULT: self.data, "text/plain": f"{self.data.get('name')}: {self.data.get('verdict')}"}
+
+
+def template() -> Path:
+    """Path of the notebook that papermill executes."""
+    from ..resources import notebook
+    return notebook("design_report")

@@ -1,0 +1,28 @@
+"""A page printed to PDF by the browser that is there."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+
+
+def chromium() -> str | None:
+    """The browser to print with: $CHROMIUM, or the first found on the path."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+def print_pdf(browser: str, page: Path, timeout_s: float = 60) -> bytes:
+    """The HTML file `page` as a PDF, without headers, the network left alone."""
+    with tempfile.TemporaryDirectory(prefix="scantling-print-") as scratch:
+        target = Path(scratch) / "page.pdf"
+        command = [browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking",
+                   "--disable-component-update", "--disable-sync", f"--user-data-dir={scratch}/profile", "--no-pdf-header-footer",
+                   f"--print-to-pdf={target}", page.resolve().as_uri()]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")
+        subprocess.run(command, check=True, capture_output=True, timeout=timeout_s)
+        return target.read_bytes()

@@ -1,0 +1,275 @@
+"""Sentences of the report: jinja2 templates filled from an Assessment. Nothing here computes; numbers are shown as the library shows them."""
+from __future__ import annotations
+
+import functools
+import json
+from types import SimpleNamespace
+
+import jinja2
+from markupsafe import Markup, escape
+
+REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
+
+SECTIONS = ("verdict", "plan", "memory", "step", "communication", "recovery", "site", "cost", "sensitivity", "avoid", "risks",
+            "specialist", "evidence", "candidates", "assumptions", "quantities")
+
+SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "zero-bubble": "zero-bubble", "zb1p": "zero-bubble ZB-H1",
+             "zbv": "zero-bubble ZB-V", "dualpipe": "DualPipe", "none": "no schedule"}
+RECOMPUTE = {"none": "No activation recompute", "selective": "Selective activation recompute", "full": "Full activation recompute"}
+LOSSES = {"elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
+          "cp": "exposed CP communication", "ep": "exposed EP all-to-all", "dp": "exposed DP communication", "pp": "exposed PP sends", "bubble": "pipeline bubble",
+          "optimizer": "optimizer update", "host": "host and launches", "straggler": "stragglers", "data": "waiting for data"}
+LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", "Intel": "HCCL", "Huawei": "HCCL"}
+
+
+# inputs, and figures that stand in several lists: how they are shown
+KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
+         "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
+
+
+def show(key: str, value) -> str:
+    """A value as text with its unit, by the library's own rule for `key`: a quantity of the assessment, or a kind of input."""
+    from scantling import quantities
+    return quantities.shown(value, KINDS[key]) if key in KINDS else quantities.show(key, value)
+
+
+def band(key: str, low, high) -> str:
+    """A band as text, the unit once."""
+    from scantling import quantities
+    return quantities.band(key, low, high)
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """Templates of this package; everything put into one is escaped."""
+    env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
+                             trim_blocks=True, lstrip_blocks=True)
+    env.globals.update(n=show, band=band)
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, upfirst=lambda t: t[:1].upper() + t[1:], sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
+                       schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
+    return env
+
+
+def render(name: str, view: dict) -> str:
+    """One section as HTML; empty where the design gives no reason for it."""
+    return environment().get_template(f"{name}.j2").render(view).strip()
+
+
+def view(assessment, resolved) -> dict:
+    """What the templates may say: the Assessment as plain data, and the resolved inputs it was made from."""
+    a = SimpleNamespace(**_plain(assessment.as_dict()))
+    if a.verdict == "impossible":
+        proof = getattr(a, "proof", None) or getattr(a, "limits", [])
+        return {"a": a, "refusal": json.dumps(REFUSAL), "proof": proof, "title": resolved.name, "given_line": given_line(resolved)}
+    endurance = getattr(a, "endurance", None) or {}
+    return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
+            "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[0], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved),
+            "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"),
+            "headline": headline(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
+            "risks": risks(a, resolved), "specialist": specialist(a, resolved), "given": given(resolved), "quantities": appendix(a)}
+
+
+def given_line(resolved) -> str:
+    """What is to be trained, on what, in one line."""
+    from scantling import quantities
+    m, c, job = resolved.model, resolved.cluster, resolved.phases[0]
+    size = quantities.show("params", resolved.params.total)
+    if resolved.params.active != resolved.params.total:
+        size += f", {quantities.show('active_params', resolved.params.active)} active"
+    parts = [f"{m.name}, {size} parameters" if m.name else f"{size} parameters", f"{show('count', c.devices)} × {c.accelerator.name}"]
+    if c.nodes > 1:
+        parts.append(fabric(c.scale_out))
+    tokens = f"{show('tokens', job.tokens)} tokens, " if job.tokens and len(resolved.phases) == 1 else ""
+    parts.append(f"{tokens}sequence {show('count', job.seq_len)}, batch {show('count', job.global_batch)}, {job.precision}")
+    return " · ".join(parts)
+
+
+def fabric(ident: str) -> str:
+    """The name of a fabric by its catalogue id; the id itself where the catalogue has no row."""
+    from scantling import catalogue
+    try:
+        return catalogue.fabrics()[ident].name.split(" (")[0]
+    except (AttributeError, KeyError, TypeError):
+        return ident
+
+
+def _plain(data):
+    return json.loads(json.dumps(data, default=lambda x: x.item() if hasattr(x, "item") else str(x)))
+
+
+def headline(a) -> list[dict]:
+    """The tiles on top: label, value, band."""
+    def tile(label, key, value, low=None, high=None, note=""):
+        return {"label": label, "value": show(key, value), "band": band(key, low, high) if low is not None and high is not None else note}
+    tiles = [tile("MFU", "mfu", a.mfu, a.mfu_low, a.mfu_high), tile("Step", "step_s", a.step_s, a.step_s_low, a.step_s_high)]
+    if a.days is not None:
+        tiles.append(tile("Days", "days", a.days, a.days_low, a.days_high))
+    if a.cost_usd is not None:
+        tiles.append(tile("Cost", "cost_usd", a.cost_usd))
+    tiles += [tile("Memory", "bytes", a.memory_bytes["total"], note=f"of {show('bytes', a.memory_bytes['capacity'])}"),
+              tile("Goodput", "goodput", a.goodput), tile("MTBF", "mtbf_s", a.mtbf_s),
+              tile("Checkpoint every", "checkpoint_interval_s", a.checkpoint_interval_s)]
+    return tiles
+
+
+def losses(a) -> list[dict]:
+    """What a step spends beside matrix products and attention, longest first, with the limit that names it."""
+    parts = [(key, value) for key, value in a.step_breakdown_s.items() if value > 0 and key not in ("gemm", "attention")]
+    parts.sort(key=lambda kv: -kv[1])
+    why = {row["axis"]: row["text"] for row in getattr(a, "why", []) or []}
+    return [{"key": k, "name": LOSSES.get(k, k), "time_s": v, "what": why.get(k) if k not in ("tp", "pp", "cp", "dp", "ep") else None}
+            for k, v in parts[:6]]
+
+
+def overlap(a) -> list[dict]:
+    """Communication hidden under compute and exposed, by axis."""
+    hidden = getattr(a, "hidden_s", None) or {}
+    return [{"axis": axis, "hidden_s": hidden.get(axis, 0), "exposed_s": a.step_breakdown_s.get(axis, 0)} for axis in ("tp", "cp", "ep", "dp", "pp")
+            if hidden.get(axis, 0) or a.step_breakdown_s.get(axis, 0)]
+
+
+def carried(a) -> SimpleNamespace:
+    """The axes that ride on each tier."""
+    def axes(*names):
+        return ", ".join(dict.fromkeys(row["axis"].upper() for row in getattr(a, "communication", []) if row["tier"] in names and row["bytes"]))
+    return SimpleNamespace(up=axes("scale-up", "scale_up"), out=axes("scale-out", "scale_out"))
+
+
+def badput(endurance: dict) -> list[dict]:
+    """Shares of wall time that train nothing, largest first."""
+    shares = endurance.get("badput") or {}
+    return [{"name": key.replace("_", " ").capitalize(), "share": value} for key, value in sorted(shares.items(), key=lambda kv: -(kv[1] or 0)) if value]
+
+
+def risks(a, resolved) -> list[dict]:
+    """Risk, failure domain, effect and mitigation, each raised by a figure of this design."""
+    c, plan, rows, out = resolved.cluster, a.plan, getattr(a, "communication", []) or [], []
+    endurance = getattr(a, "endurance", None) or {}
+
+    def risk(risk, domain, effect, mitigation):
+        out.append({"risk": risk, "domain": domain, "effect": effect, "mitigation": mitigation})
+    if c.nodes > 1:
+        risk("Node or device loss", "one node, and with it the whole synchronous gang",
+             f"One is expected every {show('mtbf_s', a.mtbf_s)}; work since the last durable checkpoint, at most one interval of "
+             f"{show('checkpoint_interval_s', a.checkpoint_interval_s)}, is repeated.",
+             f"{show('count', a.spares_recommended)} warm spare nodes, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
+    if a.step_breakdown_s.get("straggler"):
+        risk("Stragglers", "the slowest of the devices sets the pace of all",
+             f"{show('time_s', a.step_breakdown_s['straggler'])} of each step of {show('step_s', a.step_s)}.",
+             "burn-in with a synthetic step, per-rank step times watched, slow devices evicted.")
+    wide = [r for r in rows if r["tier"] in ("scale-out", "scale_out") and r["bytes"]]
+    if wide and c.nodes > 1:
+        slow = max(wide, key=lambda r: r["time_s"])
+        risk(f"Degraded rail or flapping link on {fabric(c.scale_out)}", "one rail, one leaf switch",
+             f"{slow['axis'].upper()} {slow['what']} takes {show('time_s', slow['time_s'])} a step over it and waits for its slowest member.",
+             "bandwidth test of every rail before the start, link counters watched, the node behind a bad port swapped for a spare.")
+    if c.oversubscription > 1 and wide:
+        risk(f"Core oversubscribed {c.oversubscription:g} : 1", f"everything above a pod of {show('devices', c.pod_devices)} devices",
+             "Traffic between pods shares the reduced core: " + ", ".join(dict.fromkeys(r["axis"].upper() for r in wide)) + " ride on this tier.",
+             "ranks placed so that pipeline neighbours share a pod and the data-parallel axis alone crosses it.")
+    tight = next((limit for limit in a.limits if str(limit).lower().startswith("memory")), None)
+    if tight:
+        risk("Out of memory", "the fullest pipeline stage", f"{_sentence(tight.split(':', 1)[-1])}",
+             "the runner-up plans with more recompute or sharding are listed below.")
+    if endurance.get("checkpoint_durable_s"):
+        risk("Checkpoint lost while it drains", f"{c.storage or 'the shared file system'}",
+             f"A save of {show('bytes', a.checkpoint_bytes)} is durable {show('time_s', endurance['checkpoint_durable_s'])} after its stall; a failure before that falls back "
+             "to the one before.", "two versions kept at least, a peer copy on node-local NVMe where there is one.")
+    if resolved.model.experts and plan["ep"] > 1:
+        ep = a.step_breakdown_s.get("ep", 0)
+        risk("Expert load imbalance", "the most loaded expert rank", f"EP already exposes {show('time_s', ep)} a step at the assumed balance.",
+             "balancing loss or bias agreed with the ML side, per-expert token counts watched.")
+    if c.sites > 1:
+        risk("Partition between sites", f"one of {c.sites} sites", "A synchronous step spans all of them.", "relaxed synchronisation across sites.")
+    return out
+
+
+def specialist(a, resolved) -> list[dict]:
+    """What an ML specialist has to confirm."""
+    job, plan, out = resolved.phases[0], a.plan, []
+    if job.precision == "fp16":
+        out.append({"what": "Precision recipe, fp16", "why": "dynamic loss scaling, and which operations stay in fp32."})
+    elif job.precision not in ("bf16", "fp32"):
+        out.append({"what": f"Precision recipe, {job.precision}",
+                    "why": "which matrix products run in it, the scaling granularity, and that norms, softmax, router and master weights stay higher."})
+    if plan["dp"] > 1:
+        out.append({"what": "Batch after a reshape",
+                    "why": f"losing data-parallel ranks changes accumulation {show('grad_accum', plan['grad_accum'])} or the global batch of "
+                           f"{show('global_batch', job.global_batch)} sequences; the latter needs a new learning-rate schedule."})
+    if len(resolved.phases) > 1:
+        out.append({"what": "Batch and sequence ramp", "why": f"{len(resolved.phases)} phases change the global batch or the sequence length."})
+    if resolved.model.experts:
+        out.append({"what": "Router balance", "why": "strength of the balancing term against quality; the step time assumes the balance stated under assumptions."})
+    return out
+
+
+def given(resolved) -> list[dict]:
+    """The fields that the design file gives, by dotted path."""
+    def walk(value, path):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield from walk(inner, [*path, str(key)])
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+            for i, inner in enumerate(value):
+                yield from walk(inner, [*path, str(i)])
+        else:
+            yield {"field": ".".join(path), "value": _value(value)}
+    return [row for row in walk(resolved.design.data(), []) if row["field"] not in ("scantling", "name")]
+
+
+def appendix(a) -> list[dict]:
+    """The numbers of the assessment with formula, convention and source, from the library's table of quantities."""
+    from scantling import quantities
+    rows = []
+    for q in quantities.table().values():
+        value = vars(a)
+        for step in q.key.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and q.kind != "text":
+            rows.append({"label": q.label, "key": q.key, "value": quantities.shown(value, q.kind, q.unit), "formula": q.formula,
+                         "convention": q.convention, "source": q.source})
+    return rows
+
+
+def plan_text(p) -> str:
+    """A plan in one line."""
+    get = p.get if isinstance(p, dict) else lambda key, default=None: getattr(p, key, default)
+    words = [f"{axis} {get(axis)}" for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp") if (get(axis) or 1) != 1]
+    if get("sharding") not in (None, "none"):
+        words.append(get("sharding"))
+    if get("micro_batch"):
+        words.append(f"micro-batch {get('micro_batch')}")
+    if get("recompute") not in (None, "none"):
+        words.append(f"{get('recompute')} recompute")
+    if get("offload") not in (None, "none"):
+        words.append(f"offload {get('offload')}")
+    return ", ".join(words) or "one device"
+
+
+def _lead(text) -> Markup:
+    """What stands before the first colon in bold."""
+    head, colon, rest = str(text).partition(":")
+    return Markup("<strong>{}</strong>{}{}").format(head, colon, rest) if colon and len(head) < 60 else escape(text)
+
+
+def _sentence(text) -> str:
+    text = str(text).strip()
+    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" or not text else ".")
+
+
+def _value(value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
+    return str(value)
+
+
+def _fix_figures(fix) -> str:
+    """The figures that a nearest fix brings with it."""
+    keys = ("mfu", "step_s", "days", "cost_usd", "goodput")
+    shown = [f"{key.removesuffix('_s').removesuffix('_usd').upper() if key == 'mfu' else key.split('_')[0]} {show(key, fix[key])}"
+             for key in keys if isinstance(fix, dict) and fix.get(key) is not None]
+    return f" ({', '.join(shown)})" if shown else ""
