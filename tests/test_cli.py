@@ -1,4 +1,5 @@
 """The command line: what each command prints where, and how it ends."""
+
 from __future__ import annotations
 
 import json
@@ -11,7 +12,6 @@ from pathlib import Path
 import click
 import jsonschema
 import pytest
-
 from scantling import cli
 from scantling.cli import COMMANDS, main
 from scantling.design_yaml import load
@@ -36,25 +36,29 @@ def write(tmp_path):
         file = tmp_path / name
         file.write_text(text)
         return file
+
     return write
 
 
 def test_help_is_fast_and_imports_nothing_heavy():
-    code = ("import sys; from scantling.cli import main; main(['--help']); "
-            "print([m for m in ('numpy', 'pandas', 'scipy', 'pydantic', 'rich', 'altair', 'ipywidgets', 'yaml') if m in sys.modules], file=sys.stderr)")
+    code = (
+        "import sys; from scantling.cli import main; main(['--help']); "
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'pydantic', 'rich', 'altair', 'ipywidgets', 'yaml') if m in sys.modules], file=sys.stderr)"
+    )
     best = 9.0
     for _ in range(3):
         start = time.perf_counter()
         p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         best = min(best, time.perf_counter() - start)
-    assert p.stderr.strip() == "[]" and "Usage: scantling" in p.stdout
+    assert p.stderr.strip() == "[]"
+    assert "Usage: scantling" in p.stdout
     assert best < 1.0
 
 
 def test_only_commands_that_exist_are_listed(capsys):
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    for name, (module, function, needs, _) in COMMANDS.items():
+    for name, (_module, _function, needs, _) in COMMANDS.items():
         if not cli._there(needs):
             assert f"\n  {name} " not in listed
             assert main([name]) == 2
@@ -64,11 +68,26 @@ def test_only_commands_that_exist_are_listed(capsys):
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("arguments", [["desing", "x"], ["catalogue"], ["catalogue", "models", "extra"], ["schema", "--jsn"], ["init"], ["init", "-o"], ["catalogue", "accelerator"], ["--frobnicate"], ["params", "no-such.json"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["desing", "x"],
+        ["catalogue"],
+        ["catalogue", "models", "extra"],
+        ["schema", "--jsn"],
+        ["init"],
+        ["init", "-o"],
+        ["catalogue", "accelerator"],
+        ["--frobnicate"],
+        ["params", "no-such.json"],
+    ],
+)
 def test_a_wrong_call_is_one_line(arguments, capsys):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and err.startswith("scantling: "), err
+    assert out == ""
+    assert err.startswith("scantling: ")
+    assert err.count("\n") == 1, err
 
 
 def test_a_misspelt_command_gets_the_nearest(capsys):
@@ -89,7 +108,8 @@ def test_schema_is_the_schema_of_the_gallery(capsys):
 def test_catalogue(kind, capsys):
     assert main(["catalogue", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert len(rows) > 5 and all(r["id"] for r in rows)
+    assert len(rows) > 5
+    assert all(r["id"] for r in rows)
     assert main(["catalogue", kind]) == 0
     printed = capsys.readouterr().out
     assert all(r["id"] in printed for r in rows)
@@ -97,6 +117,7 @@ def test_catalogue(kind, capsys):
 
 def test_every_listed_id_is_accepted_in_a_design(capsys):
     from scantling.design import Design
+
     base = Design.from_text(LLAMA)
     for kind, path in (("models", "model"), ("accelerators", "cluster.accelerator"), ("stacks", "stack"), ("storage", "cluster.storage")):
         main(["catalogue", kind, "--json"])
@@ -106,13 +127,25 @@ def test_every_listed_id_is_accepted_in_a_design(capsys):
 
 def test_params_of_a_config(tmp_path, capsys):
     # Llama 3.2 1B: 1,235,814,400 parameters, as the transformers library counts them
-    config = {"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 16, "vocab_size": 128256, "tie_word_embeddings": True,
-              "head_dim": 64, "max_position_embeddings": 131072}
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "num_hidden_layers": 16,
+        "vocab_size": 128256,
+        "tie_word_embeddings": True,
+        "head_dim": 64,
+        "max_position_embeddings": 131072,
+    }
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config))
     assert main(["params", str(file), "--json"]) == 0
     out = json.loads(capsys.readouterr().out)
-    assert out["total"] == out["active"] == 1_235_814_400 and out["layers"] == 16 and out["lm_head"] == 0
+    assert out["total"] == out["active"] == 1_235_814_400
+    assert out["layers"] == 16
+    assert out["lm_head"] == 0
     parts = ("embedding", "lm_head", "attention", "mlp_dense", "shared_experts", "router", "routed_experts", "norms", "other")
     assert sum(out[k] for k in parts) == out["total"]
     assert main(["params", str(file)]) == 0
@@ -120,7 +153,9 @@ def test_params_of_a_config(tmp_path, capsys):
     file.write_text(json.dumps({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}))
     assert main(["params", str(file)]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and "t5" in err.lower() and err.count("\n") == 1
+    assert out == ""
+    assert "t5" in err.lower()
+    assert err.count("\n") == 1
 
 
 needs_verdict = pytest.mark.skipif(not cli._there("verdict"), reason="no assessment yet")
@@ -129,9 +164,11 @@ needs_verdict = pytest.mark.skipif(not cli._there("verdict"), reason="no assessm
 @needs_verdict
 def test_design_prints_json_alone(write):
     p = run("design", write(LLAMA), "--json")
-    assert p.returncode == 0 and p.stderr == ""
+    assert p.returncode == 0
+    assert p.stderr == ""
     result = json.loads(p.stdout, parse_constant=lambda x: pytest.fail(f"{x} in JSON"))
-    assert result["verdict"] == "feasible" and result["plan"]["tp"] * result["plan"]["pp"] * result["plan"]["cp"] * result["plan"]["dp"] == result["devices_used"]
+    assert result["verdict"] == "feasible"
+    assert result["plan"]["tp"] * result["plan"]["pp"] * result["plan"]["cp"] * result["plan"]["dp"] == result["devices_used"]
 
 
 @needs_verdict
@@ -139,16 +176,20 @@ def test_design_from_stdin_and_in_words(write):
     p = run("design", "-", input=LLAMA)
     assert p.returncode == 0
     from scantling.quantities import quantity
+
     for key in ("days", "mfu", "step_s", "goodput", "memory_bytes.activations", "step_breakdown_s.gemm"):
         assert quantity(key).label in p.stdout, key
-    assert "feasible" in p.stdout and "job.precision" in p.stdout and "\x1b" not in p.stdout
+    assert "feasible" in p.stdout
+    assert "job.precision" in p.stdout
+    assert "\x1b" not in p.stdout
     assert "[" not in p.stdout.split("Assumed")[0] or "[bold" not in p.stdout
 
 
 @needs_verdict
 def test_a_missed_constraint_ends_with_3(write):
     p = run("design", write(LLAMA + "constraints: {deadline_days: 0.01}\n"))
-    assert p.returncode == 3 and "constraint-missed" in p.stdout
+    assert p.returncode == 3
+    assert "constraint-missed" in p.stdout
 
 
 @needs_verdict
@@ -158,17 +199,27 @@ def test_the_refusal_is_exact(command, write):
         pytest.skip("not there")
     p = run(command, write(IMPOSSIBLE))
     assert (p.returncode, p.stdout) == (4, REFUSAL)
-    assert any(c.isdigit() for c in p.stderr) and "Traceback" not in p.stderr
+    assert any(c.isdigit() for c in p.stderr)
+    assert "Traceback" not in p.stderr
     p = run(command, write(IMPOSSIBLE), "--json")
-    assert p.returncode == 4 and p.stderr == ""
+    assert p.returncode == 4
+    assert p.stderr == ""
     assert list(json.loads(p.stdout)) == ["name", "verdict", "error", "limits", "nearest_fixes"]
 
 
 @needs_verdict
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
     from scantling.quantities import table
+
     result = json.loads(run("design", write(LLAMA), "--json").stdout)
-    free = {"rejected", "endurance.failures_per_day", "endurance.spares_for", "endurance.domain_nodes", "endurance.assumed", "nearest_fixes.change"}     # their keys are reasons, causes, chances, domains, fields
+    free = {
+        "rejected",
+        "endurance.failures_per_day",
+        "endurance.spares_for",
+        "endurance.domain_nodes",
+        "endurance.assumed",
+        "nearest_fixes.change",
+    }  # their keys are reasons, causes, chances, domains, fields
 
     def walk(value, key=""):
         if isinstance(value, dict) and key not in free:
@@ -180,6 +231,7 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
                 yield from walk(v, key)
         elif key:
             yield key
+
     missing = sorted({k for k in walk(result)} - table().keys())
     assert not missing, missing
 
@@ -187,7 +239,8 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
 @needs_verdict
 def test_text_of_a_design_is_never_markup(write):
     p = run("design", write("name: '[bold red]x[/] $(id) <b>'\n" + LLAMA))
-    assert p.returncode == 0 and "[bold red]x[/] $(id) <b>" in p.stdout
+    assert p.returncode == 0
+    assert "[bold red]x[/] $(id) <b>" in p.stdout
 
 
 @needs_verdict
@@ -196,7 +249,8 @@ def test_search(write, tmp_path):
     p = run("search", write(LLAMA), "--top", "3", "--csv", tmp_path / "plans.csv", "--json")
     assert p.returncode == 0, p.stderr
     found = json.loads(p.stdout)
-    assert len(found["plans"]) == 3 and found["legal"] >= 3
+    assert len(found["plans"]) == 3
+    assert found["legal"] >= 3
     assert found["plans"][0]["step_s"] <= found["plans"][1]["step_s"]
     assert (tmp_path / "plans.csv").read_text().count("\n") > 3
     assert run("search", write(LLAMA)).returncode == 0
@@ -205,7 +259,8 @@ def test_search(write, tmp_path):
 @needs_verdict
 def test_goodput(write):
     out = json.loads(run("goodput", write(LLAMA), "--json").stdout)
-    assert 0 < out["goodput"] <= 1 and out["endurance"]["mtbf_s"] == out["mtbf_s"]
+    assert 0 < out["goodput"] <= 1
+    assert out["endurance"]["mtbf_s"] == out["mtbf_s"]
     assert "Goodput" in run("goodput", write(LLAMA)).stdout
 
 
@@ -219,6 +274,7 @@ def test_a_plugged_in_command(monkeypatch, capsys):
                 """Say what was said."""
                 print(arguments)
                 return 5
+
             return hello
 
     class Native(Entry):
@@ -232,15 +288,24 @@ def test_a_plugged_in_command(monkeypatch, capsys):
     assert main(["hello", "--a", "b", "--help"]) == 5
     assert capsys.readouterr().out == "['--a', 'b', '--help']\n"
     assert main(["native"]) == 0
-    assert main(["--help"]) == 0 and "hello" in capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert "hello" in capsys.readouterr().out
 
 
 def test_a_closed_pipe_is_no_error():
-    p = subprocess.run(f"{sys.executable} -m scantling schema | head -c 1", shell=True, capture_output=True, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
-    assert p.returncode == 0 and p.stderr == ""
+    p = subprocess.run(
+        f"{sys.executable} -m scantling schema | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert p.returncode == 0
+    assert p.stderr == ""
 
 
 def test_output_is_strict_json(capsys):
     import numpy as np
+
     cli.print_json({"a": np.float64("nan"), "b": [float("inf"), 1], "c": np.arange(2), "d": (np.int64(3), None, True)})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1], "c": [0, 1], "d": [3, None, True]}

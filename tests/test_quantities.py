@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from scantling.design import Design
 from scantling.quantities import Quantity, band, number, quantity, show, table, tooltip
 
 # what `scantling design --json` promises
-PROMISED = """name verdict error plan devices_used params active_params mtp_params flops_per_token step_s step_s_low step_s_high tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high mfu_causal
-mfu_bf16_peak hfu bubble_fraction memory_bytes step_breakdown_s days days_low days_high goodput mtbf_s checkpoint_interval_s checkpoint_bytes checkpoint_overhead spares spares_recommended cost_usd energy_kwh
-limits avoid nearest_fixes assumed""".split()
-PLAN = "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum recompute recompute_layers layer_split cp_type offload precision".split()
-MEMORY = "weights gradients optimizer activations other total capacity".split()
-STEP = "gemm attention elementwise logits recompute tp cp ep dp pp bubble optimizer host straggler data".split()
+PROMISED = ["name", "verdict", "error", "plan", "devices_used", "params", "active_params", "mtp_params", "flops_per_token", "step_s", "step_s_low", "step_s_high", "tokens_per_s_per_device", "model_tflops_per_device", "mfu", "mfu_low", "mfu_high", "mfu_causal", "mfu_bf16_peak", "hfu", "bubble_fraction", "memory_bytes", "step_breakdown_s", "days", "days_low", "days_high", "goodput", "mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead", "spares", "spares_recommended", "cost_usd", "energy_kwh", "limits", "avoid", "nearest_fixes", "assumed"]
+PLAN = ["tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum", "recompute", "recompute_layers", "layer_split", "cp_type", "offload", "precision"]
+MEMORY = ["weights", "gradients", "optimizer", "activations", "other", "total", "capacity"]
+STEP = ["gemm", "attention", "elementwise", "logits", "recompute", "tp", "cp", "ep", "dp", "pp", "bubble", "optimizer", "host", "straggler", "data"]
 
 
 def test_every_promised_key_has_a_row():
@@ -42,7 +39,8 @@ def test_units_match_the_names():
         for ending, unit in (("_s", "s"), ("_bytes", "bytes"), ("_usd", "USD"), ("_kwh", "kWh"), ("_bytes_per_s", "bytes/s")):
             if last.endswith(ending) and not (ending == "_s" and last.endswith("_per_s")) and not last.endswith("_per_device"):
                 assert q.unit == unit, q.key
-        assert q.label and not q.label.endswith("."), q.key
+        assert q.label, q.key
+        assert not q.label.endswith("."), q.key
         assert q.formula or q.convention, q.key
 
 
@@ -57,7 +55,8 @@ def _known_inputs():
 def test_row(q: Quantity):
     assert set(q.inputs) <= _known_inputs(), q.inputs
     for word in (q.label, q.formula, q.convention, q.source):
-        assert word.isprintable() and "\u2014" not in word
+        assert word.isprintable()
+        assert "\u2014" not in word
     if q.function:
         module, name = q.function.rsplit(".", 1)
         assert callable(getattr(importlib.import_module(f"scantling.{module}"), name))
@@ -96,4 +95,6 @@ def test_numbers_keep_three_digits(x):
 @given(st.floats(0, 1e30), st.sampled_from([q.key for q in table().values() if q.kind not in ("text", "flag")]))
 def test_anything_finite_is_shown_in_little_space(x, key):
     text = show(key, x)
-    assert 0 < len(text) < 60 and text.isprintable() and "e+" not in text
+    assert 0 < len(text) < 60
+    assert text.isprintable()
+    assert "e+" not in text

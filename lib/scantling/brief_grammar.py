@@ -3,17 +3,48 @@
 A rule sets fields, or is understood and sets nothing, saying why. Words that carry no meaning here are listed one by one (FILLERS);
 a negation or a bound is never among them, so it cannot be dropped. What no rule uses is reported.
 """
+
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "millions": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9, "billions": 1e9,
-          "t": 1e12, "tn": 1e12, "trillion": 1e12, "trillions": 1e12}
+SCALES = {
+    "k": 1e3,
+    "thousand": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "million": 1e6,
+    "millions": 1e6,
+    "b": 1e9,
+    "bn": 1e9,
+    "billion": 1e9,
+    "billions": 1e9,
+    "t": 1e12,
+    "tn": 1e12,
+    "trillion": 1e12,
+    "trillions": 1e12,
+}
 _SCALE = "k|mn|m|bn|b|tn|t|thousand|millions?|billions?|trillions?"
-_DAYS = {"s": 1 / 86400, "sec": 1 / 86400, "second": 1 / 86400, "m": 1 / 1440, "min": 1 / 1440, "minute": 1 / 1440, "h": 1 / 24, "hr": 1 / 24, "hour": 1 / 24, "d": 1.0, "day": 1.0,
-         "week": 7.0, "wk": 7.0, "month": 30.0, "year": 365.0, "yr": 365.0}
+_DAYS = {
+    "s": 1 / 86400,
+    "sec": 1 / 86400,
+    "second": 1 / 86400,
+    "m": 1 / 1440,
+    "min": 1 / 1440,
+    "minute": 1 / 1440,
+    "h": 1 / 24,
+    "hr": 1 / 24,
+    "hour": 1 / 24,
+    "d": 1.0,
+    "day": 1.0,
+    "week": 7.0,
+    "wk": 7.0,
+    "month": 30.0,
+    "year": 365.0,
+    "yr": 365.0,
+}
 _UNIT = "seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?|s|h|d"
 
 MOST = r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed(?:ing)?|(?:a )?max(?:imum|\.)?(?: of)?|up to|under|below|less than|within|<=|<|≤|(?:is )?limited to|limit(?: of)?|capped at|cap of)"

@@ -1,19 +1,22 @@
-"""The rules by which `init --text` reads a plan: model, job, plan, limits. Those of the machine are in brief_machine.py."""
+"""The rules by which `init --text` reads model, job and plan; the machine is in brief_machine.py, limits and prices are in brief_limits.py."""
+
 from __future__ import annotations
 
 import re
 
-from .brief_grammar import BE, LEAST, MOST, Rule, num, percent, time, whole
+from .brief_grammar import BE, Rule, num, whole
 
 _RULES: list[Rule] = []
 
 
 def rule(*patterns, case=False):
     """Register a function of (notes, match) for patterns; they end at a word's end."""
+
     def add(act):
         for p in patterns:
             _RULES.append(Rule(re.compile(rf"(?:{p})(?![A-Za-z0-9])", 0 if case else re.IGNORECASE), act))
         return act
+
     return add
 
 
@@ -31,131 +34,354 @@ def aside(why, *patterns):
 _PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
 _NOUN = r"(?:model|moe|dense|llm|transformer|language model|foundation model|lm|decoder)"
 _BILLIONS = r"(?P<p>\d+(?:\.\d+)?)[\s-]?(?P<p_s>bn|b|tn|t|billion|trillion)"
-rule(rf"{num('p')}[\s-]*{_PARAMS}", rf"(?:model size|parameter count|{_PARAMS}){BE}\s*{num('p')}")(lambda n, m: n.set("model.size", m.num("p"), m))
+rule(rf"{num('p')}[\s-]*{_PARAMS}", rf"(?:model size|parameter count|{_PARAMS}){BE}\s*{num('p')}")(
+    lambda n, m: n.set("model.size", m.num("p"), m)
+)
 rule(rf"{_BILLIONS}(?=[\s-]+(?:\S+\s+){{0,2}}?{_NOUN}\b)", rf"{_BILLIONS}[\s-]+total")(lambda n, m: n.set("model.size", m.num("p"), m))
-rule(r"(?P<p>\d+(?:\.\d+)?)[\s-]?(?P<p_s>bn|b|billion)")(lambda n, m: n.set("model.size", m.num("p"), m, "a number of billions alone is the model's size"))
-rule(rf"{num('a')}[\s-]*(?:active|activated)(?:[\s-]+{_PARAMS})?(?:\s+per token)?", rf"(?:active|activated)(?:\s+{_PARAMS})?{BE}\s*{num('a')}(?:\s+{_PARAMS})?",
-     r"A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)")(lambda n, m: n.set("model.active", m.num("a"), m))
+rule(r"(?P<p>\d+(?:\.\d+)?)[\s-]?(?P<p_s>bn|b|billion)")(
+    lambda n, m: n.set("model.size", m.num("p"), m, "a number of billions alone is the model's size")
+)
+rule(
+    rf"{num('a')}[\s-]*(?:active|activated)(?:[\s-]+{_PARAMS})?(?:\s+per token)?",
+    rf"(?:active|activated)(?:\s+{_PARAMS})?{BE}\s*{num('a')}(?:\s+{_PARAMS})?",
+    r"A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
+)(lambda n, m: n.set("model.active", m.num("a"), m))
 
 
-@rule(rf"{num('p')}\s*/\s*{num('a')}(?:\s*{_PARAMS})?(?=\s*(?:moe|mixture|sparse))", r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>b)-A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)")
+@rule(
+    rf"{num('p')}\s*/\s*{num('a')}(?:\s*{_PARAMS})?(?=\s*(?:moe|mixture|sparse))",
+    r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>b)-A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
+)
 def _total_and_active(n, m):
     n.set("model.size", m.num("p"), m)
     n.set("model.active", m.num("a"), m)
 
 
-simple("model.moe", r"(?:sparse\s+)?moe", r"(?:sparse\s+)?mixture[\s-]of[\s-]experts(?:\s*\(moe\))?", r"sparse(?:ly[\s-]activated)?(?=\s+(?:model|transformer|llm))", value=True)
+simple(
+    "model.moe",
+    r"(?:sparse\s+)?moe",
+    r"(?:sparse\s+)?mixture[\s-]of[\s-]experts(?:\s*\(moe\))?",
+    r"sparse(?:ly[\s-]activated)?(?=\s+(?:model|transformer|llm))",
+    value=True,
+)
 simple("model.moe", r"dense", value=False)
-simple("model.layers", rf"{whole('v')}[\s-]*(?:transformer\s+|decoder\s+)?(?:layers?|blocks)(?:\s+deep)?", rf"(?:layers?|depth){BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
-simple("model.experts", rf"{whole('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?", rf"experts{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
-simple("model.top_k", r"top[\s-]?k?[\s=-]*(?P<v>\d+)(?:\s+(?:routing|gating|routed|experts))?", r"(?P<v>\d+)\s+(?:active|activated)\s+experts(?:\s+per token)?",
-       r"(?P<v>\d+)\s+experts\s+(?:active\s+)?per token", read=lambda m: m.whole("v"))
-simple("model.hidden", rf"(?:hidden(?:\s+(?:size|dim(?:ension)?|width))?|model\s+(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})", r"d_?model\s*=?\s*(?P<v>\d{3,6})", r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
-       read=lambda m: m.whole("v"))
-simple("model.heads", rf"{whole('v')}[\s-]*(?:attention\s+|query\s+)?heads", rf"(?:attention\s+)?heads{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
-simple("model.kv_heads", rf"{whole('v')}[\s-]*(?:kv|key[\s-]value)[\s-]*heads", rf"(?:kv|key[\s-]value)[\s-]*heads{BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
+simple(
+    "model.layers",
+    rf"{whole('v')}[\s-]*(?:transformer\s+|decoder\s+)?(?:layers?|blocks)(?:\s+deep)?",
+    rf"(?:layers?|depth){BE}\s*{whole('v')}",
+    read=lambda m: m.whole("v"),
+)
+simple(
+    "model.experts",
+    rf"{whole('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?",
+    rf"experts{BE}\s*{whole('v')}",
+    read=lambda m: m.whole("v"),
+)
+simple(
+    "model.top_k",
+    r"top[\s-]?k?[\s=-]*(?P<v>\d+)(?:\s+(?:routing|gating|routed|experts))?",
+    r"(?P<v>\d+)\s+(?:active|activated)\s+experts(?:\s+per token)?",
+    r"(?P<v>\d+)\s+experts\s+(?:active\s+)?per token",
+    read=lambda m: m.whole("v"),
+)
+simple(
+    "model.hidden",
+    rf"(?:hidden(?:\s+(?:size|dim(?:ension)?|width))?|model\s+(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})",
+    r"d_?model\s*=?\s*(?P<v>\d{3,6})",
+    r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
+    read=lambda m: m.whole("v"),
+)
+simple(
+    "model.heads",
+    rf"{whole('v')}[\s-]*(?:attention\s+|query\s+)?heads",
+    rf"(?:attention\s+)?heads{BE}\s*{whole('v')}",
+    read=lambda m: m.whole("v"),
+)
+simple(
+    "model.kv_heads",
+    rf"{whole('v')}[\s-]*(?:kv|key[\s-]value)[\s-]*heads",
+    rf"(?:kv|key[\s-]value)[\s-]*heads{BE}\s*{whole('v')}",
+    read=lambda m: m.whole("v"),
+)
 simple("model.head_dim", rf"head[\s_-]?(?:dim(?:ension)?|size){BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
-simple("model.vocab", rf"vocab(?:ulary)?(?:\s+size)?{BE}\s*{num('v')}(?:\s+tokens)?", rf"{num('v')}[\s-]*(?:token\s+)?vocab(?:ulary)?", read=lambda m: m.whole("v"))
-for _kind, _words in (("gqa", r"gqa|grouped[\s-]query"), ("mqa", r"mqa|multi[\s-]query"), ("mla", r"mla|multi[\s-]head latent"), ("mha", r"mha|(?:full |standard )?multi[\s-]head")):
+simple(
+    "model.vocab",
+    rf"vocab(?:ulary)?(?:\s+size)?{BE}\s*{num('v')}(?:\s+tokens)?",
+    rf"{num('v')}[\s-]*(?:token\s+)?vocab(?:ulary)?",
+    read=lambda m: m.whole("v"),
+)
+for _kind, _words in (
+    ("gqa", r"gqa|grouped[\s-]query"),
+    ("mqa", r"mqa|multi[\s-]query"),
+    ("mla", r"mla|multi[\s-]head latent"),
+    ("mha", r"mha|(?:full |standard )?multi[\s-]head"),
+):
     simple("model.attention", rf"(?:{_words})(?:\s+attention)?(?:\s+\({_kind}\))?", value=_kind)
 for _kind in ("swiglu", "geglu", "gelu", "squared-relu"):
     simple("model.mlp", _kind.replace("-", r"[\s-]") + r"(?:\s+(?:mlp|ffn|activations?))?", value=_kind)
 
 # the job
-simple("job.tokens", rf"{num('v')}[\s-]*(?:training\s+)?tokens(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?))", rf"(?:tokens|token (?:count|budget)){BE}\s*{num('v')}",
-       rf"{num('v')}[\s-]*token(?=\s+(?:run|corpus|dataset|data set|budget|training|pre-?training))", read=lambda m: float(m.num("v")))
+simple(
+    "job.tokens",
+    rf"{num('v')}[\s-]*(?:training\s+)?tokens(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?))",
+    rf"(?:tokens|token (?:count|budget)){BE}\s*{num('v')}",
+    rf"{num('v')}[\s-]*token(?=\s+(?:run|corpus|dataset|data set|budget|training|pre-?training))",
+    read=lambda m: float(m.num("v")),
+)
 _CONTEXT = r"(?:(?:sequence|context)(?:\s+(?:length|len|window))?|seq[\s_-]?len(?:gth)?)"
-simple("job.seq_len", rf"{_CONTEXT}s?{BE}\s*{whole('v')}(?:[\s-]*tokens)?", rf"{whole('v')}[\s-]*(?:tokens?[\s-]+)?{_CONTEXT}s?", rf"sequences of {whole('v')}(?:\s+tokens)?", read=lambda m: m.whole("v", 1024),
-       why="K is 1,024 here")
+simple(
+    "job.seq_len",
+    rf"{_CONTEXT}s?{BE}\s*{whole('v')}(?:[\s-]*tokens)?",
+    rf"{whole('v')}[\s-]*(?:tokens?[\s-]+)?{_CONTEXT}s?",
+    rf"sequences of {whole('v')}(?:\s+tokens)?",
+    read=lambda m: m.whole("v", 1024),
+    why="K is 1,024 here",
+)
 _BATCH = r"(?:global\s+)?batch(?:\s+size)?(?:\s*\(global\))?"
-simple("job.global_batch_tokens", rf"{_BATCH}{BE}\s*{num('v')}[\s-]*tokens", rf"{num('v')}[\s-]*tokens?[\s-]+{_BATCH}", rf"{num('v')}\s*tokens\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
-       read=lambda m: float(m.num("v")))
-simple("job.global_batch", rf"{_BATCH}{BE}\s*{whole('v')}(?:\s*(?:sequences|seqs|samples))?(?!\s*(?:tokens|[mbt]\b|million))", rf"{whole('v')}[\s-]*(?:sequences|seqs|samples)\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
-       read=lambda m: m.whole("v"))
-for _word, _pattern in (("bf16", r"bf16|bfloat16"), ("fp16", r"fp16|float16|half precision"), ("fp32", r"fp32|float32|single precision"), ("mxfp8", r"mxfp8"), ("nvfp4", r"nvfp4|fp4"),
-                        ("fp8-block", r"fp8[\s-]block(?:wise)?|block(?:wise)?[\s-]fp8"), ("fp8", r"fp8|float8")):
+simple(
+    "job.global_batch_tokens",
+    rf"{_BATCH}{BE}\s*{num('v')}[\s-]*tokens",
+    rf"{num('v')}[\s-]*tokens?[\s-]+{_BATCH}",
+    rf"{num('v')}\s*tokens\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
+    read=lambda m: float(m.num("v")),
+)
+simple(
+    "job.global_batch",
+    rf"{_BATCH}{BE}\s*{whole('v')}(?:\s*(?:sequences|seqs|samples))?(?!\s*(?:tokens|[mbt]\b|million))",
+    rf"{whole('v')}[\s-]*(?:sequences|seqs|samples)\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
+    read=lambda m: m.whole("v"),
+)
+for _word, _pattern in (
+    ("bf16", r"bf16|bfloat16"),
+    ("fp16", r"fp16|float16|half precision"),
+    ("fp32", r"fp32|float32|single precision"),
+    ("mxfp8", r"mxfp8"),
+    ("nvfp4", r"nvfp4|fp4"),
+    ("fp8-block", r"fp8[\s-]block(?:wise)?|block(?:wise)?[\s-]fp8"),
+    ("fp8", r"fp8|float8"),
+):
     simple("job.precision", rf"(?:{_pattern})(?:\s+(?:mixed[\s-]precision|precision|training|recipe))?", value=_word)
 for _word, _pattern in (("adamw", r"adam[\s-]?w?"), ("muon", "muon"), ("adafactor", "adafactor"), ("lion", "lion"), ("sgd", "sgd")):
     simple("job.optimizer", rf"{_pattern}(?:\s+optimizer)?", value=_word)
 
 # the plan, pinned only where a number is given
 for _key, _words in (("tp", r"tensor(?:[\s-]model)?"), ("pp", "pipeline"), ("dp", "data"), ("cp", "context"), ("ep", "expert")):
-    simple(f"plan.{_key}", rf"{_key}\s*[=:]?\s*(?P<v>\d+)", rf"(?P<v>\d+)[\s-]*way\s+{_words}(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?", rf"{_words}[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)", read=lambda m: m.whole("v"))
+    simple(
+        f"plan.{_key}",
+        rf"{_key}\s*[=:]?\s*(?P<v>\d+)",
+        rf"(?P<v>\d+)[\s-]*way\s+{_words}(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
+        rf"{_words}[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
+        read=lambda m: m.whole("v"),
+    )
 simple("plan.micro_batch", rf"micro[\s-]?batch(?:es)?(?:\s+size)?{BE}\s*(?P<v>\d+)", read=lambda m: m.whole("v"))
 simple("plan.sharding", r"(?:deepspeed\s+)?zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])", read=lambda m: f"zero{m['v']}")
 simple("plan.sharding", r"hsdp|hybrid shard(?:ed|ing)(?: data parallel)?", value="hsdp")
 simple("plan.sharding", r"fsdp2?|fully[\s-]sharded(?: data[\s-]parallel(?:ism)?)?", value="zero3", why="FSDP shards what ZeRO-3 shards")
-simple("plan.recompute", r"(?:full|with)\s+(?:activation\s+)?(?:recompute|recomputation|checkpointing)", r"(?:activation|gradient)\s+(?:checkpointing|recomputation)", value="full")
+simple(
+    "plan.recompute",
+    r"(?:full|with)\s+(?:activation\s+)?(?:recompute|recomputation|checkpointing)",
+    r"(?:activation|gradient)\s+(?:checkpointing|recomputation)",
+    value="full",
+)
 simple("plan.recompute", r"selective\s+(?:activation\s+)?(?:recompute|recomputation|checkpointing)", value="selective")
 simple("plan.recompute", r"(?:no|without)\s+(?:activation\s+)?(?:recompute|recomputation)", value="none")
-for _word, _pattern in (("megatron-core", r"megatron(?:[\s-](?:core|lm|bridge))?|nemo"), ("torchtitan", r"torch[\s-]?titan"), ("deepspeed", r"deepspeed"), ("maxtext", r"max[\s-]?text"), ("megatron-deepspeed", r"megatron[\s-]deepspeed")):
+for _word, _pattern in (
+    ("megatron-core", r"megatron(?:[\s-](?:core|lm|bridge))?|nemo"),
+    ("torchtitan", r"torch[\s-]?titan"),
+    ("deepspeed", r"deepspeed"),
+    ("maxtext", r"max[\s-]?text"),
+    ("megatron-deepspeed", r"megatron[\s-]deepspeed"),
+):
     simple("stack", rf"{_pattern}(?:\s+(?:framework|stack))?", value=_word)
-
-# the limits
-_CKPT = r"(?:checkpoint(?:ing|s)?|saves?)"
-simple("constraints.deadline_days", rf"(?:in|{MOST}|deadline{BE}|over|for|takes?|lasting)\s*(?:(?:{MOST}|about|around)\s+)?{time('v')}(?:\s+(?:deadline|or less|or fewer|at most|maximum|max))?",
-       rf"{time('v')}[\s-]+(?:deadline|time limit|maximum|max)", rf"(?:deadline|time limit|training time|duration|wall[\s-]?time){BE}\s*(?:{MOST}\s*)?{time('v')}", read=lambda m: m.days("v"))
-simple("constraints.deadline_days", r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)", read=lambda m: m.days("v"), why="a time alone is the deadline")
-_OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
-simple("constraints.max_checkpoint_overhead", rf"{MOST}\s*{percent('v')}\s+(?:of\s+)?(?:{_OVERHEAD}\s+(?:for|from|in|due to|of|spent on)\s+{_CKPT}|{_CKPT}\s+{_OVERHEAD})",
-       rf"{percent('v')}\s+(?:max(?:imum)?\s+)?(?:{_CKPT}\s+{_OVERHEAD}|{_OVERHEAD}\s+(?:for|from|in|due to|of)\s+{_CKPT})(?:\s+(?:at most|max(?:imum)?))?",
-       rf"{_CKPT}\s+{_OVERHEAD}{BE}\s*(?:{MOST})?\s*{percent('v')}(?:\s+(?:or less|at most|max(?:imum)?))?", rf"{MOST}\s*{percent('v')}\s+(?:of\s+(?:the\s+)?time\s+)?(?:on|in|for)\s+{_CKPT}",
-       read=lambda m: m.share("v"))
-_MFU = r"(?:model[\s-]flop[s/]*[\s-]utili[sz]ation(?:\s*\(mfu\))?|mfu(?:\s*\(model[\s-]flop[s/]*[\s-]utili[sz]ation\))?)"
-simple("constraints.min_mfu", rf"(?:{LEAST}\s*)?{percent('v')}\+?\s+(?:of\s+)?{_MFU}(?:\s+(?:or (?:more|better|higher)|at least|minimum))?", rf"{_MFU}{BE}\s*(?:{LEAST})?\s*{percent('v')}\+?(?:\s+or (?:more|better|higher))?",
-       rf"(?:minimum|min|target)\s+{_MFU}{BE}\s*{percent('v')}", read=lambda m: m.share("v"))
-rule(rf"{_MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)")(lambda n, m: n.set("constraints.min_mfu", float(m["v"]), m))
-_GOOD = r"(?:goodput|effective training time|ettr)"
-simple("constraints.min_goodput", rf"(?:{LEAST}\s*)?{percent('v')}\s+(?:of\s+)?{_GOOD}", rf"{_GOOD}{BE}\s*(?:{LEAST})?\s*{percent('v')}", read=lambda m: m.share("v"))
-_USD = rf"(?:(?:us)?\$\s*{num('v')}|{num('v')}\s*(?:usd|dollars|us dollars))"
-_USD1, _USD2 = rf"(?:us)?\$\s*{num('v')}", rf"{num('v')}\s*(?:usd|(?:us\s+)?dollars|\$)"
-for _usd in (_USD1, _USD2):
-    simple("constraints.budget_usd", rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST})?\s*{_usd}(?:\s+(?:or less|at most|budget))?", rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{_usd}(?:\s+(?:budget|in total|total))?(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour|kwh)))",
-           rf"{_usd}\s+budget", read=lambda m: float(m.num("v")))
-    simple("prices.usd_per_device_hour", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)(?:\s*(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)", read=lambda m: float(m.num("v")))
-    simple("prices.usd_per_kwh", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*kwh", read=lambda m: float(m.num("v")))
-simple("prices.pue", rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)", read=lambda m: float(m["v"]))
-rule(rf"(?:(?:{MOST}|power(?:\s+(?:limit|cap|budget))?){BE}\s*(?:{MOST})?\s*)(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)(?:\s+(?:of\s+)?(?:power|facility))?")(
-    lambda n, m: n.set("constraints.max_power_mw", float(m["v"]) * {"kw": 1e-3, "mw": 1.0, "gw": 1e3}[m["u"].lower()], m))
-simple("constraints.max_lost_work_s", rf"(?:lose|losing|loss of)\s+{MOST}\s+{time('v')}(?:\s+of (?:work|progress|training))?", rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time('v')}", rf"{MOST}\s+{time('v')}\s+of lost (?:work|progress)",
-       rf"rpo{BE}\s*(?:{MOST})?\s*{time('v')}", read=lambda m: m.seconds("v"))
-simple("constraints.max_recovery_s", rf"(?:recover(?:y|s|ed|ing)?|restart(?:s|ed|ing)?|resum(?:e|es|ed|ing))(?:\s+(?:time|from failures?))?{BE}\s*(?:in|{MOST})?\s*(?:{MOST}\s*)?{time('v')}", rf"rto{BE}\s*(?:{MOST})?\s*{time('v')}",
-       read=lambda m: m.seconds("v"))
-simple("constraints.max_checkpoint_stall_s", rf"{_CKPT}\s+stalls?{BE}\s*(?:{MOST})?\s*{time('v')}", rf"{MOST}\s+{time('v')}\s+(?:of\s+)?(?:{_CKPT}\s+)?stall(?:\s+per\s+{_CKPT})?", read=lambda m: m.seconds("v"))
-simple("constraints.max_checkpoint_stall_s", rf"(?:(?:without|no)\s+)(?:blocking|stalling)(?:\s+on\s+i/?o)?\s+(?:during|for|on|in|by)\s+{_CKPT}", rf"(?:non[\s-]?blocking|async(?:hronous)?)\s+{_CKPT}(?:\s+i/?o)?", rf"{_CKPT}\s+(?:must|should|may)\s+not\s+(?:block|stall)(?:\s+training)?",
-       rf"(?:without|no)\s+{_CKPT}\s+(?:blocking|stalls?)", value=1.0, why="not blocking is read as a stall of at most 1 s")
-_DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
-_EPOCH = r"(?:\s+without\s+(?:restarting|losing|restart of)\s+(?:the\s+)?(?:entire\s+|whole\s+)?(?:job|run|training)(?:\s+from\s+(?:the\s+)?(?:last\s+)?(?:epoch|scratch|beginning|start))?)?"
-
-
-def _domain(m):
-    return {"machine": "node", "host": "node", "server": "node"}.get(m["v"].lower(), m["v"].lower())
-
-
-simple("constraints.survive", rf"(?:single[\s-])?{_DOMAIN}\s+(?:failures?|loss(?:es)?|outages?)\s+(?:must|should|need to|have to|can|to)?\s*(?:be\s+)?(?:tolerated|survived){_EPOCH}",
-       rf"(?:must\s+|should\s+)?(?:tolerates?|tolerating|survives?|surviving|tolerant (?:of|to))\s+(?:the\s+|a\s+|any\s+|single\s+)*(?:(?:loss|failures?|outages?)\s+of\s+(?:a\s+|any\s+|one\s+)?)?{_DOMAIN}s?(?:\s+(?:failures?|loss(?:es)?|outages?))?{_EPOCH}",
-       read=_domain)
-simple("constraints.survive", rf"(?:must be\s+)?fault[\s-]tolerant|fault[\s-]tolerance(?:\s+(?:is\s+)?required)?{_EPOCH}", value="node", why="tolerating faults is read as surviving the loss of a node")
-simple("reliability.spares", r"(?P<v>\d+)\s+(?:hot[\s-]|cold[\s-]|warm[\s-])?spare(?:\s+node)?s?(?:\s+nodes)?", read=lambda m: m.whole("v"))
-simple("reliability.checkpoint_stall_s", rf"(?:each|a|every)\s+{_CKPT}\s+(?:stalls|blocks|pauses)(?:\s+training)?(?:\s+for)?\s+{time('v')}", read=lambda m: m.seconds("v"))
-
-aside("every plan has to fit in memory", r"(?:must|should|has to)\s+fit\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory", r"fits?\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory")
-aside("no deadline is the default", r"(?:no|without(?: a)?)\s+(?:deadline|time limit|time constraint)s?")
-aside("no budget limit is the default", r"(?:no|without(?: a)?)\s+(?:budget|cost|money)(?:\s+(?:limit|cap|constraint))?s?", r"unlimited budget")
-aside("the plan is searched over data, tensor, pipeline, context and expert parallelism", r"(?:using\s+)?(?:[345]d|hybrid|n-?d)[\s-]+paralleli[sz]m", r"(?:data|tensor|pipeline|expert|context|sequence|model)(?:,?\s+(?:and\s+)?(?:data|tensor|pipeline|expert|context|sequence|model))*[\s-]+paralleli[sz]m")
-aside("every design is synchronous", r"synchronous(?:\s+(?:training|sgd|updates|steps))?")
-aside("bursts of the data-parallel reduction are part of every step", r"(?:the\s+)?(?:network\s+(?:must|should|has to|needs to)\s+handle\s+)?(?:(?:massive|frequent|heavy|large|huge|bursty|intense)(?:,?\s+(?:and\s+)?)?)+all-?reduces?(?:\s+traffic)?(?:\s+bursts?)?", r"(?:ring\s+)?all-?reduces?(?:\s+traffic)?(?:\s+bursts?)?")
-aside("mixed precision is the default", r"mixed[\s-]precision(?:\s+training)?")
-aside("one epoch or several: the tokens are what counts", r"single epoch|one epoch")
 
 RULES = _RULES
 
-FILLERS = frozenset("""
-a an the this that these we our us i it its is are be being been was will would shall can could should must need needs needed has have having want wants like to of for from with on in at by as into via
-across and then so also plus which where when while using use uses used run runs running train trains trained training pretrain pretraining pre-training pre-train please plan design build
-architecture model models llm llms llama-style gpt-style language large transformer transformers decoder decoder-only foundation autoregressive style based network neural
-cluster clusters datacenter machine system systems infrastructure hardware gpu gpus accelerator accelerators device devices chip chips card cards node nodes nvidia amd intel google aws azure oracle hgx dgx connected interconnected
-interconnect fabric networking equipped containing consisting comprising made up total altogether complete completes completed completing finish finishes finished finishing done end-to-end achieve achieves achieved
-require requires required requirement requirements constraint constraints goal goals target support supports handle tokens token parameter parameters job epochs workload project new our own code multilingual w
-deliver delivers reach hit about approximately roughly around some
-""".split())
+FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "we",
+        "our",
+        "us",
+        "i",
+        "it",
+        "its",
+        "is",
+        "are",
+        "be",
+        "being",
+        "been",
+        "was",
+        "will",
+        "would",
+        "shall",
+        "can",
+        "could",
+        "should",
+        "must",
+        "need",
+        "needs",
+        "needed",
+        "has",
+        "have",
+        "having",
+        "want",
+        "wants",
+        "like",
+        "to",
+        "of",
+        "for",
+        "from",
+        "with",
+        "on",
+        "in",
+        "at",
+        "by",
+        "as",
+        "into",
+        "via",
+        "across",
+        "and",
+        "then",
+        "so",
+        "also",
+        "plus",
+        "which",
+        "where",
+        "when",
+        "while",
+        "using",
+        "use",
+        "uses",
+        "used",
+        "run",
+        "runs",
+        "running",
+        "train",
+        "trains",
+        "trained",
+        "training",
+        "pretrain",
+        "pretraining",
+        "pre-training",
+        "pre-train",
+        "please",
+        "plan",
+        "design",
+        "build",
+        "architecture",
+        "model",
+        "models",
+        "llm",
+        "llms",
+        "llama-style",
+        "gpt-style",
+        "language",
+        "large",
+        "transformer",
+        "transformers",
+        "decoder",
+        "decoder-only",
+        "foundation",
+        "autoregressive",
+        "style",
+        "based",
+        "network",
+        "neural",
+        "cluster",
+        "clusters",
+        "datacenter",
+        "machine",
+        "system",
+        "systems",
+        "infrastructure",
+        "hardware",
+        "gpu",
+        "gpus",
+        "accelerator",
+        "accelerators",
+        "device",
+        "devices",
+        "chip",
+        "chips",
+        "card",
+        "cards",
+        "node",
+        "nodes",
+        "nvidia",
+        "amd",
+        "intel",
+        "google",
+        "aws",
+        "azure",
+        "oracle",
+        "hgx",
+        "dgx",
+        "connected",
+        "interconnected",
+        "interconnect",
+        "fabric",
+        "networking",
+        "equipped",
+        "containing",
+        "consisting",
+        "comprising",
+        "made",
+        "up",
+        "total",
+        "altogether",
+        "complete",
+        "completes",
+        "completed",
+        "completing",
+        "finish",
+        "finishes",
+        "finished",
+        "finishing",
+        "done",
+        "end-to-end",
+        "achieve",
+        "achieves",
+        "achieved",
+        "require",
+        "requires",
+        "required",
+        "requirement",
+        "requirements",
+        "constraint",
+        "constraints",
+        "goal",
+        "goals",
+        "target",
+        "support",
+        "supports",
+        "handle",
+        "tokens",
+        "token",
+        "parameter",
+        "parameters",
+        "job",
+        "epochs",
+        "workload",
+        "project",
+        "new",
+        "our",
+        "own",
+        "code",
+        "multilingual",
+        "w",
+        "deliver",
+        "delivers",
+        "reach",
+        "hit",
+        "about",
+        "approximately",
+        "roughly",
+        "around",
+        "some",
+    ]
+)

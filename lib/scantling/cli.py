@@ -2,6 +2,7 @@
 
 Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the call is wrong, with one line on stderr.
 """
+
 from __future__ import annotations
 
 import os
@@ -43,6 +44,7 @@ def _there(module: str) -> bool:
 def _plugins() -> dict:
     """Commands of other distributions, by name: a click command, or a function of the remaining arguments that returns an exit code."""
     from importlib.metadata import entry_points
+
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in COMMANDS}
 
 
@@ -63,7 +65,12 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx, args):
         if args and self.get_command(ctx, args[0]) is None:
-            raise DesignError(args[0], problem="there is no such command", allowed=self.list_commands(ctx), nearest=_near(args[0], self.list_commands(ctx)))
+            raise DesignError(
+                args[0],
+                problem="there is no such command",
+                allowed=self.list_commands(ctx),
+                nearest=_near(args[0], self.list_commands(ctx)),
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx, formatter):
@@ -74,22 +81,30 @@ class Commands(click.Group):
 
 def _near(word, words):
     from .errors import closest
+
     return closest(word, words)
 
 
 def _summary(entry) -> str:
     """One line about a plugged-in command, without importing it."""
-    return {"report": "Render designs as offline HTML reports.", "lab": "Open JupyterLab on the design desk.",
-            "page": "Serve the design desk as a page."}.get(entry.name, f"From {entry.value.partition(':')[0]}.")
+    return {
+        "report": "Render designs as offline HTML reports.",
+        "lab": "Open JupyterLab on the design desk.",
+        "page": "Serve the design desk as a page.",
+    }.get(entry.name, f"From {entry.value.partition(':')[0]}.")
 
 
 def _foreign(name, function):
-    @click.command(name, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
-                   help=(function.__doc__ or "").strip().partition("\n")[0])
+    @click.command(
+        name,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+        help=(function.__doc__ or "").strip().partition("\n")[0],
+    )
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     @click.pass_context
     def run(ctx, arguments):
         ctx.exit(function(list(arguments)) or 0)
+
     return run
 
 
@@ -114,13 +129,14 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(e.format_message())
     except (click.Abort, KeyboardInterrupt):
         return _fail("stopped", 130)
-    except BrokenPipeError:      # the reader (head, less) has gone
+    except BrokenPipeError:  # the reader (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _fail(message: str, code: int = WRONG) -> int:
     from .errors import plain
+
     print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
     return code
 
@@ -128,6 +144,7 @@ def _fail(message: str, code: int = WRONG) -> int:
 def print_json(data) -> None:
     """Strict JSON on stdout: nan and infinity become null, arrays lists."""
     import json
+
     print(json.dumps(clean(data), indent=1, allow_nan=False, ensure_ascii=False))
 
 
@@ -147,5 +164,6 @@ def clean(value):
 def console(stderr: bool = False):
     """A rich console that never reads markup in foreign text and keeps lines readable when piped."""
     from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, markup=False, highlight=False, emoji=False, width=None if stream.isatty() else 120)

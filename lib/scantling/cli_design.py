@@ -1,4 +1,5 @@
 """Commands on one design: design, search, goodput."""
+
 from __future__ import annotations
 
 import sys
@@ -14,6 +15,7 @@ REFUSAL = "Hardware constraints insufficient for model parameters"
 def read(file: str):
     """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
     from .design import Design
+
     if file == "-":
         return Design.from_text(sys.stdin.read())
     return Design.read(file)
@@ -23,8 +25,9 @@ def assessed(file: str):
     """(design, result as plain data); a DesignError about a field gets the file's name in front."""
     try:
         design = read(file)
-        design.resolve()        # whatever is wrong with the file, before the models are imported
+        design.resolve()  # whatever is wrong with the file, before the models are imported
         from .verdict import assess
+
         return design, assess(design).as_dict()
     except DesignError as e:
         name = plain(file, 200)
@@ -70,6 +73,7 @@ def design(ctx, file, as_json):
         print_json(result)
     else:
         from .cli_summary import summary
+
         summary(result, console())
     ctx.exit(EXIT[result["verdict"]])
 
@@ -83,17 +87,20 @@ def design(ctx, file, as_json):
 def search(ctx, file, top, csv_file, as_json):
     """The plans that fit the design in FILE, best first, and how many were rejected for which reason."""
     from .search import search as find
+
     found, result = assessed(file)
     if result["verdict"] == "impossible":
         ctx.exit(refuse(result, as_json))
     plans = find(found)
     if csv_file:
         from .design_yaml import write_text
+
         write_text(csv_file, plans.to_csv(index=False), force=True)
     if as_json:
         print_json({"name": result["name"], "verdict": result["verdict"], **dict(plans.attrs), "plans": plans.head(top).to_dict("records")})
     else:
         from .cli_summary import leaderboard
+
         leaderboard(result, plans, top, console())
     ctx.exit(EXIT[result["verdict"]])
 
@@ -107,10 +114,21 @@ def goodput(ctx, file, as_json):
     _, result = assessed(file)
     if result["verdict"] == "impossible":
         ctx.exit(refuse(result, as_json))
-    keys = ("name", "verdict", "goodput", "mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead", "spares", "spares_recommended")
+    keys = (
+        "name",
+        "verdict",
+        "goodput",
+        "mtbf_s",
+        "checkpoint_interval_s",
+        "checkpoint_bytes",
+        "checkpoint_overhead",
+        "spares",
+        "spares_recommended",
+    )
     if as_json:
         print_json({**{k: result[k] for k in keys}, "endurance": result.get("endurance")})
     else:
         from .cli_summary import endurance
+
         endurance(result, keys[2:], console())
     ctx.exit(EXIT[result["verdict"]])

@@ -1,4 +1,5 @@
 """Commands on files and catalogues: init, schema, catalogue, params."""
+
 from __future__ import annotations
 
 import sys
@@ -15,6 +16,7 @@ from .quantities import show
 def schema():
     """Print the JSON Schema of the design file."""
     from .design import json_schema
+
     print_json(json_schema())
 
 
@@ -24,10 +26,12 @@ def schema():
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage, prices."""
     from . import catalogue as data
+
     rows = data.table(kind)
     if as_json:
         return print_json(rows)
     from rich.table import Table
+
     hidden = {"source", "date", "verified", "aliases", "notes", "links"}
     columns = [c for c in (rows[0] if rows else {}) if c not in hidden][:9]
     grid = Table(box=None, pad_edge=False, header_style="dim")
@@ -35,7 +39,16 @@ def catalogue(kind, as_json):
         numeric = all(isinstance(r.get(c), (int, float, type(None))) for r in rows)
         grid.add_column(c, justify="right" if numeric else "left", no_wrap=c == "id")
     for row in rows:
-        grid.add_row(*("" if row.get(c) is None else f"{row[c]:,}" if isinstance(row[c], (int, float)) and not isinstance(row[c], bool) and c != "year" else plain(str(row[c]), 60) for c in columns))
+        grid.add_row(
+            *(
+                ""
+                if row.get(c) is None
+                else f"{row[c]:,}"
+                if isinstance(row[c], (int, float)) and not isinstance(row[c], bool) and c != "year"
+                else plain(str(row[c]), 60)
+                for c in columns
+            )
+        )
     console().print(grid)
 
 
@@ -48,21 +61,46 @@ def params(config, as_json):
 
     from .hf import from_hf
     from .model import parameters
+
     model, _, assumed = from_hf(Path(config))
     counted = parameters(model)
     parts = {k: int(v) for k, v in asdict(counted).items()}
-    result = {"name": model.name, "layers": model.layers, **parts, "non_embedding": int(counted.non_embedding),
-              "assumed": [{"field": a.field, "value": a.value, "why": a.why} for a in assumed]}
+    result = {
+        "name": model.name,
+        "layers": model.layers,
+        **parts,
+        "non_embedding": int(counted.non_embedding),
+        "assumed": [{"field": a.field, "value": a.value, "why": a.why} for a in assumed],
+    }
     if as_json:
         return print_json(result)
     from rich.table import Table
     from rich.text import Text
+
     out = console()
-    out.print(Text(f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, {show('active_params', result['active'])} active, {model.layers} layers", style="bold"))
+    out.print(
+        Text(
+            f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, {show('active_params', result['active'])} active, {model.layers} layers",
+            style="bold",
+        )
+    )
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim")
     grid.add_column(justify="right")
-    for key in ("embedding", "lm_head", "attention", "mlp_dense", "shared_experts", "router", "routed_experts", "norms", "other", "total", "active", "mtp"):
+    for key in (
+        "embedding",
+        "lm_head",
+        "attention",
+        "mlp_dense",
+        "shared_experts",
+        "router",
+        "routed_experts",
+        "norms",
+        "other",
+        "total",
+        "active",
+        "mtp",
+    ):
         if result[key]:
             grid.add_row(key, f"{result[key]:,}")
     out.print(grid)
@@ -79,8 +117,11 @@ def init(like, text, output, force):
     """Write a commented design file; list what was read and what was assumed."""
     from .brief import read_brief
     from .design_init import commented, draft
+
     if like is None and text is None:
-        raise DesignError(problem="nothing to start from", allowed='--like MODEL, or --text "175B MoE, 96 layers, 1024x A100 80GB, 1T tokens in 30 days"')
+        raise DesignError(
+            problem="nothing to start from", allowed='--like MODEL, or --text "175B MoE, 96 layers, 1024x A100 80GB, 1T tokens in 30 days"'
+        )
     if output != "-" and not force and Path(output).exists():
         raise DesignError(plain(output, 200), problem="exists already", allowed="a new file name, or --force to replace it")
     brief = read_brief(text) if text is not None else None
@@ -91,6 +132,7 @@ def init(like, text, output, force):
         sys.stdout.write(content)
         return
     from .design_yaml import write_text
+
     write_text(output, content, force)
     _report(brief, like, [*assumed, *resolved.assumed], output)
 
@@ -98,6 +140,7 @@ def init(like, text, output, force):
 def _report(brief, like, assumed, output):
     from rich.table import Table
     from rich.text import Text
+
     out = console()
     if brief is not None or like:
         out.print(Text("Read", style="bold"))

@@ -1,4 +1,5 @@
 """An assessment in a terminal: labels, units and manner of every number come from the table of quantities."""
+
 from __future__ import annotations
 
 from rich.console import Console
@@ -10,8 +11,26 @@ from .quantities import band, quantity, show, table
 
 _COLOUR = {"feasible": "bold green", "constraint-missed": "bold yellow", "impossible": "bold red"}
 _BANDS = {"step_s": ("step_s_low", "step_s_high"), "mfu": ("mfu_low", "mfu_high"), "days": ("days_low", "days_high")}
-_HEADLINE = ("days", "mfu", "step_s", "tokens_per_s_per_device", "model_tflops_per_device", "hfu", "bubble_fraction", "goodput", "mtbf_s", "checkpoint_interval_s",
-             "checkpoint_overhead", "checkpoint_bytes", "spares", "cost_usd", "energy_kwh", "params", "active_params", "devices_used")
+_HEADLINE = (
+    "days",
+    "mfu",
+    "step_s",
+    "tokens_per_s_per_device",
+    "model_tflops_per_device",
+    "hfu",
+    "bubble_fraction",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_overhead",
+    "checkpoint_bytes",
+    "spares",
+    "cost_usd",
+    "energy_kwh",
+    "params",
+    "active_params",
+    "devices_used",
+)
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 _WIDTH = 28
 
@@ -24,11 +43,24 @@ def summary(result: dict, out: Console) -> None:
     out.print(Text(plan_line(result["plan"])))
     out.print()
     _headline(result, out)
-    _bars(out, "Memory of the fullest device", [(quantity(f"memory_bytes.{p}").label, result["memory_bytes"][p], show(f"memory_bytes.{p}", result["memory_bytes"][p])) for p in _PARTS],
-          result["memory_bytes"]["capacity"], f"{show('memory_bytes.total', result['memory_bytes']['total'])} of {show('memory_bytes.capacity', result['memory_bytes']['capacity'])}")
+    _bars(
+        out,
+        "Memory of the fullest device",
+        [
+            (quantity(f"memory_bytes.{p}").label, result["memory_bytes"][p], show(f"memory_bytes.{p}", result["memory_bytes"][p]))
+            for p in _PARTS
+        ],
+        result["memory_bytes"]["capacity"],
+        f"{show('memory_bytes.total', result['memory_bytes']['total'])} of {show('memory_bytes.capacity', result['memory_bytes']['capacity'])}",
+    )
     parts = sorted(((k, v) for k, v in result["step_breakdown_s"].items() if v > 0.0005 * result["step_s"]), key=lambda kv: -kv[1])
-    _bars(out, "Where the step goes", [(quantity(f"step_breakdown_s.{k}").label, v, f"{show('step_s', v)}  {show('mfu', v / result['step_s'])}") for k, v in parts],
-          max(v for _, v in parts), show("step_s", result["step_s"]))
+    _bars(
+        out,
+        "Where the step goes",
+        [(quantity(f"step_breakdown_s.{k}").label, v, f"{show('step_s', v)}  {show('mfu', v / result['step_s'])}") for k, v in parts],
+        max(v for _, v in parts),
+        show("step_s", result["step_s"]),
+    )
     _lines(out, "Limits", [str(x) for x in result.get("limits") or []])
     _lines(out, "Nearest changes that help", [_fix(f) for f in result.get("nearest_fixes") or []])
     _lines(out, "Avoid", [_avoid(a) for a in result.get("avoid") or []])
@@ -39,8 +71,28 @@ def summary(result: dict, out: Console) -> None:
 def plan_line(plan: dict) -> str:
     """A plan in one line: tp 8 · pp 16 · …, only what says something."""
     quiet = {"cp": 1, "vpp": 1, "ep": 1, "etp": 1, "offload": "none", "recompute_layers": 0}
-    shown = [k for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum", "recompute", "recompute_layers", "offload",
-                         "precision") if plan.get(k) not in (None, quiet.get(k)) and not (k == "shard_group" and plan.get("sharding") != "hsdp")]
+    shown = [
+        k
+        for k in (
+            "tp",
+            "cp",
+            "pp",
+            "vpp",
+            "dp",
+            "ep",
+            "etp",
+            "sharding",
+            "shard_group",
+            "schedule",
+            "micro_batch",
+            "grad_accum",
+            "recompute",
+            "recompute_layers",
+            "offload",
+            "precision",
+        )
+        if plan.get(k) not in (None, quiet.get(k)) and not (k == "shard_group" and plan.get("sharding") != "hsdp")
+    ]
     return " · ".join(f"{k} {plan[k]}" for k in shown)
 
 
@@ -51,7 +103,11 @@ def _headline(result, out):
         if value is None or (key == "hfu" and value == result["mfu"]) or (key == "active_params" and value == result["params"]):
             continue
         ends = _BANDS.get(key)
-        grid.add_row(quantity(key).label, show(key, value), band(key, result[ends[0]], result[ends[1]]) if ends and result.get(ends[0]) is not None else "")
+        grid.add_row(
+            quantity(key).label,
+            show(key, value),
+            band(key, result[ends[0]], result[ends[1]]) if ends and result.get(ends[0]) is not None else "",
+        )
     out.print(grid)
 
 
@@ -70,7 +126,7 @@ def _bars(out, title, rows, full, total):
     for label, value, text in rows:
         size = 0.0 if not full else max(0.0, value / full) * _WIDTH
         bar = "█" * int(size) + ("▌" if size % 1 >= 0.5 else "") or ("▏" if value > 0 else "")
-        grid.add_row(label, text, Text(bar[:2 * _WIDTH], style="cyan"))
+        grid.add_row(label, text, Text(bar[: 2 * _WIDTH], style="cyan"))
     out.print(grid)
 
 
@@ -84,16 +140,25 @@ def _lines(out, title, lines):
 
 def _fix(fix):
     from .cli_design import _fix as line
+
     return line(fix)
 
 
 def _avoid(item):
-    return " — ".join(str(item[k]) for k in ("what", "why", "cost") if item.get(k) not in (None, "")) if isinstance(item, dict) else str(item)
+    return (
+        " — ".join(str(item[k]) for k in ("what", "why", "cost") if item.get(k) not in (None, "")) if isinstance(item, dict) else str(item)
+    )
 
 
 def _run(run):
-    parts = [run.get("model"), run.get("accelerator"), f"{run['devices']:,} devices" if run.get("devices") else None, run.get("plan"),
-             f"MFU {show('mfu', run['mfu'])}" if run.get("mfu") else None, run.get("source")]
+    parts = [
+        run.get("model"),
+        run.get("accelerator"),
+        f"{run['devices']:,} devices" if run.get("devices") else None,
+        run.get("plan"),
+        f"MFU {show('mfu', run['mfu'])}" if run.get("mfu") else None,
+        run.get("source"),
+    ]
     return " · ".join(str(p) for p in parts if p)
 
 
@@ -108,15 +173,50 @@ def _assumed(rows, out):
     grid.add_column(style="dim")
     for row in rows:
         value = row["value"]
-        value = "—" if value is None else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+        value = (
+            "—"
+            if value is None
+            else f"{value:,}"
+            if isinstance(value, int) and not isinstance(value, bool)
+            else f"{value:g}"
+            if isinstance(value, float)
+            else str(value)
+        )
         grid.add_row(plain(row["field"], 60), plain(value, 40), plain(row["why"], 300))
     out.print(grid)
 
 
 def leaderboard(result: dict, plans, top: int, out: Console) -> None:
     """The best plans as a table, then counts of what was looked at and why plans were dropped."""
-    columns = [c for c in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "schedule", "micro_batch", "grad_accum", "recompute", "offload", "step_s", "mfu", "memory_bytes") if c in plans]
-    columns = [c for c in columns if c in ("tp", "pp", "dp", "step_s", "mfu", "memory_bytes") or plans[c].head(top).nunique() > 1 or str(plans[c].iloc[0]) not in ("1", "none")]
+    columns = [
+        c
+        for c in (
+            "tp",
+            "cp",
+            "pp",
+            "vpp",
+            "dp",
+            "ep",
+            "etp",
+            "sharding",
+            "schedule",
+            "micro_batch",
+            "grad_accum",
+            "recompute",
+            "offload",
+            "step_s",
+            "mfu",
+            "memory_bytes",
+        )
+        if c in plans
+    ]
+    columns = [
+        c
+        for c in columns
+        if c in ("tp", "pp", "dp", "step_s", "mfu", "memory_bytes")
+        or plans[c].head(top).nunique() > 1
+        or str(plans[c].iloc[0]) not in ("1", "none")
+    ]
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for c in columns:
         grid.add_column({"step_s": "step", "mfu": "MFU", "memory_bytes": "memory"}.get(c, c), justify="right", no_wrap=True)
@@ -140,7 +240,11 @@ def endurance(result: dict, keys, out: Console) -> None:
     more = result.get("endurance") or {}
     for key in ("checkpoint_stall_s", "checkpoint_durable_s", "detect_s", "restart_s", "repair_s", "recovery_s", "lost_work_s"):
         if more.get(key) is not None:
-            grid.add_row(quantity(f"endurance.{key}").label, show(f"endurance.{key}", more[key]), Text(quantity(f"endurance.{key}").formula, style="dim"))
+            grid.add_row(
+                quantity(f"endurance.{key}").label,
+                show(f"endurance.{key}", more[key]),
+                Text(quantity(f"endurance.{key}").formula, style="dim"),
+            )
     for cause, value in (more.get("badput") or {}).items():
         label = table().get(f"endurance.badput.{cause}")
         grid.add_row(label.label if label else cause, show("goodput", value), Text(label.formula if label else "", style="dim"))

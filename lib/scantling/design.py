@@ -1,4 +1,5 @@
 """The design file: read, checked, changed, written, and resolved into the records that the models work on."""
+
 from __future__ import annotations
 
 import json
@@ -11,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationE
 
 from . import design_yaml
 from .design_fields import Section, about, text
-from .design_schema import (TAGS, ClusterSpec, Constraints, Job, Measured, PlanSpec, Prices, Ref, Reliability, model_field)
+from .design_schema import TAGS, ClusterSpec, Constraints, Job, Measured, PlanSpec, Prices, Ref, Reliability, model_field
 from .errors import DesignError
 
 VERSION = 1
@@ -19,7 +20,9 @@ VERSION = 1
 
 def _version(value):
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float)) or value != VERSION:
-        raise DesignError("", value, f"{VERSION}, the version of the format that this kit reads", VERSION, problem="is not a version this kit reads")
+        raise DesignError(
+            "", value, f"{VERSION}, the version of the format that this kit reads", VERSION, problem="is not a version this kit reads"
+        )
     return VERSION
 
 
@@ -33,19 +36,36 @@ class Design(Section):
     A frozen value: `change` gives a changed copy. `read` and `from_text` raise DesignError, one line, for anything wrong.
     """
 
-    scantling: Annotated[int, BeforeValidator(_version)] = Field(default=VERSION, description="version of this format", json_schema_extra={"const": VERSION})
+    scantling: Annotated[int, BeforeValidator(_version)] = Field(
+        default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
+    )
     name: Annotated[str | None, text()] = about("name to show", example="Llama 3.1 405B, 15.6T tokens")
     notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
-    model: model_field() = Field(description="catalogue id (scantling catalogue models) or a mapping", examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}])
+    model: model_field() = Field(
+        description="catalogue id (scantling catalogue models) or a mapping",
+        examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
+    )
     cluster: ClusterSpec = Field(description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}])
-    job: Annotated[Job, BeforeValidator(_or_empty)] = Field(description="what is trained", examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}])
-    constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(default_factory=Constraints, description="what the run must keep to")
-    plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(default_factory=PlanSpec, description="pins of the parallel plan; what is left out is searched")
+    job: Annotated[Job, BeforeValidator(_or_empty)] = Field(
+        description="what is trained", examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}]
+    )
+    constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(
+        default_factory=Constraints, description="what the run must keep to"
+    )
+    plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(
+        default_factory=PlanSpec, description="pins of the parallel plan; what is left out is searched"
+    )
     stack: Ref | None = about("training software (scantling catalogue stacks)", example="megatron-core")
-    reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(default_factory=Reliability, description="failures, saves, restarts")
+    reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(
+        default_factory=Reliability, description="failures, saves, restarts"
+    )
     prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(default_factory=Prices, description="money and energy")
-    measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(default_factory=Measured, description="measured values that replace computed ones")
-    calibration: Annotated[str | None, text(1000)] = about("path of a calibration override (scantling measure), relative to this file", example="this-machine.yaml")
+    measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
+        default_factory=Measured, description="measured values that replace computed ones"
+    )
+    calibration: Annotated[str | None, text(1000)] = about(
+        "path of a calibration override (scantling measure), relative to this file", example="this-machine.yaml"
+    )
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _data: dict | None = PrivateAttr(default=None)
@@ -78,7 +98,10 @@ class Design(Section):
         if self._data is None:
             dumped = self.model_dump(exclude_unset=True, exclude_none=True)
             order = type(self).model_fields
-            self._data = {"scantling": VERSION, **{k: dumped[k] for k in order if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")}}
+            self._data = {
+                "scantling": VERSION,
+                **{k: dumped[k] for k in order if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")},
+            }
             if "phases" in dumped["job"]:
                 self._data["job"]["phases"] = list(dumped["job"]["phases"])
         return self._data
@@ -109,6 +132,7 @@ class Design(Section):
     def resolve(self) -> Resolved:
         """Everything the models need: catalogue rows looked up, defaults applied and listed in `assumed`."""
         from .design_defaults import resolve
+
         return resolve(self)
 
     @classmethod
@@ -127,7 +151,11 @@ class Design(Section):
         if self.name:
             return self.name
         m, a = self.model, self.cluster.accelerator
-        model = m if isinstance(m, str) else m.name or m.like or (f"{m.size / 1e9:g}B {'MoE' if m.moe or m.experts else 'dense'}" if m.size else "model")
+        model = (
+            m
+            if isinstance(m, str)
+            else m.name or m.like or (f"{m.size / 1e9:g}B {'MoE' if m.moe or m.experts else 'dense'}" if m.size else "model")
+        )
         return f"{model} on {self.cluster.devices:,} {a if isinstance(a, str) else a.like}"
 
     def key(self) -> str:
@@ -179,13 +207,19 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
     """Set (or with None take away) the value at `path`, copying the containers on the way."""
     here = data
     for i, step in enumerate(path[:-1]):
-        child = here[int(step)] if isinstance(here, list) and step.isdigit() and int(step) < len(here) else here.get(step) if isinstance(here, dict) else None
+        child = (
+            here[int(step)]
+            if isinstance(here, list) and step.isdigit() and int(step) < len(here)
+            else here.get(step)
+            if isinstance(here, dict)
+            else None
+        )
         if isinstance(here, list) and child is None:
             raise DesignError(shown, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase")
         if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out"):
-            child = {"like": child}        # a figure changed below an id: start from that catalogue row
+            child = {"like": child}  # a figure changed below an id: start from that catalogue row
         if child is not None and not isinstance(child, (dict, list, tuple)):
-            raise DesignError(shown, allowed=f"{'.'.join(path[:i + 1])} is a single value", problem="there is no such field")
+            raise DesignError(shown, allowed=f"{'.'.join(path[: i + 1])} is a single value", problem="there is no such field")
         child = dict(child) if isinstance(child, dict) else list(child) if child is not None else {}
         here[int(step) if isinstance(here, list) else step] = child
         here = child
@@ -217,7 +251,9 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
     elif kind == "missing":
         info = _fields(model, path[:-1]).get(path[-1])
         example = f", such as {_example(info.examples[0])}" if info is not None and info.examples else ""
-        found = DesignError(field, problem="is missing", allowed=(info.description if info is not None and info.description else "a value") + example)
+        found = DesignError(
+            field, problem="is missing", allowed=(info.description if info is not None and info.description else "a value") + example
+        )
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         found = DesignError(field, value, "a mapping of " + ", ".join(_names(model, path)[:12]), problem="is not a mapping")
     else:
@@ -233,7 +269,8 @@ def _example(value):
 
 def _near(model, path):
     from .errors import closest
-    for section in _SECTIONS:       # a good name in the wrong place
+
+    for section in _SECTIONS:  # a good name in the wrong place
         if path[-1] in _fields(Design, [section]):
             return f"{section}.{path[-1]}"
     near = closest(path[-1], _names(model, path[:-1]))
@@ -273,8 +310,12 @@ def _section_of(annotation):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the design file, with descriptions, units and examples."""
     schema = Design.model_json_schema()
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "scantling design file",
-              "description": "A large training run to plan: model, cluster, job, and what was decided, required or measured."}
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "scantling design file",
+        "description": "A large training run to plan: model, cluster, job, and what was decided, required or measured.",
+    }
     return _tidy(schema)
 
 

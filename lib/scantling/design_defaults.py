@@ -1,4 +1,5 @@
 """From a design to the records the models work on: catalogue rows looked up, and every gap filled by a stated rule."""
+
 from __future__ import annotations
 
 import json
@@ -44,14 +45,28 @@ def resolve(design: Design) -> Resolved:
     stack = _stack(design, assumed)
     if design.reliability.preset is not None:
         from .failures import preset
+
         preset(design.reliability.preset)
-    return Resolved(design=design, name=design.title, model=model, params=params, cluster=cluster, phases=phases, constraints=design.constraints,
-                    stack=stack, reliability=design.reliability, prices=design.prices, measured=design.measured.given(), assumed=tuple(assumed))
+    return Resolved(
+        design=design,
+        name=design.title,
+        model=model,
+        params=params,
+        cluster=cluster,
+        phases=phases,
+        constraints=design.constraints,
+        stack=stack,
+        reliability=design.reliability,
+        prices=design.prices,
+        measured=design.measured.given(),
+        assumed=tuple(assumed),
+    )
 
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
     from .cluster import build_cluster
+
     try:
         return build_cluster(json.loads(spec))
     except DesignError as e:
@@ -66,7 +81,9 @@ def _model(design):
         try:
             changed = (design.folder / path).stat().st_mtime
         except (OSError, ValueError):
-            raise DesignError("model.hf_config", path, "the path of a config.json, relative to the design file", problem="is not a file that can be read") from None
+            raise DesignError(
+                "model.hf_config", path, "the path of a config.json, relative to the design file", problem="is not a file that can be read"
+            ) from None
     return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
 
 
@@ -74,6 +91,7 @@ def _model(design):
 def _built_model(spec: str, folder: str, changed: float):
     from .catalogue.models import build_model
     from .model import parameters
+
     try:
         model, assumed = build_model(json.loads(spec), folder)
     except DesignError as e:
@@ -90,11 +108,21 @@ def _phases(design, model, params, cluster, assumed):
         _fits_devices(pins, cluster.devices, f"{at}.plan" if job.phases and spec.plan else "plan")
         seq_len = spec.seq_len
         if seq_len is None:
-            seq_len, why = (model.seq_len, "the catalogue's context for this model") if model.seq_len else (SEQ_LEN, "not given, and the model's row has none")
+            seq_len, why = (
+                (model.seq_len, "the catalogue's context for this model")
+                if model.seq_len
+                else (SEQ_LEN, "not given, and the model's row has none")
+            )
             assumed.append(Assumed(f"{at}.seq_len", seq_len, why))
-        yield Phase(tokens=spec.tokens, seq_len=seq_len, global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
-                    precision=_precision(job, spec, pins, cluster, at, assumed), optimizer=_optimizer(job, spec, at, assumed), pins=pins,
-                    name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""))
+        yield Phase(
+            tokens=spec.tokens,
+            seq_len=seq_len,
+            global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
+            precision=_precision(job, spec, pins, cluster, at, assumed),
+            optimizer=_optimizer(job, spec, at, assumed),
+            pins=pins,
+            name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""),
+        )
 
 
 def _fits_devices(pins, devices, at):
@@ -103,8 +131,13 @@ def _fits_devices(pins, devices, at):
     if product > devices:
         name = max(ways, key=ways.get)
         rest = product // ways[name]
-        raise DesignError(f"{at}.{name}", ways[name], f"{' x '.join(ways)} of at most cluster.devices {devices:,}", max(1, devices // rest) if rest <= devices else 1,
-                          problem=f"makes {' x '.join(ways)} = {product:,} devices, more than there are")
+        raise DesignError(
+            f"{at}.{name}",
+            ways[name],
+            f"{' x '.join(ways)} of at most cluster.devices {devices:,}",
+            max(1, devices // rest) if rest <= devices else 1,
+            problem=f"makes {' x '.join(ways)} = {product:,} devices, more than there are",
+        )
 
 
 def _batch(spec, seq_len, params, cluster, at, assumed):
@@ -113,13 +146,27 @@ def _batch(spec, seq_len, params, cluster, at, assumed):
     if spec.global_batch_tokens is not None:
         batch = max(1, round(spec.global_batch_tokens / seq_len))
         if abs(batch * seq_len / spec.global_batch_tokens - 1) > 0.5:
-            raise DesignError(f"{at}.global_batch_tokens", spec.global_batch_tokens, f"at least one sequence of {seq_len:,} tokens", seq_len, problem="is less than a sequence")
+            raise DesignError(
+                f"{at}.global_batch_tokens",
+                spec.global_batch_tokens,
+                f"at least one sequence of {seq_len:,} tokens",
+                seq_len,
+                problem="is less than a sequence",
+            )
         if batch * seq_len != spec.global_batch_tokens:
-            assumed.append(Assumed(f"{at}.global_batch", batch, f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}"))
+            assumed.append(
+                Assumed(f"{at}.global_batch", batch, f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}")
+            )
         return batch
     batch = default_batch(params.total, seq_len, cluster.nodes)
     size, bound = ("4M", "below") if params.total < LARGE_PARAMS else ("16M", "from")
-    assumed.append(Assumed(f"{at}.global_batch", batch, f"{size} tokens in a step {bound} 100B parameters, in sequences that {cluster.nodes:,} nodes can share"))
+    assumed.append(
+        Assumed(
+            f"{at}.global_batch",
+            batch,
+            f"{size} tokens in a step {bound} 100B parameters, in sequences that {cluster.nodes:,} nodes can share",
+        )
+    )
     return batch
 
 
@@ -128,7 +175,13 @@ def _precision(job, spec, pins, cluster, at, assumed):
     given = spec.precision or job.precision
     pinned = pins.get("precision")
     if given and pinned and given != pinned:
-        raise DesignError("plan.precision", pinned, f"the precision of the job, {given}, or leave one of the two out", given, problem=f"contradicts {at}.precision {given}")
+        raise DesignError(
+            "plan.precision",
+            pinned,
+            f"the precision of the job, {given}, or leave one of the two out",
+            given,
+            problem=f"contradicts {at}.precision {given}",
+        )
     precision = given or pinned
     if precision is None:
         precision = "bf16" if chip.bf16_flops > 0 else "fp16" if chip.fp16_flops > 0 else "fp32"
@@ -137,7 +190,13 @@ def _precision(job, spec, pins, cluster, at, assumed):
     try:
         chip.peak_flops(precision)
     except DesignError as e:
-        raise DesignError(f"{at}.precision" if given else "plan.precision", precision, e.allowed, e.nearest, problem=e.problem or f"is not a format of {chip.name}") from None
+        raise DesignError(
+            f"{at}.precision" if given else "plan.precision",
+            precision,
+            e.allowed,
+            e.nearest,
+            problem=e.problem or f"is not a format of {chip.name}",
+        ) from None
     return precision
 
 
@@ -153,6 +212,7 @@ def _stack(design, assumed):
         assumed.append(Assumed("stack", None, "no software named: constants pooled over all stacks, and a wider band"))
         return None
     from .stacks import STACKS
+
     name = design.stack if isinstance(design.stack, str) else design.stack.like
     if name not in STACKS:
         raise DesignError("stack", name, list(STACKS), problem="is unknown")

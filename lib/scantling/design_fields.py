@@ -1,4 +1,5 @@
 """The kinds of value a design file holds: counts, amounts, shares, words, text; each refuses what it is not, in one line."""
+
 from __future__ import annotations
 
 import math
@@ -26,7 +27,7 @@ class Section(BaseModel):
 def as_number(value, allowed: str):
     """A Python int or float from `value`; DesignError for text, truth values, lists, nan and infinity."""
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()        # a numpy scalar
+        value = value.item()  # a numpy scalar
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         nearest, problem = None, "is not a number"
         if isinstance(value, str):
@@ -48,7 +49,9 @@ def as_number(value, allowed: str):
 def _bounded(value, low, high, above, allowed):
     if value < low or value > high or (above and value == low):
         nearest = None if above and value <= low else low if value < low else high
-        raise DesignError("", value, allowed, _short(nearest) if nearest is not None else None, problem="is too small" if value <= low else "is too large")
+        raise DesignError(
+            "", value, allowed, _short(nearest) if nearest is not None else None, problem="is too small" if value <= low else "is too large"
+        )
     return value
 
 
@@ -67,6 +70,7 @@ def count(low: int = 1, high: int = 10**9):
         if value != int(value):
             raise DesignError("", value, allowed, _short(max(low, round(value))), problem="is not a whole number")
         return int(_bounded(value, low, high, False, allowed))
+
     return BeforeValidator(check)
 
 
@@ -88,20 +92,24 @@ def share(low: float = 0.0, high: float = 1.0):
             nearest = value / 100 if 1 < value <= 100 and low <= value / 100 <= high else min(max(value, low), high)
             raise DesignError("", value, allowed, f"{nearest:g}", problem="is not a share")
         return float(value)
+
     return BeforeValidator(check)
 
 
 def word(*choices: str):
     """Validator of one of a few words."""
+
     def check(value):
         if value is None or (isinstance(value, str) and value in choices):
             return value
         raise DesignError("", value, choices, problem="is not one of the choices" if isinstance(value, str) else "is not a word")
+
     return BeforeValidator(check)
 
 
 def text(longest: int = 200, lines: bool = False):
     """Validator of text: one printable line, or several where `lines`."""
+
     def check(value):
         if value is None:
             return None
@@ -115,11 +123,13 @@ def text(longest: int = 200, lines: bool = False):
         if bad is not None:
             raise DesignError("", value, "printable characters" + ("" if lines else " on one line"), problem="holds a control character")
         return value
+
     return BeforeValidator(check)
 
 
 def flag():
     """Validator of true or false."""
+
     def check(value):
         if hasattr(value, "item"):
             value = value.item()
@@ -127,6 +137,7 @@ def flag():
             return value
         nearest = {"yes": "true", "on": "true", "no": "false", "off": "false", "1": "true", "0": "false"}.get(str(value).lower())
         raise DesignError("", value, ("true", "false"), nearest, problem="is not true or false")
+
     return BeforeValidator(check)
 
 
@@ -135,8 +146,13 @@ def about(description: str, unit: str = "", example: Any = None, choices: tuple 
     extra = {"unit": unit} if unit else {}
     if choices:
         extra["enum"] = [*choices, None]
-    return Field(default=None, description=description + (f" [{unit}]" if unit else ""), examples=None if example is None else [example],
-                 json_schema_extra=extra or None, **bounds)
+    return Field(
+        default=None,
+        description=description + (f" [{unit}]" if unit else ""),
+        examples=None if example is None else [example],
+        json_schema_extra=extra or None,
+        **bounds,
+    )
 
 
 class Like(BaseModel):

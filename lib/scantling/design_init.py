@@ -1,4 +1,5 @@
 """A first design file: fields put together, gaps filled by stated rules, and comments that say what each line is."""
+
 from __future__ import annotations
 
 import math
@@ -9,8 +10,8 @@ from .design import Design
 from .errors import DesignError, plain
 from .records import Assumed
 
-_START = "h100-sxm"         # accelerator when only a model is named
-_STATE_BYTES = 18.0         # bf16 weights, fp32 gradients, fp32 master copy and two moments
+_START = "h100-sxm"  # accelerator when only a model is named
+_STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0
 
 
@@ -24,6 +25,7 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
     assumed = list(brief.assumed) if brief else []
     if like is not None:
         from .catalogue.models import entry
+
         if any(k == "model" or k.startswith("model.") for k in fields):
             raise DesignError("--like", like, "a model named once: by --like or in --text", problem="is given beside a model in the text")
         fields["model"] = entry(like, "--like").id
@@ -31,8 +33,18 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
         devices = starting_devices(fields["model"])
         fields["cluster.accelerator"], fields["cluster.devices"] = _START, devices
         assumed.append(Assumed("cluster.accelerator", _START, "no machine given: a common one to start from"))
-        assumed.append(Assumed("cluster.devices", devices, f"smallest power of two with {_ROOM:g} x the memory of weights, gradients and Adam states ({_STATE_BYTES:g} bytes a parameter)"))
-    for path, example in (("model", "175B dense, or --like llama-3.1-70b"), ("cluster.accelerator", "1024x H100"), ("cluster.devices", "1024x H100")):
+        assumed.append(
+            Assumed(
+                "cluster.devices",
+                devices,
+                f"smallest power of two with {_ROOM:g} x the memory of weights, gradients and Adam states ({_STATE_BYTES:g} bytes a parameter)",
+            )
+        )
+    for path, example in (
+        ("model", "175B dense, or --like llama-3.1-70b"),
+        ("cluster.accelerator", "1024x H100"),
+        ("cluster.devices", "1024x H100"),
+    ):
         if not any(k == path or k.startswith(path + ".") for k in fields):
             raise DesignError("text", problem=f"says nothing about {path}", allowed=f"for instance {example}")
     data: dict = {"scantling": 1, "model": {}, "cluster": {}, "job": {}}
@@ -45,7 +57,11 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
     if not isinstance(data["model"], str) and "size" not in data["model"]:
         missing = [f for f in ("layers", "hidden", "heads") if f not in data["model"]]
         if missing:
-            raise DesignError("text", problem="gives no size of the model", allowed="parameters (175B), a catalogue model, or layers, hidden size and heads")
+            raise DesignError(
+                "text",
+                problem="gives no size of the model",
+                allowed="parameters (175B), a catalogue model, or layers, hidden size and heads",
+            )
     return Design.from_data(data), assumed
 
 
@@ -54,13 +70,17 @@ def starting_devices(model: str) -> int:
     from . import catalogue
     from .catalogue.models import entry
     from .model import parameters
+
     need = _ROOM * _STATE_BYTES * parameters(entry(model).model).total
     return max(8, 2 ** math.ceil(math.log2(need / catalogue.accelerator(_START).hbm_usable_bytes)))
 
 
 def commented(design: Design, text: str | None, assumed) -> str:
     """The design as YAML with a comment on every field, and what was assumed as commented lines that can be put to use."""
-    lines = ["# A design file for scantling: `scantling design FILE` assesses it, `scantling schema` lists all fields.", "# Lines behind # are assumed; take the # away to state your own."]
+    lines = [
+        "# A design file for scantling: `scantling design FILE` assesses it, `scantling schema` lists all fields.",
+        "# Lines behind # are assumed; take the # away to state your own.",
+    ]
     if text:
         lines.append(f"# Read from: {plain(' '.join(text.split()), 2000)}")
     data = dict(design.data())
@@ -95,7 +115,9 @@ def _section(key, value, what, assumed):
         if name in value:
             continue
         usable = name in known and a.value is not None and not isinstance(a.value, (dict, list, tuple))
-        lines.append(_aligned(f"  # {name}: {design_yaml.inline(a.value)}", f"assumed: {plain(a.why, 200)}") if usable else f"  # {_said(a)}")
+        lines.append(
+            _aligned(f"  # {name}: {design_yaml.inline(a.value)}", f"assumed: {plain(a.why, 200)}") if usable else f"  # {_said(a)}"
+        )
     return lines
 
 

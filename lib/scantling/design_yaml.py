@@ -1,4 +1,5 @@
 """Reading and writing the YAML of a design file: plain data only, bounded in size, depth and expansion."""
+
 from __future__ import annotations
 
 import math
@@ -14,7 +15,7 @@ from .errors import DesignError, plain
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 24
-MAX_ITEMS = 20_000      # values in the file, aliases expanded
+MAX_ITEMS = 20_000  # values in the file, aliases expanded
 
 _INT = re.compile(r"[-+]?[0-9][0-9_]*$")
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$")
@@ -27,11 +28,12 @@ class _Loader(_Parser):
 
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
-        ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
-        ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
-        ("int", _INT, list("-+0123456789")),
-        ("float", _FLOAT, list("-+0123456789.")),
-        ("merge", re.compile(r"<<$"), ["<"])):
+    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+    ("int", _INT, list("-+0123456789")),
+    ("float", _FLOAT, list("-+0123456789.")),
+    ("merge", re.compile(r"<<$"), ["<"]),
+):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, _first)
 
 
@@ -72,7 +74,9 @@ def read_text(path) -> str:
     try:
         path = Path(path)
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise DesignError(shown, problem="is not a file" if not path.is_dir() else "is a directory", allowed="a YAML file, such as design.yaml")
+            raise DesignError(
+                shown, problem="is not a file" if not path.is_dir() else "is a directory", allowed="a YAML file, such as design.yaml"
+            )
         with open(path, "rb") as f:
             raw = f.read(MAX_BYTES + 1)
     except FileNotFoundError:
@@ -92,6 +96,7 @@ def read_text(path) -> str:
 
 def _sibling(path):
     from .errors import closest
+
     try:
         return closest(path.name, [p.name for p in list(path.parent.iterdir())[:500] if p.suffix in (".yaml", ".yml")])
     except OSError:
@@ -119,11 +124,15 @@ def load(text: str):
         finally:
             loader.dispose()
     except yaml.reader.ReaderError as e:
-        raise DesignError(problem=f"is not text: character {plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} at position {e.position}",
-                          allowed="a YAML file in UTF-8") from None
+        raise DesignError(
+            problem=f"is not text: character {plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} at position {e.position}",
+            allowed="a YAML file in UTF-8",
+        ) from None
     except yaml.MarkedYAMLError as e:
         where = f"line {e.problem_mark.line + 1}" if e.problem_mark else "the file"
-        raise DesignError(where, problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}", allowed="YAML, `field: value` on each line") from None
+        raise DesignError(
+            where, problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}", allowed="YAML, `field: value` on each line"
+        ) from None
     except yaml.YAMLError as e:
         raise DesignError(problem=f"is not YAML: {plain(str(e), 100)}") from None
 
@@ -179,7 +188,7 @@ def number_text(value: float) -> str:
         return repr(value)
     exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
     for n in range(1, 18):
-        mantissa = f"{value / 10.0 ** exponent:.{n}g}"
+        mantissa = f"{value / 10.0**exponent:.{n}g}"
         if "e" not in mantissa and float(f"{mantissa}e{exponent}") == value:
             return f"{mantissa}e{exponent}"
     return repr(value)
@@ -187,8 +196,10 @@ def number_text(value: float) -> str:
 
 _Dumper.add_representer(float, lambda d, v: d.represent_scalar("tag:yaml.org,2002:float", number_text(v)))
 # text that this or an older YAML would read as something else is quoted
-_Dumper.yaml_implicit_resolvers = {k: _Loader.yaml_implicit_resolvers.get(k, []) + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
-                                   for k in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}}
+_Dumper.yaml_implicit_resolvers = {
+    k: _Loader.yaml_implicit_resolvers.get(k, []) + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
+    for k in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
+}
 
 
 def dump(data) -> str:
@@ -198,7 +209,11 @@ def dump(data) -> str:
 
 def inline(value) -> str:
     """A value as YAML on one line."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+    return (
+        yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=True)
+        .removesuffix("\n")
+        .removesuffix("\n...")
+    )
 
 
 def write_text(path, text: str, force: bool = False) -> None:
@@ -215,7 +230,7 @@ def write_text(path, text: str, force: bool = False) -> None:
             if force:
                 os.replace(temporary, path)
             else:
-                os.link(temporary, path)        # fails when the file exists, without a moment in between
+                os.link(temporary, path)  # fails when the file exists, without a moment in between
         finally:
             if os.path.exists(temporary):
                 os.unlink(temporary)

@@ -1,11 +1,12 @@
 """The one way in which a wrong input is reported: a single line that names field, value, what is allowed and the nearest valid choice."""
+
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-_SHOWN = 8          # choices printed before the list is cut
-_WIDTH = 60         # characters of a foreign value that are repeated back
+_SHOWN = 8  # choices printed before the list is cut
+_WIDTH = 60  # characters of a foreign value that are repeated back
 
 
 class DesignError(ValueError):
@@ -37,8 +38,14 @@ class DesignError(ValueError):
 
     def line(self) -> str:
         """The message: `field: value problem; allowed: …; nearest: …`."""
-        what = " ".join(p for p in ("" if self.value is self.MISSING else show_value(self.value),
-                                    self.problem or ("" if self.value is self.MISSING else "is not allowed")) if p)
+        what = " ".join(
+            p
+            for p in (
+                "" if self.value is self.MISSING else show_value(self.value),
+                self.problem or ("" if self.value is self.MISSING else "is not allowed"),
+            )
+            if p
+        )
         parts = [f"{plain(self.field, 120)}: {what}" if self.field and what else what or plain(self.field, 120)]
         if isinstance(self.allowed, tuple):
             parts.append("allowed: " + _choices(self.allowed, self.value, self.nearest))
