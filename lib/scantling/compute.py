@@ -1,0 +1,161 @@
+"""Compute time of one layer and one micro-batch on one device: GEMMs, attention, element-wise traffic, routing, launches.
+
+Every time is forward; the backward of a GEMM is two GEMMs of the same volume, of flash attention 2.5 times the forward
+(FlashAttention-2, section 3.1), of element-wise chains twice the bytes. All results are columns or scalars, in seconds.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .cases import PRECISIONS, Cases, sequence_shards, tokens
+
+FP8, FP4 = PRECISIONS.index("fp8"), PRECISIONS.index("nvfp4")
+MXFP8, FP8_ROW = PRECISIONS.index("mxfp8"), PRECISIONS.index("fp8-row")
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """Forward seconds of one average layer and micro-batch; `*_backward` where it is not twice the forward."""
+
+    gemm: object
+    attention: object
+    attention_backward: object
+    elementwise: object
+    cast: object                # once per micro-batch, forward and backward together
+    host: object
+
+
+def low_precision(c: Cases):
+    """1 where linear layers run below 16 bit."""
+    return np.where((c.job.precision >= FP8) & (c.job.precision <= FP4), 1.0, 0.0)
+
+
+def linear_rate(c: Cases):
+    """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where the width is unaligned."""
+    k, p = c.constants, c.job.precision
+    share = np.where(p == FP4, k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm))
+    share = np.where(p == FP8_ROW, share * 0.8, share)
+    return c.chip.linear_flops * share * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
+
+
+def gemm_s(flops, elements, kernels, c: Cases, rate=None):
+    """Seconds of GEMMs: FLOPs / rate + c x 2 bytes per operand element / HBM + launches.
+
+    The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
+    """
+    k = c.constants
+    return flops / (linear_rate(c) if rate is None else rate) + k.gemm_bytes * 2 * elements / (c.chip.hbm_bytes_per_s * k.hbm_share) + kernels * k.gemm_launch_s
+
+
+def attention_linear(c: Cases, t):
+    """(FLOPs, operand elements, kernels) of the projections of one layer for t tokens on one tensor-parallel rank."""
+    s, tp = c.shape, c.plan.tp
+    h, q = s.hidden, s.q_width / tp
+    kv = np.maximum(s.kv_width / tp, np.minimum(s.head_dim, s.kv_width))
+    qkv = q + 2 * kv
+    flops, elements, kernels = 2 * t * h * (qkv + q), t * (2 * h + qkv + q) + h * (qkv + q), 2.0
+    if np.any(s.mla):
+        down = s.q_lora + s.kv_lora + s.qk_rope
+        up_q, up_kv = s.heads * (s.qk_nope + s.qk_rope) / tp, s.heads * (s.qk_nope + s.v_head_dim) / tp
+        out = s.heads * s.v_head_dim / tp
+        q_in = np.where(s.q_lora > 0, s.q_lora, h)
+        f = 2 * t * (h * down + q_in * up_q + s.kv_lora * up_kv + h * out)
+        e = t * (2 * h + down + q_in + up_q + s.kv_lora + up_kv + out) + h * down + q_in * up_q + s.kv_lora * up_kv + h * out
+        flops, elements = np.where(s.mla > 0, f, flops), np.where(s.mla > 0, e, elements)
+    return flops, elements, kernels
+
+
+def score_width(c: Cases):
+    """Query-key plus value width of one head: 2 x head_dim, or MLA's own."""
+    s = c.shape
+    return np.where(s.mla > 0, s.qk_nope + s.qk_rope + s.v_head_dim, 2 * s.head_dim)
+
+
+def keys_seen(c: Cases):
+    """Mean keys a query attends to under the causal mask: seq/2, or about the window where one slides."""
+    s, seq = c.shape, c.job.seq_len
+    w = np.where(s.window > 0, np.minimum(s.window, seq), seq)
+    share = np.where(s.layers > 0, s.windowed_layers / s.layers, 0)
+    return (1 - share) * seq / 2 + share * (w - w * w / (2 * seq))
+
+
+def attention_core_s(c: Cases, t):
+    """(forward, backward) seconds of the attention core for t tokens on one rank.
+
+    Flash: causal FLOPs / (peak x share x s'/(s' + half)), s' = seq_len / cp; backward 2.5 x. Materialised: full FLOPs at the
+    batched-GEMM rate plus passes over the scores; backward 2 x.
+    """
+    s, k, heads = c.shape, c.constants, c.shape.heads / c.plan.tp
+    width = score_width(c)
+    chunk = np.where(c.plan.cp_type == 2, c.job.seq_len, c.job.seq_len / c.plan.cp)
+    rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
+    rate = rate * np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
+    rate = rate * np.where(c.software.fp8_attention > 0, 1.4, 1.0)
+    forward = 2 * t * keys_seen(c) * heads * width / rate + k.gemm_launch_s
+    backward = 2.5 * forward
+    if np.any(c.software.flash == 0):
+        scores = t * c.job.seq_len * heads
+        full = 2 * scores * width / (c.chip.bf16_flops * k.attention_full * k.gemm / 0.75)
+        full = full + k.scores_passes * 2 * scores / (c.chip.hbm_bytes_per_s * k.hbm_share)
+        forward = np.where(c.software.flash == 0, full, forward)
+        backward = np.where(c.software.flash == 0, 2 * full, backward)
+    return forward, backward
+
+
+def expert_rows(c: Cases, t):
+    """Token copies that one rank's experts process: t x top_k x etp / tp, at even routing."""
+    return t * c.shape.top_k * c.plan.etp / c.plan.tp
+
+
+def layer_time(c: Cases) -> LayerTime:
+    """One average layer (dense and MoE layers in the model's own proportion) for one micro-batch on one device."""
+    s, k, p = c.shape, c.constants, c.plan
+    t, h = tokens(c), s.hidden
+    moe = s.moe_layers / s.layers if np.any(s.moe_layers) else 0.0
+    flops, elements, kernels = attention_linear(c, t)
+    f = s.ffn_hidden / p.tp
+    gated = s.ffn_matrices - 2.0
+    dense = 1.0 - moe
+    flops = flops + dense * 2 * t * h * f * s.ffn_matrices
+    elements = elements + dense * (t * (2 * h + (2 + gated) * f) + s.ffn_matrices * h * f)
+    kernels = kernels + 2 * dense
+    attn, attn_back = attention_core_s(c, t)
+    norm = np.where(c.software.norm_kernel > 0, k.norm_kernel, 1.0)
+    inner = np.where(gated > 0, 6.0, 4.0)
+    q_kv = np.where(s.mla > 0, s.heads * (s.qk_nope + s.qk_rope + s.v_head_dim) / 2, s.q_width + s.kv_width)
+    per_token = 22 * h / sequence_shards(p) + (4 * q_kv + dense * inner * s.ffn_hidden) / p.tp
+    low = low_precision(c)
+    cast_rate = np.where(c.job.precision == FP4, k.cast_fp4, np.where(c.job.precision == MXFP8, k.cast_mxfp8, k.cast_fp8))
+    cast = t * ((2 * h / sequence_shards(p) + 2 * (s.q_width + s.kv_width) / p.tp) + dense * (2 * h / sequence_shards(p) + 3 * f))
+    gemm = gemm_s(flops, elements, kernels, c)
+    host = k.layer_host_s * np.ones_like(t)
+    bandwidth = c.chip.hbm_bytes_per_s * k.hbm_share
+    moved = k.elementwise * norm * t * per_token
+    if np.any(moe):
+        local = s.experts / p.ep
+        rows = expert_rows(c, t) * k.ep_imbalance
+        fe, fs = s.expert_ffn_hidden / p.etp, s.shared_ffn_hidden / p.tp
+        m3 = s.ffn_matrices
+        expert_f = 2 * rows * h * fe * m3
+        expert_e = rows * (2 * h + (2 + gated) * fe) + local * m3 * h * fe
+        rate = linear_rate(c) * k.grouped_gemm
+        gemm = gemm + moe * gemm_s(expert_f, expert_e, 2.0, c, rate)
+        gemm = gemm + moe * gemm_s(2 * t * h * fs * m3, t * (2 * h + 3 * fs) + m3 * h * fs, np.where(fs > 0, 2.0, 0.0), c)
+        gemm = gemm + moe * 2 * t / sequence_shards(p) * h * s.experts / (c.chip.bf16_flops * 0.3)
+        moved = moved + moe * (k.elementwise * norm * inner * (rows * fe + t * fs) + k.permute * 2 * rows * h)
+        cast = cast + moe * (rows * (2 * h + 3 * fe) + t * 3 * fs)
+        host = host + moe * k.moe_host_s
+    host = host * np.where(c.software.graphs >= 2, k.graphs_full, np.where(c.software.graphs > 0, k.graphs_part, 1.0))
+    return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host)
+
+
+def logits_s(c: Cases):
+    """Forward plus backward seconds of output head and loss for one micro-batch on the last stage, MTP heads included."""
+    s, k = c.shape, c.constants
+    t, v = tokens(c), s.vocab / c.plan.tp
+    rate = c.chip.bf16_flops * k.gemm * np.where(s.hidden % 128 == 0, 1.0, k.unaligned)
+    gemms = 3 * 2 * t * v * s.hidden / rate + 3 * k.gemm_launch_s
+    loss = k.logit_bytes * t * v / (c.chip.hbm_bytes_per_s * k.hbm_share)
+    return (gemms + loss) * (1 + s.mtp_layers)

@@ -1,0 +1,111 @@
+"""The calibrated constants: what each means, its prior with its source, and how a case gets its value.
+
+A value is prior x exp(global + family + chip + stack offset). Offsets live in catalogue/calibration.json, made by
+`python -m scantling.calibrate`; a family, chip or stack that is not there has offset 0: the sourced prior and a wider band.
+"""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Prior:
+    """One constant before any fit: its value, how far a fit may take it (standard deviations of log offsets), unit and source."""
+
+    value: float
+    unit: str
+    source: str
+    sd: float = 0.0                                     # global
+    by: dict = field(default_factory=dict)              # {"family" | "chip" | "stack": sd}
+    families: dict = field(default_factory=dict)        # family -> prior that replaces `value`
+
+
+GEMM = "gemm_efficiency.csv sustained training shapes; MAMF tables as upper bounds (ml-engineering, Azure guide, SimuMax)"
+PRIORS: dict[str, Prior] = {
+    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.06},
+                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.85, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55}),
+    "gemm_fp8": Prior(0.72, "share of fp8 dense peak", GEMM, 0.02, {"family": 0.08, "chip": 0.05}, {"hopper": 0.72, "blackwell": 0.64, "tpu": 0.72}),
+    "gemm_fp4": Prior(0.58, "share of fp4 dense peak", GEMM, 0.05, {"chip": 0.05}),
+    "gemm_bytes": Prior(0.6, "of one read or write of each operand", "additive roofline; fitted", 0.3),
+    "gemm_launch_s": Prior(3.3e-6, "s per kernel", "cuBLAS small-shape times", 0.3),
+    "unaligned": Prior(0.62, "rate where hidden % 128 != 0", "BLOOM prequel h=14400, GPT-OSS h=2880", 0.1),
+    "hbm_share": Prior(0.85, "of the HBM rate", "STREAM-like triad on A100 and H100 (ml-engineering)", 0.0),
+    "attention": Prior(0.40, "share of bf16 peak, causal half counted, FlashAttention-2 or later", "FlashAttention-2 and -3 papers", 0.1,
+                       {"family": 0.15, "chip": 0.08, "stack": 0.25}, {"ampere": 0.55, "hopper": 0.42, "blackwell": 0.45, "tpu": 0.25}),
+    "attention_half": Prior(900.0, "tokens at half rate", "FlashAttention-2 forward curve", 0.3),
+    "attention_fa1": Prior(0.68, "rate of FlashAttention-1 over -2", "FlashAttention-2, Table 1", 0.1),
+    "attention_full": Prior(0.72, "of peak, materialised scores", "batched GEMM", 0.1),
+    "scores_passes": Prior(5.2, "passes over the score matrix", "masked softmax fused kernel; dropout", 0.2),
+    "elementwise": Prior(1.0, "of the counted bytes", "Korthikanti et al. 2022 tensor list", 0.15, {"family": 0.1, "stack": 0.5}),
+    "norm_kernel": Prior(0.37, "of the eager element-wise bytes once the norm is one kernel", "Hagemann et al. 2024", 0.15),
+    "logit_bytes": Prior(10.0, "bytes per logit", "fp32 cross entropy, read and write", 0.25, {"stack": 0.2}),
+    "cast_fp8": Prior(5.5, "bytes per GEMM element", "amax, cast and transpose", 0.25),
+    "cast_mxfp8": Prior(7.2, "bytes per GEMM element", "block scales both ways", 0.25),
+    "cast_fp4": Prior(11.0, "bytes per GEMM element", "Hadamard, stochastic rounding, block scales", 0.25),
+    "grouped_gemm": Prior(0.95, "rate of grouped over plain GEMM", "SimuMax grouped-GEMM points", 0.1, {"family": 0.1}),
+    "permute": Prior(7.0, "passes over a routed token", "permute, unpermute, probs", 0.3),
+    "layer_host_s": Prior(0.17e-3, "s per layer and micro-batch, forward", "launch-bound tails of small models", 0.3, {"stack": 0.5, "family": 0.2}),
+    "moe_host_s": Prior(0.6e-3, "s per MoE layer and micro-batch, forward", "dispatch synchronisation", 0.3),
+    "step_host_s": Prior(40e-3, "s per step", "data, logging, optimizer launches", 0.4, {"stack": 0.4}),
+    "graphs_part": Prior(0.5, "of host time left", "layer-wise CUDA graphs", 0.2),
+    "graphs_full": Prior(0.16, "of host time left", "full-iteration CUDA graphs", 0.3),
+    "scale_up_share": Prior(0.86, "of the link rate", "nccl-tests one node (collective_bench)", 0.05),
+    "scale_out_share": Prior(0.84, "of the NIC rate", "nccl-tests many nodes (collective_bench)", 0.05),
+    "tp_exposed": Prior(0.8, "of tensor-parallel time", "no overlap but stream concurrency", 0.1, {"stack": 0.35}),
+    "tp_overlapped": Prior(0.45, "of tensor-parallel time with overlap", "Megatron userbuffers, async TP", 0.2),
+    "tp_latency_s": Prior(20e-6, "s per collective and log2(tp)", "nccl-tests 32 KiB", 0.3),
+    "pp_exposed": Prior(0.3, "of point-to-point time", "fitted", 0.4),
+    "p2p_latency_s": Prior(10e-6, "s per send", "nccl-tests", 0.2),
+    "cp_window": Prior(0.6, "of attention time hides the ring", "fitted", 0.3),
+    "dp_window": Prior(1.6, "of one micro-batch's backward hides the gradient reduction", "fitted", 0.3),
+    "dp_hop_s": Prior(8.5e-6, "s per rank and bucket", "ring latency, 0.5 GB buckets", 0.5),
+    "fsdp_contention": Prior(0.5, "of the smaller of compute and traffic is lost", "shared memory and SMs", 0.3, {"stack": 0.6}),
+    "ep_up_share": Prior(0.75, "of the scale-up rate in an all-to-all", "DeepEP, nccl-tests all-to-all", 0.1),
+    "ep_overlapped": Prior(0.4, "of all-to-all time with overlap", "fitted", 0.3),
+    "ep_imbalance": Prior(1.05, "slowest rank over mean, balanced routing", "fitted", 0.03),
+    "fsdp_power": Prior(4.0, "exponent of max-like sum of compute and gathers", "fitted", 0.0),
+    "optimizer_bytes": Prior(34.0, "bytes per locally updated parameter", "fused Adam, fp32 states", 0.15),
+    "straggler": Prior(0.0025, "per doubling of nodes", "max over nodes", 0.5),
+    "overall": Prior(1.0, "of the step", "what the terms leave", 0.0, {"stack": 0.08}),
+}
+
+Constants = make_dataclass("Constants", [(name, object) for name in PRIORS], frozen=True)
+Constants.__doc__ = "One value or column per constant of PRIORS, in its unit."
+
+
+@cache
+def calibration() -> dict:
+    """The fitted offsets that ship with the kit; empty where none were made."""
+    path = files("scantling.catalogue") / "calibration.json"
+    return json.loads(path.read_text()) if path.is_file() else {"offsets": {}}
+
+
+def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
+    """Constants for each case, from the names of its chip family, chip and stack (str or arrays of str).
+
+    Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a constant differs.
+    """
+    offsets = calibration()["offsets"] if offsets is None else offsets
+    levels = {"family": families, "chip": chips, "stack": stacks}
+    columns = {}
+    for name, prior in PRIORS.items():
+        value = _lookup(families, {k: np.log(v) for k, v in prior.families.items()}, np.log(prior.value)) if prior.families else np.log(prior.value)
+        fitted = offsets.get(name, {})
+        value = value + fitted.get("global", 0.0)
+        for level in prior.by:
+            if fitted.get(level):
+                value = value + _lookup(levels[level], fitted[level], 0.0)
+        columns[name] = np.exp(value)
+    return Constants(**columns)
+
+
+def _lookup(names, table: dict, default: float):
+    if isinstance(names, str) or names is None:
+        return table.get(names, default)
+    unique, inverse = np.unique(np.asarray(names, dtype=str), return_inverse=True)
+    return np.array([table.get(u, default) for u in unique])[inverse]

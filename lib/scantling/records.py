@@ -1,0 +1,40 @@
+"""Small frozen records that every part of the kit shares."""
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """One input that was not given: the field, what it became, and the rule that chose it."""
+
+    field: str
+    value: object
+    why: str
+
+
+def take(record, index):
+    """The same record with every column (array of one or more elements) indexed; scalars stay shared."""
+    columns = {}
+    for f in fields(record):
+        value = getattr(record, f.name)
+        if isinstance(value, np.ndarray) and value.ndim:
+            columns[f.name] = value[index]
+        elif hasattr(value, "__dataclass_fields__"):
+            columns[f.name] = take(value, index)
+    return replace(record, **columns) if columns else record
+
+
+def length(record) -> int:
+    """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
+    for f in fields(record):
+        value = getattr(record, f.name)
+        if isinstance(value, np.ndarray) and value.ndim:
+            return len(value)
+        if hasattr(value, "__dataclass_fields__"):
+            n = length(value)
+            if n > 1:
+                return n
+    return 1

@@ -1,0 +1,228 @@
+"""Published runs as cases: rows in the format of the run tables become columns, with every inferred setting named.
+
+None of the measured columns is read here. A missing run setting is inferred by the rule beside it; a missing dimension of the
+model is never guessed: the row gets an error.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pandas as pd
+
+from . import cases, catalogue
+from .cases import Cases, Chip, Job, Link, Plan, Software
+from .constants import gather
+from .model import make_shape, parameters
+from .pipeline import schedule_code
+from .stacks import STACKS, stack
+
+NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
+NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddings seq_len moe_experts moe_topk moe_ffn_hidden moe_shared_ffn_hidden moe_layers "
+           "dense_ffn_hidden_in_moe_model mtp_layers n_devices devices_per_node scale_out_gbytes_per_s_per_device tp sp pp vpp cp ulysses_sp ep etp dp micro_batch "
+           "global_batch_seqs grad_accum").split()
+TEXT = "stack accelerator precision mlp attention sharding recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
+SCHEDULE_WORDS = (("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"), ("zb-v", "zb-v"), ("zbv", "zb-v"), ("zbb", "zb-2p"), ("v-half", "v-half"), ("v-min", "v-min"),
+                  ("zero-bubble", "zb-1p"), ("dualpipe", "dualpipe"))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
+
+    ids: np.ndarray             # every row of the file, in order
+    ready: np.ndarray           # bool, shape (rows,): has a case
+    cases: Cases | None         # one column entry per ready row
+    assumed: list[str]          # per row
+    errors: list[str]           # per row, "" where ready
+    families: np.ndarray        # chip family, per ready row
+    chips: np.ndarray
+    stacks: np.ndarray
+
+
+def read_runs(path) -> pd.DataFrame:
+    """The CSV as a frame of numbers and lower-case text; columns that are missing are blank. Raises ValueError without an id column."""
+    frame = pd.read_csv(path, low_memory=False, dtype={"id": str})
+    if "id" not in frame:
+        raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
+    for name in NUMERIC:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce") if name in frame else np.nan
+    for name in TEXT:
+        frame[name] = (frame[name].fillna("").astype(str) if name in frame else "")
+    return frame
+
+
+class _Inference:
+    """Collects, row by row, which settings were inferred and by which rule."""
+
+    def __init__(self, frame):
+        self.frame, self.said = frame, [[] for _ in range(len(frame))]
+
+    def fill(self, name, value, rule, where=None):
+        """The column with its blanks (or the rows in `where`) replaced, each noted."""
+        column = self.frame[name]
+        blank = (column.isna() if column.dtype.kind == "f" else column.eq("")).to_numpy() if where is None else np.asarray(where)
+        value = np.broadcast_to(np.asarray(value, dtype=object if column.dtype.kind == "O" else float), len(column))
+        for i in np.flatnonzero(blank):
+            self.said[i].append(f"{name}={value[i]:g} ({rule})" if column.dtype.kind == "f" else f"{name}={value[i]} ({rule})")
+        self.frame[name] = np.where(blank, value, column)
+        return self.frame[name].to_numpy()
+
+
+def _stack_column(names, attribute):
+    return np.array([float(getattr(stack(n), attribute)) for n in names])
+
+
+def to_runs(frame: pd.DataFrame) -> Runs:
+    """Cases of every row that has a shape, an accelerator and a sequence length; the rules of inference are in `_infer`."""
+    frame = frame.copy()
+    errors = _errors(frame)
+    ready = np.array([e == "" for e in errors])
+    f = frame[ready].reset_index(drop=True)
+    if not len(f):
+        return Runs(frame.id.to_numpy(), ready, None, [""] * len(frame), errors, *(np.array([], dtype=str),) * 3)
+    note = _infer(f)
+    chips = [catalogue.accelerator(a) for a in f.accelerator]
+    families = np.array([c.family for c in chips])
+    shape = _shape(f)
+    opts = (f.other_opts + " " + f.recompute_as_printed).str.lower()
+    built = Cases(shape, _job(f), _chip(f, chips), _link(f, chips), _plan(f, opts), _software(f, opts, chips),
+                  gather(families, f.accelerator.to_numpy(), f["stack"].to_numpy()))
+    said = iter("; ".join(s) for s in note.said)
+    return Runs(frame.id.to_numpy(), ready, built, [next(said) if r else "" for r in ready], errors, families, f.accelerator.to_numpy(), f["stack"].to_numpy())
+
+
+def _errors(frame):
+    known = set(catalogue.accelerators())
+    errors = []
+    for row in frame.itertuples():
+        missing = [n for n in NEEDED if not getattr(row, n) > 0 and not (n == "vocab" and row.mlp)]
+        if not row.mlp or not row.attention:
+            missing += [n for n in ("mlp", "attention") if not getattr(row, n)]
+        if row.moe_experts > 0:
+            missing += [n for n in ("moe_topk", "moe_ffn_hidden") if not getattr(row, n) > 0]
+        if not row.n_devices > 0 and not (row.dp > 0):
+            missing.append("n_devices")
+        if missing:
+            errors.append("no " + ", ".join(missing) + ": a dimension is never guessed")
+        elif row.accelerator not in known:
+            errors.append(f"accelerator {row.accelerator!r} is not in the catalogue")
+        else:
+            errors.append("")
+    return errors
+
+
+def _infer(f) -> _Inference:
+    """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
+    note = _Inference(f)
+    names = f["stack"].to_numpy()
+    note.fill("vocab", 51200, "GPT vocabulary padded for tensor parallelism")
+    note.fill("head_dim", f.hidden / f.heads, "hidden / heads")
+    note.fill("kv_heads", f.heads, "as many as heads")
+    gated = f.mlp.isin(["swiglu", "geglu"])
+    note.fill("ffn_hidden", np.where(gated, np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden), "4 x hidden, 8/3 gated", where=f.ffn_hidden.isna() & ~(f.moe_experts > 0))
+    f["ffn_hidden"] = np.where(f.moe_experts > 0, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
+    f["moe_layers"] = np.where(f.moe_experts > 0, f.moe_layers.fillna(f.layers), 0)
+    for n in ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden", "mtp_layers", "tied_embeddings"):
+        f[n] = f[n].fillna(0)
+    chips = [catalogue.accelerator(a) for a in f.accelerator]
+    note.fill("devices_per_node", [float(catalogue.devices_per_node(c.id)) for c in chips], "the accelerator's usual node")
+    n = f.n_devices.fillna(f.tp.fillna(1) * f.pp.fillna(1) * f.cp.fillna(1) * f.dp.fillna(1))
+    f["n_devices"] = n
+    gpu = np.array([c.family not in ("tpu",) for c in chips])
+    dense_gb = parameters(_shape(f)).total * 18 / 1e9
+    usable = np.array([c.hbm_usable_bytes for c in chips]) / 1e9
+    lost = f.tp.isna() & f.pp.isna() & gpu & (parameters(_shape(f)).total > 20e9) & ~f.sharding.isin(["zero3", "hsdp"])
+    room = np.maximum(dense_gb / (8 * 0.6 * usable), 1)
+    note.fill("tp", np.where(lost, np.minimum(8, n), 1), "8 for an unsharded model above 20 B parameters, else 1")
+    note.fill("pp", np.where(lost, np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)), 1), "smallest power of two that holds 18 bytes a parameter in 60 % of memory")
+    note.fill("cp", f.ulysses_sp.fillna(1), "none printed")
+    f["cp"] = np.maximum(f.cp, 1)
+    note.fill("dp", np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1), "devices / (tp pp cp)", where=f.dp.isna() | (f.dp <= 0))
+    note.fill("ep", np.where(f.moe_experts > 0, np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp), 1), "8 where experts and ranks allow", where=f.ep.isna() & (f.moe_experts > 0))
+    f["ep"] = f.ep.fillna(1)
+    f["etp"] = f.etp.fillna(1)
+    interleaved = f.other_opts.str.contains("interleav", case=False)
+    note.fill("vpp", np.where(interleaved & (f.pp > 1), 2, 1), "2 where the text says interleaved, else 1", where=f.vpp.isna() & (f.pp > 1))
+    f["vpp"] = f.vpp.fillna(1)
+    gb = 4e6 / f.seq_len
+    note.fill("global_batch_seqs", np.maximum(np.round(gb / f.dp), 1) * f.dp, "4M tokens")
+    guess = np.where((f.pp > 1) | (f.moe_experts > 0), 1, np.maximum(np.round(8192 / f.seq_len), 1))
+    per_replica = np.maximum(f.global_batch_seqs / f.dp, 1)
+    from_accum = np.where(f.grad_accum > 0, np.maximum(per_replica / f.grad_accum.fillna(1), 1), np.minimum(guess, per_replica))
+    note.fill("micro_batch", from_accum, "from grad_accum, else 1 under pp or MoE, else 8,192 tokens")
+    seq_parallel = np.array([stack(s).sequence_parallel for s in names]) & (f.tp > 1)
+    note.fill("sp", np.where(seq_parallel, 1, 0), "the stack's default", where=f.sp.isna() & (f.tp > 1))
+    f["sp"] = f.sp.fillna(0)
+    default = np.array([stack(s).sharding for s in names], dtype=object)
+    default = np.where([c.family == "volta" for c in chips], "none", default)
+    note.fill("sharding", default, "the stack's default")
+    note.fill("recompute", "none", "none printed")
+    note.fill("precision", ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips], "bf16, fp16 where the chip lacks it")
+    return note
+
+
+def _shape(f):
+    mla = {n: np.where(f.attention == "mla", v, 0) for n, v in dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128).items()}
+    integer = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in dict(
+        layers="layers", hidden="hidden", ffn_hidden="ffn_hidden", heads="heads", kv_heads="kv_heads", head_dim="head_dim", vocab="vocab", experts="moe_experts",
+        top_k="moe_topk", expert_ffn_hidden="moe_ffn_hidden", shared_ffn_hidden="moe_shared_ffn_hidden", moe_layers="moe_layers", mtp_layers="mtp_layers").items()}
+    return make_shape(**integer, mlp=f.mlp.to_numpy(str), attention=f.attention.to_numpy(str), tied_embeddings=(f.tied_embeddings > 0).to_numpy(), **mla)
+
+
+def _job(f):
+    grads = _stack_column(f["stack"], "grad_bytes")
+    grads = np.where(f.other_opts.str.contains("MP Mode DEFAULT"), 4.0, grads)
+    return Job(f.seq_len.to_numpy(float), f.global_batch_seqs.to_numpy(float), np.array([cases.code(cases.PRECISIONS, p) for p in f.precision]), grad_bytes=grads)
+
+
+def _chip(f, chips):
+    peak = np.array([c.peak_flops(p) for c, p in zip(chips, f.precision)])
+    half = np.array([c.fp16_flops if np.isnan(c.bf16_flops) else c.bf16_flops for c in chips])
+    column = lambda name: np.array([float(getattr(c, name)) for c in chips])   # noqa: E731
+    return Chip(peak, half, column("hbm_bytes_per_s"), column("hbm_usable_bytes"), column("host_link_bytes_per_s"), np.array([float(c.family == "tpu") for c in chips]))
+
+
+def _link(f, chips):
+    domain = np.array([float(c.scale_up_domain) for c in chips])
+    domain = np.where([c.family in ("tpu",) and c.id not in ("tpu-v5e", "tpu-v6e") for c in chips], 1e5, domain)
+    default = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
+    out = np.where(f.scale_out_gbytes_per_s_per_device > 0, f.scale_out_gbytes_per_s_per_device * 1e9, default)
+    return Link(domain, np.array([c.link_bytes_per_s for c in chips]), 2e-6, out, 5e-6, 1e9, 1.0, 0.0)
+
+
+def _plan(f, opts):
+    schedule = np.where(f.vpp > 1, schedule_code("interleaved"), schedule_code("1f1b"))
+    for word, name in SCHEDULE_WORDS:
+        schedule = np.where(opts.str.contains(word, regex=False), schedule_code(name), schedule)
+    vpp = np.where(np.isin(schedule, [schedule_code(n) for n in ("zb-v", "v-half", "v-min")]), 2, f.vpp)
+    column = lambda name: f[name].to_numpy(float)   # noqa: E731
+    ulysses = f.ulysses_sp.fillna(1).gt(1) | opts.str.contains("cp a2a")
+    group = np.where(f.sharding == "hsdp", np.array([float(catalogue.accelerator(a).scale_up_domain) for a in f.accelerator]), f.dp * f.cp)
+    offload = np.where(f.offload.str.contains("optimizer+param", regex=False), 2, np.where(f.offload.str.startswith("optimizer"), 1, 0))
+    return Plan(column("tp"), column("cp"), column("pp"), vpp.astype(float), column("dp"), column("ep"), column("etp"), column("sp"),
+                np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, f.dp * f.cp), schedule, column("micro_batch"),
+                np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), 1.0, np.where(ulysses, 2, 0), offload)
+
+
+def _software(f, opts, chips):
+    has = lambda *words: np.any([opts.str.contains(w, regex=False) for w in words], axis=0).astype(float)   # noqa: E731
+    names = f["stack"].to_numpy()
+    column = {a.name: _stack_column(names, a.name) for a in fields(Software) if hasattr(STACKS["megatron-core"], a.name)}
+    hopper = np.array([c.family in ("hopper", "blackwell") for c in chips])
+    tpu = np.array([c.family == "tpu" for c in chips])
+    flash = np.where((column["flash"] == 0) & (hopper | tpu), 2.0, column["flash"])
+    flash = np.where((names == "megatron-core") & ~hopper, np.where(f.source.str.contains("Reducing Activation") if "source" in f and False else (f.recompute_as_printed.str.contains("paper")), 0.0, 2.0), flash)
+    flash = np.where(has("flash_attentionv1") > 0, 1.0, np.where(has("flash_attention2") > 0, 2.0, np.where(has("flashattention-3", "flashattention-4") > 0, 3.0, flash)))
+    colm = names == "aleph-alpha-scaling"
+    flash = np.where(colm & (f.other_opts.isin(["torch", "fused", "eager"])), 0.0, flash)
+    graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
+    graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
+    tp_overlap = np.maximum(column["tp_overlap"], has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap"))
+    column.update(
+        flash=flash, graphs=graphs, tp_overlap=tp_overlap, ep_overlap=has("moe_a2a_overlap=true"), dedup_dispatch=has("hybridep", "deepep"),
+        dp_overlap=np.where(has("no comm overlap", "use_gradient_bucket=false") > 0, 0.0, column["dp_overlap"]),
+        parallel_block=has("parallel transformer block", "+ptb"), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
+        capacity_drop=has("token drop"), chunked_loss=np.maximum(column["chunked_loss"], has("liger")),
+        balanced_layout=np.where((f.mtp_layers > 0) & ((f.vpp > 1) | (has("pp_layout") > 0)), 1.0, 0.0))
+    return Software(**column)
