@@ -138,9 +138,8 @@ def load(text: str):
 
 
 def _check_events(text):
-    depth = items = documents = 0
-    for e in yaml.parse(text, Loader=_Parser):
-        items += 1
+    depth = documents = 0
+    for items, e in enumerate(yaml.parse(text, Loader=_Parser)):
         if isinstance(e, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             depth += 1
         elif isinstance(e, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
@@ -179,22 +178,21 @@ class _Dumper(yaml.SafeDumper):
 
 
 def number_text(value: float) -> str:
-    """A float in the shortest exact form that people write: 15.6e12, 0.05, 1e-3."""
+    """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number: 15.6e+12, 0.05, 1.0e-6."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    if value == int(value) and abs(value) < 1e6:
-        return f"{value:.1f}"
-    if 1e-3 <= abs(value) < 1e6:
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
         return repr(value)
     exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
-    for n in range(1, 18):
-        mantissa = f"{value / 10.0**exponent:.{n}g}"
-        if "e" not in mantissa and float(f"{mantissa}e{exponent}") == value:
-            return f"{mantissa}e{exponent}"
-    return repr(value)
+    for digits in range(1, 18):
+        mantissa = f"{value / 10.0**exponent:.{digits}g}"
+        mantissa += "" if "." in mantissa else ".0"
+        if "e" not in mantissa and float(f"{mantissa}e{exponent:+d}") == value:
+            return f"{mantissa}e{exponent:+d}"
+    mantissa, _, exponent = repr(value).partition("e")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{int(exponent or 0):+d}"
 
 
-_Dumper.add_representer(float, lambda d, v: d.represent_scalar("tag:yaml.org,2002:float", number_text(v)))
 # text that this or an older YAML would read as something else is quoted
 _Dumper.yaml_implicit_resolvers = {
     k: _Loader.yaml_implicit_resolvers.get(k, []) + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
