@@ -25,7 +25,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Fault:
-    """One cause of stops: its rate for the whole job, the lowest level that survives it, downtime, nodes it takes, how late it is found."""
+    """One cause of stops: its rate for the whole job, the lowest level that survives it, downtime, nodes it takes, wall time until it is found."""
 
     rate_per_s: float
     level: int = 0
@@ -90,12 +90,13 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What came out: wall time and failures of each replica, mean seconds by where they went."""
+    """What came out: wall time, failures and waiting for nodes of each replica, mean seconds by where they went."""
 
     scenario: Scenario
     seed: int
     wall_s: np.ndarray
     failures: np.ndarray
+    waited_s: np.ndarray
     spent_s: dict = field(repr=False)
 
     @property
@@ -301,7 +302,8 @@ class _Run:
         back = self.saved[0] if len(self.every) == 1 else self.saved[level, np.arange(n)]
         if self.f_late.any():                               # corruption: nothing saved since it can be used
             late = self.f_late[kind] if grows is None else np.where(grows, 0.0, self.f_late[kind])
-            clean = np.where(late > 0, np.floor(np.maximum(position - late / self.tau, 0.0)), np.inf)
+            pace = position / self.wall                     # intervals per second so far: what the wall time since the corruption had brought
+            clean = np.where(late > 0, np.floor(np.maximum(position - late * pace, 0.0)), np.inf)
             self.late += np.maximum(back - clean, 0.0) * self.tau
             back = np.minimum(back, clean)
         if s.save_survives: down = np.maximum(down, pending)
@@ -370,7 +372,7 @@ class _Run:
         spent = {"saves": self.total_s - self.s.work_s, "detection": spent["detection"], "restart": spent["restart"],
                  "spare shortage": spent["spare shortage"], "planned stops": spent["planned stops"], "sdc": spent["sdc"], "shrunk": spent["slow"]}
         spent["lost work"] = max(0.0, float(wall.mean()) - self.s.work_s - sum(spent.values()))
-        return Simulation(self.s, self.seed, wall, self.out["fails"], spent)
+        return Simulation(self.s, self.seed, wall, self.out["fails"], self.out["spare shortage"], spent)
 
 
 def single(work_s, interval_s, mtbf_s, *, stall_s=0.0, durable_s=0.0, restart_s=0.0, down_s=0.0, **features) -> Scenario:

@@ -38,15 +38,18 @@ def rates(cluster, nodes=None) -> Rates:
     units, unit, say = np.ones_like(n), store.scope, store.name
     wanted = np.maximum(n / 32, 1.0)
     write, read = _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s), _other(store.total_read_bytes_per_s, store.total_write_bytes_per_s)
-    if store.scope in _GROWS:
+    client = lambda own, other, default: _other(_other(own, other), default)
+    if store.kind == "local":                        # lost with its node, so a copy there has to be kept on a peer too
+        write = client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, write)
+        read, units, say = client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, read), n, say + " in every node"
+    elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
     elif write != write:
         write, read, units = guide.total_write_bytes_per_s, guide.total_read_bytes_per_s, wanted
         say += f", sized as {guide.name}"
-    elif store.scope in ("appliance", "TiB", "drive"):
+    elif store.scope in ("appliance", "TiB"):
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
-    client = lambda own, other, default: _other(_other(own, other), default)
     return Rates(say, units * write, units * read, client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, guide.client_write_bytes_per_s),
                  client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, guide.client_read_bytes_per_s),
                  store.capacity_bytes * (1 if unit == "cluster" else units), units, unit, store.source)
