@@ -51,8 +51,8 @@ bench: $(READY)        ## how fast an assessment and a search are
 bench-desk: $(READY)        ## how fast the desk follows a slider
 	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m scantling_widgets.bench
 
-gallery: $(READY)        ## a report of every design of the gallery, into build/gallery
-	@$(BIN)/scantling report gallery/designs/*.yaml -o build/gallery
+gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
+	@$(BIN)/python -m scantling_widgets.gallery
 
 clean:        ## remove what was built, the environment too
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

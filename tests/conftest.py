@@ -2,18 +2,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
+from scantling_widgets.report.paper import chromium
 
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 _left_out = pytest.StashKey[int]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[_left_out] = 0
-    if CHROMIUM:
+    if chromium():
         return
     browser = [item for item in items if item.get_closest_marker("browser")]
     if browser and os.environ.get("CI"):

@@ -128,7 +128,7 @@ def build(gallery: Path | None = None, out: Path | None = None, workers: int | N
         reports.write(pictures / f"{name}.png", thumbnail(data))
     for name in PAGES:
         _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
-    for old in [*(p for p in pictures.glob("*.png") if p.stem not in named), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
+    for old in [*(p for p in pictures.glob("*.png") if p.stem not in named and not p.stem.startswith("desk-")), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
         old.unlink()
     reports.write(gallery / "headline.csv", table({name: figures(data) for name, data in results.items()}))
     entries = [entry(name, data, gallery) for name, data in results.items()]
