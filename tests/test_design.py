@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 import subprocess
 import sys
 import time
@@ -356,6 +358,18 @@ def test_writing_replaces_nothing_unasked(tmp_path):
     d.change(name="other").write(tmp_path / "d.yaml", force=True)
     assert Design.read(tmp_path / "d.yaml").name == "other"
     assert [p.name for p in tmp_path.iterdir()] == ["d.yaml"]
+
+
+def test_designs_and_errors_cross_processes():
+    d = Design.from_text(FULL)
+    assert pickle.loads(pickle.dumps(d)) == d
+    assert copy.deepcopy(d) == d
+    for text in ("{accelerator: h100-smx, devices: 8}", "{devices: 8}"):
+        with pytest.raises(DesignError) as e:
+            Design.from_text(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n").resolve()
+        again = pickle.loads(pickle.dumps(e.value))
+        assert (str(again), again.field, again.value, again.nearest) == (str(e.value), e.value.field, e.value.value, e.value.nearest)
+        assert str(again.at("x")) == str(e.value.at("x"))
 
 
 def test_reading_a_design_imports_no_models():

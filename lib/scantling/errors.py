@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from enum import Enum
 
 _SHOWN = 8  # choices printed before the list is cut
 _WIDTH = 60  # characters of a foreign value that are repeated back
+
+
+class _Missing(Enum):
+    """The value of a field that is not there; an enum, so that it stays the same object between processes."""
+
+    MISSING = "missing"
 
 
 class DesignError(ValueError):
@@ -23,7 +30,7 @@ class DesignError(ValueError):
     The text of the error is one line whatever the value holds. `at(prefix)` gives the same error under a longer path.
     """
 
-    MISSING = object()
+    MISSING = _Missing.MISSING
 
     def __init__(self, field="", value=MISSING, allowed="", nearest=None, *, problem=""):
         choices = None

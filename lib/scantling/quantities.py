@@ -113,6 +113,12 @@ def _whole(value, unit=""):
     return f"{value:,.0f}" + (f" {unit}" if unit else "")
 
 
+def _share(value, unit=""):
+    if 0 < value < 0.001:
+        return "<0.1 %"
+    return f"{number(value * 100) if abs(value) >= 0.01 or value == 0 else f'{value * 100:.2f}'} %"
+
+
 def _usd(value, unit=""):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
@@ -121,10 +127,10 @@ def _usd(value, unit=""):
 
 
 _MANNERS = {
-    "share": lambda v, u: f"{number(v * 100)} %" if abs(v) >= 0.001 or v == 0 else "<0.1 %" if v > 0 else f"{number(v * 100)} %",
+    "share": _share,
     "seconds": _seconds,
     "days": lambda v, u: f"{number(v)} days" if v >= 0.1 else _seconds(v * 86400),
-    "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e6 <= abs(v) < 1e13 or v == 0 else _scaled(v, "B", _SCALES),
+    "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e6 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES),
     "bytes_per_s": lambda v, u: _scaled(v, "B/s", _SCALES),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
     "flop": lambda v, u: _scaled(v, "FLOP", _SCALES),
