@@ -43,6 +43,9 @@ class DesignError(ValueError):
         self.nearest = nearest
         super().__init__(self.line())
 
+    def __reduce__(self):
+        return _rebuilt, (type(self), self.field, self.value, self.allowed, self.nearest, self.problem)
+
     def line(self) -> str:
         """The message: `field: value problem; allowed: …; nearest: …`."""
         what = " ".join(
@@ -66,6 +69,10 @@ class DesignError(ValueError):
         """The same error, its field below `prefix` ("devices" at "cluster" becomes "cluster.devices")."""
         field = f"{prefix}.{self.field}" if self.field else prefix
         return type(self)(field, self.value, self.allowed, self.nearest, problem=self.problem)
+
+
+def _rebuilt(kind, field, value, allowed, nearest, problem):
+    return kind(field, value, allowed, nearest, problem=problem)
 
 
 def closest(word: str, choices: Iterable[str]) -> str | None:
