@@ -9,7 +9,7 @@ import pytest
 from scantling import elastic, failures, goodput, scale, spares, stragglers
 from scantling.cluster import build_cluster
 from scantling.errors import DesignError
-from scantling.reliability import BADPUT, endure, judge
+from scantling.reliability import BADPUT, endure, finish, judge, tiered
 from scantling.simulate import of_endurance, simulate
 
 HOUR = 3600.0
@@ -313,3 +313,43 @@ def test_claims_say_numbers():
         assert c.verdict in ("holds", "does not hold as worded", "depends")
         assert any(ch.isdigit() for ch in c.finding)
         json.dumps(c.as_dict(), allow_nan=False)
+
+
+def test_nearer_copies_lift_goodput_and_agree_with_simulation():
+    for devices in (16_384, 98_304):
+        e = run({"preset": "bad"}, devices=devices)
+        t = tiered(cluster(devices), e, state_bytes_per_device=5.67e12 / devices, replicas=300, seed=5)
+        assert t["gain"] > 0
+        assert t["simulated"] == pytest.approx(t["useful"], abs=5e-3)
+        assert [x.id for x in t["tiers"]] == ["L0", "L1", "L2", "L3"]
+        assert t["every"][2] * (t["interval_s"] + e.checkpoint_stall_s) >= e.checkpoint_durable_s
+
+
+def test_finishing_day_has_a_spread():
+    e = run({"preset": "llama3"})
+    f = finish(e, 54 * 86_400, replicas=300, seed=2)
+    assert 54 < f["days_p10"] < f["days_p50"] < f["days_p90"] < 60
+    assert f == finish(e, 54 * 86_400, replicas=300, seed=2)
+    json.dumps(f, allow_nan=False)
+
+
+def test_sources_semantics_are_switches():
+    strict = run({"preset": "bad"}, devices=98_304)
+    kind = run({"preset": "bad"}, devices=98_304, fails_in_restart=False)
+    kinder = run({"preset": "bad"}, devices=98_304, fails_in_restart=False, save_survives=True)
+    assert strict.goodput + 0.01 < kind.goodput < kinder.goodput
+    for e in (strict, kind, kinder):
+        assert e.goodput + sum(e.badput.values()) == pytest.approx(1, abs=1e-9)
+    # restart 380 s and detection 180 s of 1,082 s: in the renewal view they are shares of M + D + R
+    assert kind.badput["restart"] / kind.badput["detection"] == pytest.approx(float(kind.restart_s / kind.detect_s))
+
+
+def test_copies_on_local_disks_do_not_survive_a_node():
+    e = endure(cluster(storage="nvme"), {"spares": 16}, checkpoint_bytes=5.67e12, state_bytes_per_device=3.5e8)
+    assert [m.field for m in judge(e, {"survive": "node"})] == ["survive"]
+    assert judge(run({"spares": 16}), {"survive": "pod"}) == ()
+
+
+def test_a_hang_waits_for_the_timeout():
+    assert failures.detection_s(timeout_s=1800) == pytest.approx(352, abs=1)
+    assert failures.detection_s(timeout_s=120) == pytest.approx(186, abs=1)

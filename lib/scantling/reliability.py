@@ -57,6 +57,7 @@ class Endurance:
     write_bytes_per_s: object
     retention: object
     domain_nodes: dict
+    copies_survive: str
     curve: dict
     interval_set_by: str
     assumed: tuple[Assumed, ...]
@@ -69,7 +70,7 @@ class Endurance:
 
 
 def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, constraints=None, devices=None,
-           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True) -> Endurance:
+           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True, fails_in_restart=True, save_survives=False) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
     cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be missing.
@@ -77,6 +78,8 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     step_s : step time; the interval is at least this.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].
     sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the step.
+    planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).  fails_in_restart : a failure can strike a
+    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long. Sources differ in the last two.
 
     M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved by
     ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is `spares.shortage`
@@ -106,7 +109,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     interval, by = _interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
     load = failures.EVICTS * repair / (m + detect)
     hit = _domain_nodes(cluster, nodes)
-    recommended = np.maximum(spares.cheapest(load, nodes), hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
+    recommended = np.maximum(spares.cheapest(load, nodes, limit=int(nodes.max()) + 2), hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
     used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
 
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
@@ -114,7 +117,10 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
 
     def split(tau):
-        part = goodput.shares(m, stall, tau, durable_s=durable, restart_s=restart, down_s=detect)
+        safe = 0.0 if fails_in_restart else restart
+        part = goodput.shares(m, stall, tau, durable_s=0.0 if save_survives else durable, restart_s=restart - safe, down_s=detect + safe)
+        moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
+        part["detection"], part["restart"] = part["detection"] - moved, part["restart"] + moved
         out, left = {}, 1.0
         for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share), ("sdc", sdc)):
             out[key], left = left * loss, left * (1 - loss)
@@ -133,10 +139,54 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
         restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,
         goodput=np.clip(good, 1e-12, 1.0), badput={k: bad[k] for k in BADPUT}, spares=used, spares_recommended=recommended,
-        spares_for={str(c): spares.spares_for(load, c) for c in (0.9, 0.99, 0.999)},
+        spares_for={str(c): spares.spares_for(load, c, limit=int(nodes.max()) + 2) for c in (0.9, 0.99, 0.999)},
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
         retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
-        domain_nodes=hit, curve=curve, interval_set_by=by, assumed=tuple(say))
+        domain_nodes=hit, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))
+
+
+def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0, seed=0) -> dict:
+    """The same job with copies in host memory and on a peer before the parallel file system.
+
+    A process that dies restarts from host memory (15 % of failures), a lost node from its peer (84 %), corruption from the store (1 %).
+    {tiers, interval_s, every, goodput, gain, scenario, simulated}: tiers as `checkpoint.tiers`; the store gets every `every[2]`-th save, as often
+    as it keeps up; the interval maximises the nested closed form (`goodput.ettr_tiers_nested`), the other losses are the endurance's own.
+    `simulated` is the goodput of `scenario` from `replicas` replicas of 30 days, planned stops and shortage apart (None without).
+    """
+    from .simulate import DAY_S, Fault, Level, Scenario, simulate
+
+    e, disk = endurance, storage.rates(cluster)
+    found = checkpoint.tiers(cluster, float(np.max(e.checkpoint_bytes)), float(state_bytes_per_device), store_write_bytes_per_s=float(disk.write_bytes_per_s),
+                             store_read_bytes_per_s=float(disk.read_bytes_per_s), store_capacity_bytes=float(disk.capacity_bytes), stall_s=float(e.checkpoint_stall_s))
+    m, down, stall = float(e.mtbf_s), float(e.detect_s), float(e.checkpoint_stall_s)
+    rates = [sum(c.share for c in failures.CAUSES if c.survivor == kind) / m for kind in ("host", "peer", "remote")]
+    launch = max(float(e.restart_s) - found[2].restore_s, 0.0)
+    restores = [min(launch + t.restore_s, float(e.restart_s)) for t in found[:3]]
+    durables = [0.0, found[1].durable_s, float(e.checkpoint_durable_s)]
+
+    def at(tau):
+        every = [1, 1, max(1, int(np.ceil(durables[2] / (tau + stall))))]
+        return goodput.ettr_tiers_nested(rates, every, tau, [stall] * 3, restores, durables, down), every
+
+    best = float(goodput.optimum_interval(m, stall))
+    tau = max(np.geomspace(max(best / 8, durables[1] - stall, 1.0), best * 4, 60), key=lambda t: at(t)[0])
+    useful, every = at(tau)
+    base = goodput.shares(m, stall, e.checkpoint_interval_s, durable_s=e.checkpoint_durable_s, restart_s=e.restart_s, down_s=down)["useful"]
+    total = float(useful * e.goodput / base)
+    scenario = Scenario(30 * DAY_S, float(tau), tuple(Level(stall, d, r, k) for d, r, k in zip(durables, restores, every)),
+                        tuple(Fault(r, i, down) for i, r in enumerate(rates)))
+    return {"tiers": found, "interval_s": float(tau), "every": every, "goodput": total, "gain": total - float(e.goodput), "scenario": scenario,
+            "useful": float(useful), "simulated": simulate(scenario, replicas, seed).goodput if replicas else None}
+
+
+def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -> dict:
+    """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50, days_p90, replicas, seed, failures}.
+
+    work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario` (shrink, lemons, contended, …).
+    """
+    from .simulate import of_endurance, simulate
+
+    return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
 
 
 @dataclass(frozen=True)
@@ -153,7 +203,8 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
     """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead, stall, lost work, recovery; what must be survived.
 
     max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable time, which is also the age of the
-    newest durable copy); max_recovery_s with detection + restart. `survive` asks for a spare for every node of that domain.
+    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside that domain, and for a node or a rack for
+    as many spares; a lost pod is waited for, or the job shrinks (`elastic`).
     """
     out = []
     for field, key, sign, words in (
@@ -169,7 +220,9 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
             if sign * value < sign * float(limit) * (1 - sign * 1e-9):
                 out.append(Miss(field, float(limit), value, words.format(v=value, l=float(limit))))
     domain, have, floor = _get(constraints, "survive"), int(np.min(endurance.spares)), int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0)))
-    if have < floor and domain in ("node", "rack"):
+    if domain and endurance.copies_survive == "process":
+        out.append(Miss("survive", domain, "process", f"losing a {domain} loses the copies too: they are only on the nodes' own disks"))
+    elif have < floor and domain in ("node", "rack"):
         out.append(Miss("survive", domain, have, f"losing a {domain} leaves the job waiting for repair: {have} spare nodes, {floor} needed"))
     period, durable = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s, endurance.checkpoint_durable_s
     if np.any(durable > period * (1 + 1e-9)):

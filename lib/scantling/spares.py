@@ -28,7 +28,8 @@ def stall_share(spares, load):
 
 
 def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
-    """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential repairs.
+    """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential repairs
+    and up to 300 spares (beyond, Erlang-B thinned by the downtime).
 
     Markov chain over the nodes in repair at evictions: each leaves the pool during the downtime with 1 - exp(-D / repair), then one by one
     while the job runs; with S + 1 in repair at its end the job waits repair / (S + 1) on average. With D = 0 this is `stall_share`;
@@ -38,7 +39,11 @@ def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
     out = np.zeros(s.shape)
     for at in np.ndindex(s.shape):
         load = lam[at] * rep[at]
-        if s[at] <= load + 12 * np.sqrt(load) + 24:            # beyond, the share is below 1e-15
+        if s[at] > load + 12 * np.sqrt(load) + 24:             # below 1e-15
+            continue
+        if s[at] > 300:                                        # the wait left after the downtime, the pool as without it
+            out[at] = erlang_b(int(s[at]) + 1, load / (1 + lam[at] * d[at])) * np.exp(-(s[at] + 1) * d[at] / rep[at])
+        else:
             out[at] = _shortage(int(s[at]), lam[at], rep[at], d[at])
     return out if out.ndim else float(out)
 

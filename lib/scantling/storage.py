@@ -21,6 +21,7 @@ class Rates:
     capacity_bytes: float
     units: object
     unit: str
+    survives: str            # the largest domain whose loss the copies outlive: process for disks of the nodes themselves, pod for a shared store
     source: str
 
 
@@ -52,7 +53,8 @@ def rates(cluster, nodes=None) -> Rates:
         say += ", as many as the guidance asks for"
     return Rates(say, units * write, units * read, client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, guide.client_write_bytes_per_s),
                  client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, guide.client_read_bytes_per_s),
-                 store.capacity_bytes * (1 if unit == "cluster" else units), units, unit, store.source)
+                 store.capacity_bytes * (1 if unit == "cluster" else units), units, unit,
+                 "process" if store.kind == "local" else "pod", store.source)
 
 
 def _other(first, second):
