@@ -201,7 +201,7 @@ def _plan(f, opts):
     group = np.where(f.sharding == "hsdp", np.array([float(catalogue.accelerator(a).scale_up_domain) for a in f.accelerator]), f.dp * f.cp)
     offload = np.where(f.offload.str.contains("optimizer+param", regex=False), 2, np.where(f.offload.str.startswith("optimizer"), 1, 0))
     return Plan(column("tp"), column("cp"), column("pp"), vpp.astype(float), column("dp"), column("ep"), column("etp"), column("sp"),
-                np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, f.dp * f.cp), schedule, column("micro_batch"),
+                np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, (f.dp * f.cp).to_numpy(float)), schedule, column("micro_batch"),
                 np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), 1.0, np.where(ulysses, 2, 0), offload)
 
 
