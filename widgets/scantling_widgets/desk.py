@@ -80,7 +80,6 @@ class Desk(W.VBox):
         self._headbox.add_class("sd-head")
 
     def _pictures(self) -> None:
-        given = self.session.now.given
         self.memory, self.step = charts.memory.live(), charts.step.live()
         self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
         self._memory_key, self._step_key = W.HTML(), W.HTML()
@@ -137,17 +136,18 @@ class Desk(W.VBox):
     def _draw(self, session) -> None:
         now, pinned = session.now, session.pinned and session.pinned.given
         given = now.given
-        self.form.show(inputs.groups(session))
-        self.strip.show(headline.cards(given, pinned))
-        self._show_line()
+        self.strip.show(headline.cards(given, pinned))          # what the eye is on goes out first
         if given.get("memory_bytes"):
             charts.memory.show(self.memory, given, pinned=pinned)
-            worst = charts.fullest(given)
-            self._memory_key.value = legend.memory(worst)
-            self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
         if given.get("step_s"):
             charts.step.show(self.step, given, pinned=pinned)
             self._step_key.value = legend.step(given)
+        if given.get("memory_bytes"):
+            worst = charts.fullest(given)
+            self._memory_key.value = legend.memory(worst)
+            self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
+        self._show_line()
+        self.form.show(inputs.groups(session))
         self._show_title()
         self._show_tab()
         self._show_fault()

@@ -250,4 +250,4 @@ def number(field: str, text: str) -> float | int:
         value = float(text.replace(",", ""))
     except ValueError:
         raise DesignError(field, text, "a number, scientific notation allowed", problem="is not a number") from None
-    return int(value) if value == int(value) and abs(value) < 1e15 else value
+    return int(value) if abs(value) < 1e15 and value == int(value) else value

@@ -18,7 +18,7 @@ def _style() -> str:
 
 def sheet() -> W.HTML:
     """The style sheet as a widget that takes no room."""
-    return W.HTML(_style(), layout=W.Layout(height="0", width="0", overflow="hidden", position="absolute"))
+    return W.HTML(_style(), layout=W.Layout(height="0", width="0", overflow="hidden"))
 
 
 def text(value: str = "", cls: str = "sd-text") -> W.HTML:

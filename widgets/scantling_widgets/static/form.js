@@ -10,7 +10,8 @@ function render({ model, el }) {
   // arrows, Home, letters and Enter belong to the control that has the focus, not to the notebook around the desk
   const keep = event => { if (!event.ctrlKey && !event.metaKey && event.key !== "Tab") event.stopPropagation(); };
   let root = null;
-  requestAnimationFrame(() => { root = el.closest(".sd-desk") ?? el; root.addEventListener("keydown", keep); root.dataset.lmSuppressShortcuts = "true"; });
+  requestAnimationFrame(() => { root = el.closest(".sd-desk") ?? el; root.addEventListener("keydown", keep); root.dataset.lmSuppressShortcuts = "true";
+    root.closest(".jp-OutputArea-child")?.classList.add("sd-full"); });
 
   function propose(field, value, final) {
     serial += 1;

@@ -89,8 +89,11 @@ function render({ model, el }) {
 
   async function embed() {
     if (view) { view.finalize(); view = null; }
+    if (!filled()) {                                                   // an empty axis or legend breaks Vega's layout
+      if (box.textContent !== model.get("empty")) box.textContent = model.get("empty");
+      return finish();
+    }
     if (fills() && el.clientWidth < 40) return;                        // hidden tab: the size observer comes back
-    if (!filled()) { box.textContent = model.get("empty"); finish(); return; }   // an empty axis or legend breaks Vega's layout
     box.textContent = "";
     const embedder = await vega();
     if (gone) return;
