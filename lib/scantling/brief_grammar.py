@@ -147,8 +147,23 @@ class Notes:
         self.read.append(Read(m.said, "", None, why))
 
 
+_COUNTED = r"(?=[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent|(?:hot\s+)?spare|layers|experts|[a-z]+\d+[a-z]*)\b)"
+_WORDS = {
+    w: str(i + 1) for i, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])
+}
+_WORD_NUMBER = re.compile(
+    rf"\b({'|'.join(_WORDS)}){_COUNTED}|\ba(?=\s+(?:thousand|million|billion|trillion|week|month|year|day)\b)", re.IGNORECASE
+)
+
+
+def in_digits(text: str) -> str:
+    """`text` with one to twelve, and "a" before a scale or a time, in digits where they count something."""
+    return _WORD_NUMBER.sub(lambda m: _WORDS.get(m.group(0).lower(), "1"), text)
+
+
 def scan(text: str, rules: list[Rule], fillers: frozenset) -> tuple[Notes, list[str]]:
     """(notes, words that no rule used)."""
+    text = in_digits(text)
     notes, unused, at = Notes(), [], 0
     skip = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—-]+")
     word = re.compile(r"[^\s,;()\[\]\"“”|]+")

@@ -45,21 +45,27 @@ def _nodes(n, m):
         n.set("cluster.devices_per_node", m.whole("per"), m)
 
 
+def _per_node(n, m):
+    n.set("cluster.devices_per_node", m.whole("per"), m)
+    _accelerator(n, m)
+
+
 _GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
 MACHINE = [
     _rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})", lambda n, m: _accelerator(n, m, _devices(m))),
     _rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}", lambda n, m: _accelerator(n, m, _devices(m))),
     _rule(ACCELERATOR + rf"(?:\s+{_NOUN})?", lambda n, m: _accelerator(n, m)),
-    _rule(rf"{whole('c')}{_TIMES}(?:{_NOUN}|GPUs)(?!\s*(?:per|/|a|in each|each))", lambda n, m: n.set("cluster.devices", _devices(m), m)),
+    _rule(rf"{whole('c')}(?:{_TIMES}|-){_NOUN}(?!\s*(?:per|/|a|in each|each))", lambda n, m: n.set("cluster.devices", _devices(m), m)),
     _rule(
         rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?",
         _nodes,
     ),
-    _rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+each)?", _nodes),
+    _rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{_GROUP}))?", _nodes),
     _rule(
         rf"(?P<v>\d+)\s*[x×]?\s*{_NOUN}\s*(?:per|/|a|in each|in a)\s*{_GROUP}",
         lambda n, m: n.set("cluster.devices_per_node", m.whole("v"), m),
     ),
+    _rule(rf"(?P<per>\d+){_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+(?:(?:per|/|a|in each|in a)\s+{_GROUP}|each)", _per_node),
     _rule(rf"(?P<v>\d+)\s+(?:per|in each)\s+{_GROUP}", lambda n, m: n.set("cluster.devices_per_node", m.whole("v"), m)),
     _rule(r"(?:without|no)\s+nvlink(?:/nvswitch)?", lambda n, m: n.fact("nvlink", False, m)),
     _rule(
@@ -70,15 +76,19 @@ MACHINE = [
     # the network
     _rule(
         r"(?P<g>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?|(?:infiniband|ib)[\s-]+(?P<h>edr|hdr|ndr|xdr)(?:\s+rdma)?",
-        lambda n, m: n.fact("fabric", "ib-" + (m["g"] or m["h"]).lower(), m),
+        lambda n, m: _fabric(n, "ib-" + (m["g"] or m["h"]).lower(), m),
     ),
-    _rule(r"(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*", lambda n, m: n.fact("fabric", "ib", m)),
-    _rule(r"roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*", lambda n, m: n.fact("fabric", "rocev2", m)),
-    _rule(r"(?:aws\s+)?efa(?:[\s-]?(?P<v>v[1-4]))?", lambda n, m: n.fact("fabric", "efa-" + (m["v"] or "v2").lower(), m)),
-    _rule(r"(?:hpe\s+)?slingshot(?:[\s-]?11)?", lambda n, m: n.fact("fabric", "slingshot11", m)),
-    _rule(r"spectrum[\s-]?x", lambda n, m: n.fact("fabric", "rocev2", m)),
-    _rule(r"omni[\s-]?path", lambda n, m: n.fact("fabric", "omnipath-100", m)),
-    _rule(r"(?:tcp\s+)?ethernet(?:\s+tcp)?", lambda n, m: n.fact("fabric", "eth", m)),
+    _rule(r"(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*", lambda n, m: _fabric(n, "ib", m)),
+    _rule(r"roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*", lambda n, m: _fabric(n, "rocev2", m)),
+    _rule(r"(?:aws\s+)?efa(?:[\s-]?(?P<v>v[1-4]))?", lambda n, m: _fabric(n, "efa-" + (m["v"] or "v2").lower(), m)),
+    _rule(
+        r"(?:(?P<ib>infiniband|ib)|(?P<roce>roce(?:\s?v2)?)|(?P<eth>ethernet))(?:\s+at|,)?\s+(?P<r>\d+)\s?g",
+        lambda n, m: (_fabric(n, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth", m), n.fact("rate", float(m["r"]), m)),
+    ),
+    _rule(r"(?:hpe\s+)?slingshot(?:[\s-]?11)?", lambda n, m: _fabric(n, "slingshot11", m)),
+    _rule(r"spectrum[\s-]?x", lambda n, m: _fabric(n, "rocev2", m)),
+    _rule(r"omni[\s-]?path", lambda n, m: _fabric(n, "omnipath-100", m)),
+    _rule(r"(?:tcp\s+)?ethernet(?:\s+tcp)?", lambda n, m: _fabric(n, "eth", m)),
     _rule(r"rdma", lambda n, m: n.fact("rdma", True, m)),
     _rule(r"(?P<r>\d+(?:\.\d+)?)\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?", lambda n, m: _no_link_rate(m)),
     _rule(
@@ -142,6 +152,14 @@ def _devices(m, name="c") -> int:
     """16K devices are 16,384, as the field says it; 100K are 100,000."""
     plain = int(m[name].replace(",", ""))
     return m.whole(name, 1024 if plain & (plain - 1) == 0 else 1000)
+
+
+def _fabric(n, kind, m):
+    said = n.facts.get("fabric", ("",))[0]
+    if {said, kind} & {"ib"} and kind.startswith("ib") and said.startswith("ib"):
+        n.facts.pop("fabric")       # InfiniBand, and its generation apart
+        kind = max(said, kind, key=len)
+    n.fact("fabric", kind, m)
 
 
 def _gb(n, m, path):

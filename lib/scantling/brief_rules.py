@@ -128,7 +128,7 @@ simple(
     rf"{num('v')}[\s-]*token(?=\s+(?:run|corpus|dataset|data set|budget|training|pre-?training))",
     read=lambda m: float(m.num("v")),
 )
-_CONTEXT = r"(?:(?:sequence|context)(?:\s+(?:length|len|window))?|seq[\s_-]?len(?:gth)?)"
+_CONTEXT = r"(?:(?:sequence|context)(?:\s+(?:length|len|window))?|seq(?:[\s_-]?len(?:gth)?)?)"
 simple(
     "job.seq_len",
     rf"{_CONTEXT}s?{BE}\s*{whole('v')}(?:[\s-]*tokens)?",
