@@ -73,3 +73,10 @@ def test_write_rate_and_transfer_are_inverse():
 
 def test_synchronous_save_waits_for_the_store():
     assert c.synchronous_stall_s(5.67e12, 20e9) == pytest.approx(20 + 283.5)
+
+
+def test_parallel_saves_spread_the_bytes():
+    """405B, 14 bytes: 346 MB on each of 16,384 devices (Llama 3 says 1 MB to 4 GB), 44 GB on each of 128 when one replica writes."""
+    spread = c.per_writer(405e9 * 14, tp=8, pp=16, dp=128)
+    assert (spread["writers"], spread["bytes_per_writer"]) == pytest.approx((16_384, 346e6), rel=1e-3)
+    assert c.per_writer(405e9 * 14, tp=8, pp=16, dp=128, parallel=False)["bytes_per_writer"] == pytest.approx(44.3e9, rel=1e-3)

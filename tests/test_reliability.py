@@ -10,7 +10,7 @@ from scantling import elastic, failures, goodput, scale, spares, stragglers
 from scantling.cluster import build_cluster
 from scantling.errors import DesignError
 from scantling.reliability import BADPUT, endure, finish, judge, tiered
-from scantling.simulate import of_endurance, simulate
+from scantling.simulate import Fault, Level, Scenario, Shrink, of_endurance, simulate, single
 
 HOUR = 3600.0
 
@@ -154,8 +154,6 @@ def test_cheapest_number_is_the_least_of_the_ladder():
 
 def test_never_waiting_against_simulation():
     """Chance that a run never waits: first passage of the chain, against 2,000 simulated runs."""
-    from scantling.simulate import single
-
     m, n, load = 3000.0, 5, 1.5
     for days in (10, 40):
         work = days * 86_400.0
@@ -353,3 +351,21 @@ def test_copies_on_local_disks_do_not_survive_a_node():
 def test_a_hang_waits_for_the_timeout():
     assert failures.detection_s(timeout_s=1800) == pytest.approx(352, abs=1)
     assert failures.detection_s(timeout_s=120) == pytest.approx(186, abs=1)
+
+
+def test_shrinking_for_want_of_spares_against_simulation():
+    """Poisson nodes in repair, whole micro-batches: the closed sum against runs that shrink and grow."""
+    m, load, n = 7200.0, 2.0, 1
+    base = Scenario(1500 * m, 300, (Level(0, 0, 0),), (Fault(1 / m, 0, 0, 1),), spares=n, repair_s=load * m, shrink=Shrink(16, 4, 15))
+    r = simulate(base, 100, 1)
+    lost = r.badput["shrunk"]
+    assert lost == pytest.approx(elastic.shrink_loss(load, n, 4, 16, 15), rel=0.06)
+    assert lost < spares.stall_share(n, load) / 3
+    assert elastic.shrink_loss(0.0, 0, 4, 16, 15) == 0
+
+
+def test_spares_for_a_whole_run_are_more_than_for_one_failure():
+    rate, repair, run_s = 1 / 13_000, 14_400.0, 54 * 86_400.0
+    s = spares.spares_for_run(0.99, rate, repair, run_s)
+    assert spares.never_wait(s, rate, repair, run_s) >= 0.99 > spares.never_wait(s - 1, rate, repair, run_s)
+    assert s > spares.spares_for(rate * repair, 0.99)

@@ -54,6 +54,17 @@ def contents(params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, r
     return Contents(p * weight_bytes, p * master_bytes, p * MOMENT_BYTES[optimizer], float(ranks * RNG_BYTES_PER_RANK), float(readers * LOADER_BYTES_PER_READER))
 
 
+def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
+    """Who writes how much: {writers, bytes_per_writer} of one whole copy under a plan.
+
+    parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded state); else one data-parallel replica writes
+    for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on each of 128. Sharding under ZeRO or FSDP changes
+    who holds the bytes before the save, not their sum.
+    """
+    writers = np.asarray(tp) * pp * (np.asarray(cp) * dp if parallel else 1)
+    return {"writers": writers, "bytes_per_writer": np.asarray(total_bytes, float) / writers}
+
+
 def synchronous_stall_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
     """Stall of a save that training waits for: COMMIT_S + max(B / store rate, B / nodes / node rate) [s].
 
@@ -94,8 +105,13 @@ class Tier:
     source: str
 
     def keeps(self) -> float:
-        """Whole copies that fit."""
+        """Whole copies that fit; nan where the store's capacity is not known."""
         return float(self.capacity_bytes // self.bytes_per_copy) if self.bytes_per_copy else float("inf")
+
+    def as_dict(self) -> dict:
+        """Plain values, ready for JSON; None for what is unknown or unlimited."""
+        out = {**asdict(self), "copies": self.keeps()}
+        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in out.items()}
 
 
 def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_bytes_per_s, store_read_bytes_per_s, store_capacity_bytes=np.nan,

@@ -38,6 +38,20 @@ def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0)
     return {"choice": np.where(t <= shrink, "wait", "shrink"), "ratio": ratio, "break_even_s": resize_s * ratio, "wait_loss_s": t, "shrink_loss_s": shrink}
 
 
+def shrink_loss(load, spares, gang_nodes, replicas, micro_batches):
+    """Share of the throughput lost to running short of gangs, in the long run, by a job that shrinks whenever spares are out.
+
+    sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per gang): failures go on while it runs, so
+    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs). Changes of size come on top. Against waiting:
+    `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the ceiling.
+    """
+    a = float(load)
+    n = np.arange(int(spares + a + 12 * np.sqrt(a) + 24 + gang_nodes) + 1)
+    log = n * np.log(a) - a - np.concatenate([[0.0], np.cumsum(np.log(n[1:]))]) if a > 0 else np.where(n == 0, 0.0, -np.inf)
+    gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
+    return float((np.exp(log) * (1 - 1 / shrink_ratio(micro_batches, replicas, gone))).sum())
+
+
 def in_place_or_requeue(mtbf_s, stall_s, *, in_place_s=65.0, requeue_s=768.0, restore_s=120.0, detect_s=180.0, durable_s=30.0) -> dict:
     """Goodput with the gang restarted in place against the job requeued: {in_place, requeue, gain}.
 
