@@ -153,3 +153,14 @@ def rates(c: Cases, step_s):
 def part_names() -> tuple[str, ...]:
     """Names of the parts of a step, in the order they are drawn."""
     return tuple(f.name for f in fields(Step) if f.name in PARTS)
+
+
+def hardware_share(c: Cases):
+    """FLOPs the devices execute over model FLOPs: 1 + what is recomputed (HFU / MFU). Output head and MTP are not recomputed."""
+    f = flops_per_token(c.shape, c.job.seq_len)
+    scores = f.attention_scores
+    linear = f.total - scores - f.lm_head
+    share = c.plan.recompute_share / 3.0
+    full, selective = np.where(c.plan.recompute == FULL, share, 0.0), np.where(c.plan.recompute == SELECTIVE, share, 0.0)
+    again = linear * (full + selective * c.software.selective_gemm) + scores * (full + selective * c.software.selective_attention)
+    return 1 + again / (f.total + f.mtp)
