@@ -28,8 +28,8 @@ COMMANDS = {
     "catalogue": ("cli_files", "catalogue", "catalogue", "List the ids of models, accelerators, fabrics, stacks and more."),
     "params": ("cli_files", "params", "hf", "Count the parameters of a Hugging Face config."),
     "predict": ("cli_runs", "predict", "predict", "Predict the pinned plans of a table of runs."),
-    "validate": ("cli_runs", "validate", "predict", "Predict a table of runs and compare with what was measured."),
-    "measure": ("cli_runs", "measure", "measure", "Time this machine's devices and write a calibration override."),
+    "validate": ("cli_runs", "validate", "validate", "Predict a table of runs and compare with what was measured."),
+    "measure": ("measure", "command", "measure", "Time this machine's devices and write a calibration override."),
     "launch": ("launch", "command", "launch", "Write the plan as a framework's own configuration."),
 }
 GROUP = "scantling.commands"
