@@ -1,7 +1,6 @@
 """The design report: read-only, static, from one Assessment. The notebook `design_report` shows it section by section; `run` makes batches."""
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ def read_design(parameters: Mapping):
         stand beside it, each as in the file. Sections on top of a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    from scantling import Design
+    from scantling.design import Design
     given = {k: v for k, v in parameters.items() if v is not None and not k.startswith("_") and isinstance(v, _PLAIN) and k not in ("design", "In", "Out")}
     design = parameters.get("design")
     if design is None:
@@ -55,7 +54,8 @@ class Report:
             import scantling
             assessment = scantling.assess(design)
         self.design, self.assessment = design, assessment
-        self.view = text.view(assessment, design.resolve())
+        self.data = text.plain(assessment.as_dict())
+        self.view = text.view(self.data, design.resolve(), getattr(assessment, "main", 0))
 
     @property
     def impossible(self) -> bool:
@@ -76,18 +76,26 @@ class Report:
         from . import charts, pictures
         if name == "sensitivity":
             more = {"rows": self.variations, **more}
-        return pictures.draw(charts.FIGURES[name], self.assessment, **more)
+        return pictures.draw(charts.FIGURES[name], self.data, **more)
 
     @cached_property
     def variations(self) -> list[dict]:
         """The step time with one input changed at a time, each by an assessment of the changed design; the widest first."""
         import scantling
+        from scantling.errors import DesignError
 
         from .. import studies
-        now = SimpleNamespace(design=self.design, resolved=self.design.resolve(), given=self.assessment.as_dict())
-        rows = [row for row in studies.vary(scantling.assess, SimpleNamespace(now=now), "step_s")[1] if row["low"] is not None or row["high"] is not None]
-        reach = lambda row: max(abs(row[side] - now.given["step_s"]) for side in ("low", "high") if row[side] is not None)
-        return sorted(rows, key=reach, reverse=True)
+
+        def step_s(change):
+            try:
+                return scantling.assess(self.design.change(change[0])).figures.get("step_s") if change else None
+            except DesignError:
+                return None
+        now = SimpleNamespace(design=self.design, resolved=self.design.resolve(), given=self.data)
+        rows = [{"what": v.what, "low": step_s(v.low), "high": step_s(v.high), "low_says": v.low[1] if v.low else "", "high_says": v.high[1] if v.high else ""}
+                for v in studies.variations(SimpleNamespace(now=now))]
+        reach = lambda row: max(abs(row[side] - self.data["step_s"]) for side in ("low", "high") if row[side] is not None)
+        return sorted((row for row in rows if row["low"] is not None or row["high"] is not None), key=reach, reverse=True)
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a kernel."""
@@ -100,7 +108,7 @@ class Report:
 
     def result(self):
         """The assessment as data, for the program that runs the notebook."""
-        return _Result(json.loads(json.dumps(self.assessment.as_dict(), default=lambda x: x.item() if hasattr(x, "item") else str(x))))
+        return _Result(self.data)
 
 
 class _Result:
@@ -112,7 +120,17 @@ class _Result:
         return {RESULT: self.data, "text/plain": f"{self.data.get('name')}: {self.data.get('verdict')}"}
 
 
-def template() -> Path:
-    """Path of the notebook that papermill executes."""
-    from ..resources import notebook
-    return notebook("design_report")
+def render(file, folder) -> Path:
+    """The report of one design file, into `folder`; returns the path of the page.
+
+    Raises DesignError where the file is wrong and RuntimeError where the report could not be made.
+    """
+    from scantling.errors import DesignError
+
+    from .run import run
+    record, = run([file], folder, workers=1)
+    if record.status == "wrong":
+        raise DesignError(problem=record.error)
+    if record.status != "done":
+        raise RuntimeError(record.error)
+    return Path(folder) / f"{record.name}.html"

@@ -33,7 +33,7 @@ def _goodput_words(given) -> str:
 
 
 def _goodput_chart(legend: bool = False) -> alt.Chart:
-    x = alt.X("interval_s:Q", title="time between saves", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=_SECONDS, tickCount=6, grid=False))
+    x = alt.X("interval_s:Q", title="time between saves", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=_SECONDS, tickCount=5, grid=False, labelOverlap="greedy", labelSeparation=14))
     y = alt.Y("goodput:Q", title="goodput", scale=alt.Scale(zero=False), axis=alt.Axis(format=".0%", tickCount=5))
     line = alt.Chart(named("curve")).mark_line(color=ACCENT, strokeWidth=2.2).encode(x=x, y=y)
     point = alt.Chart(named("chosen")).mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(x=x, y=y)

@@ -28,8 +28,8 @@ class Job:
     design: str
     template: str
     digest: str
-    code: str
     date: str
+    code: str = ""          # set where a job leaves this machine: the state of the kit that it may run on
     files: tuple[tuple[str, str], ...] = ()
 
 
@@ -53,7 +53,7 @@ class Done:
 
 def job(path, name: str, template: str | None = None, date: str | None = None) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
-    from scantling import Design
+    from scantling.design import Design
 
     from ..resources import notebook
     design = Design.read(path)
@@ -73,7 +73,7 @@ def job(path, name: str, template: str | None = None, date: str | None = None) -
     template = template if template is not None else notebook("design_report").read_text(encoding="utf-8")
     text, code = design.to_yaml(), code_digest()
     digest = hashlib.sha256(json.dumps([text, files, template, code]).encode()).hexdigest()
-    return Job(name=name, design=text, template=template, digest=digest, code=code, date=date or today(), files=tuple(files))
+    return Job(name=name, design=text, template=template, digest=digest, date=date or today(), files=tuple(files))
 
 
 def today() -> str:
@@ -102,7 +102,7 @@ def make(job: Job) -> Done:
 
     def done(status, **more):
         return Done(name=job.name, digest=job.digest, status=status, seconds=round(time.perf_counter() - began, 2), **more)
-    if job.code != code_digest():
+    if job.code and job.code != code_digest():
         return done("failed", error=f"this worker has another state of scantling ({metadata.version('scantling')}) than the batch was started from")
     with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
         folder = Path(scratch)
@@ -129,7 +129,7 @@ class NotebookFault(Exception):
 
 def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
-    from scantling import Design
+    from scantling.design import Design
     Design.from_text(job.design, folder).resolve()
 
 

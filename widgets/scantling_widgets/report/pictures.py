@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
+import zlib
 from dataclasses import dataclass
 
 from markupsafe import escape
@@ -66,13 +66,10 @@ def svg(spec: dict, words: str) -> str:
     return accessible(text, words)
 
 
-_number = itertools.count(1)
-
-
 def accessible(text: str, words: str) -> str:
     """Name the picture for assistive technology, give its ids a name of their own, and let the page choose inks and font."""
-    n = next(_number)
     text = re.sub(r"<\?xml[^>]*\?>\s*|<!DOCTYPE[^>]*>\s*", "", text)
+    n = zlib.crc32(text.encode())             # not a running number: the same picture is the same text wherever it stands
     for ident in sorted(set(re.findall(r'\bid="([^"]+)"', text))):
         text = text.replace(f'id="{ident}"', f'id="p{n}-{ident}"').replace(f"url(#{ident})", f"url(#p{n}-{ident})").replace(f'href="#{ident}"', f'href="#p{n}-{ident}"')
     text = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", text)      # Vega names every mark: one sentence says more

@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 from scantling.errors import DesignError
 
-from .jobs import Done, Job, job, make
+from .jobs import Done, Job, code_digest, job, make
 
 RESERVED = {"index", "summary", "comparison"}
 HEADLINE = ("verdict", "params", "devices_used", "step_s", "step_s_low", "step_s_high", "mfu", "mfu_low", "mfu_high", "tokens_per_s_per_device",
@@ -185,8 +185,8 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
     except (OSError, ValueError) as e:
         raise DesignError("--scheduler", address, "the address of a running Dask scheduler, such as tcp://host:8786",
                           problem=f"does not answer ({type(e).__name__})") from None
-    with client:
-        futures = {client.submit(make, j, key=f"scantling-report-{name}-{j.digest}", pure=True, retries=1): name for name, j in todo.items()}
+    with client, client.as_current():
+        futures = {client.submit(make, replace(j, code=code_digest()), key=f"scantling-report-{name}-{j.digest}", pure=True, retries=1): name for name, j in todo.items()}
         for future in distributed.as_completed(futures):
             name = futures[future]
             if future.status == "finished":

@@ -26,6 +26,8 @@ LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", 
 KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
          "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
 
+RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabrics whose devices read each other's memory
+
 
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the assessment, or a kind of input."""
@@ -45,7 +47,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, upfirst=lambda t: t[:1].upper() + t[1:], sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, storage=storage, upfirst=lambda t: t[:1].upper() + t[1:], sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
                        schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
@@ -55,24 +57,24 @@ def render(name: str, view: dict) -> str:
     return environment().get_template(f"{name}.j2").render(view).strip()
 
 
-def view(assessment, resolved) -> dict:
-    """What the templates may say: the Assessment as plain data, and the resolved inputs it was made from."""
-    a = SimpleNamespace(**_plain(assessment.as_dict()))
+def view(data: dict, resolved, main: int = 0) -> dict:
+    """What the templates may say: an assessment as plain data, and the resolved inputs it was made from; `main` is the phase of the headline."""
+    a = SimpleNamespace(**data)
     if a.verdict == "impossible":
         proof = getattr(a, "proof", None) or getattr(a, "limits", [])
-        return {"a": a, "refusal": json.dumps(REFUSAL), "proof": proof, "title": resolved.name, "given_line": given_line(resolved)}
+        return {"a": a, "refusal": json.dumps(REFUSAL), "proof": proof, "title": resolved.name, "given_line": given_line(resolved, main)}
     endurance = getattr(a, "endurance", None) or {}
     return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
-            "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[0], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved),
-            "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"),
+            "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
+            "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
             "headline": headline(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
             "risks": risks(a, resolved), "specialist": specialist(a, resolved), "given": given(resolved), "quantities": appendix(a)}
 
 
-def given_line(resolved) -> str:
+def given_line(resolved, main: int = 0) -> str:
     """What is to be trained, on what, in one line."""
     from scantling import quantities
-    m, c, job = resolved.model, resolved.cluster, resolved.phases[0]
+    m, c, job = resolved.model, resolved.cluster, resolved.phases[main]
     size = quantities.show("params", resolved.params.total)
     if resolved.params.active != resolved.params.total:
         size += f", {quantities.show('active_params', resolved.params.active)} active"
@@ -93,8 +95,18 @@ def fabric(ident: str) -> str:
         return ident
 
 
-def _plain(data):
-    return json.loads(json.dumps(data, default=lambda x: x.item() if hasattr(x, "item") else str(x)))
+def storage(ident: str) -> str:
+    """The name of a store by its catalogue id."""
+    from scantling import catalogue
+    try:
+        return catalogue.storages()[ident].name.split(" (")[0]
+    except (AttributeError, KeyError, TypeError):
+        return ident
+
+
+def plain(data):
+    """Numbers, text, lists and mappings alone, as JSON holds them."""
+    return json.loads(json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
 
 
 def headline(a) -> list[dict]:
@@ -172,7 +184,7 @@ def risks(a, resolved) -> list[dict]:
         risk("Out of memory", "the fullest pipeline stage", f"{_sentence(tight.split(':', 1)[-1])}",
              "the runner-up plans with more recompute or sharding are listed below.")
     if endurance.get("checkpoint_durable_s"):
-        risk("Checkpoint lost while it drains", f"{c.storage or 'the shared file system'}",
+        risk("Checkpoint lost while it drains", storage(c.storage) if c.storage else "the shared file system",
              f"A save of {show('bytes', a.checkpoint_bytes)} is durable {show('time_s', endurance['checkpoint_durable_s'])} after its stall; a failure before that falls back "
              "to the one before.", "two versions kept at least, a peer copy on node-local NVMe where there is one.")
     if resolved.model.experts and plan["ep"] > 1:
@@ -225,7 +237,8 @@ def appendix(a) -> list[dict]:
         value = vars(a)
         for step in q.key.split("."):
             value = value.get(step) if isinstance(value, dict) else None
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and q.kind != "text":
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and q.kind != "text" and not q.formula.startswith("as ") \
+                and not q.key.endswith(("_low", "_high")):
             rows.append({"label": q.label, "key": q.key, "value": quantities.shown(value, q.kind, q.unit), "formula": q.formula,
                          "convention": q.convention, "source": q.source})
     return rows

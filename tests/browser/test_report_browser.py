@@ -1,0 +1,118 @@
+"""The report in a real browser with the network off: nothing asked for, nothing in the console, light, dark and on paper."""
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from scantling.design import Design
+from scantling_widgets import report
+from scantling_widgets.report import compare, paper
+from scantling_widgets.report.page import document
+from scantling_widgets.resources import example
+
+pytestmark = pytest.mark.browser
+
+CONTRAST = """() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const lum = c => { const [r, g, b] = rgb(c).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255, 255, 255)'; };
+  const seen = [];
+  for (const e of document.querySelectorAll('main *, footer *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || e.closest('style, title, desc') || (e.closest('svg') && e.namespaceURI.includes('svg') && e.tagName !== 'text')) continue;
+    const svg = e.closest('svg');
+    const ink = svg ? getComputedStyle(e).fill : getComputedStyle(e).color;
+    if (svg && /^#|rgb\\(17, 17, 17|rgb\\(255, 255, 255/.test(ink)) continue;   // labels on a bar choose black or white by the bar
+    const [a, b] = [lum(ink), lum(ground(e))].sort((x, y) => y - x);
+    seen.push([(a + 0.05) / (b + 0.05), e.tagName, e.textContent.trim().slice(0, 40), ink]);
+  }
+  return seen.sort((x, y) => x[0] - y[0]).slice(0, 5);
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A design, a refusal and a comparison, as files."""
+    import scantling
+    from markupsafe import Markup
+    folder, made = tmp_path_factory.mktemp("reports"), {}
+    for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100"):
+        design = Design.read(example(name))
+        made[name] = folder / f"{name}.html"
+        made[name].write_text(document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21", footer="scantling"), encoding="utf-8")
+    made["comparison"] = folder / "comparison.html"
+    results = [scantling.assess(Design.read(example(n))).as_dict() for n in ("llama-3.1-405b", "case-5-deepseek-v3")]
+    made["comparison"].write_text(compare.comparison(results, date="2026-11-21"), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def opened(chrome, pages):
+    """Open a page from disk with the network off; afterwards it has asked for nothing and complained of nothing."""
+    contexts = []
+
+    def open_page(name, *, scheme="light", width=1100):
+        context = chrome.browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+        contexts.append((context, asked := [], said := []))
+        page = context.new_page()
+        page.on("request", lambda r: asked.append(r.url))
+        page.on("console", lambda m: said.append(m.text))
+        page.on("pageerror", lambda e: said.append(str(e)))
+        page.goto(pages[name].as_uri())
+        return page
+    yield open_page
+    for context, asked, said in contexts:
+        assert [u for u in asked if not u.startswith("file:")] == []
+        assert len(asked) == 1
+        assert said == []
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100", "comparison"])
+def test_reads_in_light_and_dark(opened, name, scheme):
+    page = opened(name, scheme=scheme)
+    ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 600) == (scheme == "light")
+    worst = page.evaluate(CONTRAST)
+    assert worst[0][0] >= 4.5, worst
+
+
+def test_pictures_are_drawn_and_named(opened):
+    page = opened("llama-3.1-405b")
+    pictures = page.get_by_role("img")
+    assert pictures.count() >= 4
+    for i in range(pictures.count()):
+        box = pictures.nth(i).bounding_box()
+        assert box["width"] > 400
+        assert box["height"] > 60
+        assert len(pictures.nth(i).get_attribute("aria-label")) > 20
+    assert page.locator("figure svg path").count() > 30
+
+
+@pytest.mark.parametrize("width", [380, 800, 1600])
+def test_nothing_is_wider_than_the_window(opened, width):
+    page = opened("case-5-deepseek-v3", width=width)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_refusal_shows_the_error_as_json(opened):
+    page = opened("case-2-1t-dense-8-v100")
+    assert json.loads(page.locator("pre").first.inner_text()) == {"error": "Hardware constraints insufficient for model parameters"}
+    assert page.locator("svg").count() == 0
+
+
+def test_prints_to_a4_without_cutting(pages, tmp_path):
+    pdf = paper.print_pdf(paper.chromium(), pages["llama-3.1-405b"])
+    assert pdf.startswith(b"%PDF")
+    assert len(pdf) < 3_000_000
+    boxes = {tuple(round(float(x)) for x in box.split()) for box in re.findall(rb"/MediaBox \[([\d. ]+)\]", pdf)}
+    assert {(w, h) for *_, w, h in boxes} <= {(595, 842), (596, 842), (595, 843)}
+    assert 2 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 14
+
+
+def test_the_command_prints(tmp_path):
+    from scantling.cli import main
+    assert main(["report", str(example("case-2-1t-dense-8-v100")), "-o", str(tmp_path), "--pdf"]) == 4
+    assert (tmp_path / "case-2-1t-dense-8-v100.pdf").read_bytes().startswith(b"%PDF")

@@ -1,0 +1,286 @@
+"""The design report: what it says and how, that foreign text in it is inert, and that it goes through papermill."""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import scantling
+from pages import Page
+from scantling import quantities
+from scantling.design import Design
+from scantling.errors import DesignError
+from scantling_widgets import report
+from scantling_widgets.report.page import document
+from scantling_widgets.resources import example, notebook
+
+TERMS = r"(?i)(ZeRO|RDMA|pipeline|parallelism|tensor|error)"
+ACRONYMS = r"(RDMA|NCCL|MPI|Slurm|Kubernetes|NVLink|InfiniBand)"
+REFUSAL = '{"error": "Hardware constraints insufficient for model parameters"}'
+CASES = ("case-1-175b-moe-1024-a100", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100", "llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus")
+FEASIBLE = tuple(c for c in CASES if not c.startswith("case-2"))
+
+
+def rendered(design: Design) -> Page:
+    from markupsafe import Markup
+    return Page(document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21"))
+
+
+@cache
+def case(name: str) -> Page:
+    return rendered(Design.read(example(name)))
+
+
+# ---------------------------------------------------------------- what the reader asked for
+@pytest.mark.parametrize("name", CASES)
+def test_speaks_the_language_of_the_field(name):
+    assert re.search(TERMS, case(name).text)
+
+
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_names_its_components(name):
+    assert re.search(ACRONYMS, case(name).text)
+
+
+def test_the_mixture_of_experts_on_a100_is_sharded_by_zero():
+    assert "ZeRO" in case("case-1-175b-moe-1024-a100").text
+
+
+def test_the_cluster_of_4096_names_nccl_and_what_it_thinks_of_the_floor():
+    text = case("case-3-500b-4096-h100").text
+    assert "NCCL" in text
+    assert "A stated constraint is missed" in text or "Feasible" in text
+    assert re.search(r"(?i)mfu", text.split("Parallelism strategy")[0])
+
+
+def test_the_refusal_is_the_error_block_and_its_arithmetic_and_nothing_that_looks_like_a_design():
+    page = case("case-2-1t-dense-8-v100")
+    lines = page.text.split("\n")
+    assert REFUSAL in lines
+    after = lines[lines.index(REFUSAL) + 1:]
+    assert sum(bool(re.search(r"\d", line)) for line in after) >= 2, "numbers that prove it"
+    assert any("GB" in line or "bytes" in line for line in after)
+    assert page.elements["svg"] == 0
+    for word in ("Parallelism strategy", "Tensor parallel", "Pipeline parallel", "Checkpoint", "Recovery", "Hot spares", "MFU", "Step time"):
+        assert word.lower() not in page.text.lower()
+
+
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_bold_marks_boundaries_bottleneck_recovery_and_components(name):
+    page, result = case(name), scantling.assess(Design.read(example(name))).as_dict()
+    bold = "\n".join(page.bold)
+    for axis, word in (("tp", "Tensor parallel"), ("pp", "Pipeline parallel"), ("cp", "Context parallel"), ("ep", "Expert parallel"), ("dp", "Data parallel")):
+        assert (f"{word} {result['plan'][axis]}" in bold) == (result["plan"][axis] > 1), axis
+    for word in ("Bottleneck", "Asynchronous checkpoint", "In-place gang restart", "Hot spares", "MTBF", "Mitigation"):
+        assert word in bold
+    assert re.search(ACRONYMS, bold)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_read_only_and_without_pleasantries(name):
+    page = case(name)
+    for banned in (r"apiVersion", r"#SBATCH", r"\bsrun\b", r"torchrun", r"--[a-z]+-[a-z]+", r"export [A-Z_]+=", r"(?i)introduction", r"(?i)in conclusion", r"(?i)\bsummary\b",
+                   r"(?i)hope this", r"(?i)\bsure\b", r"(?i)let me", r"(?i)welcome", r"(?i)stands for", r"undefined", r"\bNone\b", r"\bnan\b", r"\[\]", r"\{\}"):
+        assert not re.search(banned, page.text), banned
+
+
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_strategy_overlap_memory_recovery_and_risks_are_bullets(name):
+    html = case(name).html
+    for section in ("plan", "memory", "step", "recovery", "site", "risks"):
+        body = re.search(rf'<section id="{section}">(.*?)</section>', html, re.S)[1]
+        assert body.count("<li>") >= 2, section
+        assert "<p>" not in body, section
+
+
+def numbers_in(text: str) -> set[str]:
+    return set(re.findall(r"\d[\d,]*(?:\.\d+)?(?:e\d+)?", text))
+
+
+def known_numbers(design: Design) -> set[str]:
+    """Every number that the assessment or the resolved inputs hold, in every way the library shows numbers."""
+    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "usd", "kwh")
+    known: set[str] = set()
+
+    def walk(value, deep=0):
+        if isinstance(value, dict):
+            for k, v in value.items():
+                walk(k, deep)
+                walk(v, deep)
+        elif isinstance(value, (list, tuple)):
+            for v in value:
+                walk(v, deep)
+        elif isinstance(value, str):
+            known.update(numbers_in(value))
+        elif hasattr(value, "__dataclass_fields__") and deep < 3:
+            walk({f: getattr(value, f) for f in value.__dataclass_fields__}, deep + 1)
+        elif hasattr(value, "item") and not hasattr(value, "__len__"):
+            walk(value.item(), deep)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            for kind in kinds:
+                known.update(numbers_in(quantities.shown(value, kind)))
+            known.update(numbers_in(f"{value:g}"))
+    result, resolved = scantling.assess(design).as_dict(), design.resolve()
+    walk(result)
+    walk(design.data())
+    for part in (resolved.cluster, resolved.model, resolved.params, resolved.phases, resolved.name, resolved.cluster.nodes):
+        walk(part)
+    from scantling import catalogue
+    for fabric in (resolved.cluster.scale_up, resolved.cluster.scale_out):
+        walk(catalogue.fabrics()[fabric].name)
+    walk(catalogue.storages()[resolved.cluster.storage].name)
+    return known
+
+
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_every_number_comes_from_the_assessment(name):
+    """Sensitivity has numbers of other assessments, and the appendix formulas of their own: those sections apart."""
+    design = Design.read(example(name))
+    html = re.sub(r'<section id="(sensitivity|quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S)
+    page = Page(html)
+    said = numbers_in(page.text.replace("ZeRO-", "ZeRO ").split("2026-11-21")[0])
+    ours = {"1", "2", "3", "1F1B", "0"}               # ZeRO-1, ZeRO-2, ZeRO-3, 1F1B, x : 1
+    assert said - known_numbers(design) - ours == set()
+
+
+def test_what_is_not_there_is_not_said():
+    """Sentences come from figures: with nothing to say about it, no bullet."""
+    dense = case("llama-3.1-405b").text
+    assert "Expert parallel" not in dense
+    assert "experts" not in dense
+    assert "Expert" in case("case-5-deepseek-v3").text
+    assert "To confirm with an ML specialist" in case("case-5-deepseek-v3").text
+    assert re.search(r"Precision recipe, fp8", case("case-5-deepseek-v3").text)
+    one_node = rendered(Design.read(example("llama-3.1-8b-8-h100-fsdp"))).text
+    for word in ("Pipeline parallel", "Oversubscription", "Degraded rail"):
+        assert word not in one_node
+
+
+# ---------------------------------------------------------------- form
+@pytest.mark.parametrize("name", CASES)
+def test_sound_html_that_asks_for_nothing(name):
+    page = case(name)
+    assert page.faults == []
+    assert page.outside() == []
+    assert page.elements["script"] == page.elements["iframe"] == page.elements["link"] == 0
+    assert len(page.html) < 3_000_000
+
+
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_pictures_have_words(name):
+    pictures = [a for tag, a in case(name).attributes if tag == "svg"]
+    assert len(pictures) >= 4
+    for picture in pictures:
+        assert picture["role"] == "img"
+        assert len(picture["aria-label"]) > 20
+        assert re.search(r"\d", picture["aria-label"])
+    assert case(name).elements["figcaption"] == len(pictures)
+
+
+def test_the_same_design_gives_the_same_page():
+    design = Design.read(example("llama-3.1-405b"))
+    assert rendered(design).html == rendered(design).html == case("llama-3.1-405b").html
+
+
+HOSTILE = ("<script>alert(1)</script><img src=x onerror=alert(2)>", '" onmouseover="alert(3)" x="', "'); DROP TABLE plans; --", "{{ 7 * 7 }} {% for x in y %} {{ config }}",
+           "`rm -rf ~` $(id) ${HOME}", "[a](javascript:alert(4)) **bold** # head", "]]><!-- --> <![CDATA[ & &amp; &lt;b&gt;", "تصميم كبير על ספינה", "</title></main></style><h1>other", "\\u003cscript\\u003e")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_inert(name):
+    plain = case("llama-3.1-405b")
+    design = Design.read(example("llama-3.1-405b")).change({"name": name, "notes": f"{name}\n{name}\n" + "x < y & " * 1200})
+    page = rendered(design)
+    assert page.elements == plain.elements + (page.elements - plain.elements)
+    assert {tag: n - plain.elements[tag] for tag, n in page.elements.items() if n != plain.elements[tag]}.keys() <= {"tr", "td"}, "a row for the notes, and no other element"
+    assert page.faults == []
+    assert page.text.split("\n")[0] == re.sub(r"\s+", " ", name).strip()
+    assert not [a for _, a in page.attributes for k in a if k.startswith("on")]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x00b", "\u202egpj.exe", "x" * 10_000, "\u2028", "\x1b[31mred"])
+def test_a_name_that_no_screen_can_show_is_refused_in_one_line(name):
+    with pytest.raises(DesignError) as e:
+        Design.read(example("llama-3.1-405b")).change({"name": name})
+    assert str(e.value).startswith("name: ")
+    assert str(e.value).isprintable()
+    assert len(str(e.value)) < 600
+
+
+def test_hostile_text_stays_inert_through_papermill(tmp_path):
+    from scantling_widgets.report import jobs
+    design = Design.read(example("case-2-1t-dense-8-v100")).change({"name": HOSTILE[0] + "'''\\" + '"""' + HOSTILE[3], "notes": "'''\n\"\"\"\n`x`\n{{7*7}}\\"})
+    path = tmp_path / "hostile.yaml"
+    design.write(path)
+    done = jobs.make(jobs.job(path, "hostile", date="2026-11-21"))
+    assert (done.status, done.exit, done.error) == ("done", 4, "")
+    page = Page(done.html)
+    assert page.text.split("\n")[0] == design.name
+    assert page.elements["script"] == page.elements["img"] == 0
+    assert page.faults == []
+
+
+# ---------------------------------------------------------------- papermill
+def papermill(*arguments, cwd) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "papermill", str(notebook("design_report")), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False,
+                          timeout=120)
+
+
+def words_of(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", []))
+
+
+def test_plain_papermill_takes_a_path_and_sections_on_top(tmp_path):
+    path = tmp_path / "design.yaml"
+    Design.read(example("llama-3.1-8b-8-h100-fsdp")).write(path)
+    done = papermill("out.ipynb", "-p", "design", "design.yaml", "-y", "job: {seq_len: 4096}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "sequence 4,096" in words_of(tmp_path / "out.ipynb")
+
+
+def test_plain_papermill_takes_a_whole_design(tmp_path):
+    text = Path(example("llama-3.1-8b-8-h100-fsdp")).read_text(encoding="utf-8")
+    done = papermill("out.ipynb", "-y", text, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Llama 3.1 8B on one node" in words_of(tmp_path / "out.ipynb")
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    (["-y", "modle: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}"], "nearest: model"),
+    (["-y", "model: llama-3.1-8b\ncluster: {accelerator: h100-smx, devices: 8}\njob: {}"], "h100-sxm"),
+])
+def test_wrong_parameters_fail_with_the_design_files_own_error(tmp_path, given, says):
+    done = papermill("out.ipynb", *given, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "DesignError" in done.stderr
+    assert says in done.stderr
+
+
+def test_parameters_are_documented_and_are_the_sections_of_a_design():
+    import papermill as pm
+    found = pm.inspect_notebook(str(notebook("design_report")))
+    assert set(found) == {"design", *Design.model_fields}
+    assert all(p["help"] for p in found.values())
+
+
+def test_the_notebook_is_kept_without_outputs():
+    cells = json.loads(notebook("design_report").read_text(encoding="utf-8"))["cells"]
+    assert all(c["outputs"] == [] and c["execution_count"] is None for c in cells if c["cell_type"] == "code")
+
+
+def test_the_page_without_papermill_is_the_page_with_it(tmp_path, monkeypatch):
+    from markupsafe import Markup
+    from scantling_widgets.report import jobs
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    design = Design.read(example("llama-3.1-405b"))
+    done = jobs.make(jobs.job(example("llama-3.1-405b"), "x"))
+    assert done.status == "done", done.error
+    assert "2023-11-14" in done.html
+    body = Markup(report.Report(design).html())
+    assert re.sub(r"\s+", " ", str(body)) in re.sub(r"\s+", " ", done.html)
+    assert done.seconds < 30
