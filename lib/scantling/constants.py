@@ -12,6 +12,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from . import memory_constants
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -74,8 +76,8 @@ PRIORS: dict[str, Prior] = {
     "overall": Prior(1.0, "of the step", "what the terms leave", 0.0, {"stack": 0.08}),
 }
 
-Constants = make_dataclass("Constants", [(name, object) for name in PRIORS], frozen=True)
-Constants.__doc__ = "One value or column per constant of PRIORS, in its unit."
+Constants = make_dataclass("Constants", [*((name, object) for name in PRIORS), ("memory", object, memory_constants.GENERIC)], frozen=True)
+Constants.__doc__ = "One value or column per constant of PRIORS, in its unit; `memory` holds those of the memory model."
 
 
 @cache
@@ -101,7 +103,7 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
             if fitted.get(level):
                 value = value + _lookup(levels[level], fitted[level], 0.0)
         columns[name] = np.exp(value)
-    return Constants(**columns)
+    return Constants(**columns, memory=memory_constants.gather(stacks))
 
 
 def _lookup(names, table: dict, default: float):
