@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scantling import elastic, failures, goodput, scale, spares, stragglers
+from scantling import catalogue, cost, elastic, failures, goodput, scale, spares, stragglers
 from scantling.cluster import build_cluster
 from scantling.errors import DesignError
 from scantling.reliability import BADPUT, endure, finish, judge, tiered
@@ -369,3 +369,14 @@ def test_spares_for_a_whole_run_are_more_than_for_one_failure():
     s = spares.spares_for_run(0.99, rate, repair, run_s)
     assert spares.never_wait(s, rate, repair, run_s) >= 0.99 > spares.never_wait(s - 1, rate, repair, run_s)
     assert s > spares.spares_for(rate * repair, 0.99)
+
+
+@pytest.mark.parametrize("accelerator", sorted(catalogue.accelerators()))
+def test_every_accelerator_endures_and_has_a_finite_cost(accelerator):
+    c, _ = build_cluster({"accelerator": accelerator, "devices": 512})
+    e = endure(c, None, checkpoint_bytes=1e12, state_bytes_per_device=2e9)
+    assert 0 < e.goodput < 1
+    json.dumps(e.as_dict(), allow_nan=False)
+    x = cost.price(c, None, wall_s=86_400.0, devices_paid=512 + int(e.spares) * c.devices_per_node, goodput=e.goodput)
+    json.dumps(x.as_dict(), allow_nan=False)
+    assert x.power_w is None or 10 < x.power_w / 512 < 5000

@@ -14,6 +14,7 @@ LOADER_BYTES_PER_READER = 4096                     # shard, offset and shuffle s
 BLOCK_S = 0.5           # planning, synchronising and pinning of a well-made asynchronous save: 0.34-0.59 s blocked (ByteCheckpoint, Table 8)
 COMMIT_S = 20.0         # files, metadata and commit of a save whose bytes are few: 20 s end to end (ByteCheckpoint, Table 8, 7B on 1,488)
 LOAD_S = 120.0          # opening, planning and resharding of a load: 129-266 s end to end (same table)
+HOST_LINK = 31.5e9      # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
 HOST_COPY_SHARE = 0.5   # of the host link's rate in a device-to-host copy of many tensors
 WIRE_SHARE = 0.25       # of a node's scale-out rate that a background copy may take from training
 
@@ -85,7 +86,11 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     405B on 8,960 devices blocked 0.59 s, 7B on 1,488 0.34 s (ByteCheckpoint, NSDI'25 Table 8); a copy at every step only 0.01-0.04 s
     (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for 7B.
     """
-    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (HOST_COPY_SHARE * host_link_bytes_per_s)
+    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (HOST_COPY_SHARE * _link(host_link_bytes_per_s))
+
+
+def _link(rate):
+    return rate if rate == rate else HOST_LINK
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_byte
     """
     nodes = cluster.nodes
     node_bytes = state_bytes_per_device * cluster.devices_per_node
-    link = cluster.accelerator.host_link_bytes_per_s * HOST_COPY_SHARE
+    link = _link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
     wire = cluster.scale_out_bytes_per_s * cluster.devices_per_node * WIRE_SHARE
     stall = float(snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s)) if stall_s is None else stall_s
     l1 = node_bytes * copies / wire

@@ -24,7 +24,8 @@ GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through O
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no price is known; dates stand by the price."""
+    """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no price
+    is known, energy where no power is; dates stand by the price."""
 
     device_hours: object
     usd_per_device_hour: float | None
@@ -53,7 +54,7 @@ class Cost:
 
 
 def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
-    """Power of the job [W]: nodes x rated node power x share x PUE; the accelerators' TDP and two thirds again where the node's is unknown.
+    """Power of the job [W]: nodes x rated node power x share x PUE; TDP and two thirds again where the node's is unknown, nan without either.
 
     H100 servers draw some 575 W per device beside its 700 W (SemiAnalysis), hence the two thirds with host, NICs, fans and supplies at load.
     """
@@ -82,10 +83,14 @@ def price(cluster, prices=None, *, wall_s=None, device_seconds=None, devices_pai
     tariff = _given(prices, "usd_per_kwh", USD_PER_KWH, "United States, industrial, 2024; 0.05-0.12", say)
     watts = power_w(cluster, paid, pue=pue)
     kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
+    if not np.all(np.isfinite(watts)):
+        say.append(Assumed("energy_kwh", None, f"nobody has published the power of {cluster.accelerator.name}; energy and carbon are not given"))
+        watts = kwh = None
     usd = lambda x: None if x is None else hours * x
     lost = 1 - np.asarray(goodput, float)
     return Cost(hours, rate, low, high, date, source, usd(rate), usd(low), usd(high), None if rate is None else hours * rate * lost, hours * lost,
-                kwh, kwh * tariff, watts, pue, tariff, {g: kwh * v[0] / 1000 for g, v in GRIDS.items()}, GRID_SOURCE, tuple(say))
+                kwh, None if kwh is None else kwh * tariff, watts, pue, tariff,
+                {} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()}, GRID_SOURCE, tuple(say))
 
 
 def frontier(days, cost_usd):
