@@ -7,6 +7,7 @@ import math
 from functools import lru_cache
 
 from .design import Design, Phase, Resolved
+from .design_pins import check_pins
 from .errors import DesignError
 from .records import Assumed
 
@@ -105,7 +106,6 @@ def _phases(design, model, params, cluster, assumed):
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if job.phases else "job"
         pins = {**design.plan.given(), **(spec.plan.given() if job.phases and spec.plan else {})}
-        _fits_devices(pins, cluster.devices, f"{at}.plan" if job.phases and spec.plan else "plan")
         seq_len = spec.seq_len
         if seq_len is None:
             seq_len, why = (
@@ -114,7 +114,7 @@ def _phases(design, model, params, cluster, assumed):
                 else (SEQ_LEN, "not given, and the model's row has none")
             )
             assumed.append(Assumed(f"{at}.seq_len", seq_len, why))
-        yield Phase(
+        phase = Phase(
             tokens=spec.tokens,
             seq_len=seq_len,
             global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
@@ -123,21 +123,20 @@ def _phases(design, model, params, cluster, assumed):
             pins=pins,
             name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )
+        if pins:
+            own = spec.plan.given() if job.phases and spec.plan else {}
+            _check(pins, model, phase, cluster, f"{at}.plan", own)
+        yield phase
 
 
-def _fits_devices(pins, devices, at):
-    ways = {k: pins[k] for k in ("tp", "pp", "cp", "dp") if k in pins}
-    product = math.prod(ways.values())
-    if product > devices:
-        name = max(ways, key=ways.get)
-        rest = product // ways[name]
-        raise DesignError(
-            f"{at}.{name}",
-            ways[name],
-            f"{' x '.join(ways)} of at most cluster.devices {devices:,}",
-            max(1, devices // rest) if rest <= devices else 1,
-            problem=f"makes {' x '.join(ways)} = {product:,} devices, more than there are",
-        )
+def _check(pins, model, phase, cluster, at, own):
+    try:
+        check_pins(pins, model, phase, cluster)
+    except DesignError as e:
+        name = e.field.rpartition(".")[2]
+        if name not in own:
+            raise
+        raise DesignError(f"{at}.{name}", e.value, e.allowed, e.nearest, problem=e.problem) from None
 
 
 def _batch(spec, seq_len, params, cluster, at, assumed):

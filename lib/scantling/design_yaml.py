@@ -184,7 +184,7 @@ def number_text(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return repr(value)
     exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
-    for digits in range(1, 18):
+    for digits in range(1, 18) if abs(exponent) < 300 else ():
         mantissa = f"{value / 10.0**exponent:.{digits}g}"
         mantissa += "" if "." in mantissa else ".0"
         if "e" not in mantissa and float(f"{mantissa}e{exponent:+d}") == value:
