@@ -41,26 +41,29 @@ def contents(params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, r
     """Bytes of one whole copy, each parameter once however it is sharded or replicated.
 
     params       : parameters, MTP modules included [count].
-    weight_bytes : bytes per stored working weight (2 for bf16; 0 where only the master copy is kept, as Megatron's distributed optimizer can).
+    weight_bytes : bytes per stored working weight (2 for bf16; 0 where only the master copy is kept, as Megatron's distributed optimizer
+    can).
     master_bytes : bytes per master weight (4; 0 where the weights themselves are fp32).
     ranks, readers : processes that keep a random-number state, data-parallel readers that keep a position.
 
-    AdamW in bf16 comes to 14 bytes per parameter (2 + 4 + 8); others count 12 (weights rebuilt from the master) or 16 (fp32 gradients kept).
+    AdamW in bf16 comes to 14 bytes per parameter (2 + 4 + 8); others count 12 (weights rebuilt from the master) or 16 (fp32 gradients
+    kept).
     """
     if optimizer not in MOMENT_BYTES:
         from .errors import DesignError
 
         raise DesignError("job.optimizer", optimizer, sorted(MOMENT_BYTES))
     p = float(params)
-    return Contents(p * weight_bytes, p * master_bytes, p * MOMENT_BYTES[optimizer], float(ranks * RNG_BYTES_PER_RANK), float(readers * LOADER_BYTES_PER_READER))
+    return Contents(p * weight_bytes, p * master_bytes, p * MOMENT_BYTES[optimizer], float(ranks * RNG_BYTES_PER_RANK),
+                    float(readers * LOADER_BYTES_PER_READER))
 
 
 def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     """Who writes how much: {writers, bytes_per_writer} of one whole copy under a plan.
 
-    parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded state); else one data-parallel replica writes
-    for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on each of 128. Sharding under ZeRO or FSDP changes
-    who holds the bytes before the save, not their sum.
+    parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded state); else one data-parallel replica
+    writes for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on each of 128. Sharding under ZeRO or
+    FSDP changes who holds the bytes before the save, not their sum.
     """
     writers = np.asarray(tp) * pp * (np.asarray(cp) * dp if parallel else 1)
     return {"writers": writers, "bytes_per_writer": np.asarray(total_bytes, float) / writers}
@@ -119,12 +122,13 @@ class Tier:
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in out.items()}
 
 
-def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_bytes_per_s, store_read_bytes_per_s, store_capacity_bytes=np.nan,
+def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_bytes_per_s, store_read_bytes_per_s,
+          store_capacity_bytes=np.nan,
           object_bytes_per_s=100e9, copies=1, stall_s=None) -> tuple[Tier, ...]:
     """Tiers L0 to L3 of one design: host snapshot, peer copy, parallel file system, object store.
 
-    The stall is that of L0: what follows runs behind training. L1 sends each node's bytes to `copies` neighbours outside its own domain over
-    WIRE_SHARE of its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`; L3 copies from L2.
+    The stall is that of L0: what follows runs behind training. L1 sends each node's bytes to `copies` neighbours outside its own domain
+    over WIRE_SHARE of its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`; L3 copies from L2.
     Durable times count from the end of the stall.
     """
     nodes = cluster.nodes
@@ -140,11 +144,15 @@ def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_byte
     return (
         Tier("L0", "snapshot in host memory", "process", stall, 0.0, state_bytes_per_device / link, link * job, link * job,
              state_bytes_per_device * job, host / 2, "device-to-host copy over the host link"),
-        Tier("L1", "copy in a peer's memory or NVMe, another domain", "rack", 0.0, l1, node_bytes / wire, wire * nodes / copies, wire * nodes,
-             state_bytes_per_device * job * copies, max(host / 2, cluster.nvme_bytes * nodes), "GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6"),
-        Tier("L2", "parallel file system", "pod", 0.0, COMMIT_S + float(l2_write), LOAD_S + float(l2_read), store_write_bytes_per_s, store_read_bytes_per_s,
+        Tier("L1", "copy in a peer's memory or NVMe, another domain", "rack", 0.0, l1, node_bytes / wire, wire * nodes / copies,
+             wire * nodes,
+             state_bytes_per_device * job * copies, max(host / 2, cluster.nvme_bytes * nodes),
+             "GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6"),
+        Tier("L2", "parallel file system", "pod", 0.0, COMMIT_S + float(l2_write), LOAD_S + float(l2_read), store_write_bytes_per_s,
+             store_read_bytes_per_s,
              checkpoint_bytes, store_capacity_bytes, "ByteCheckpoint, NSDI'25 Table 8, for the fixed part"),
-        Tier("L3", "object store", "site", 0.0, COMMIT_S + float(l2_write) + l3, LOAD_S + l3, object_bytes_per_s, object_bytes_per_s, checkpoint_bytes, np.inf,
+        Tier("L3", "object store", "site", 0.0, COMMIT_S + float(l2_write) + l3, LOAD_S + l3, object_bytes_per_s, object_bytes_per_s,
+             checkpoint_bytes, np.inf,
              "copied from L2 in the background"),
     )
 

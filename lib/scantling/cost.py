@@ -15,8 +15,10 @@ USD_PER_KWH = 0.078         # United States, industrial, 2024 (0.05-0.12)
 
 # g CO2e per kWh of generation, 2023, life cycle; Ember through Our World in Data (text: read; memory: recalled)
 GRIDS = {
-    "world": (481, "text"), "norway": (30, "text"), "france": (56, "text"), "finland": (79, "text"), "brazil": (98, "text"), "denmark": (152, "text"),
-    "canada": (170, "text"), "ireland": (291, "text"), "united-states": (369, "memory"), "germany": (381, "text"), "australia": (549, "text"),
+    "world": (481, "text"), "norway": (30, "text"), "france": (56, "text"), "finland": (79, "text"), "brazil": (98, "text"),
+    "denmark": (152, "text"),
+    "canada": (170, "text"), "ireland": (291, "text"), "united-states": (369, "memory"), "germany": (381, "text"),
+    "australia": (549, "text"),
     "china": (582, "text"), "india": (713, "text"),
 }
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
@@ -54,9 +56,11 @@ class Cost:
 
 
 def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
-    """Power of the job [W]: nodes x rated node power x share x PUE; TDP and two thirds again where the node's is unknown, nan without either.
+    """Power of the job [W]: nodes x rated node power x share x PUE; TDP and two thirds again where the node's is unknown, nan without
+    either.
 
-    H100 servers draw some 575 W per device beside its 700 W (SemiAnalysis), hence the two thirds with host, NICs, fans and supplies at load.
+    H100 servers draw some 575 W per device beside its 700 W (SemiAnalysis), hence the two thirds with host, NICs, fans and supplies at
+    load.
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     per = cluster.node_power_w / cluster.devices_per_node if _known(cluster.node_power_w) else cluster.accelerator.tdp_w * 5 / 3
@@ -67,12 +71,13 @@ def price(cluster, prices=None, *, wall_s=None, device_seconds=None, devices_pai
     """Cost of a run.
 
     cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour, pue, usd_per_kwh; any may be missing).
-    wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own count by default) [(n,)]; or device_seconds.
+    wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own count by default) [(n,)]; or
+    device_seconds.
     goodput : useful share of the wall time; the rest is what failures and saves burn.
 
-    device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it; energy = rated node power x POWER_SHARE x
-    PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the catalogue's newest (date and range beside it),
-    else None.
+    device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it; energy = rated node power x POWER_SHARE
+    x PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the catalogue's newest (date and range beside
+    it), else None.
     """
     say: list[Assumed] = []
     paid = np.asarray(cluster.devices if devices_paid is None else devices_paid, float)
@@ -88,7 +93,8 @@ def price(cluster, prices=None, *, wall_s=None, device_seconds=None, devices_pai
         watts = kwh = None
     usd = lambda x: None if x is None else hours * x
     lost = 1 - np.asarray(goodput, float)
-    return Cost(hours, rate, low, high, date, source, usd(rate), usd(low), usd(high), None if rate is None else hours * rate * lost, hours * lost,
+    return Cost(hours, rate, low, high, date, source, usd(rate), usd(low), usd(high), None if rate is None else hours * rate * lost,
+                hours * lost,
                 kwh, None if kwh is None else kwh * tariff, watts, pue, tariff,
                 {} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()}, GRID_SOURCE, tuple(say))
 
@@ -119,7 +125,8 @@ def days_against_dollars(cluster, prices, devices, useful_s, *, endurance=None) 
     usd = np.full(n.shape, np.nan) if c.cost_usd is None else c.cost_usd
     best = np.zeros(n.shape, bool)
     best[frontier(wall, c.device_hours if c.cost_usd is None else usd)] = True
-    return {"devices": n, "days": wall / DAY_S, "cost_usd": usd, "device_hours": c.device_hours, "energy_kwh": c.energy_kwh, "goodput": good, "best": best}
+    return {"devices": n, "days": wall / DAY_S, "cost_usd": usd, "device_hours": c.device_hours, "energy_kwh": c.energy_kwh,
+            "goodput": good, "best": best}
 
 
 def _price(cluster, prices, say):
@@ -133,7 +140,8 @@ def _price(cluster, prices, say):
     except ValueError:
         found = None
     if found is None:
-        say.append(Assumed("prices.usd_per_device_hour", None, f"the catalogue has no dated price of {cluster.accelerator.name}; cost is not given"))
+        say.append(Assumed("prices.usd_per_device_hour", None,
+                           f"the catalogue has no dated price of {cluster.accelerator.name}; cost is not given"))
         return None, None, None, "", ""
     rate = float(found.middle)
     low, high = (float(x) if _known(x) else rate for x in (found.low, found.high))

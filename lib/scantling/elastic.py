@@ -35,15 +35,16 @@ def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0)
     ratio = shrink_ratio(micro_batches, replicas, lost)
     t = np.asarray(return_s, float)
     shrink = (1 - 1 / ratio) * t + resize_s
-    return {"choice": np.where(t <= shrink, "wait", "shrink"), "ratio": ratio, "break_even_s": resize_s * ratio, "wait_loss_s": t, "shrink_loss_s": shrink}
+    return {"choice": np.where(t <= shrink, "wait", "shrink"), "ratio": ratio, "break_even_s": resize_s * ratio, "wait_loss_s": t,
+            "shrink_loss_s": shrink}
 
 
 def shrink_loss(load, spares, gang_nodes, replicas, micro_batches):
     """Share of the throughput lost to running short of gangs, in the long run, by a job that shrinks whenever spares are out.
 
     sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per gang): failures go on while it runs, so
-    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs). Changes of size come on top. Against waiting:
-    `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the ceiling.
+    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs). Changes of size come on top. Against
+    waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the ceiling.
     """
     a = float(load)
     n = np.arange(int(spares + a + 12 * np.sqrt(a) + 24 + gang_nodes) + 1)
@@ -84,7 +85,8 @@ def local_update(params, step_s, *, inner_steps=100, sites=2, site_bytes_per_s=1
     params : parameters that are averaged.  site_bytes_per_s : rate between a site and the others, one direction.  bytes_per_param : 4 fp32,
     1 int8.  overlap_steps : inner steps that may run while the average travels (the outer step is then that stale).
 
-    Bytes per outer step and site: 2 (s - 1) / s x params x bytes (ring all-reduce). Exposed time: what does not fit under `overlap_steps` steps.
+    Bytes per outer step and site: 2 (s - 1) / s x params x bytes (ring all-reduce). Exposed time: what does not fit under `overlap_steps`
+    steps.
     {sync_bytes, sync_s, exposed_s, overhead, bytes_per_s_needed, against_every_step, staleness_steps, for_ml}. Reduction against an fp32
     all-reduce at every step is inner_steps x 4 / bytes_per_param: 400 for 100 steps in int8, INTELLECT-1's figure (arXiv 2412.01152);
     500 for DiLoCo's (arXiv 2311.08105). Optimizer quality is not modelled: `for_ml` says what has to be confirmed.
@@ -103,7 +105,7 @@ def local_update(params, step_s, *, inner_steps=100, sites=2, site_bytes_per_s=1
 
 
 def sites_goodput(site_mtbf_s, sites, loss_s, *, coupled=True):
-    """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per failure: M / (M + s L) when every failure stops
-    all (coupled), M / (M + L) when a site falls back alone and joins at the next outer step."""
+    """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per failure: M / (M + s L) when every failure
+    stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer step."""
     m = np.asarray(site_mtbf_s, float)
     return m / (m + (sites if coupled else 1) * np.asarray(loss_s, float))

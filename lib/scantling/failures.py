@@ -33,17 +33,20 @@ PRESETS = {p.id: p for p in (
     Preset("typical", 3.8, _PLANNED, _LLAMA3 + "; between RSC-2 (2.34) and RSC-1 (6.5)", "the default", "derived"),
     Preset("good", 2.3, _PLANNED, _RSC + ": RSC-2", "a fleet long run in", "secondary"),
     Preset("bad", 6.5, _PLANNED, _RSC + ": RSC-1; the FT-HSDP paper's 18 min at 98,304 devices is the same rate", "", "secondary"),
-    Preset("new-cluster", 14.0, _PLANNED, "OPT-175B, arXiv 2205.01068 s2.5: at least 105 restarts of 124 nodes in 2 months", "first months of a fleet", "derived"),
+    Preset("new-cluster", 14.0, _PLANNED, "OPT-175B, arXiv 2205.01068 s2.5: at least 105 restarts of 124 nodes in 2 months",
+           "first months of a fleet", "derived"),
     Preset("llama3", 419 / (54 * 2048) * 1000, _PLANNED, _LLAMA3, "419 unexpected interruptions in 54 days on 16,384 H100"),
     Preset("rsc-1", 6.5, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
     Preset("rsc-2", 2.34, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
-    Preset("ft-hsdp", 1e3 * 8 * DAY_S / (98_304 * 18 * 60), 0.0, "FT-HSDP, arXiv 2602.00277: 18 min at 98,304 devices", "synchronous run", "secondary"),
+    Preset("ft-hsdp", 1e3 * 8 * DAY_S / (98_304 * 18 * 60), 0.0, "FT-HSDP, arXiv 2602.00277: 18 min at 98,304 devices", "synchronous run",
+           "secondary"),
     Preset("byterobust", 1000 * 44_184 / (91 * 25_000), 0.0, "ByteRobust, arXiv 2509.16293 s1: 38,236 explicit and 5,948 implicit failures in 3 months, "
            "platform of over 200,000 devices", "all 778,135 jobs, users' errors included: an upper bound for a mature job", "derived"),
     Preset("tpu", 1.6, 0.0, "Zu et al., NSDI'24: 0.08 % of 4-chip machines a day", "TPU v4; cables and switches come on top", "secondary"),
     Preset("imbue", 1000 * 0.03 / 7, 0.0, "Imbue, 70B infrastructure: 3 % of 511 machines of 8 H100 a week", "", "secondary"),
     Preset("bloom", 1000 * 1.5 / 7 / 48, 0.0, "BLOOM (Hugging Face 2022): 1-2 device failures a week on 48 nodes of 8 A100"),
-    Preset("opt-175b", 1000 * 105 / (61 * 124), 0.0, "OPT-175B, arXiv 2205.01068 s2.5: 35 manual and 70 automatic restarts in 2 months", "992 A100"),
+    Preset("opt-175b", 1000 * 105 / (61 * 124), 0.0, "OPT-175B, arXiv 2205.01068 s2.5: 35 manual and 70 automatic restarts in 2 months",
+           "992 A100"),
     Preset("epoch", 1000 * 8 * 24 / 50_000, 0.0, "Epoch AI: 50,000 h between failures per device", "an assumption, not a measurement"),
 )}
 
@@ -84,7 +87,8 @@ def failure_rate_per_s(per_1000_node_days, devices):
     """Failures of a job per second: devices / 8 x rate / 1000 / 86,400 [1/s]; rate per 1,000 days of 8-device nodes.
 
     Series system of independent parts, any of which stops the job: M = 1 / sum(N_c l_c). Right from some 1,024 devices up and checked at
-    16,384; small jobs die 3.2-3.7 times sooner in the RSC fleets (7.9 h measured at 1,024 against 28.8 h), from causes the rate does not count.
+    16,384; small jobs die 3.2-3.7 times sooner in the RSC fleets (7.9 h measured at 1,024 against 28.8 h), from causes the rate does not
+    count.
     """
     return np.asarray(per_1000_node_days, float) / 1000 / 8 / DAY_S * np.asarray(devices, float)
 
@@ -103,7 +107,8 @@ def rates_by_cause(per_1000_node_days, devices) -> dict:
 def network_crashes_per_s(links, tors, *, links_per_month=0.00057, tors_per_month=0.00051):
     """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a month (Alibaba HPN, SIGCOMM'24 s2.3).
 
-    Single-homed NICs: each link failure stops the job; with two planes per NIC (HPN) it only halves that NIC. Their own jobs saw 1-2 a month.
+    Single-homed NICs: each link failure stops the job; with two planes per NIC (HPN) it only halves that NIC. Their own jobs saw 1-2 a
+    month.
     """
     return (np.asarray(links, float) * links_per_month + np.asarray(tors, float) * tors_per_month) / (30 * DAY_S)
 
@@ -134,7 +139,8 @@ class Domain:
 def domains(cluster) -> tuple[Domain, ...]:
     """The failure domains of a cluster, smallest first: device, node, power supply, rail, top of rack or NVLink rack, pod, site.
 
-    The catastrophic share (1 % of failures, a switch with its 32 machines) is ByteRobust's (arXiv 2509.16293, s8.2); what nobody published is nan.
+    The catastrophic share (1 % of failures, a switch with its 32 machines) is ByteRobust's (arXiv 2509.16293, s8.2); what nobody published
+    is nan.
     """
     per_node, n = int(cluster.devices_per_node), int(cluster.devices)
     rack = rack_devices(cluster)
@@ -146,11 +152,13 @@ def domains(cluster) -> tuple[Domain, ...]:
         Domain("process", 1, n, CAUSES[4].share, "a rank dies, the node is well: restart in place from host memory", _LLAMA3),
         Domain("node", per_node, count(per_node), node_share, "device, HBM, NIC, host or board: the node is drained", _LLAMA3),
         Domain("power-supply", per_node, count(per_node), 3 / 419, "redundant supplies (4 + 2) ride through two losses", _LLAMA3),
-        Domain("rail", min(n, 32), count(32), CAUSES[3].share, "a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
+        Domain("rail", min(n, 32), count(32), CAUSES[3].share,
+               "a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
                "rail-optimised reference designs; " + _LLAMA3),
         Domain("rack", rack, count(rack), 0.01, "top of rack, busbar or NVLink domain: every node in it",
                "ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)"),
-        Domain("pod", pod, count(pod), float("nan"), "aggregation layer or cooling loop; also the unit of a maintenance drain", "no published rate"),
+        Domain("pod", pod, count(pod), float("nan"), "aggregation layer or cooling loop; also the unit of a maintenance drain",
+               "no published rate"),
         Domain("site", -(-n // sites), sites, float("nan"), "building or power feed", "no published rate"),
     )
 

@@ -96,7 +96,8 @@ def shares(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=
     """
     m, r = np.asarray(mtbf_s, float), np.asarray(restart_s, float)
     with np.errstate(over="ignore"):
-        per_wall = np.exp(-(r + durable_s) / m) / ((m + down_s) * np.expm1((np.asarray(interval_s, float) + stall_s) / m))   # 1 / ((M + D) X)
+        per_wall = np.exp(-(r + durable_s) / m) / ((m + down_s) * np.expm1((np.asarray(interval_s,
+                                                                                       float) + stall_s) / m))   # 1 / ((M + D) X)
     useful, saves = interval_s * per_wall, stall_s * per_wall
     detection, restart = down_s / (m + down_s), -m * np.expm1(-r / m) / (m + down_s)
     return {"useful": useful, "saves": saves, "lost work": np.maximum(0.0, 1 - useful - saves - detection - restart),
@@ -104,7 +105,8 @@ def shares(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=
 
 
 def finite_wall_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
-    """Expected wall time of a job of `work_s` seconds of useful compute that starts without a restart and ends when its last save is durable [s].
+    """Expected wall time of a job of `work_s` seconds of useful compute that starts without a restart and ends when its last save is
+    durable [s].
 
     (M + D) [e^(R/M) (e^((P1 + Delta)/M) - 1) + sum over the later intervals of e^((R + Delta)/M) (e^(Pi/M) - 1)],  P = interval + stall,
     the last interval being what is left. Exact; the long-run rate is `ettr`.
@@ -126,7 +128,8 @@ def finish_spread_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, resta
     tail is a little fatter where failures are few. A simulation has it exactly.
     """
     p = np.asarray(interval_s, float) + stall_s
-    n = np.asarray(work_s, float) / ettr(mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s) / (np.asarray(mtbf_s, float) + down_s)
+    n = np.asarray(work_s, float) / ettr(mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s,
+                                         down_s=down_s) / (np.asarray(mtbf_s, float) + down_s)
     return np.sqrt(n * ((down_s + restart_s + durable_s + p / 2) ** 2 + p * p / 12))
 
 
@@ -156,7 +159,8 @@ def ettr_renewal(mtbf_s, loss_s, *, fails_in_restart=False):
 
 
 def ettr_tiers_first_order(rates_per_s, intervals_s, stalls_s, restores_s, durables_s, down_s=0.0):
-    """First-order tiers: 1 - stall share - sum over classes l_k (D + R_k + Delta_k + tau_k / 2). Di et al. 2014; high by up to 3 points at M = 14 min.
+    """First-order tiers: 1 - stall share - sum over classes l_k (D + R_k + Delta_k + tau_k / 2). Di et al. 2014; high by up to 3 points at
+    M = 14 min.
 
     Class k of `rates_per_s` is what tier k and above survive; `intervals_s[k]` is the spacing of tier-k copies; the shortest one stalls.
     """

@@ -77,14 +77,17 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     checkpoint_bytes : one whole copy [bytes, scalar or (n,)].  state_bytes_per_device : what a device copies out in a save [bytes, ditto].
     step_s : step time; the interval is at least this.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].
-    sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the step.
+    sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the
+    step.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).  fails_in_restart : a failure can strike a
-    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long. Sources differ in the last two.
+    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long. Sources differ in the last
+    two.
 
-    M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved by
-    ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is `spares.shortage`
-    (Erlang-B but for what hides behind the detection). Sums exactly; the product treats rare losses as independent, which a simulation bears out to
-    0.1 point at 16,384 devices and 0.3 at 98,304. Source of each default in `assumed`; formulas' sources in `goodput` and `spares`.
+    M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved
+    by ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is
+    `spares.shortage` (Erlang-B but for what hides behind the detection). Sums exactly; the product treats rare losses as independent,
+    which a simulation bears out to 0.1 point at 16,384 devices and 0.3 at 98,304. Source of each default in `assumed`; formulas' sources
+    in `goodput` and `spares`.
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
@@ -94,9 +97,11 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     disk = storage.rates(cluster, nodes)
     given = lambda field, default, why: _given(spec, field, default, why, say)
 
-    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s),
+    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device,
+                                                                            cluster.accelerator.host_link_bytes_per_s),
                   "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy to host memory at half the host link")
-    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s, nodes,
+    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s,
+                                                                                                nodes,
                                                                                                disk.node_write_bytes_per_s),
                     f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}")
     detect = given("detect_s", lambda: DETECT_S, "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)")
@@ -109,7 +114,8 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     interval, by = _interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
     load = failures.EVICTS * repair / (m + detect)
     hit = _domain_nodes(cluster, nodes)
-    recommended = np.maximum(spares.cheapest(load, nodes, limit=int(nodes.max()) + 2), hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
+    recommended = np.maximum(spares.cheapest(load, nodes, limit=int(nodes.max()) + 2),
+                             hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
     used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
 
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
@@ -122,7 +128,8 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
         part["detection"], part["restart"] = part["detection"] - moved, part["restart"] + moved
         out, left = {}, 1.0
-        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share), ("sdc", sdc)):
+        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share),
+                          ("sdc", sdc)):
             out[key], left = left * loss, left * (1 - loss)
         return left * part.pop("useful"), {**{k: left * v for k, v in part.items()}, **out}
 
@@ -149,15 +156,18 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     """The same job with copies in host memory and on a peer before the parallel file system.
 
     A process that dies restarts from host memory (15 % of failures), a lost node from its peer (84 %), corruption from the store (1 %).
-    {tiers, interval_s, every, goodput, gain, scenario, simulated}: tiers as `checkpoint.tiers`; the store gets every `every[2]`-th save, as often
-    as it keeps up; the interval maximises the nested closed form (`goodput.ettr_tiers_nested`), the other losses are the endurance's own.
-    `simulated` is the goodput of `scenario` from `replicas` replicas of 30 days, planned stops and shortage apart (None without).
+    {tiers, interval_s, every, goodput, gain, scenario, simulated}: tiers as `checkpoint.tiers`; the store gets every `every[2]`-th save,
+    as often as it keeps up; the interval maximises the nested closed form (`goodput.ettr_tiers_nested`), the other losses are the
+    endurance's own. `simulated` is the goodput of `scenario` from `replicas` replicas of 30 days, planned stops and shortage apart (None
+    without).
     """
     from .simulate import DAY_S, Fault, Level, Scenario, simulate
 
     e, disk = endurance, storage.rates(cluster)
-    found = checkpoint.tiers(cluster, float(np.max(e.checkpoint_bytes)), float(state_bytes_per_device), store_write_bytes_per_s=float(disk.write_bytes_per_s),
-                             store_read_bytes_per_s=float(disk.read_bytes_per_s), store_capacity_bytes=float(disk.capacity_bytes), stall_s=float(e.checkpoint_stall_s))
+    found = checkpoint.tiers(cluster, float(np.max(e.checkpoint_bytes)), float(state_bytes_per_device),
+                             store_write_bytes_per_s=float(disk.write_bytes_per_s),
+                             store_read_bytes_per_s=float(disk.read_bytes_per_s), store_capacity_bytes=float(disk.capacity_bytes),
+                             stall_s=float(e.checkpoint_stall_s))
     m, down, stall = float(e.mtbf_s), float(e.detect_s), float(e.checkpoint_stall_s)
     rates = [sum(c.share for c in failures.CAUSES if c.survivor == kind) / m for kind in ("host", "peer", "remote")]
     launch = max(float(e.restart_s) - found[2].restore_s, 0.0)
@@ -175,7 +185,8 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     total = float(useful * e.goodput / base)
     scenario = Scenario(30 * DAY_S, float(tau), tuple(Level(stall, d, r, k) for d, r, k in zip(durables, restores, every)),
                         tuple(Fault(r, i, down) for i, r in enumerate(rates)))
-    return {"tiers": found, "interval_s": float(tau), "every": every, "goodput": total, "gain": total - float(e.goodput), "scenario": scenario,
+    return {"tiers": found, "interval_s": float(tau), "every": every, "goodput": total, "gain": total - float(e.goodput),
+            "scenario": scenario,
             "useful": float(useful), "simulated": simulate(scenario, replicas, seed).goodput if replicas else None}
 
 
@@ -200,11 +211,12 @@ class Miss:
 
 
 def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
-    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead, stall, lost work, recovery; what must be survived.
+    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead, stall, lost work, recovery; what must be
+    survived.
 
     max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable time, which is also the age of the
-    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside that domain, and for a node or a rack for
-    as many spares; a lost pod is waited for, or the job shrinks (`elastic`).
+    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside that domain, and for a node or a rack
+    for as many spares; a lost pod is waited for, or the job shrinks (`elastic`).
     """
     out = []
     for field, key, sign, words in (
@@ -239,7 +251,8 @@ def _rate(spec, say):
     fleet = failures.preset(name or "typical")
     if explicit is not None:
         if explicit <= 0:
-            say.append(Assumed("reliability.failures_per_1000_node_days", LEAST_RATE, "no fleet never fails; the least rate that is reckoned with"))
+            say.append(Assumed("reliability.failures_per_1000_node_days", LEAST_RATE,
+                               "no fleet never fails; the least rate that is reckoned with"))
         return max(float(explicit), LEAST_RATE), fleet.planned_per_day, "explicit"
     if name is None:
         say.append(Assumed("reliability.preset", fleet.id, f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device node-days ({fleet.source})"))

@@ -31,11 +31,15 @@ _STEPS = (
     ("synchronous saves every hour, whole job requeued", dict(stall=300.0, durable=0.0, restart=1200.0, down=600.0, interval=3600.0), "",
      "5 min a save and 5-20 min a restart are the RSC fleets' figures (arXiv 2410.21680), 10 min to find and localise"),
     ("interval at the optimum", dict(interval=None), "", "exact optimum instead of a habit"),
-    ("asynchronous saves", dict(stall=5.0, durable=120.0), "", "6 s stalls with asynchronous DCP (PyTorch 2024); two minutes to the parallel file system"),
+    ("asynchronous saves", dict(stall=5.0, durable=120.0), "",
+     "6 s stalls with asynchronous DCP (PyTorch 2024); two minutes to the parallel file system"),
     ("automatic detection and localisation", dict(down=180.0), "", "60 s to see, 2 min to localise (ByteRobust, arXiv 2509.16293 s2.2)"),
-    ("restart in place with warm spares", dict(restart=385.0), "", "65 s relaunch (ByteRobust, Table 7), 200 s communicators at 98,304 (FT-HSDP), 2 min load"),
-    ("tiered copies: host memory and a peer", dict(stall=0.5, durable=5.0, restart=325.0), "", "0.34-0.59 s blocked (ByteCheckpoint, Table 8); most restores from a peer in seconds, a tenth from the store"),
-    ("lazy communicators, compiled graphs kept", dict(restart=120.0, down=60.0), "", "initialisation under 30 s above 10,000 devices (MegaScale, NSDI'24)"),
+    ("restart in place with warm spares", dict(restart=385.0), "",
+     "65 s relaunch (ByteRobust, Table 7), 200 s communicators at 98,304 (FT-HSDP), 2 min load"),
+    ("tiered copies: host memory and a peer", dict(stall=0.5, durable=5.0, restart=325.0), "",
+     "0.34-0.59 s blocked (ByteCheckpoint, Table 8); most restores from a peer in seconds, a tenth from the store"),
+    ("lazy communicators, compiled graphs kept", dict(restart=120.0, down=60.0), "",
+     "initialisation under 30 s above 10,000 devices (MegaScale, NSDI'24)"),
     ("lemon nodes removed", dict(lemons=0.3), "", "40 lemons of RSC caused some 70 % of large jobs' failures; 30 % is taken"),
     ("one replica recovers, the others go on", dict(replicas=12, stall_all=30.0, away=180.0), "replica",
      "fault-tolerant HSDP (arXiv 2602.00277) with 12 replicas, here with the short restart above"),
@@ -46,7 +50,8 @@ def measures(devices=98_304, preset="bad", replicas=12) -> tuple[Rung, ...]:
     """The ladder from synchronous saves and whole-job restarts to replica-level recovery, each rung on top of the ones before.
 
     devices, preset : sets the MTBF (98,304 at RSC-1's rate: 18 min).  Goodput by the exact closed form (`goodput.ettr`); the last rung is
-    1 - stall / M - away / (M d) of `elastic.ft_hsdp`. First-order in nothing but that last rung. Meta measured 44 % before and 80 % after theirs.
+    1 - stall / M - away / (M d) of `elastic.ft_hsdp`. First-order in nothing but that last rung. Meta measured 44 % before and 80 % after
+    theirs.
     """
     world = dict(stall=0.0, durable=0.0, restart=0.0, down=0.0, interval=None, lemons=0.0)
     rungs, before = [], None
@@ -99,7 +104,8 @@ def _interval():
     best, y = goodput.optimum_interval(m, d) / MINUTE_S, goodput.young(m, d) / MINUTE_S
     span = np.array([15.0, 30.0]) * MINUTE_S
     need = span**2 / (2 * m)
-    return _said("interval", "MTBF 3 h and seconds of stall put Young/Daly's interval at 15-30 min", bool(np.any((y[:3] >= 15) & (y[:3] <= 30))),
+    return _said("interval", "MTBF 3 h and seconds of stall put Young/Daly's interval at 15-30 min",
+                 bool(np.any((y[:3] >= 15) & (y[:3] <= 30))),
                  f"1 s gives {best[0]:.1f} min, 5 s {best[1]:.1f}, 10 s {best[2]:.1f}; 15-30 min takes {need[0]:.1f}-{need[1]:.0f} s of stall",
                  {"stall_s": d.tolist(), "optimum_min": best.tolist(), "young_min": y.tolist(), "stall_for_15_to_30_min_s": need.tolist()})
 
@@ -153,20 +159,24 @@ def _half():
     out = {}
     for p in ("rsc-2", "llama3", "rsc-1"):
         m = float(failures.job_mtbf_s(failures.preset(p).per_1000_node_days, 100_000))
-        at = lambda stall, durable, restart, m=m: float(goodput.ettr(m, stall, max(float(goodput.optimum_interval(m, stall)), durable - stall), durable_s=durable, restart_s=restart))
+        at = lambda stall, durable, restart, m=m: float(goodput.ettr(m, stall,
+                                                                     max(float(goodput.optimum_interval(m, stall)), durable - stall),
+                                                                     durable_s=durable, restart_s=restart))
         out[p] = {"synchronous": at(300, 0, 1200), "asynchronous": at(5, 120, 600), "strong": at(1, 30, 180)}
     sync, mild = max(v["synchronous"] for v in out.values()), min(v["asynchronous"] for v in out.values())
     words = lambda key: "/".join(f"{v[key]:.2f}" for v in out.values())
     return _said("half", "beyond 100,000 devices effective time falls below one half without strong fault tolerance", False,
                  f"with 5-min synchronous saves and 20-min restarts of the whole job {words('synchronous')} (Meta measured 0.44): below one half. "
                  f"Asynchronous saves and 10-min restarts alone give {words('asynchronous')}, strong tolerance {words('strong')}",
-                 {"by_preset": out, "best_synchronous": sync, "worst_asynchronous": mild}, depends=sync < 0.5 < max(v["asynchronous"] for v in out.values()))
+                 {"by_preset": out, "best_synchronous": sync, "worst_asynchronous": mild},
+                 depends=sync < 0.5 < max(v["asynchronous"] for v in out.values()))
 
 
 def _slowest():
     k = float(stragglers.slowest_of(16_384))
     return _said("slowest", "in a synchronous barrier the slowest rank taxes all 16,384", k > 3,
-                 f"the slowest of 16,384 is {k:.2f} standard deviations late: 1 % of jitter per rank costs {k:.1f} % of every step", {"deviations": k})
+                 f"the slowest of 16,384 is {k:.2f} standard deviations late: 1 % of jitter per rank costs {k:.1f} % of every step",
+                 {"deviations": k})
 
 
 def _elastic():

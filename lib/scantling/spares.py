@@ -28,8 +28,8 @@ def stall_share(spares, load):
 
 
 def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
-    """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential repairs
-    and up to 300 spares (beyond, Erlang-B thinned by the downtime).
+    """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential
+    repairs and up to 300 spares (beyond, Erlang-B thinned by the downtime).
 
     Markov chain over the nodes in repair at evictions: each leaves the pool during the downtime with 1 - exp(-D / repair), then one by one
     while the job runs; with S + 1 in repair at its end the job waits repair / (S + 1) on average. With D = 0 this is `stall_share`;
@@ -151,4 +151,5 @@ def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
     a = evictions_per_s * repair_s
     s = np.arange(int(cheapest(a, nodes)) * 2 + 4) if spares is None else np.asarray(spares, int)
     stall = stall_share(s, a)
-    return {"spares": s, "wait_chance": wait_chance(s, a), "stall_share": stall, "paid_extra": s / nodes, "cost_per_useful": (1 + s / nodes) / (1 - stall)}
+    return {"spares": s, "wait_chance": wait_chance(s, a), "stall_share": stall, "paid_extra": s / nodes,
+            "cost_per_useful": (1 + s / nodes) / (1 - stall)}

@@ -38,7 +38,8 @@ def rates(cluster, nodes=None) -> Rates:
     n = np.asarray(cluster.nodes if nodes is None else nodes, float)
     units, unit, say = np.ones_like(n), store.scope, store.name
     wanted = np.maximum(n / 32, 1.0)
-    write, read = _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s), _other(store.total_read_bytes_per_s, store.total_write_bytes_per_s)
+    write, read = _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s), _other(store.total_read_bytes_per_s,
+                                                                                              store.total_write_bytes_per_s)
     client = lambda own, other, default: _other(_other(own, other), default)
     if store.kind == "local":                        # lost with its node, so a copy there has to be kept on a peer too
         write = client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, write)
@@ -51,7 +52,8 @@ def rates(cluster, nodes=None) -> Rates:
     elif store.scope in ("appliance", "TiB"):
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
-    return Rates(say, units * write, units * read, client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, guide.client_write_bytes_per_s),
+    return Rates(say, units * write, units * read, client(store.client_write_bytes_per_s, store.client_read_bytes_per_s,
+                                                          guide.client_write_bytes_per_s),
                  client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, guide.client_read_bytes_per_s),
                  store.capacity_bytes * (1 if unit == "cluster" else units), units, unit,
                  "process" if store.kind == "local" else "pod", store.source)
@@ -126,8 +128,8 @@ def corpus(tokens, vocab, *, unique_tokens=None, step_s=None, global_batch_token
            tokens_per_s_per_core=1e6) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
-    A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are whole files of about `shard_bytes`, at least
-    one per reader so that readers do not share. Ingest: global batch tokens x bytes / step time; even at 16M tokens in 10 s that is
+    A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are whole files of about `shard_bytes`, at
+    least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step time; even at 16M tokens in 10 s that is
     6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth. raw_bytes_per_token: about 4 bytes of English text a token;
     tokens_per_s_per_core: about 1M for a compiled BPE tokeniser. Both are round figures to override.
     """
@@ -136,7 +138,8 @@ def corpus(tokens, vocab, *, unique_tokens=None, step_s=None, global_batch_token
     size = unique * width
     shards = max(int(np.ceil(size / shard_bytes)), int(readers))
     rate = float(global_batch_tokens) * width / float(step_s) if step_s and global_batch_tokens else 0.0
-    return Corpus(float(tokens), width, size, shards, size / shards, unique * raw_bytes_per_token, rate, rate / readers, float(tokens) / unique,
+    return Corpus(float(tokens), width, size, shards, size / shards, unique * raw_bytes_per_token, rate, rate / readers,
+                  float(tokens) / unique,
                   unique / tokens_per_s_per_core / 3600)
 
 
@@ -153,8 +156,9 @@ def assignment(shards, readers, *, epoch=0, seed=0):
 def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
     """Samples that one data-parallel rank reads at one step: ids that do not depend on dp as a whole.
 
-    Global position g = step x global_batch + i belongs to epoch g // samples and place g % samples of that epoch's permutation; rank r takes
-    i = r, r + dp, ... The batch of a step is thus the same set for every dp that divides it, which is what a resume on fewer devices needs.
+    Global position g = step x global_batch + i belongs to epoch g // samples and place g % samples of that epoch's permutation; rank r
+    takes i = r, r + dp, ... The batch of a step is thus the same set for every dp that divides it, which is what a resume on fewer devices
+    needs.
     """
     if global_batch % dp:
         from .errors import DesignError
@@ -169,7 +173,8 @@ def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
 
 
 def capacity(checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0, log_bytes=1e12, usable_share=0.8) -> dict:
-    """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total, provisioned}; milestones go to the object store.
+    """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total, provisioned}; milestones go to the object
+    store.
 
     provisioned = total / usable_share: shared file systems are well usable to about 80 % (ml-engineering, storage).
     """
@@ -180,7 +185,8 @@ def capacity(checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0, log_byte
 
 
 def contention(writers, checkpoint_bytes, interval_s, store_bytes_per_s) -> dict:
-    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer by processor sharing, 1 / (1 - others' load).
+    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer by processor sharing, 1 / (1 - others'
+    load).
 
     utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up (slowdown inf). M/G/1 processor sharing,
     insensitive to the size distribution; saves that start together see up to `writers` times instead.

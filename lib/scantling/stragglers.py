@@ -7,9 +7,9 @@ import numpy as np
 def slowest_of(n, *, exact=True):
     """Expected maximum of n independent standard normal values [standard deviations]; a step that waits for all is mean + sd x this.
 
-    Exact: integral over (0, 1) of Phi^-1(u^(1/n)) du (tail resolved by a change of variable). Blom's Phi^-1((n - 3/8) / (n + 1/4)) is within
-    0.6 % from n = 10 up; sqrt(2 ln n) is 8 % (n = 10^6) to 39 % (n = 10) too high. 3.97 at 16,384, 4.44 at 131,072. Independent and normal: correlated jitter
-    is less, heavy tails are more.
+    Exact: integral over (0, 1) of Phi^-1(u^(1/n)) du (tail resolved by a change of variable). Blom's Phi^-1((n - 3/8) / (n + 1/4)) is
+    within 0.6 % from n = 10 up; sqrt(2 ln n) is 8 % (n = 10^6) to 39 % (n = 10) too high. 3.97 at 16,384, 4.44 at 131,072. Independent and
+    normal: correlated jitter is less, heavy tails are more.
     """
     from scipy.special import ndtri
 
@@ -31,7 +31,8 @@ def straggler_factor(n, cv):
 
 
 def fail_slow_share(nodes, episodes_per_1000_node_days, *, duration_s=72 * 60.0, slowdown=1.34):
-    """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 / slowdown), capped at the slowdown itself.
+    """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 / slowdown), capped at the slowdown
+    itself.
 
     72 min and 1.34 x are GREYHOUND's (ATC'25) means before mitigation, in 16 of 27 jobs of 512 devices and more; the rate has not been
     published and is the caller's. Finding a slow node in 5 min instead of 72 divides the loss by 14.
@@ -58,7 +59,8 @@ def large_job_hazard(failed_share_before, failed_share_after):
 def link_flap_share(flaps_per_day, *, stall_s=1.0, jobs_links_share=1.0):
     """Share of the time lost to link flaps that the transport rides out: flaps of the job's links per day x stall / 86,400.
 
-    A data centre of Alibaba saw 5,000-60,000 flaps a day (HPN, SIGCOMM'24); a flap longer than the transport's retries is a failure, counted there.
+    A data centre of Alibaba saw 5,000-60,000 flaps a day (HPN, SIGCOMM'24); a flap longer than the transport's retries is a failure,
+    counted there.
     """
     return np.minimum(1.0, np.asarray(flaps_per_day, float) * jobs_links_share * stall_s / 86_400.0)
 
