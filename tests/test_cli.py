@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -156,6 +157,43 @@ def test_params_of_a_config(tmp_path, capsys):
     assert out == ""
     assert "t5" in err.lower()
     assert err.count("\n") == 1
+
+
+# Llama 3 Herd of Models, arXiv 2407.21783, Table 4: 8,192 GPUs, 430 TFLOP/s per GPU, MFU 43 %
+RUN = """id,source,stack,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,mlp,attention,tied_embeddings,seq_len,accelerator,n_devices,precision,tp,pp,cp,dp,micro_batch,global_batch_seqs,recompute,trust,setup,measured_tokens_per_s_per_device
+a,Llama 3,meta-4d,126,16384,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
+b,Llama 3,meta-4d,126,,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
+"""
+
+
+def test_predict_writes_a_line_for_each_line(write, tmp_path):
+    out = tmp_path / "out.csv"
+    p = run("predict", write(RUN, "runs.csv"), "-o", out)
+    assert p.returncode == 0, p.stderr
+    first, second = csv.DictReader(out.read_text().splitlines())
+    assert float(first["model_tflops_per_device"]) == pytest.approx(430, rel=0.15)
+    assert first["error"] == ""
+    assert second["mfu"] == ""
+    assert "hidden" in second["error"]
+
+
+def test_validate_compares(write, tmp_path):
+    p = run("validate", write(RUN, "runs.csv"), "--json", tmp_path / "v.json")
+    assert p.returncode == 0, p.stderr
+    assert "Llama 3" in p.stdout
+    assert json.loads((tmp_path / "v.json").read_text())["overall"]["rows"] == 2
+
+
+@pytest.mark.parametrize("raw", [b"", b"a,b\n1,2\n", bytes(range(256)), b'id,"\n'])
+@pytest.mark.parametrize("command", ["predict", "validate"])
+def test_a_wrong_table_is_one_line(raw, command, tmp_path, capsys):
+    (tmp_path / "runs.csv").write_bytes(raw)
+    arguments = [command, str(tmp_path / "runs.csv"), *(["-o", str(tmp_path / "o.csv")] if command == "predict" else [])]
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert not (tmp_path / "o.csv").exists()
 
 
 needs_verdict = pytest.mark.skipif(not cli._there("verdict"), reason="no assessment yet")

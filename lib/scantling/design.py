@@ -63,9 +63,6 @@ class Design(Section):
     measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
         default_factory=Measured, description="measured values that replace computed ones"
     )
-    calibration: Annotated[str | None, text(1000)] = about(
-        "path of a calibration override (scantling measure), relative to this file", example="this-machine.yaml"
-    )
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _data: dict | None = PrivateAttr(default=None)
@@ -161,7 +158,7 @@ class Design(Section):
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the folder where a path depends on it."""
         if self._key is None:
-            where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
+            where = not isinstance(self.model, str) and self.model.hf_config
             self._key = json.dumps(self.data(), sort_keys=True) + (str(self._folder.resolve()) if where else "")
         return self._key
 
