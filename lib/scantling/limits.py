@@ -1,0 +1,144 @@
+"""What binds a design: constraints missed and by how much, the memory zone, the largest loss of the step; and the refusal's arithmetic."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import plans as planning
+from .cost import power_w
+from .figures import MEMORY_PARTS, days, step_band, step_s
+from .quantities import show
+from .reliability import judge
+from .search import SAFE, find, host_bytes, unpinned
+
+Z80 = 1.2815515655446004    # standard normal quantile of 0.9
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A constraint that the estimate misses: field, limit, value, the chance of meeting it within the band (None where no band applies), a line."""
+
+    field: str
+    limit: float
+    value: float
+    chance: float | None
+    text: str
+
+
+def chance_below(limit: float, low: float, mid: float, high: float) -> float:
+    """Probability that a log-normal with 80 % band [low, high] around mid stays below limit; each side with its own width."""
+    if limit <= 0:
+        return 0.0
+    side = math.log(high / mid) if limit > mid else math.log(mid / low)
+    if side <= 0:
+        return float(limit >= mid)
+    return 0.5 * (1 + math.erf(math.log(limit / mid) / (side / Z80) / math.sqrt(2)))
+
+
+def missed(assessment) -> tuple[Missed, ...]:
+    """Constraints of the design that the estimate does not meet, the worst first by ratio to its limit."""
+    r, chosen = assessment.resolved, assessment.chosen
+    wants, f = r.constraints, assessment.figures
+    out = []
+    span = [days(assessment, w) for w in (-1, 0, 1)]
+    if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
+        p = chance_below(wants.deadline_days, *span)
+        out.append(Missed("deadline_days", wants.deadline_days, span[1], p,
+                          f"deadline: {show('days', span[1])} predicted, {show('days', wants.deadline_days)} allowed, {span[1] / wants.deadline_days:.2f} times as long; chance within the band {p:.0%}"))
+    if wants.budget_usd is not None and f["cost_usd"] is not None and f["cost_usd"] > wants.budget_usd:
+        ratio = [s / span[1] * f["cost_usd"] for s in span]
+        p = chance_below(wants.budget_usd, *ratio)
+        out.append(Missed("budget_usd", wants.budget_usd, f["cost_usd"], p,
+                          f"budget: {show('cost_usd', f['cost_usd'])} predicted, {show('cost_usd', wants.budget_usd)} allowed; chance within the band {p:.0%}"))
+    if wants.min_mfu is not None and f["mfu"] < wants.min_mfu:
+        low, high = step_band(assessment, chosen)
+        mid = step_s(assessment, chosen)
+        p = chance_below(mid * f["mfu"] / wants.min_mfu, low, mid, high)
+        out.append(Missed("min_mfu", wants.min_mfu, f["mfu"], p,
+                          f"MFU: {show('mfu', f['mfu'])} predicted ({show('mfu', f['mfu_low'])} to {show('mfu', f['mfu_high'])}), {show('mfu', wants.min_mfu)} asked for; "
+                          f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; chance within the band {p:.0%}"))
+    if wants.max_power_mw is not None:
+        pue = assessment.cost.pue if assessment.cost else 1.2
+        megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
+        if megawatts > wants.max_power_mw:
+            out.append(Missed("max_power_mw", wants.max_power_mw, megawatts, None, f"power: {megawatts:.1f} MW with the site's overhead, {wants.max_power_mw:g} MW allowed"))
+    out += [Missed(m.field, m.limit, m.value, None, m.text) for m in judge(assessment.endurance, wants)]
+    return tuple(sorted(out, key=lambda m: -_ratio(m)))
+
+
+def _ratio(m: Missed) -> float:
+    if not isinstance(m.limit, (int, float)) or not isinstance(m.value, (int, float)) or not m.limit or not m.value:
+        return 1.0
+    return max(m.limit / m.value, m.value / m.limit)
+
+
+def _against(floor: float, edge: float) -> str:
+    gap = floor / edge - 1
+    return f"{gap:.0%} above the band's upper edge" if gap > 0 else "inside the band"
+
+
+def limits(assessment) -> list[str]:
+    """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best safe plan costs, idle devices, the largest loss."""
+    chosen, f, r = assessment.chosen, assessment.figures, assessment.resolved
+    memory, out = f["memory_bytes"], []
+    for one in assessment.phases:
+        if not one.fits:
+            m = one.memory
+            parts = " + ".join(f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS)
+            out.append(f"memory: the pinned plan needs {show('memory_bytes.total', float(m.total))} of {show('memory_bytes.capacity', float(m.capacity))} per device ({parts})")
+    out += [m.text for m in assessment.missed]
+    share = memory["total"] / memory["capacity"]
+    if SAFE < share <= 1:
+        safe = chosen.found.best_safe()
+        line = f"tight: {show('memory_bytes.total', memory['total'])} is {share:.0%} of the usable memory; above {SAFE:.0%} some runs fail"
+        if safe is not None and chosen.fits:
+            line += f"; the fastest plan below {SAFE:.0%} ({short(chosen.found.row(safe))}) takes {chosen.found.step_s[safe] / chosen.found.step_s[chosen.row] - 1:.1%} longer a step"
+        elif chosen.fits:
+            line += "; no plan of the space stays below it"
+        out.append(line)
+    if f["devices_used"] < r.cluster.devices:
+        out.append(f"idle: the plan uses {f['devices_used']:,} of {r.cluster.devices:,} devices; the global batch {chosen.phase.global_batch:,} and the layers do not divide over all of them")
+    loss = max((k for k in f["step_breakdown_s"] if k != "gemm"), key=lambda k: f["step_breakdown_s"][k])
+    out.append(f"step: the largest loss beside the matrix products is {LOSSES.get(loss, loss)}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
+    return out
+
+
+LOSSES = {"attention": "attention", "elementwise": "element-wise traffic", "logits": "the output head and loss", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",
+          "cp": "exposed context-parallel traffic", "ep": "exposed expert-parallel traffic", "dp": "exposed data-parallel traffic", "pp": "stage-to-stage sends",
+          "bubble": "the pipeline bubble", "optimizer": "the optimizer", "host": "launch and host time", "straggler": "waiting for the slowest node", "data": "data stalls"}
+
+
+def short(plan: dict) -> str:
+    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute."""
+    words = [f"{k} {plan[k]}" for k in ("tp", "cp", "pp", "vpp", "dp", "ep") if plan[k] > 1 or k in ("tp", "pp", "dp")]
+    words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
+    words += [f"{plan['recompute']} recompute"] if plan["recompute"] != "none" else []
+    words += [f"offload {plan['offload']}"] if plan["offload"] != "none" else []
+    return " · ".join(words)
+
+
+def arithmetic(where) -> tuple[str, ...]:
+    """Why no plan can hold this phase: the state's bytes against all memory there is, and the leanest plan of the widest space."""
+    r, phase = where.resolved, where.phase
+    n, job, cluster = r.params.total + r.params.mtp, where.job, r.cluster
+    per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
+    state = n * per
+    hbm = cluster.devices * where.chip.usable_bytes
+    host = host_bytes(cluster) * cluster.devices
+    gb = lambda x: show("memory_bytes.total", float(x))   # noqa: E731
+    found = find(unpinned(where), planning.LAST_RESORT)
+    i = int(np.argmin(found.total_bytes))
+    leanest = found.case(i)
+    from .memory import memory
+
+    m = memory(leanest)
+    lines = [
+        f"state: {n:,} parameters x {per:g} bytes (weights 2, gradients {job.grad_bytes:g}, moments {job.optimizer_bytes:g}, master weights {job.master_bytes:g}) = {gb(state)}",
+        f"devices: {cluster.devices:,} x {gb(where.chip.usable_bytes)} usable = {gb(hbm)}; host memory and NVMe that may be used: {gb(host)}",
+        f"sum: {gb(state)} of state {'>' if state > hbm + host else '<'} {gb(hbm + host)} of all memory, before a single activation",
+        f"leanest of {found.legal:,} plans with full recompute and offload ({short(found.row(i))}): {gb(m.total)} per device of {gb(where.chip.usable_bytes)}"
+        + (f", and {gb(m.host)} of offloaded state per device of {gb(host_bytes(cluster))}" if float(m.host) > 0 else ""),
+    ]
+    return tuple(lines)

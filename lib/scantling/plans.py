@@ -1,0 +1,272 @@
+"""Plans: which combinations of degrees are legal for a model on a cluster, each rule with its reason, and all of them as columns.
+
+A pin fixes an axis; what is not pinned takes every value of its axis in the space. Columns are crossed one axis at a time and
+cut by the rules as soon as a rule can be told, so the product of all axes never exists.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from .cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, code
+from .errors import DesignError
+from .pipeline import RULES, SCHEDULES, schedule_code
+
+INTERLEAVED, ONE_F = schedule_code("interleaved"), schedule_code("1f1b")
+ZERO2, ZERO3, HSDP = (code(SHARDINGS, name) for name in ("zero2", "zero3", "hsdp"))
+MIN_CHUNK = 4096        # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published runs use
+
+
+@dataclass(frozen=True)
+class Space:
+    """Values of each axis that a search tries where a field is not pinned."""
+
+    tp: tuple = (1, 2, 4, 8, 16)
+    cp: tuple = (1, 2, 4, 8, 16, 32)
+    pp: tuple = ()              # () = every depth that divides layers, or layers + 2
+    vpp: tuple = ()             # () = 1 and the divisors of a stage's layers up to 12
+    micro_batch: tuple = (1, 2, 4, 8, 16)
+    ep: tuple = ()              # () = divisors of the experts that are powers of two, up to 256
+    etp: tuple = (1, 0)         # 0 = the same as tp
+    sharding: tuple = ("none", "zero1", "zero2", "zero3", "hsdp")
+    recompute: tuple = ("none", "selective", "full")
+    schedule: tuple = ("1f1b", "interleaved")
+    offload: tuple = ("none",)
+    sp: tuple = (1,)
+    uneven: bool = False        # also depths that divide neither layers nor layers + 2
+
+
+DEFAULT = Space()
+COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute=("none", "full"), etp=(1,))
+WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
+             offload=OFFLOADS, sp=(0, 1), uneven=True)
+LAST_RESORT = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1,), vpp=(1,), schedule=("1f1b",), sharding=("zero1", "zero3"), recompute=("full",),
+                    offload=OFFLOADS, uneven=True)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One law that a plan must keep: the field it concerns, what it says, whose it is."""
+
+    field: str
+    text: str
+    source: str
+    kept: object                # function(columns, model, phase, cluster) -> bool column
+
+
+def _divides(a, b):
+    return (b % np.maximum(a, 1)) == 0
+
+
+LAWS = (
+    Rule("tp", "tp divides the attention heads", "Megatron-LM asserts num_attention_heads % tp == 0", lambda c, m, j, k: _divides(c["tp"], m.heads)),
+    Rule("tp", "tp divides the key-value heads or is a multiple of them", "Megatron-LM replicates key-value heads only by whole copies",
+         lambda c, m, j, k: _divides(c["tp"], m.kv_heads) | (c["tp"] % m.kv_heads == 0) if m.attention != "mla" else c["tp"] > 0),
+    Rule("tp", "tp divides the width of the feed-forward layer", "column-parallel linear layers split evenly (Megatron-LM, torchtitan)",
+         lambda c, m, j, k: _divides(c["tp"], m.ffn_hidden) & _divides(c["tp"], m.shared_ffn_hidden)),
+    Rule("cp", "2 x cp divides the sequence", "causal load balance gives each rank two chunks (Megatron-Core, Llama 3 section 3.3.2)",
+         lambda c, m, j, k: (c["cp"] == 1) | (j.seq_len % (2 * c["cp"]) == 0)),
+    Rule("pp", "every stage holds a layer", "Megatron-LM and torchtitan refuse empty stages", lambda c, m, j, k: c["pp"] <= m.layers),
+    Rule("tp", "tp x cp x pp is at most the devices", "one rank a device", lambda c, m, j, k: c["tp"] * c["cp"] * c["pp"] <= k.devices),
+)
+LATER = (
+    Rule("micro_batch", "dp x micro_batch divides the global batch", "every step must see the whole batch (convergence)",
+         lambda c, m, j, k: j.global_batch % (c["dp"] * c["micro_batch"]) == 0),
+    Rule("ep", "ep divides the experts", "each rank holds whole experts (Megatron-Core)", lambda c, m, j, k: _divides(c["ep"], max(m.experts, 1))),
+    Rule("ep", "ep x etp divides dp x cp x tp", "expert groups fold into the other ranks (Liu et al. 2025)",
+         lambda c, m, j, k: (c["dp"] * c["cp"] * c["tp"]) % (c["ep"] * c["etp"]) == 0),
+    Rule("etp", "etp divides the expert width", "column-parallel experts", lambda c, m, j, k: _divides(c["etp"], max(m.expert_ffn_hidden, 1)) | (c["etp"] == 1)),
+    Rule("sharding", "zero3 and hsdp do not combine with interleaved chunks", "weights would be gathered once per chunk; no framework offers it",
+         lambda c, m, j, k: (c["sharding"] < ZERO3) | (c["vpp"] == 1)),
+)
+
+
+@lru_cache(maxsize=4096)
+def divisors(n: int) -> np.ndarray:
+    """All divisors of n, ascending."""
+    small = [d for d in range(1, int(n ** 0.5) + 1) if n % d == 0]
+    return np.array(sorted({*small, *(n // d for d in small)}))
+
+
+def cross(columns: dict, name: str, values) -> dict:
+    """Columns with every row repeated for each value of one more axis."""
+    values = np.asarray(values)
+    n = len(next(iter(columns.values()))) if columns else 1
+    out = {k: np.repeat(v, len(values)) for k, v in columns.items()}
+    out[name] = np.tile(values, n)
+    return out
+
+
+def keep(columns: dict, mask) -> dict:
+    """The rows where mask holds."""
+    return columns if np.all(mask) else {k: v[mask] for k, v in columns.items()}
+
+
+def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None) -> Plan:
+    """Every legal plan of the space under the pins, as columns.
+
+    dp is the largest divisor of global_batch that the devices allow, so an awkward count leaves some idle rather than none legal.
+    Raises DesignError, naming the rule, where the pins leave no legal plan.
+    """
+    pins = pins or {}
+    pick = lambda name, default: (pins[name],) if pins.get(name) is not None else default   # noqa: E731
+    c: dict = {}
+    for name, values in (("tp", pick("tp", [t for t in space.tp if t <= cluster.devices])),
+                         ("cp", pick("cp", [x for x in space.cp if x == 1 or phase.seq_len // x >= MIN_CHUNK])),
+                         ("pp", pick("pp", _depths(model.layers, space, cluster.devices)))):
+        c = cross(c, name, values)
+    c = _lawful(c, LAWS, model, phase, cluster, pins)
+    room = cluster.devices // (c["tp"] * c["cp"] * c["pp"])
+    if pins.get("dp") is not None:
+        c = keep({**c, "dp": np.full(len(room), pins["dp"])}, room >= pins["dp"])
+        _some(c, "plan.dp", pins["dp"], "at most devices / (tp x cp x pp)", int(room.max()))
+    else:
+        table = divisors(phase.global_batch)
+        if pins.get("micro_batch"):
+            table = table[phase.global_batch % (table * pins["micro_batch"]) == 0]
+        if pins.get("grad_accum"):
+            table = table[phase.global_batch % (table * pins["grad_accum"]) == 0]
+        if not len(table):
+            raise DesignError("plan.micro_batch", pins.get("micro_batch"), f"a divisor of the global batch {phase.global_batch:,}")
+        c["dp"] = table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]
+    if pins.get("grad_accum") is not None:
+        c["micro_batch"] = phase.global_batch // (c["dp"] * pins["grad_accum"])
+        bad = (c["micro_batch"] < 1) | (c["micro_batch"] * c["dp"] * pins["grad_accum"] != phase.global_batch)
+        whole = keep(c, ~bad)
+        _some(whole, "plan.grad_accum", pins["grad_accum"], f"dp x micro_batch x grad_accum = global_batch {phase.global_batch:,}")
+        if pins.get("micro_batch") is not None:
+            whole = keep(whole, whole["micro_batch"] == pins["micro_batch"])
+            _some(whole, "plan.grad_accum", pins["grad_accum"], f"dp x micro_batch x grad_accum = global_batch {phase.global_batch:,}")
+        c = whole
+    else:
+        c = cross(c, "micro_batch", pick("micro_batch", space.micro_batch))
+    c = _lawful(c, LATER[:1], model, phase, cluster, pins)
+    c = _experts(c, model, space, pick)
+    c = _lawful(c, LATER[1:4], model, phase, cluster, pins)
+    c = _schedules(c, model, phase, space, pick)
+    c = cross(c, "sharding", [code(SHARDINGS, s) for s in pick("sharding", space.sharding)])
+    if pins.get("sharding") is None:    # gradients sharded between micro-batches would be reduced after each one: only without accumulation
+        once = phase.global_batch <= c["dp"] * c["micro_batch"]
+        c = keep(c, ((c["dp"] * c["cp"] > 1) | (c["sharding"] == 0)) & (once | (c["sharding"] != ZERO2)))
+    c = _lawful(c, LATER[4:], model, phase, cluster, pins)
+    c = _shard_groups(c, cluster, pins)
+    for name, names, values in (("recompute", RECOMPUTES, space.recompute), ("offload", OFFLOADS, space.offload)):
+        c = cross(c, name, [code(names, v) for v in pick(name, values)])
+    c = cross(c, "sp", [int(v) for v in pick("sp", space.sp)])
+    if pins.get("sp") is None:
+        c = keep({**c, "sp": np.where(c["tp"] > 1, c["sp"], 0)}, (c["tp"] > 1) | (c["sp"] == max(space.sp)))
+    share = np.ones(len(c["tp"]))
+    if pins.get("recompute_layers") is not None:
+        share = np.where(c["recompute"] > 0, np.minimum(pins["recompute_layers"] * c["pp"] / model.layers, 1.0), 1.0)
+    cp_type = code(CP_TYPES, pins["cp_type"]) if pins.get("cp_type") else 0
+    columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload") else v for k, v in c.items()}
+    return Plan(**columns, recompute_share=share, cp_type=cp_type)
+
+
+def _lawful(c, rules, model, phase, cluster, pins):
+    for rule in rules:
+        c_next = keep(c, rule.kept(c, model, phase, cluster))
+        if not len(c_next["tp"]):
+            field = rule.field if pins.get(rule.field) is not None else next((f for f in ("tp", "cp", "pp", "dp", "micro_batch", "ep") if pins.get(f) is not None), rule.field)
+            raise DesignError(f"plan.{field}", pins.get(field), f"{rule.text} ({rule.source})", problem="leaves no legal plan")
+        c = c_next
+    return c
+
+
+def _some(c, field, value, allowed, nearest=None):
+    if not len(c["tp"]):
+        raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
+
+
+def _depths(layers: int, space: Space, devices: int):
+    if space.pp:
+        return [p for p in space.pp if p <= min(layers, devices)]
+    even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}
+    if space.uneven:
+        even |= {2 ** i for i in range(9)} | set(range(1, 17))
+    return sorted(p for p in even if p <= min(layers, devices, 128))
+
+
+def _experts(c, model, space, pick):
+    if not model.is_moe:
+        return {**c, "ep": np.ones(len(c["tp"]), int), "etp": np.ones(len(c["tp"]), int)}
+    ep = space.ep or [int(d) for d in divisors(model.experts) if d <= 256]
+    c = cross(c, "ep", pick("ep", ep))
+    etp = pick("etp", space.etp)
+    c = cross(c, "etp", etp)
+    same = c["etp"] == 0
+    if np.any(same):
+        c = keep(c, ~(same & (c["tp"] == 1)))
+        c = {**c, "etp": np.where(c["etp"] == 0, c["tp"], c["etp"])}
+    return c
+
+
+def _schedules(c, model, phase, space, pick):
+    names = pick("schedule", space.schedule)
+    m = phase.global_batch // (c["dp"] * c["micro_batch"])
+    parts = []
+    for name in names:
+        row = SCHEDULES[name]
+        per_stage = max(1, -(-model.layers // int(c["pp"].min())))
+        if row.chunks is None:
+            values = [v for v in pick("vpp", space.vpp or [int(d) for d in range(2, min(per_stage, 20) + 1)]) if v > 1]
+        else:
+            values = [v for v in pick("vpp", (row.chunks,)) if v == row.chunks]
+        if not values:
+            continue
+        part = cross({**c, "m": m}, "vpp", values)
+        lawful = np.ones(len(part["tp"]), bool)
+        for rule in RULES:
+            if name in rule.schedules:
+                lawful &= rule.kept(part["pp"], part["vpp"], part["m"], model.layers)
+        if row.chunks is None:
+            layers = np.where(model.layers % part["pp"] == 0, model.layers, model.layers + 2)
+            lawful &= (layers % (part["pp"] * part["vpp"]) == 0) | (np.size(pick("vpp", ())) > 0)
+        part = keep(part, lawful)
+        part["schedule"] = np.full(len(part["tp"]), row.code)
+        parts.append(part)
+    whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {**c, "m": m, "vpp": m[:0]}
+    if not parts or not len(whole["tp"]):
+        rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
+        field, value = ("plan.schedule", pick("schedule", (None,))[0]) if pick("schedule", ()) else ("plan.vpp", pick("vpp", (None,))[0])
+        raise DesignError(field, value, rules, problem="leaves no legal plan")
+    del whole["m"]
+    return whole
+
+
+def _shard_groups(c, cluster, pins):
+    ranks = c["dp"] * c["cp"]
+    inside = np.maximum(cluster.scale_up_domain // np.maximum(c["tp"], 1), 1)
+    group = pins.get("shard_group") or np.maximum(np.gcd(ranks, inside), 1)
+    hybrid = c["sharding"] == HSDP
+    c = {**c, "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks)}
+    legal = ~hybrid | ((c["shard_group"] > 1) & (ranks % np.maximum(c["shard_group"], 1) == 0) & (c["shard_group"] < ranks))
+    out = keep(c, legal)
+    _some(out, "plan.shard_group", pins.get("shard_group"), "a divisor of dp x cp, above 1 and below it, for hsdp")
+    return out
+
+
+def as_dict(plan: Plan, i: int, model, phase) -> dict:
+    """One row of plan columns as plain values, in the keys of the assessment."""
+    at = lambda name: np.broadcast_to(np.asarray(getattr(plan, name)), np.shape(plan.tp))[i]   # noqa: E731
+    whole = {k: int(at(k)) for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "shard_group", "micro_batch")}
+    recompute = RECOMPUTES[int(at("recompute"))]
+    per_stage = -(-model.layers // whole["pp"])
+    order = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp")
+    out = {k: whole[k] for k in order}
+    out.update(
+        sharding=SHARDINGS[int(at("sharding"))], shard_group=whole["shard_group"], schedule=list(SCHEDULES)[int(at("schedule"))],
+        micro_batch=whole["micro_batch"], grad_accum=max(1, int(phase.global_batch // (whole["dp"] * whole["micro_batch"]))), recompute=recompute,
+        recompute_layers=0 if recompute == "none" else int(round(float(at("recompute_share")) * per_stage)),
+        layer_split="even" if model.layers % whole["pp"] == 0 else "balanced", cp_type=CP_TYPES[int(at("cp_type"))],
+        offload=OFFLOADS[int(at("offload"))], precision=phase.precision)
+    out["sp"] = bool(out["sp"])
+    return out
+
+
+def one(plan: Plan, i: int) -> Plan:
+    """Row i of plan columns as scalars."""
+    size = np.shape(plan.tp)
+    return replace(plan, **{f: np.broadcast_to(np.asarray(getattr(plan, f)), size)[i].item() for f in plan.__dataclass_fields__})

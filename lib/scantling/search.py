@@ -1,0 +1,159 @@
+"""Search: every legal plan of a phase through memory and step time in one pass, chunk by chunk, and the best of those that fit."""
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import plans as planning
+from .cases import SHARDINGS, Cases, Plan, devices
+from .memory import Memory, memory
+from .records import take
+from .situation import Situation, situation
+from .step import Step, rates, step_time
+
+CHUNK = 8192            # rows whose columns stay in a core's cache
+SAFE = 0.80             # share of the capacity below which a plan is safe
+ZERO3 = SHARDINGS.index("zero3")
+REASONS = ("weights, gradients and optimizer states alone exceed the device's memory", "activations exceed what the states leave of the device's memory",
+           "framework, buffers and logits take the last of the device's memory", "offloaded state exceeds the host's memory and NVMe")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The outcome of one search: all legal plans as columns, which fit, their memory [bytes] and step [s], best first in `order`."""
+
+    situation: Situation
+    plan: Plan                  # columns of every legal plan
+    total_bytes: np.ndarray
+    fits: np.ndarray            # bool
+    reason: np.ndarray          # index into REASONS where it does not fit, -1 where it does
+    step_s: np.ndarray          # inf where it does not fit
+    order: np.ndarray           # indices of the fitting plans, best first
+    seconds: float
+
+    @property
+    def legal(self) -> int:
+        return len(self.fits)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Plans that do not fit, by the reason that comes first in REASONS."""
+        counts = np.bincount(self.reason[self.reason >= 0], minlength=len(REASONS))
+        return {text: int(n) for text, n in zip(REASONS, counts) if n}
+
+    def best(self) -> int | None:
+        """Row of the fastest fitting plan, None where none fits."""
+        return int(self.order[0]) if len(self.order) else None
+
+    def best_safe(self) -> int | None:
+        """Row of the fastest plan that keeps a fifth of the memory free."""
+        capacity = self.situation.chip.usable_bytes
+        safe = self.order[self.total_bytes[self.order] <= SAFE * capacity]
+        return int(safe[0]) if len(safe) else None
+
+    def case(self, i: int) -> Cases:
+        """The case of one plan, in scalars."""
+        return self.situation.cases(planning.one(self.plan, i))
+
+    def row(self, i: int) -> dict:
+        """One plan as plain values."""
+        return planning.as_dict(self.plan, i, self.situation.resolved.model, self.situation.phase)
+
+
+def find(where: Situation, space=planning.DEFAULT, pins: dict | None = None, progress=None) -> Found:
+    """Search the space under the pins. Raises DesignError, naming the rule, where the pins leave no legal plan.
+
+    progress : function(done, of) called after each chunk; it may raise to stop.
+    """
+    start = time.perf_counter()
+    pins = where.phase.pins if pins is None else pins
+    plan = planning.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
+    n = np.size(plan.tp)
+    host = host_bytes(where.resolved.cluster)
+    total, reason, step_s = np.empty(n), np.full(n, -1), np.full(n, np.inf)
+    for i in range(0, n, CHUNK):
+        part = slice(i, min(i + CHUNK, n))
+        c = where.cases(take(plan, part))
+        m = memory(c)
+        total[part] = m.total
+        reason[part] = why_not(m, host)
+        ok = np.flatnonzero(reason[part] < 0)
+        if len(ok):
+            step_s[i + ok] = step_time(c.take(ok)).total
+        if progress:
+            progress(part.stop, n)
+    fits = reason < 0
+    order = ranked(plan, step_s, np.flatnonzero(fits))
+    return Found(where, plan, total, fits, reason, step_s, order, time.perf_counter() - start)
+
+
+def host_bytes(cluster) -> float:
+    """Host memory and NVMe that one device may take for offloaded state: an even share of its node's, nine tenths of it."""
+    per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
+    return 0.9 * per_node / cluster.devices_per_node
+
+
+def why_not(m: Memory, host: float):
+    """Index of the first reason in REASONS that a plan does not fit, -1 where it fits."""
+    states = m.weights + m.gradients + m.optimizer
+    over = np.where(states > m.capacity, 0, np.where(states + m.activations > m.capacity, 1, np.where(m.total > m.capacity, 2, -1)))
+    return np.where((over < 0) & (m.host > host), 3, over)
+
+
+def ranked(plan: Plan, step_s, rows):
+    """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer ways split, less sharding, less recompute)."""
+    at = lambda name: np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))[rows]   # noqa: E731
+    simplicity = at("pp") * at("vpp") * 1e3 + at("cp") * 1e2 + at("ep") * 10 + at("tp") + at("sharding") / 8 + at("recompute") / 64 + at("offload") / 4
+    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
+    return rows[np.lexsort((at("micro_batch"), simplicity, key))]
+
+
+def search(design, space=None, progress=None):
+    """All fitting plans of a design's longest phase, best first, as a pandas DataFrame.
+
+    Columns: the fields of a plan, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight").
+    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}; legal = fitting + rejected.
+    """
+    import pandas as pd
+
+    resolved = design.resolve()
+    phase = max(resolved.phases, key=lambda p: p.tokens or 0)
+    found = find(situation(resolved, phase), space or planning.DEFAULT, progress=progress)
+    rows = found.order
+    plan = take(found.plan, rows)
+    table = pd.DataFrame(columns_of(found, plan, len(rows)))
+    if len(rows):
+        tokens, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
+        table = table.assign(devices_used=devices(plan).astype(int), step_s=found.step_s[rows], tokens_per_s_per_device=tokens, mfu=mfu,
+                             memory_bytes=found.total_bytes[rows],
+                             zone=np.where(found.total_bytes[rows] <= SAFE * found.situation.chip.usable_bytes, "safe", "tight"))
+    table.attrs = {"legal": found.legal, "evaluated": int(found.fits.sum()), "seconds": found.seconds, "rejected": found.rejected}
+    return table
+
+
+def columns_of(found: Found, plan: Plan, n: int) -> dict:
+    """Plan columns with names instead of codes."""
+    from .cases import CP_TYPES, OFFLOADS, RECOMPUTES
+    from .pipeline import SCHEDULE_NAMES
+
+    full = lambda name: np.broadcast_to(np.asarray(getattr(plan, name)), n)   # noqa: E731
+    out = {k: full(k).astype(int) for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")}
+    out["sp"] = full("sp") > 0
+    for name, words in (("sharding", SHARDINGS), ("schedule", SCHEDULE_NAMES), ("recompute", RECOMPUTES), ("cp_type", CP_TYPES), ("offload", OFFLOADS)):
+        out[name] = np.array(words)[full(name).astype(int)]
+    out["shard_group"], out["micro_batch"] = full("shard_group").astype(int), full("micro_batch").astype(int)
+    out["grad_accum"] = np.maximum(found.situation.phase.global_batch // (out["dp"] * out["micro_batch"]), 1)
+    return out
+
+
+def timed(c: Cases) -> tuple[Memory, Step]:
+    """Memory and step of cases that are already laid out."""
+    return memory(c), step_time(c)
+
+
+def unpinned(where: Situation, *but) -> Situation:
+    """The same phase with its pins removed, except those named."""
+    pins = {k: v for k, v in where.phase.pins.items() if k in but}
+    return replace(where, phase=replace(where.phase, pins=pins))

@@ -1,0 +1,62 @@
+"""From a resolved design to cases: everything but the plan, in columns."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
+from .constants import gather
+from .model import shape_of
+from .stacks import stack
+
+# state per parameter: bytes of moments, bytes of a master copy (Rajbhandari et al. 2020, section 3.1; bitsandbytes; Shazeer & Stern 2018; Muon)
+OPTIMIZER_BYTES = {"adamw": (8.0, 4.0), "adamw-bf16": (4.0, 4.0), "adamw-8bit": (2.0, 4.0), "adafactor": (0.1, 4.0), "lion": (4.0, 4.0),
+                   "muon": (4.0, 4.0), "sgd": (4.0, 4.0)}
+SAME_RATE = {"fp8-block": "fp8-current"}
+WHOLE_POD = 1e9     # devices: no boundary
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One phase of a design without its plan."""
+
+    resolved: object
+    phase: object
+    shape: object
+    job: Job
+    chip: Chip
+    link: Link
+    software: Software
+    stack: object
+
+    def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
+        """Cases of this phase under the plan columns, with the constants of its chip and stack."""
+        chip = self.resolved.cluster.accelerator
+        return Cases(self.shape, self.job, self.chip, self.link, plan, self.software,
+                     gather(chip.family, chip.id, self.resolved.stack or "", offsets))
+
+
+def situation(resolved, phase) -> Situation:
+    """The columns that a phase of a resolved design fixes; the plan is what remains."""
+    cluster, chip = resolved.cluster, resolved.cluster.accelerator
+    names = stack(resolved.stack)
+    moments, master = OPTIMIZER_BYTES[phase.optimizer]
+    precision = SAME_RATE.get(phase.precision, phase.precision)
+    half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not math.isnan(x))
+    modern = chip.family in ("hopper", "blackwell")
+    old = chip.family == "volta"
+    flash = 0.0 if old else 3.0 if modern and names.flash > 0 else max(names.flash, 2.0)
+    moe = resolved.model.is_moe
+    torus = chip.family == "tpu" and cluster.scale_up_domain > 1
+    software = Software(
+        flash=flash, tp_overlap=names.tp_overlap, dp_overlap=names.dp_overlap, chunked_loss=names.chunked_loss,
+        dedup_dispatch=1.0 if moe else 0.0, group_limit=4.0 if moe and resolved.model.attention == "mla" else 0.0,
+        selective_gemm=names.selective_gemm, selective_attention=names.selective_attention, selective_elementwise=names.selective_elementwise,
+        balanced_layout=1.0 if resolved.model.mtp_layers else 0.0)
+    return Situation(
+        resolved, phase, shape_of(resolved.model),
+        Job(float(phase.seq_len), float(phase.global_batch), code(PRECISIONS, precision), moments, master, names.grad_bytes),
+        Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, chip.host_link_bytes_per_s, float(torus)),
+        Link(float(cluster.scale_up_domain), cluster.scale_up_bytes_per_s, cluster.scale_up_latency_s, cluster.scale_out_bytes_per_s,
+             cluster.scale_out_latency_s, float(cluster.pod_devices or WHOLE_POD), cluster.oversubscription, float(cluster.in_network_reduction)),
+        software, names)
