@@ -45,7 +45,7 @@ def test_optimum_does_not_depend_on_the_restart():
         assert best == pytest.approx(float(goodput.optimum_interval(11_134, 10)), rel=2e-3)
 
 
-def test_prototype_values_of_the_exact_form():
+def test_values_of_the_exact_form():
     """0.90955 and 0.38419: asynchronous saves at 3.09 h, and 10 min until durable at 0.3 h with 0.5 s stalls."""
     m = 3.09 * HOUR
     assert goodput.ettr(m, 5, goodput.optimum_interval(m, 5), durable_s=300, restart_s=300, down_s=120) == pytest.approx(0.90955, abs=1e-5)
@@ -127,7 +127,7 @@ def test_erlang_b_tables():
         assert spares.erlang_b(servers, load) == pytest.approx(0.01, rel=0.01)
 
 
-def test_stall_shares_of_the_prototype():
+def test_stall_shares_worked_by_hand():
     assert spares.stall_share(np.array([4, 6, 8, 10, 12]), 4.8) == pytest.approx([0.2684, 0.1081, 0.0315, 0.0065, 0.00095], rel=0.01)
 
 
@@ -165,7 +165,7 @@ def test_never_waiting_against_simulation():
 # endurance --------------------------------------------------------------------------------------------------------------------------------
 
 
-def test_seed_job_is_interrupted_every_three_hours():
+def test_a_16k_job_is_interrupted_every_three_hours():
     e = run({"preset": "llama3", "checkpoint_stall_s": 10})
     assert e.mtbf_s / HOUR == pytest.approx(3.09, abs=0.01)
     assert e.young_s / 60 == pytest.approx(7.86, abs=0.05)

@@ -236,6 +236,18 @@ def test_ladder_lifts_a_hundred_thousand_devices_above_one_half():
         assert rungs[0].goodput + sum(r.gain for r in rungs[1:]) == pytest.approx(rungs[-1].goodput)
 
 
+def test_ladder_of_a_design_starts_from_its_own_saves():
+    from scantling.cluster import build_cluster
+    from scantling.reliability import endure
+
+    cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 131_072})
+    e = endure(cluster, {"preset": "llama3"}, checkpoint_bytes=28e12, state_bytes_per_device=28e12 / 131_072)
+    rungs = scale.measures(endurance=e)
+    assert rungs[0].goodput < 0.5 < rungs[-1].goodput
+    assert rungs[0].mtbf_s == pytest.approx(float(e.mtbf_s))
+    assert all(r.gain > 0 for r in rungs[1:])
+
+
 def test_store_of_llama3_carries_its_checkpoints():
     from scantling.cluster import build_cluster
 
