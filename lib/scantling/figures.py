@@ -11,6 +11,7 @@ from .memory import memory_by_stage
 from .model import flops_per_token, parameters
 from .records import take
 from .reliability import endure
+from .search import columns_of
 from .step import PARTS, layers_per_stage, rates
 
 DAY_S = 86400.0
@@ -163,7 +164,8 @@ def candidates(found, most: int = CANDIDATES) -> list[dict]:
     if not len(rows):
         return []
     _, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
-    return [dict(found.row(int(i)), step_s=float(found.step_s[i]), mfu=float(u), memory_bytes=float(found.total_bytes[i])) for i, u in zip(rows, np.broadcast_to(mfu, len(rows)))]
+    table = columns_of(found, plan, len(rows)) | dict(step_s=found.step_s[rows], mfu=np.broadcast_to(mfu, len(rows)), memory_bytes=found.total_bytes[rows])
+    return [dict(zip(table, row)) for row in zip(*(column.tolist() for column in table.values()))]
 
 
 def communication(chosen) -> list[dict]:
