@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .constants import PRIORS, Constants, gather
+from .constants import PRIORS, Constants, gather, pairs
 from .runs import read_runs, to_runs
 from .step import rates, step_time
 
@@ -54,7 +54,7 @@ def load(path) -> Table:
     measured = pd.to_numeric(f.measured_tokens_per_s_per_device, errors="coerce").to_numpy(float)
     keep = np.isfinite(measured) & (measured > 0) & f.trust.isin(COUNTED_TRUST).to_numpy() & f.setup.isin(COUNTED_SETUP).to_numpy()
     f = f[keep].reset_index(drop=True)
-    levels = {"family": runs.families[keep], "chip": runs.chips[keep], "stack": runs.stacks[keep]}
+    levels = {"family": runs.families[keep], "chip": runs.chips[keep], "stack": runs.stacks[keep], "pair": pairs(runs.stacks[keep], runs.chips[keep])}
     fold = f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int)
     return Table(runs, runs.cases.take(keep), np.log(measured[keep]), f.id.to_numpy(), f.source.to_numpy(), fold, levels, f)
 

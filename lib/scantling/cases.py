@@ -39,6 +39,7 @@ class Chip:
     usable_bytes: Column        # what a program can have, not the name on the box
     host_bytes_per_s: Column    # PCIe or C2C, one direction
     is_tpu: Column = 0.0
+    newer_flash: Column = 0.0   # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Software:
     """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
 
     flash: Column = 2.0         # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN
-    fused_norm: Column = 1.0    # element-wise chains run as fused kernels
+    fused_norm: Column = 1.0    # element-wise chains run as fused kernels; 0: one kernel per operation
+    unfused_scores: Column = 0.0    # materialised scores without a fused mask and softmax
     tp_overlap: Column = 0.0    # tensor-parallel collectives pipelined with their GEMMs
     ep_overlap: Column = 0.0    # all-to-all run beside the other micro-batch's compute
     dp_overlap: Column = 1.0    # gradient and parameter traffic run beside compute
@@ -111,6 +113,9 @@ class Software:
     selective_gemm: Column = 0.0        # what `selective` recompute repeats: share of the layer's GEMMs,
     selective_attention: Column = 1.0   # of the attention core,
     selective_elementwise: Column = 0.0 # of the element-wise chains
+    broadcast_gather: Column = 0.0      # sharded optimizer states come back by one broadcast per rank, not one all-gather
+    optimizer_group: Column = 0.0       # ranks that zero1 shards over; 0 = all of dp x cp
+    released: Column = 2026.5           # year of the software, fraction of months included
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cases import PRECISIONS, Cases, sequence_shards, tokens
+from .cases import PRECISIONS, SHARDINGS, Cases, sequence_shards, tokens
+from .model import attention_weights
 
 FP8, FP4 = PRECISIONS.index("fp8"), PRECISIONS.index("nvfp4")
+ZERO3 = SHARDINGS.index("zero3")
 MXFP8, FP8_ROW = PRECISIONS.index("mxfp8"), PRECISIONS.index("fp8-row")
 
 
@@ -25,6 +27,7 @@ class LayerTime:
     elementwise: object
     cast: object                # once per micro-batch, forward and backward together
     host: object
+    accumulate: object          # adding weight gradients to their buffer, once per micro-batch
 
 
 def low_precision(c: Cases):
@@ -36,7 +39,7 @@ def linear_rate(c: Cases):
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where the width is unaligned."""
     k, p = c.constants, c.job.precision
     share = np.where(p == FP4, k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm))
-    share = np.where(p == FP8_ROW, share * 0.8, share)
+    share = np.where(p == FP8_ROW, share * k.fp8_row, share)
     return c.chip.linear_flops * share * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
 
 
@@ -89,16 +92,21 @@ def attention_core_s(c: Cases, t):
     """
     s, k, heads = c.shape, c.constants, c.shape.heads / c.plan.tp
     width = score_width(c)
-    chunk = np.where(c.plan.cp_type == 2, c.job.seq_len, c.job.seq_len / c.plan.cp)
+    ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) != 2)
+    chunk = np.where(ring, c.job.seq_len / (2 * c.plan.cp), c.job.seq_len)      # balanced rings hold two chunks a rank
     rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
-    rate = rate * np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
+    older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)
+    rate = rate * older * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
     rate = rate * np.where(c.software.fp8_attention > 0, 1.4, 1.0)
     forward = 2 * t * keys_seen(c) * heads * width / rate + k.gemm_launch_s
     backward = 2.5 * forward
+    if np.any(ring):
+        merge = np.where(ring, k.ring_merge * (c.plan.cp - 1) * t * heads * width / 2 / (c.chip.hbm_bytes_per_s * k.hbm_share), 0.0)
+        forward, backward = forward + merge, backward + 2 * merge
     if np.any(c.software.flash == 0):
         scores = t * c.job.seq_len * heads
         full = 2 * scores * width / (c.chip.bf16_flops * k.attention_full * k.gemm / 0.75)
-        full = full + k.scores_passes * 2 * scores / (c.chip.hbm_bytes_per_s * k.hbm_share)
+        full = full + k.scores_passes * np.where(c.software.unfused_scores > 0, k.scores_unfused, 1.0) * 2 * scores / (c.chip.hbm_bytes_per_s * k.hbm_share)
         forward = np.where(c.software.flash == 0, full, forward)
         backward = np.where(c.software.flash == 0, 2 * full, backward)
     return forward, backward
@@ -118,11 +126,12 @@ def layer_time(c: Cases) -> LayerTime:
     f = s.ffn_hidden / p.tp
     gated = s.ffn_matrices - 2.0
     dense = 1.0 - moe
+    weights = attention_weights(s) / p.tp + dense * s.ffn_matrices * h * f
     flops = flops + dense * 2 * t * h * f * s.ffn_matrices
     elements = elements + dense * (t * (2 * h + (2 + gated) * f) + s.ffn_matrices * h * f)
     kernels = kernels + 2 * dense
     attn, attn_back = attention_core_s(c, t)
-    norm = np.where(c.software.norm_kernel > 0, k.norm_kernel, 1.0)
+    norm = np.where(c.software.norm_kernel > 0, k.norm_kernel, 1.0) * np.where(c.software.fused_norm > 0, 1.0, k.eager)
     inner = np.where(gated > 0, 6.0, 4.0)
     q_kv = np.where(s.mla > 0, s.heads * (s.qk_nope + s.qk_rope + s.v_head_dim) / 2, s.q_width + s.kv_width)
     per_token = 22 * h / sequence_shards(p) + (4 * q_kv + dense * inner * s.ffn_hidden) / p.tp
@@ -141,6 +150,7 @@ def layer_time(c: Cases) -> LayerTime:
         expert_f = 2 * rows * h * fe * m3
         expert_e = rows * (2 * h + (2 + gated) * fe) + local * m3 * h * fe
         rate = linear_rate(c) * k.grouped_gemm
+        weights = weights + moe * m3 * h * (local * fe + fs)
         gemm = gemm + moe * gemm_s(expert_f, expert_e, 2.0, c, rate)
         gemm = gemm + moe * gemm_s(2 * t * h * fs * m3, t * (2 * h + 3 * fs) + m3 * h * fs, np.where(fs > 0, 2.0, 0.0), c)
         gemm = gemm + moe * 2 * t / sequence_shards(p) * h * s.experts / (c.chip.bf16_flops * 0.3)
@@ -148,7 +158,8 @@ def layer_time(c: Cases) -> LayerTime:
         cast = cast + moe * (rows * (2 * h + 3 * fe) + t * 3 * fs)
         host = host + moe * k.moe_host_s
     host = host * np.where(c.software.graphs >= 2, k.graphs_full, np.where(c.software.graphs > 0, k.graphs_part, 1.0))
-    return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host)
+    added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0)) * weights / bandwidth
+    return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host, added)
 
 
 def logits_s(c: Cases):

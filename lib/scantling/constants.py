@@ -23,26 +23,33 @@ class Prior:
     unit: str
     source: str
     sd: float = 0.0                                     # global
-    by: dict = field(default_factory=dict)              # {"family" | "chip" | "stack": sd}
+    by: dict = field(default_factory=dict)              # {"family" | "chip" | "stack" | "pair": sd}, pair = stack on chip
     families: dict = field(default_factory=dict)        # family -> prior that replaces `value`
+    chips: dict = field(default_factory=dict)           # chip -> factor on top
 
 
 GEMM = "gemm_efficiency.csv sustained training shapes; MAMF tables as upper bounds (ml-engineering, Azure guide, SimuMax)"
 PRIORS: dict[str, Prior] = {
-    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.06},
-                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.85, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55}),
+    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.06, "pair": 0.06},
+                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.85, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
+                  {"h100-96-hbm2e-500w": 0.88}),     # 500 W of 700 W: the clock that GEMMs can hold
     "gemm_fp8": Prior(0.72, "share of fp8 dense peak", GEMM, 0.02, {"family": 0.08, "chip": 0.05}, {"hopper": 0.72, "blackwell": 0.64, "tpu": 0.72}),
     "gemm_fp4": Prior(0.58, "share of fp4 dense peak", GEMM, 0.05, {"chip": 0.05}),
     "gemm_bytes": Prior(0.6, "of one read or write of each operand", "additive roofline; fitted", 0.3),
     "gemm_launch_s": Prior(3.3e-6, "s per kernel", "cuBLAS small-shape times", 0.3),
+    "fp8_row": Prior(0.55, "rate of row-wise over tensor-wise fp8 GEMMs", "torchtitan float8 row-wise tables", 0.2),
     "unaligned": Prior(0.62, "rate where hidden % 128 != 0", "BLOOM prequel h=14400, GPT-OSS h=2880", 0.1),
     "hbm_share": Prior(0.85, "of the HBM rate", "STREAM-like triad on A100 and H100 (ml-engineering)", 0.0),
     "attention": Prior(0.40, "share of bf16 peak, causal half counted, FlashAttention-2 or later", "FlashAttention-2 and -3 papers", 0.1,
-                       {"family": 0.15, "chip": 0.08, "stack": 0.25}, {"ampere": 0.55, "hopper": 0.42, "blackwell": 0.45, "tpu": 0.25}),
+                       {"family": 0.15, "chip": 0.08, "stack": 0.25, "pair": 0.1}, {"ampere": 0.55, "hopper": 0.42, "blackwell": 0.45, "tpu": 0.25}),
     "attention_half": Prior(900.0, "tokens at half rate", "FlashAttention-2 forward curve", 0.3),
+    "attention_fa2": Prior(0.65, "rate of FlashAttention-2 over -3 and cuDNN where those exist (Hopper on)", "FlashAttention-3, section 4.1", 0.1),
     "attention_fa1": Prior(0.68, "rate of FlashAttention-1 over -2", "FlashAttention-2, Table 1", 0.1),
     "attention_full": Prior(0.72, "of peak, materialised scores", "batched GEMM", 0.1),
     "scores_passes": Prior(5.2, "passes over the score matrix", "masked softmax fused kernel; dropout", 0.2),
+    "scores_unfused": Prior(1.7, "passes of unfused over fused mask and softmax", "Megatron-LM fused kernels", 0.15),
+    "ring_merge": Prior(12.0, "bytes per value of the attention output and ring step", "partial outputs and log-sum-exp merged in fp32", 0.3),
+    "eager": Prior(2.5, "element-wise bytes of eager over fused kernels", "fp32 norms, rotary and gates one operation each", 0.3),
     "elementwise": Prior(1.0, "of the counted bytes", "Korthikanti et al. 2022 tensor list", 0.15, {"family": 0.1, "stack": 0.5}),
     "norm_kernel": Prior(0.37, "of the eager element-wise bytes once the norm is one kernel", "Hagemann et al. 2024", 0.15),
     "logit_bytes": Prior(10.0, "bytes per logit", "fp32 cross entropy, read and write", 0.25, {"stack": 0.2}),
@@ -71,9 +78,10 @@ PRIORS: dict[str, Prior] = {
     "ep_overlapped": Prior(0.4, "of all-to-all time with overlap", "fitted", 0.3),
     "ep_imbalance": Prior(1.05, "slowest rank over mean, balanced routing", "fitted", 0.03),
     "fsdp_power": Prior(4.0, "exponent of max-like sum of compute and gathers", "fitted", 0.0),
+    "broadcast_s": Prior(2.5e-3, "s per rank, parameters gathered by one broadcast a rank", "InternEvo ZeRO-1 over all data-parallel ranks", 0.2),
     "optimizer_bytes": Prior(34.0, "bytes per locally updated parameter", "fused Adam, fp32 states", 0.15),
     "straggler": Prior(0.0025, "per doubling of nodes", "max over nodes", 0.5),
-    "overall": Prior(1.0, "of the step", "what the terms leave", 0.0, {"stack": 0.08}),
+    "overall": Prior(1.0, "of the step", "what the terms leave", 0.0, {"stack": 0.08, "pair": 0.04}),
 }
 
 Constants = make_dataclass("Constants", [*((name, object) for name in PRIORS), ("memory", object, memory_constants.GENERIC)], frozen=True)
@@ -93,10 +101,12 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
     Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a constant differs.
     """
     offsets = calibration()["offsets"] if offsets is None else offsets
-    levels = {"family": families, "chip": chips, "stack": stacks}
+    levels = {"family": families, "chip": chips, "stack": stacks, "pair": pairs(stacks, chips)}
     columns = {}
     for name, prior in PRIORS.items():
         value = _lookup(families, {k: np.log(v) for k, v in prior.families.items()}, np.log(prior.value)) if prior.families else np.log(prior.value)
+        if prior.chips:
+            value = value + _lookup(chips, {k: np.log(v) for k, v in prior.chips.items()}, 0.0)
         fitted = offsets.get(name, {})
         value = value + fitted.get("global", 0.0)
         for level in prior.by:
@@ -104,6 +114,14 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
                 value = value + _lookup(levels[level], fitted[level], 0.0)
         columns[name] = np.exp(value)
     return Constants(**columns, memory=memory_constants.gather(stacks))
+
+
+def pairs(stacks, chips):
+    """"stack on chip", one name or a column."""
+    if isinstance(stacks, (str, type(None))) and isinstance(chips, (str, type(None))):
+        return f"{stacks} on {chips}"
+    stacks, chips = np.broadcast_arrays(np.asarray(stacks, dtype=object), np.asarray(chips, dtype=object))
+    return np.array([f"{s} on {c}" for s, c in zip(stacks, chips)])
 
 
 def _lookup(names, table: dict, default: float):

@@ -21,9 +21,9 @@ NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
 NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddings seq_len moe_experts moe_topk moe_ffn_hidden moe_shared_ffn_hidden moe_layers "
            "dense_ffn_hidden_in_moe_model mtp_layers n_devices devices_per_node scale_out_gbytes_per_s_per_device tp sp pp vpp cp ulysses_sp ep etp dp micro_batch "
            "global_batch_seqs grad_accum").split()
-TEXT = "stack accelerator precision mlp attention sharding recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
-SCHEDULE_WORDS = (("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"), ("zb-v", "zb-v"), ("zbv", "zb-v"), ("zbb", "zb-2p"), ("v-half", "v-half"), ("v-min", "v-min"),
-                  ("zero-bubble", "zb-1p"), ("dualpipe", "dualpipe"))
+TEXT = "published stack accelerator precision mlp attention sharding sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
+SCHEDULE_WORDS = (("zero-bubble", "zb-1p"), ("zero bubble", "zb-1p"), ("zbb", "zb-2p"), ("dualpipe", "dualpipe"), ("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"),
+                  ("zb-v", "zb-v"), ("zbv", "zb-v"), ("v-half", "v-half"), ("v-min", "v-min"))     # the most specific last
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ def _infer(f) -> _Inference:
     f["ep"] = f.ep.fillna(1)
     f["etp"] = f.etp.fillna(1)
     interleaved = f.other_opts.str.contains("interleav", case=False)
-    note.fill("vpp", np.where(interleaved & (f.pp > 1), 2, 1), "2 where the text says interleaved, else 1", where=f.vpp.isna() & (f.pp > 1))
+    note.fill("vpp", _vpp(f, names, interleaved), "the stack's chunks where it has some, a layer each under an interleaving recipe, 2 where the text says interleaved, else 1",
+              where=f.vpp.isna() & (f.pp > 1))
     f["vpp"] = f.vpp.fillna(1)
     gb = 4e6 / f.seq_len
     note.fill("global_batch_seqs", np.maximum(np.round(gb / f.dp), 1) * f.dp, "4M tokens")
@@ -160,6 +161,24 @@ def _infer(f) -> _Inference:
     note.fill("recompute", "none", "none printed")
     note.fill("precision", ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips], "bf16, fp16 where the chip lacks it")
     return note
+
+
+def _vpp(f, names, interleaved):
+    """Chunks per device where none are printed: the stack's own layout; or, where not even the micro-batch is printed and the stack's
+    recipes interleave, as many as divide the stage's layers, 8 at most."""
+    chunk = np.array([stack(n).chunk_layers for n in names])
+    own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
+    per_stage = np.round(f.layers / f.pp)
+    divisor = np.max([np.where(per_stage % v == 0, v, 1) for v in range(1, 9)], axis=0)
+    recipe = (names == "megatron-core") & f.micro_batch.isna() & (f.layers % f.pp == 0)
+    return np.where(chunk > 0, own, np.where(recipe, divisor, np.where(interleaved & (f.pp > 1), 2, 1)))
+
+
+def _year(f):
+    """Year of the software, from the publication date; now where none is given."""
+    text = f.published.str.extract(r"(\d{4})-?(\d\d)?")
+    year = pd.to_numeric(text[0], errors="coerce") + (pd.to_numeric(text[1], errors="coerce").fillna(6.5) - 0.5) / 12
+    return year.fillna(Software.released).to_numpy(float)
 
 
 def _shape(f):
@@ -180,7 +199,8 @@ def _chip(f, chips):
     peak = np.array([c.peak_flops(p) for c, p in zip(chips, f.precision)])
     half = np.array([c.fp16_flops if np.isnan(c.bf16_flops) else c.bf16_flops for c in chips])
     column = lambda name: np.array([float(getattr(c, name)) for c in chips])   # noqa: E731
-    return Chip(peak, half, column("hbm_bytes_per_s"), column("hbm_usable_bytes"), column("host_link_bytes_per_s"), np.array([float(c.family == "tpu") for c in chips]))
+    return Chip(peak, half, column("hbm_bytes_per_s"), column("hbm_usable_bytes"), column("host_link_bytes_per_s"), np.array([float(c.family == "tpu") for c in chips]),
+                np.array([float(c.family in ("hopper", "blackwell")) for c in chips]))
 
 
 def _link(f, chips):
@@ -193,8 +213,11 @@ def _link(f, chips):
 
 def _plan(f, opts):
     schedule = np.where(f.vpp > 1, schedule_code("interleaved"), schedule_code("1f1b"))
+    default = [stack(n).schedule for n in f["stack"]]
+    schedule = np.array([schedule_code(d) if d else s for d, s in zip(default, schedule)])
+    printed = f.other_opts.str.lower()
     for word, name in SCHEDULE_WORDS:
-        schedule = np.where(opts.str.contains(word, regex=False), schedule_code(name), schedule)
+        schedule = np.where(printed.str.contains(word, regex=False), schedule_code(name), schedule)
     vpp = np.where(np.isin(schedule, [schedule_code(n) for n in ("zb-v", "v-half", "v-min")]), 2, f.vpp)
     column = lambda name: f[name].to_numpy(float)   # noqa: E731
     ulysses = f.ulysses_sp.fillna(1).gt(1) | opts.str.contains("cp a2a")
@@ -214,13 +237,16 @@ def _software(f, opts, chips):
     flash = np.where((column["flash"] == 0) & (hopper | tpu), 2.0, column["flash"])
     flash = np.where((names == "megatron-core") & ~hopper, np.where(f.source.str.contains("Reducing Activation") if "source" in f and False else (f.recompute_as_printed.str.contains("paper")), 0.0, 2.0), flash)
     flash = np.where(has("flash_attentionv1") > 0, 1.0, np.where(has("flash_attention2") > 0, 2.0, np.where(has("flashattention-3", "flashattention-4") > 0, 3.0, flash)))
-    colm = names == "aleph-alpha-scaling"
-    flash = np.where(colm & (f.other_opts.isin(["torch", "fused", "eager"])), 0.0, flash)
+    plain = (names == "aleph-alpha-scaling") & f.other_opts.isin(["torch", "fused"])
+    flash = np.where(plain, 0.0, flash)
+    within = pd.to_numeric(f.sharding_as_printed.str.lower().str.extract(r"within (\d+)")[0], errors="coerce").fillna(0).to_numpy(float)
     graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
     graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
     tp_overlap = np.maximum(column["tp_overlap"], has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap"))
     column.update(
-        flash=flash, graphs=graphs, tp_overlap=tp_overlap, ep_overlap=has("moe_a2a_overlap=true"), dedup_dispatch=has("hybridep", "deepep"),
+        flash=flash, unfused_scores=(plain & f.other_opts.eq("torch")).to_numpy(float), optimizer_group=within, released=_year(f),
+        fused_norm=np.where(has("eager") > 0, 0.0, column["fused_norm"]), graphs=graphs, tp_overlap=tp_overlap, ep_overlap=np.maximum(column["ep_overlap"], has("moe_a2a_overlap=true")),
+        dedup_dispatch=np.maximum(column["dedup_dispatch"], has("hybridep", "deepep")),
         dp_overlap=np.where(has("no comm overlap", "use_gradient_bucket=false") > 0, 0.0, column["dp_overlap"]),
         parallel_block=has("parallel transformer block", "+ptb"), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
         capacity_drop=has("token drop"), chunked_loss=np.maximum(column["chunked_loss"], has("liger")),

@@ -25,6 +25,12 @@ class Stack:
     selective_gemm: float = 0.0
     selective_attention: float = 1.0
     selective_elementwise: float = 0.0
+    fused_norm: float = 1.0
+    broadcast_gather: float = 0.0
+    group_limit: float = 0.0
+    ep_overlap: float = 0.0
+    schedule: str = ""                  # pipeline schedule where none is printed
+    chunk_layers: int = 0               # layers of one virtual stage where vpp is not printed; 0 = not interleaved
     activation: float = 1.0             # saved activations relative to a fused stack
     source: str = ""
 
@@ -34,17 +40,17 @@ STACKS = {s.name: s for s in (
     Stack("megatron-lm", "Megatron-LM before Megatron-Core", 0.0, False, "none", 2.0, source="Narayanan et al. 2021"),
     Stack("megatron-deepspeed", "Megatron-DeepSpeed", 0.0, False, "zero1", 2.0, source="BigScience tr11 chronicles; Smith et al. 2022"),
     Stack("zero-bubble", "Megatron-LM with zero-bubble schedules", 0.0, False, "none", 2.0, source="Qi et al. 2023"),
-    Stack("aleph-alpha-scaling", "Aleph Alpha scaling", 2.0, False, "zero1", 2.0, source="Hagemann et al. 2024"),
+    Stack("aleph-alpha-scaling", "Aleph Alpha scaling", 2.0, False, "zero1", 2.0, fused_norm=0.0, source="Hagemann et al. 2024"),
     Stack("pytorch-fsdp", "PyTorch FSDP (llm-foundry, Composer)", 2.0, False, "zero3", 2.0, source="llm-foundry benchmarking read-me"),
     Stack("torchtitan", "torchtitan (FSDP2)", 2.0, True, "zero3", 4.0, selective_gemm=0.45, selective_attention=0.0, selective_elementwise=0.5,
           source="torchtitan train configs; per-op selective checkpointing"),
     Stack("deepspeed", "DeepSpeed ZeRO", 2.0, False, "zero3", 2.0, chunked_loss=0.0, source="DeepSpeed configuration docs"),
     Stack("maxtext", "MaxText (JAX)", 2.0, True, "zero3", 2.0, selective_gemm=0.45, selective_attention=1.0, selective_elementwise=0.5,
           source="MaxText remat policies"),
-    Stack("internevo", "InternEvo", 2.0, False, "zero1", 2.0, source="InternEvo train_performance.md"),
+    Stack("internevo", "InternEvo", 2.0, False, "zero1", 2.0, broadcast_gather=1.0, source="InternEvo train_performance.md"),
     Stack("megascale", "MegaScale", 2.0, True, "zero1", 2.0, source="Jiang et al. 2024"),
-    Stack("meta-4d", "Meta's 4D-parallel trainer (Llama 3)", 3.0, True, "zero2", 4.0, source="Llama 3 Herd of Models, section 3.3"),
-    Stack("hai-llm", "HAI-LLM (DeepSeek)", 3.0, False, "zero1", 4.0, source="DeepSeek-V3 report, section 3"),
+    Stack("meta-4d", "Meta's 4D-parallel trainer (Llama 3)", 3.0, True, "zero2", 4.0, chunk_layers=1, source="Llama 3 Herd of Models, section 3.3: first and last chunk hold embedding and head alone"),
+    Stack("hai-llm", "HAI-LLM (DeepSeek)", 3.0, False, "zero1", 4.0, dedup_dispatch=1.0, group_limit=4.0, ep_overlap=1.0, schedule="dualpipe", source="DeepSeek-V3 report, section 3"),
     Stack("gpt-neox", "GPT-NeoX", 2.0, False, "zero1", 2.0, source="GPT-NeoX read-me"),
     Stack("primus-rocm", "Primus (Megatron on ROCm)", 2.0, True, source="AMD Primus read-me"),
 )}

@@ -12,7 +12,7 @@ import numpy as np
 from . import compute, traffic
 from .cases import RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
 from .model import flops_per_token, parameters
-from .pipeline import bubble_time, schedule_code, stage_layers
+from .pipeline import bubble_time, schedule_code, stage_layers, weight_kept
 
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
 GPIPE, ONE_F, INTERLEAVED = schedule_code("gpipe"), schedule_code("1f1b"), schedule_code("interleaved")
@@ -90,7 +90,7 @@ def step_time(c: Cases) -> Step:
              + layer.elementwise * (full + selective * c.software.selective_elementwise) + layer.host * full)
     tp_back = 1 + 0.25 * np.where(p.sp > 0, 1.0, 0.0)
     rounds_tp, rounds_ep, rounds_cp = 1 + tp_back + full, 2 + full, 3 + full
-    gemm, elementwise = 3 * layer.gemm, 3 * layer.elementwise + layer.cast
+    gemm, elementwise = 3 * layer.gemm + layer.accumulate, 3 * layer.elementwise + layer.cast
     attention, host = layer.attention + layer.attention_backward, 2.5 * layer.host
     tp_s, cp_s, ep_s = tp.exposed_s * rounds_tp, cp.exposed_s * rounds_cp, ep.exposed_s * rounds_ep
     one = gemm + attention + elementwise + again + host + tp_s + cp_s + ep_s
@@ -105,7 +105,8 @@ def step_time(c: Cases) -> Step:
     mean = (s.layers * one + tail) / p.pp
     forward_share = (layer.gemm + layer.attention + layer.elementwise) / (gemm + attention + elementwise)
     weight = p_share(layer, gemm, attention, elementwise) * mean
-    bubble = bubble_time(p.schedule, p.pp, p.vpp, m, mean * forward_share, mean * (1 - forward_share), weight)
+    kept = weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0)
+    bubble = bubble_time(p.schedule, p.pp, p.vpp, m, mean * forward_share, mean * (1 - forward_share), weight, kept)
 
     dense, experts = device_params(c)
     dp = traffic.data_parallel(c, dense, experts)
@@ -115,6 +116,9 @@ def step_time(c: Cases) -> Step:
     micro_exposed = np.where(dp.micro_wire_s > 0, np.where(c.software.dp_overlap > 0, contended, dp.micro_wire_s), 0.0)
     window = np.where(c.software.dp_overlap > 0, k.dp_window * slowest * (1 - forward_share), 0.0)
     step_exposed = traffic.exposed(dp.step_wire_s, window)
+    if np.any(c.software.broadcast_gather):
+        group = np.where(c.software.optimizer_group > 0, np.minimum(c.software.optimizer_group, p.dp * p.cp), p.dp * p.cp)
+        step_exposed = step_exposed + np.where((c.software.broadcast_gather > 0) & (p.sharding > 0), k.broadcast_s * group, 0.0)
     shards = np.where(p.sharding > 0, np.where(p.sharding == SHARDINGS.index("hsdp"), p.shard_group, p.dp * p.cp), 1.0)
     expert_shards = np.where(p.sharding > 0, np.maximum(shards * p.tp / (p.ep * p.etp), 1.0), 1.0)
     updated = dense / shards + experts / expert_shards
