@@ -23,7 +23,7 @@ ZONES = ("safe", "tight", "over")
 SAFE_SHARE = 0.80
 _ZERO1, _ZERO2, _ZERO3, _HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 _SELECTIVE, _FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
-_FP32, _NVFP4 = PRECISIONS.index("fp32"), PRECISIONS.index("nvfp4")
+_BF16, _FP32 = PRECISIONS.index("bf16"), PRECISIONS.index("fp32")
 _HOST_STATES, _HOST_ALL = OFFLOADS.index("optimizer"), OFFLOADS.index("optimizer+params")
 _VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 _MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
@@ -99,10 +99,12 @@ def memory(c: Cases) -> Memory:
     if np.any(p.pp > 1):
         parts, where = _fuller(parts, where, close, 2, p.pp > 1)
     weights, gradients, optimizer, activations, logits, gathered, host = parts
-    share = c_memory(c).fragmentation
+    k = c_memory(c)
+    share = k.fragmentation
+    capacity = c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
     fragmentation = share * (weights + gradients + optimizer + activations + gathered + f.buffers)
     other = gathered + f.buffers + f.framework + fragmentation
-    return Memory(weights, gradients, optimizer, activations, other, c.chip.usable_bytes, where, host, logits, gathered, f.buffers, f.framework, fragmentation)
+    return Memory(weights, gradients, optimizer, activations, other, capacity, where, host, logits, gathered, f.buffers, f.framework, fragmentation)
 
 
 def c_memory(c: Cases):
@@ -133,14 +135,15 @@ def _layer(c: Cases):
     low = (c.job.precision >= 2) & (c.job.precision < _FP32)
     wide = np.where(c.job.precision == _FP32, 2.0, 1.0)
     kept = np.where(low, 1.0, 2.0)                      # bytes of a linear layer's input
-    norm_in, norm_out = 4.0 * s.hidden * t / shards, 2 * kept * s.hidden * t / shards
+    fp32_norms = k.eager * (1 - c.software.norm_kernel) * 8.0
+    norm_in, norm_out = 4.0 * s.hidden * t / shards, (2 * kept + fp32_norms) * s.hidden * t / shards
     masks = k.dropout * 2.0 * s.hidden * t / shards
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * t / p.tp
     out = (2.0 * s.out_width + np.where(low, s.out_width, 0.0) + 4.0 * s.heads) * t / p.tp
     latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * t
     scores = np.where(c.software.flash == 0, (2.0 + 3.0 * k.dropout) * s.heads * c.job.seq_len * t / p.tp, 0.0)
     inner = 2.0 * (s.ffn_matrices - 1)                  # gate and up, or up
-    mlp_in, mlp_mid = inner * s.ffn_hidden * t / p.tp, kept * s.ffn_hidden * t / p.tp
+    mlp_in, mlp_mid = (inner + 2 * k.eager) * s.ffn_hidden * t / p.tp, kept * s.ffn_hidden * t / p.tp
     rows = t * s.top_k * p.etp / p.tp * k.imbalance
     shared = s.shared_ffn_hidden * t / p.tp
     moe_in = rows * (kept * s.hidden + inner * s.expert_ffn_hidden / p.etp) + inner * shared
@@ -180,18 +183,20 @@ def _frame(c: Cases):
     away = np.where(p.offload >= _HOST_STATES, 0.0, 1.0)
     home = np.where(p.offload >= _HOST_ALL, 0.0, 1.0)
     copies = weight_copies(schedule)
+    extra = np.where(job.precision == _BF16, k.bf16_gradients, 0.0)
+    step_bytes = away * np.where((job.grad_bytes <= 2) & (job.precision < _FP32), k.step_bytes, 0.0)
     tables = []
     for g in (group, expert_group):
         g1, g2, g3 = (np.where(p.sharding >= z, g, 1.0) for z in (_ZERO1, _ZERO2, _ZERO3))
         resident = np.where(p.sharding >= _ZERO3, home * stored / g3, np.where(p.offload >= _HOST_ALL, 0.0, weight)) * copies
         working = np.where(p.sharding >= _ZERO3, 0.0, np.where(low, 2.0, 0.0) * home) * copies
-        tables.append((resident + working, job.grad_bytes / g2 * copies, away * states / g1,
+        tables.append((resident + working, (job.grad_bytes + extra) / g2 * copies, away * states / g1,
                        (1 - away) * states / g1 + (1 - home) * weight / g3,
-                       np.where((p.sharding >= _ZERO3) | (p.offload >= _HOST_ALL), weight + np.where(low, 2.0, 0.0), 0.0) * (1 - 1 / np.maximum(g3, np.where(p.offload >= _HOST_ALL, 2.0, 1.0)))))
+                       np.where((p.sharding >= _ZERO3) | (p.offload >= _HOST_ALL), weight + np.where(low, 2.0, 0.0), 0.0) * (1 - 1 / np.maximum(g3, np.where(p.offload >= _HOST_ALL, 2.0, 1.0))), step_bytes / g1))
     experts = n.experts_per_moe_layer / (p.ep * p.etp)
     rows_bytes = np.where(s.moe_layers > 0, a.rows * s.hidden * 8.0, 0.0)
     t = tokens(c)
-    buffers = rows_bytes + np.where(p.tp > 1, 4.0 * s.hidden * t, 0.0) + np.where(p.cp > 1, 8.0 * s.kv_width * t / p.tp, 0.0) + np.where(p.pp > 1, 8.0 * a.boundary, 0.0)
+    buffers = rows_bytes + k.pair_bytes * t * t + np.where(p.tp > 1, 4.0 * s.hidden * t, 0.0) + np.where(p.cp > 1, 8.0 * s.kv_width * t / p.tp, 0.0) + np.where(p.pp > 1, 8.0 * a.boundary, 0.0)
     largest = np.where(s.moe_layers > 0, np.maximum(a.moe, a.dense * (s.moe_layers < s.layers)), a.dense)
     return SimpleNamespace(
         n=n, schedule=schedule, m=micro_batches(job, p), per_dense=saved(a.dense, a.dense_selective), per_moe=saved(a.moe, a.moe_selective),
@@ -199,7 +204,7 @@ def _frame(c: Cases):
         trunk_dense=n.dense_layer / p.tp, trunk_moe=(n.moe_layer - n.experts_per_moe_layer) / p.tp, experts=experts,
         embedding=n.embedding / p.tp, head=np.where(s.tied > 0, n.embedding, n.lm_head) / p.tp, mtp_trunk=_mtp_trunk(s, n) / p.tp,
         dense_bytes=tables[0], expert_bytes=tables[1], buffers=buffers, framework=k.framework_bytes + 0.0 * t, a=a,
-        logits=t * s.vocab / p.tp * k.logit_bytes * np.where(c.software.chunked_loss > 0, 1 / 8, 1.0) * (1 + s.mtp_layers),
+        logits=t * np.where(c.software.chunked_loss > 0, np.minimum(s.hidden, s.vocab), s.vocab) / p.tp * k.logit_bytes * (1 + s.mtp_layers),
         kept=weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0) if np.any(_SPLIT[schedule]) else 1.0)
 
 
@@ -216,7 +221,7 @@ def _stage(c: Cases, f, layers, moe, index, embeds, heads, tail):
     trunk = dense * f.trunk_dense + moe * f.trunk_moe + embeds * f.embedding + np.where(embeds * s.tied > 0, 0.0, heads) * f.head + tail * f.mtp_trunk
     moe_mtp = np.where(s.moe_layers > 0, s.mtp_layers * tail, 0.0)
     experts = (moe + moe_mtp) * f.experts
-    (w, g, o, h, _), (we, ge, oe, he, _) = f.dense_bytes, f.expert_bytes
+    (w, g, o, h, _, u), (we, ge, oe, he, _, ue) = f.dense_bytes, f.expert_bytes
     mtp = s.mtp_layers * tail
     saved = held * (dense * f.per_dense + moe * f.per_moe) + np.where(s.moe_layers > 0, f.per_moe, f.per_dense) * mtp
     most = k.activation * (held * (dense * f.a.dense + moe * f.a.moe) + np.where(s.moe_layers > 0, f.a.moe, f.a.dense) * mtp + k.working * f.largest)
@@ -225,6 +230,8 @@ def _stage(c: Cases, f, layers, moe, index, embeds, heads, tail):
     layer = np.where(s.moe_layers > 0, np.maximum(f.trunk_moe, f.trunk_dense * (s.moe_layers < s.layers)), f.trunk_dense)
     gathered = np.minimum(2 * layer + np.maximum(embeds, heads) * f.embedding, trunk) * f.dense_bytes[4]
     gathered = gathered + np.where(s.moe_layers > 0, np.minimum(2 * f.experts, experts) * f.expert_bytes[4], 0.0)
+    # fp32 gradients of the optimizer's step come when the activations are gone; the head's weight gradient while they are there
+    gathered = np.maximum(gathered + 2.0 * heads * f.head, trunk * u + experts * ue - activations)
     return trunk * w + experts * we, trunk * g + experts * ge, trunk * o + experts * oe, activations, logits, gathered, trunk * h + experts * he
 
 

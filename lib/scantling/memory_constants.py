@@ -13,37 +13,51 @@ from typing import Any
 
 import numpy as np
 
-PRIORS: dict[str, tuple[float, str, str]] = {
-    "activation": (1.0, "of the listed tensors", "Korthikanti et al. 2022, section 4; saved-tensor hooks on fused blocks"),
-    "logit_bytes": (10.0, "bytes per logit of one micro-batch", "bf16 logits, fp32 copy and gradient; fused cross entropy keeps less"),
-    "working": (0.4, "of one layer's saved activations", "gradients of the largest tensors while one layer runs backward"),
-    "framework_bytes": (2.5e9, "bytes", "CUDA context, NCCL channels, cuBLAS and attention workspaces; 1 to 2.5 GB in allocator figures"),
-    "fragmentation": (0.04, "of what the program allocates", "reserved over allocated in published PyTorch runs"),
-    "imbalance": (1.1, "rows of the fullest expert rank over the mean", "dropless routing with an auxiliary loss"),
+PRIORS: dict[str, tuple[float, float, float, str, str]] = {   # value, sd of the global and of a stack's log offset, unit, source
+    "activation": (1.0, 0.05, 0.10, "of the listed tensors", "Korthikanti et al. 2022, section 4; saved-tensor hooks on the blocks of transformers"),
+    "logit_bytes": (8.0, 0.10, 0.30, "bytes per logit of one micro-batch", "16-bit logits, fp32 copy, gradient; a fused cross entropy keeps 6, an eager one 12 or more"),
+    "working": (0.4, 0.10, 0.0, "of one layer's saved activations", "gradients of the largest tensors while one layer runs backward"),
+    "framework_bytes": (2.0e9, 0.10, 0.70, "bytes", "CUDA context, NCCL channels, cuBLAS and attention workspaces: 1 to 2.5 GB; bucketing engines more"),
+    "step_bytes": (4.0, 0.10, 0.30, "bytes per locally updated parameter", "fp32 copies of 16-bit gradients while the optimizer steps"),
+    "imbalance": (1.05, 0.03, 0.0, "rows of the fullest expert rank over the mean", "dropless routing with an auxiliary loss"),
+    "pair_bytes": (0.05, 0.10, 3.0, "bytes per pair of tokens of a micro-batch", "masks over packed sequences; nothing with flash attention alone"),
 }
-# facts of the code, not fitted: dropout masks kept; sharded weights kept in fp32 alone, which serves as the master copy
-FACTS: dict[str, dict[str, float]] = {
+FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04}    # of what the program allocates; reserved over allocated, published PyTorch runs
+CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator's figures
+# Facts of each stack's code and of what its published figures count; not fitted.
+#   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of 16-bit gradients beside the
+#   accumulated ones under bf16; eager: element-wise chains as separate kernels, fp32 copies kept; figures: what the numbers count
+FACTS: dict[str, dict] = {
+    "megatron-core": {"figures": "allocated"},
     "megatron-lm": {"dropout": 1.0},
-    "megatron-deepspeed": {"dropout": 1.0},
-    "zero-bubble": {"dropout": 1.0},
-    "torchtitan": {"fp32_shards": 1.0},
-    "pytorch-fsdp": {"fp32_shards": 1.0},
+    "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 4.0},
+    "zero-bubble": {"dropout": 1.0, "figures": "allocated"},
+    "torchtitan": {"fp32_shards": 1.0, "figures": "reserved"},
+    "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved"},
     "maxtext": {"fp32_shards": 1.0},
+    "deepspeed": {"figures": "reserved"},
+    "aleph-alpha-scaling": {"eager": 1.0},
 }
 
 
 @dataclass(frozen=True)
 class MemoryConstants:
-    """One value or column per constant of PRIORS, then the facts of the stack (0 or 1)."""
+    """One value or column per constant of PRIORS, then the facts of the stack (0 or 1, bytes, shares)."""
 
     activation: Any = PRIORS["activation"][0]
     logit_bytes: Any = PRIORS["logit_bytes"][0]
     working: Any = PRIORS["working"][0]
     framework_bytes: Any = PRIORS["framework_bytes"][0]
-    fragmentation: Any = PRIORS["fragmentation"][0]
+    step_bytes: Any = PRIORS["step_bytes"][0]
     imbalance: Any = PRIORS["imbalance"][0]
+    pair_bytes: Any = PRIORS["pair_bytes"][0]
     dropout: Any = 0.0
     fp32_shards: Any = 0.0
+    bf16_gradients: Any = 0.0
+    eager: Any = 0.0
+    fragmentation: Any = FRAGMENTATION["device"]
+    unseen_bytes: Any = 0.0         # context, where the figures leave it out
+    unseen_share: Any = 0.0         # fragmentation, where the figures leave it out
 
 
 GENERIC = MemoryConstants()
@@ -69,7 +83,11 @@ def gather(stacks, offsets: dict | None = None) -> MemoryConstants:
 
 def _of(stack: str, offsets: dict) -> MemoryConstants:
     values = {}
-    for name, (prior, _, _) in PRIORS.items():
+    for name, (prior, *_) in PRIORS.items():
         fitted = offsets.get(name, {})
         values[name] = float(prior * np.exp(fitted.get("global", 0.0) + fitted.get("stack", {}).get(stack, 0.0)))
-    return MemoryConstants(**values, **FACTS.get(stack, {}))
+    facts = dict(FACTS.get(stack, {}))
+    figures = facts.pop("figures", "device")
+    seen = FRAGMENTATION[figures]
+    return MemoryConstants(**values, **facts, fragmentation=seen, unseen_bytes=0.0 if figures == "device" else CONTEXT_BYTES,
+                           unseen_share=FRAGMENTATION["device"] - seen)
