@@ -380,3 +380,15 @@ def test_every_accelerator_endures_and_has_a_finite_cost(accelerator):
     x = cost.price(c, None, wall_s=86_400.0, devices_paid=512 + int(e.spares) * c.devices_per_node, goodput=e.goodput)
     json.dumps(x.as_dict(), allow_nan=False)
     assert x.power_w is None or 10 < x.power_w / 512 < 5000
+
+
+@pytest.mark.parametrize("devices", [1, 16_384, 10_000_000])
+@pytest.mark.parametrize("spec", [
+    {"failures_per_1000_node_days": 1e6}, {"repair_s": 1e9}, {"repair_s": 0}, {"spares": 10**6}, {"restart_s": 1e9}, {"detect_s": 1e9},
+    {"checkpoint_stall_s": 1e9}, {"checkpoint_durable_s": 1e9},
+    {"failures_per_1000_node_days": 0, "detect_s": 0, "repair_s": 0, "checkpoint_stall_s": 0, "checkpoint_durable_s": 0, "restart_s": 0}])
+def test_anything_the_design_file_allows_gives_finite_figures(devices, spec):
+    e = endure(cluster(devices), spec, checkpoint_bytes=1e12, state_bytes_per_device=1e8)
+    json.dumps(e.as_dict(), allow_nan=False)
+    assert e.goodput + sum(e.badput.values()) == pytest.approx(1, abs=1e-9)
+    judge(e, {"min_goodput": 0.9, "survive": "rack", "max_lost_work_s": 60})

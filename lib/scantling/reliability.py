@@ -112,9 +112,11 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
 
     optimum = goodput.optimum_interval(m, stall)
     interval, by = _interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
+    repair = np.maximum(repair, 1e-3)
     load = failures.EVICTS * repair / (m + detect)
+    most = min(int(nodes.max()) + 2, 4096)          # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
-    recommended = np.maximum(spares.cheapest(load, nodes, limit=int(nodes.max()) + 2),
+    recommended = np.maximum(spares.cheapest(load, nodes, limit=most),
                              hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
     used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
 
@@ -146,7 +148,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
         restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,
         goodput=np.clip(good, 1e-12, 1.0), badput={k: bad[k] for k in BADPUT}, spares=used, spares_recommended=recommended,
-        spares_for={str(c): spares.spares_for(load, c, limit=int(nodes.max()) + 2) for c in (0.9, 0.99, 0.999)},
+        spares_for={str(c): spares.spares_for(load, c, limit=most) for c in (0.9, 0.99, 0.999)},
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
         retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
         domain_nodes=hit, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))

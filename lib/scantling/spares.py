@@ -29,7 +29,7 @@ def stall_share(spares, load):
 
 def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
     """Share of the time a job stands still for want of a node where each eviction also takes `down_s` anyway, exactly, for exponential
-    repairs and up to 300 spares (beyond, Erlang-B thinned by the downtime).
+    repairs and up to 150 spares (beyond, Erlang-B thinned by the downtime).
 
     Markov chain over the nodes in repair at evictions: each leaves the pool during the downtime with 1 - exp(-D / repair), then one by one
     while the job runs; with S + 1 in repair at its end the job waits repair / (S + 1) on average. With D = 0 this is `stall_share`;
@@ -41,7 +41,7 @@ def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
         load = lam[at] * rep[at]
         if s[at] > load + 12 * np.sqrt(load) + 24:             # below 1e-15
             continue
-        if s[at] > 300:                                        # the wait left after the downtime, the pool as without it
+        if s[at] > 150:                                        # the wait left after the downtime, the pool as without it
             out[at] = erlang_b(int(s[at]) + 1, load / (1 + lam[at] * d[at])) * np.exp(-(s[at] + 1) * d[at] / rep[at])
         else:
             out[at] = _shortage(int(s[at]), lam[at], rep[at], d[at])
@@ -73,16 +73,17 @@ def _shortage(s, lam, repair, down):
 
 
 def wait_chance(spares, load):
-    """Chance that one eviction finds no spare and has to wait for a repair: ErlangB-truncated weight of state S among 0..S = ErlangB(S, a)."""
+    """Chance that one eviction finds no spare and has to wait for a repair: ErlangB(S, a), the weight of S nodes in repair among 0..S."""
     return erlang_b(spares, load)
 
 
-def spares_for(load, chance=0.99, limit=100_000):
-    """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with ErlangB(S, a) <= 1 - chance; broadcasts."""
+def spares_for(load, chance=0.99, limit=4096):
+    """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
+    ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
     return _first(load, lambda k, b, done: b <= 1 - chance, limit)
 
 
-def cheapest(load, nodes, limit=100_000):
+def cheapest(load, nodes, limit=4096):
     """Spare nodes that make a useful hour cheapest: S that maximises (1 - ErlangB(S + 1, a)) N / (N + S); broadcasts.
 
     nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them idle.
@@ -101,7 +102,7 @@ def cheapest(load, nodes, limit=100_000):
 
 def _first(load, good, limit):
     a = np.asarray(load, float)
-    b, out, done = np.ones(a.shape), np.zeros(a.shape, int), np.zeros(a.shape, bool)
+    b, out, done = np.ones(a.shape), np.full(a.shape, limit), np.zeros(a.shape, bool)
     for k in range(limit):
         if k: b = a * b / (k + a * b)
         hit = good(k, b, done) & ~done
