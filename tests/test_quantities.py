@@ -35,9 +35,8 @@ def test_endurance_has_a_row_for_every_field():
 def test_units_match_the_names():
     """A key that ends in _s is in seconds, in _bytes in bytes, in _usd in dollars: the name carries the unit."""
     for q in table().values():
-        last = q.key.rpartition(".")[2]
-        for ending, unit in (("_s", "s"), ("_bytes", "bytes"), ("_usd", "USD"), ("_kwh", "kWh"), ("_bytes_per_s", "bytes/s")):
-            if last.endswith(ending) and not (ending == "_s" and last.endswith("_per_s")) and not last.endswith("_per_device"):
+        for ending, unit in {r"(?<!_per)_s$": "s", r"_bytes$": "bytes", r"_usd$": "USD", r"(?<!_per)_kwh$": "kWh", r"_bytes_per_s$": "bytes/s"}.items():
+            if re.search(ending, q.key):
                 assert q.unit == unit, q.key
         assert q.label, q.key
         assert not q.label.endswith("."), q.key

@@ -141,6 +141,8 @@ def _report(brief, like, assumed, output):
     from rich.table import Table
     from rich.text import Text
 
+    from .cli_summary import value_text
+
     out = console()
     if brief is not None or like:
         out.print(Text("Read", style="bold"))
@@ -157,7 +159,6 @@ def _report(brief, like, assumed, output):
     for column in ("", "", "dim"):
         grid.add_column(style=column)
     for a in assumed:
-        value = "—" if a.value is None else f"{a.value:,}" if isinstance(a.value, int) and not isinstance(a.value, bool) else str(a.value)
-        grid.add_row(plain(a.field, 60), plain(value, 40), plain(a.why, 200))
+        grid.add_row(plain(a.field, 60), plain(value_text(a.value), 40), plain(a.why, 200))
     out.print(grid)
     out.print(Text(f"Wrote {plain(output, 200)}"))

@@ -134,8 +134,12 @@ def _lines(out, title, lines):
     if lines:
         out.print()
         out.print(Text(title, style="bold"))
+        grid = Table(box=None, show_header=False, pad_edge=False)
+        grid.add_column(width=1)
+        grid.add_column()
         for line in lines:
-            out.print(Text("· " + plain(line, 600)))
+            grid.add_row("·", Text(plain(line, 600)))
+        out.print(grid)
 
 
 def _fix(fix):
@@ -172,18 +176,17 @@ def _assumed(rows, out):
     grid.add_column(no_wrap=True)
     grid.add_column(style="dim")
     for row in rows:
-        value = row["value"]
-        value = (
-            "—"
-            if value is None
-            else f"{value:,}"
-            if isinstance(value, int) and not isinstance(value, bool)
-            else f"{value:g}"
-            if isinstance(value, float)
-            else str(value)
-        )
-        grid.add_row(plain(row["field"], 60), plain(value, 40), plain(row["why"], 300))
+        grid.add_row(plain(row["field"], 60), plain(value_text(row["value"]), 40), plain(row["why"], 300))
     out.print(grid)
+
+
+def value_text(value) -> str:
+    """An input as people read it: whole numbers grouped, others with four digits."""
+    if value is None:
+        return "—"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
 def leaderboard(result: dict, plans, top: int, out: Console) -> None:

@@ -32,12 +32,12 @@ class Quantity:
     @property
     def shown_unit(self) -> str:
         """The unit on a chart's axis, where all values of this quantity share one."""
-        return {"bytes": "GB", "share": "%", "bytes_per_s": "GB/s", "flops": "TFLOP/s", "params": "B", "usd": "USD", "kwh": "MWh"}.get(self.kind, self.unit)
+        return {"bytes": "GB", "share": "%", "bytes_per_s": "GB/s", "flops": "TFLOP/s", "params": "B", "usd": "USD", "kwh": "MWh", "watts": "MW", "mass": "t"}.get(self.kind, self.unit)
 
     @property
     def scale(self) -> float:
         """Divide a value by this to have it in `shown_unit`."""
-        return {"bytes": 1e9, "share": 0.01, "bytes_per_s": 1e9, "flops": 1e12, "params": 1e9, "kwh": 1e3}.get(self.kind, 1.0)
+        return {"bytes": 1e9, "share": 0.01, "bytes_per_s": 1e9, "flops": 1e12, "params": 1e9, "kwh": 1e3, "watts": 1e6, "mass": 1e3}.get(self.kind, 1.0)
 
 
 @cache
@@ -140,6 +140,9 @@ _MANNERS = {
     "ratio": lambda v, u: number(v),
     "usd": _usd,
     "kwh": lambda v, u: _scaled(v * 1e3, "Wh", _SCALES),
+    "watts": lambda v, u: _scaled(v, "W", _SCALES),
+    "mass": lambda v, u: f"{number(v / 1e3)} t" if abs(v) >= 1e3 else f"{number(v)} kg",
+    "hours": lambda v, u: f"{number(v / 1e6)} M h" if abs(v) >= 1e6 else f"{v:,.0f} h",
 }
 
 

@@ -70,7 +70,13 @@ HEAD = (
     q("avoid", "What to avoid", "text", "", "plans evaluated for this design that cost most, and why", "plan"),
     q("avoid.what", "Avoid", "text", "", "the change"), q("avoid.why", "Why", "text", "", "where the time or memory goes"), q("avoid.cost", "Costs", "text", "", "against the chosen plan"),
     q("nearest_fixes", "Nearest fixes", "text", "", "smallest changes that meet the missed constraint, each evaluated", "constraints"),
-    q("nearest_fixes.change", "Change", "text", "", "fields changed"), q("nearest_fixes.verdict", "Then", "text", "", "verdict of the changed design"),
+    q("nearest_fixes.change", "Change", "text", "", "what is changed, in words"), q("nearest_fixes.verdict", "Then", "text", "", "verdict of the changed design"),
+    q("nearest_fixes.set", "Fields", "text", "", "fields of the design and their new values; nothing takes a pin away"), q("nearest_fixes.mfu", "MFU", "share", "share", "as mfu, of the changed design"),
+    q("nearest_fixes.days", "Days", "days", "days", "as days, of the changed design"), q("nearest_fixes.cost_usd", "Cost", "usd", "USD", "as cost_usd, of the changed design"),
+    q("nearest_fixes.devices", "Devices", "count", "devices", "of the changed design"),
+    q("missed", "Constraints missed", "text", "", "constraints that do not hold", "constraints"), q("missed.field", "Constraint", "text", "", "field of constraints"),
+    q("missed.limit", "Asked for", "ratio", "", "as stated, in the unit of its field", "constraints"), q("missed.value", "Predicted", "ratio", "", "in the unit of its field"),
+    q("missed.text", "Missed by", "text", "", "value, band and limit"), q("missed.chance", "Chance of meeting it", "share", "share", "share of the band on the right side of the limit"),
     q("assumed", "Assumed", "text", "", "inputs that were not given, with the rule that chose them"),
     q("assumed.field", "Field", "text", "", "dotted path in the design file"), q("assumed.value", "Value", "text", "", "what it became"), q("assumed.why", "Rule", "text", "", "why"),
 )
@@ -199,10 +205,30 @@ ENDURANCE = tuple(q("endurance." + k, label, kind, unit, formula, inputs, source
         ("restart", "Restart", "from the new allocation to training"), ("spare shortage", "Spare shortage", "waiting for a repaired node"), ("planned stops", "Planned stops", "maintenance and upgrades"),
         ("stragglers", "Stragglers", "degraded nodes not yet replaced"), ("sdc", "Silent corruption", "steps replayed after silent data corruption")))
 
-COST = tuple(q("cost." + k, label, kind, unit, formula, inputs) for k, label, kind, unit, formula, inputs in (
-    ("device_hours", "Device-hours", "rate", "h", "(devices + spares) x wall hours", "days devices spares"),
-    ("usd_per_device_hour", "Price", "usd", "USD/h", "given, else the newest dated price of the catalogue", "prices"),
-    ("cost_usd", "Cost", "usd", "USD", "as cost_usd", "prices"), ("energy_kwh", "Energy", "kwh", "kWh", "as energy_kwh", "prices.pue"),
-)) + (q("cost", "Cost", "usd", "USD", "device-hours x price", "prices"), q("plan", "Plan", "text", "", "how the job is laid out on the devices"))
+COST = tuple(q("cost." + k, label, kind, unit, formula, inputs, source, convention) for k, label, kind, unit, formula, inputs, source, convention in (
+    ("device_hours", "Device-hours", "hours", "h", "(devices + spares) x wall hours", "days devices spares", "", "restarts and waiting included"),
+    ("usd_per_device_hour", "Price", "usd", "USD/h", "given, else the newest dated price of the catalogue", "prices", "", "renting; what it includes differs by seller"),
+    ("usd_per_device_hour_low", "Price, lowest", "usd", "USD/h", "lowest of the newest observations", "prices", "", ""),
+    ("usd_per_device_hour_high", "Price, highest", "usd", "USD/h", "highest of the newest observations", "prices", "", ""),
+    ("price_date", "Price of", "text", "", "month of the newest observation", "", "", ""), ("price_source", "Price from", "text", "", "where the price was read", "", "", ""),
+    ("cost_usd", "Cost", "usd", "USD", "as cost_usd", "prices", "", ""), ("cost_usd_low", "Cost at the lowest price", "usd", "USD", "device-hours x lowest price", "prices", "", ""),
+    ("cost_usd_high", "Cost at the highest price", "usd", "USD", "device-hours x highest price", "prices", "", ""), ("lost_usd", "Lost to failures and saves", "usd", "USD", "cost x (1 - goodput)", "goodput", "", ""),
+    ("lost_device_hours", "Device-hours lost", "hours", "h", "device-hours x (1 - goodput)", "goodput", "", ""), ("energy_kwh", "Energy", "kwh", "kWh", "as energy_kwh", "prices.pue", "", ""),
+    ("energy_usd", "Energy bill", "usd", "USD", "energy x usd_per_kwh", "prices.usd_per_kwh", "", "inside the rent where devices are rented"),
+    ("power_w", "Facility power", "watts", "W", "nodes x node power x share in use x pue", "prices.pue", "", "while training"), ("pue", "PUE", "ratio", "", "facility power / machine power", "prices.pue", "", ""),
+    ("usd_per_kwh", "Price of energy", "usd", "USD/kWh", "given, else the catalogue's", "prices.usd_per_kwh", "", ""),
+    ("carbon_kg", "Carbon", "mass", "kg", "energy x carbon intensity of the grid", "energy_kwh", "Ember 2024", "by country; operation alone, not the making of the hardware"),
+    ("carbon_source", "Carbon from", "text", "", "where the intensities were read", "", "", ""), ("assumed", "Assumed", "text", "", "as assumed", "", "", ""),
+)) + (q("cost", "Cost", "usd", "USD", "device-hours x price", "prices"), q("plan", "Plan", "text", "", "how the job is laid out on the devices")) + tuple(
+    q(f"{k}.assumed.{f}", label, "text", "", formula) for k in ("cost", "endurance") for f, label, formula in (
+        ("field", "Field", "dotted path in the design file"), ("value", "Value", "what it became"), ("why", "Rule", "why")))
 
-ROWS = HEAD + PLAN + MEMORY + STEP + SEARCH + ENDURANCE + COST
+PHASES = (
+    q("phases", "Phases", "text", "", "stretches of the run, each with its own plan", "job.phases"), q("phases.name", "Phase", "text", "", "as given"), q("phases.tokens", "Tokens", "params", "tokens", "as given", "tokens"),
+    q("phases.seq_len", "Sequence", "count", "tokens", "tokens in one sequence"), q("phases.global_batch", "Global batch", "count", "sequences", "sequences in one step"),
+    q("phases.step_s", "Step time", "seconds", "s", "as step_s"), q("phases.mfu", "MFU", "share", "share", "as mfu"), q("phases.memory_bytes", "Memory", "bytes", "bytes", "as memory_bytes.total"),
+    q("layers_by_stage", "Layers by stage", "text", "", "layers on the first, middle and last stages", "plan.pp"), q("search_seconds", "Search", "seconds", "s", "time that the search took"),
+    q("candidates.zone", "Memory zone", "text", "", "safe up to 0.80 of the usable memory, tight up to all of it"),
+) + tuple(q("phases." + p.key, p.label, p.kind, p.unit, "as " + p.key) for p in PLAN)
+
+ROWS = HEAD + PLAN + MEMORY + STEP + SEARCH + ENDURANCE + COST + PHASES
