@@ -182,6 +182,8 @@ def _assumed(rows, out):
 
 def value_text(value) -> str:
     """An input as people read it: whole numbers grouped, others with four digits."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
     if value is None:
         return "—"
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -110,7 +110,7 @@ def _plain(value, unit=""):
 
 
 def _whole(value, unit=""):
-    return f"{value:,.0f}" + (f" {unit}" if unit else "")
+    return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
 
 
 def _share(value, unit=""):
