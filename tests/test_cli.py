@@ -265,6 +265,20 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
     assert not missing, missing
 
 
+@pytest.mark.parametrize("name", ["case-1-175b-moe-1024-a100", "case-3-500b-4096-h100", "llama-3.1-405b", "case-5-deepseek-v3", "llama-3.1-8b-8-h100-fsdp"])
+def test_a_printed_plan_can_be_pinned(name):
+    """What `plan` prints goes back into the file as it is and gives the same plan and step."""
+    from scantling.design import Design
+    from scantling.verdict import assess
+
+    design = Design.read(ROOT / f"gallery/designs/{name}.yaml")
+    open_ = assess(design)
+    pinned = assess(design.change({"plan": open_.plan}))
+    assert pinned.plan == open_.plan
+    assert pinned.step_s == pytest.approx(open_.step_s, rel=1e-9)
+    assert pinned.verdict == open_.verdict
+
+
 def test_text_of_a_design_is_never_markup(write):
     p = run("design", write("name: '[bold red]x[/] $(id) <b>'\n" + LLAMA))
     assert p.returncode == 0
