@@ -63,6 +63,20 @@ class DeskPage:
             return still && (form.dataset.sent ?? form.dataset.answered) <= form.dataset.answered;
         }""", polling=120, timeout=15_000)
 
+    def afresh(self) -> None:
+        """Back to the design the desk opened with, nothing pinned, the first tab in front."""
+        self.errors.clear()
+        self.page.keyboard.press("Escape")
+        if self.button("Unpin").count():
+            self.button("Unpin").click()
+        self.tab("Plans")
+        if self.button("Reset").is_enabled():
+            self.button("Reset").click()
+        self.settle()
+
+    def button(self, name: str):
+        return self.page.locator(".sd-desk button", has_text=name).first if name != "Pin" else self.page.get_by_role("button", name="Pin", exact=True)
+
     def kpi(self, key: str) -> str:
         return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value").inner_text().replace("\n", " ").strip()
 
@@ -126,11 +140,12 @@ class DeskPage:
         self.theme("JupyterLab Light")
 
     def theme(self, name: str) -> None:
-        before = self.chart(0).get_attribute("data-embeds")
+        drawn = self.chart(0).get_attribute("data-embeds")
+        if self.page.evaluate("() => document.body.dataset.jpThemeName") == name:
+            return
         self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
-        self.page.wait_for_function("([e, name]) => document.body.dataset.jpThemeName === name && e.dataset.embeds !== undefined && Number(e.dataset.embeds) > Number(window.__sdBefore ?? 0)",
-                                    arg=[self.chart(0).element_handle(), name], timeout=15_000) if before else None
-        self.page.wait_for_timeout(1800)          # JupyterLab brings the style sheet in after it has named the theme
+        self.page.wait_for_function("drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn", arg=drawn, timeout=15_000)
+        self.page.wait_for_timeout(1700)          # the last look of the charts at the colours comes 1.5 s after the name changed
         self.settle()
 
     def picture(self, path: Path) -> None:

@@ -1,7 +1,6 @@
 """A JupyterLab on the design desk, a page of it, and a browser, each started once for all browser tests."""
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -37,16 +36,6 @@ def lab(tmp_path_factory):
         yield server
 
 
-@pytest.fixture
-def page(chrome, request):
-    """A fresh page; leaves a picture in build/ when its test fails."""
-    found = browsing.DeskPage(chrome.new_page())
-    yield found
-    if request.node.stash.get(FAILED, False):
-        found.page.screenshot(path=ROOT / "build" / f"{request.node.name}.png")
-    found.page.close()
-
-
 FAILED = pytest.StashKey[bool]()
 
 
@@ -58,10 +47,48 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+def kept(desk, request) -> None:
+    """A picture of the page in build/ when the test failed."""
+    if request.node.stash.get(FAILED, False):
+        desk.picture(ROOT / "build" / f"{request.node.name}.png")
+
+
+@pytest.fixture(scope="session")
+def opened(lab, chrome):
+    """The desk in JupyterLab, opened and drawn once."""
+    yield browsing.DeskPage(chrome.new_page()).open(lab.url)
+    assert chrome.refused == [], "something asked for more than loopback"
+
+
 @pytest.fixture
-def desk(lab, page, chrome):
-    """The desk, run and drawn, in JupyterLab; afterwards its kernel is gone and nothing has left loopback."""
-    shutil.rmtree(lab.work / ".scantling", ignore_errors=True)          # what the desk of the test before has kept
-    yield page.open(lab.url)
-    page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    assert chrome.refused == []
+def desk(opened, request):
+    """The desk on the example design, as it opens; afterwards without an error in the console."""
+    opened.afresh()
+    yield opened
+    kept(opened, request)
+    assert opened.errors == []
+    assert not opened.page.locator(".sd-error").is_visible()
+
+
+@pytest.fixture
+def visitor(chrome, request):
+    """Opens further pages and closes them."""
+    pages: list[browsing.DeskPage] = []
+
+    def open_page(url: str, **more) -> browsing.DeskPage:
+        pages.append(browsing.DeskPage(chrome.new_page()))
+        return pages[-1].open(url, **more)
+    yield open_page
+    for number, found in enumerate(pages):
+        if request.node.stash.get(FAILED, False):
+            found.picture(ROOT / "build" / f"{request.node.name}-{number}.png")
+        found.page.close()
+
+
+@pytest.fixture(scope="session")
+def voila(tmp_path_factory):
+    from scantling_widgets import servers
+
+    folder = tmp_path_factory.mktemp("page")
+    with open(folder / "page.log", "wb") as log, servers.voila_page(DESIGN, port=9330, env=isolated(folder), log=log) as server:
+        yield server

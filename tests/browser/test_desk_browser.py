@@ -1,58 +1,158 @@
 """The desk as a person meets it: a real JupyterLab, a real browser, the mouse and the keyboard."""
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import os
+from pathlib import Path
 
 import pytest
+import scantling
 from scantling.design import Design
+from scantling.quantities import show
+
+from .browsing import DeskPage
+from .conftest import DESIGN, ROOT
 
 pytestmark = pytest.mark.browser
+PICTURES = Path(os.environ.get("SCANTLING_PICTURES") or ROOT / "build" / "pictures")
+TABS = ("Plans", "Schedule", "Network", "Reliability", "Cost", "Sensitivity", "Compare", "Evidence", "File and report")
 
 
-def said(design_text: str) -> dict:
-    """What the command line says about a design."""
-    done = subprocess.run([sys.executable, "-m", "scantling", "design", "-", "--json"], input=design_text, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 3, 4), done.stderr
-    return json.loads(done.stdout)
-
-
-def joined(text: str) -> str:
-    return text.replace(" ", "").replace("\u00a0", "")
+def shows(desk: DeskPage, design: Design) -> None:
+    """The headline on the page is what the library says of this design."""
+    given = scantling.assess(design).as_dict()
+    for key in ("mfu", "step_s", "bubble_fraction", "days", "cost_usd", "goodput", "checkpoint_interval_s"):
+        assert desk.kpi(key).replace(" ", "") == show(key, given[key]).replace(" ", ""), key
 
 
 def test_dragging_the_gpu_count_moves_numbers_and_charts_in_place(desk):
-    before = {key: desk.kpi(key) for key in ("mfu", "step_s", "verdict", "days")}
-    embeds, bars = desk.embeds(), desk.marks(1)
+    before = {key: desk.kpi(key) for key in ("mfu", "step_s", "days")}
+    embeds, memory, step = desk.embeds(), desk.marks(0), desk.marks(1)
     count = desk.readout("cluster.devices")
 
     desk.drag("cluster.devices", 0.35)
     assert desk.readout("cluster.devices") != count
-    assert desk.kpi("mfu") != before["mfu"] and desk.kpi("step_s") != before["step_s"] and desk.kpi("days") != before["days"]
-    assert desk.marks(1) != bars and desk.embeds() == embeds, "the chart changed, and is the same chart"
+    assert {key for key, value in before.items() if desk.kpi(key) != value} == set(before)
+    assert desk.marks(0) != memory
+    assert desk.marks(1) != step
+    assert desk.embeds() == embeds, "the charts changed and are the same charts"
 
     devices = int(desk.readout("cluster.devices").replace(",", ""))
     assert devices % 8 == 0
-    design = Design.from_text(desk.design_text())
-    assert design.cluster.devices == devices
-    assert desk.errors == []
+    shows(desk, Design.read(DESIGN).change({"cluster.devices": devices}))
 
 
 def test_the_keyboard_does_what_the_mouse_does(desk):
-    mfu = desk.kpi("mfu")
-    start = desk.readout("cluster.devices")
+    start, mfu = desk.readout("cluster.devices"), desk.kpi("mfu")
     desk.press("cluster.devices", "ArrowLeft", 3)
-    there = desk.readout("cluster.devices")
-    assert int(there.replace(",", "")) < int(start.replace(",", ""))
+    there = int(desk.readout("cluster.devices").replace(",", ""))
+    assert there < 16384
     assert desk.kpi("mfu") != mfu
+    shows(desk, Design.read(DESIGN).change({"cluster.devices": there}))
     desk.press("cluster.devices", "ArrowRight", 3)
     assert (desk.readout("cluster.devices"), desk.kpi("mfu")) == (start, mfu)
 
 
-def test_few_devices_do_not_fit_and_the_desk_says_so(desk):
+def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
     assert desk.kpi("verdict") == "Feasible"
     desk.press("cluster.devices", "Home")
     assert desk.kpi("verdict") != "Feasible"
     assert desk.page.locator("[data-kpi='verdict']").get_attribute("data-state") in ("bad", "warn")
     assert len(desk.page.locator(".sd-line").inner_text()) > 20
+    desk.button("Undo").click()
+    desk.settle()
+    assert (desk.kpi("verdict"), desk.readout("cluster.devices")) == ("Feasible", "16,384")
+
+
+@pytest.mark.parametrize(("field", "key"), [("model.size", "ArrowLeft"), ("model.experts", "ArrowRight"), ("cluster.scale_out", "ArrowLeft"), ("job.seq_len", "ArrowRight"),
+                                            ("job.global_batch", "ArrowLeft")])
+def test_each_main_slider_moves_the_result(desk, field, key):
+    step, said = desk.kpi("step_s"), desk.readout(field)
+    desk.press(field, key, 2)
+    assert desk.readout(field) != said
+    assert desk.kpi("step_s") != step
+    shows(desk, Design.from_text(desk.design_text()))
+
+
+def test_a_pin_that_cannot_be_is_marked_and_the_picture_stays(desk):
+    mfu = desk.kpi("mfu")
+    desk.control("plan.pp").select_option(label="96")
+    desk.settle()
+    assert desk.page.locator(".sd-row[data-field='plan.pp'] .sd-fault").inner_text()
+    assert desk.control("plan.pp").get_attribute("aria-invalid") == "true"
+    assert desk.kpi("mfu") == mfu
+    desk.control("plan.pp").select_option(label="8")
+    desk.settle()
+    assert not desk.page.locator(".sd-row[data-field='plan.pp'] .sd-fault").inner_text()
+    shows(desk, Design.read(DESIGN).change({"plan.pp": 8}))
+
+
+def test_pin_compare_and_undo(desk):
+    desk.button("Pin").click()
+    desk.press("cluster.devices", "ArrowLeft", 2)
+    assert desk.page.locator("[data-kpi='step_s'] .sd-kpi-delta").inner_text().startswith("+")
+    assert "pinned" in desk.chart(1).locator("svg").text_content()
+    desk.tab("Compare")
+    assert "cluster.devices" in desk.page.locator(".sd-table-host:visible").first.inner_text()
+    desk.button("Undo").click()
+    desk.settle()
+    assert desk.page.locator("[data-kpi='step_s'] .sd-kpi-delta").inner_text() == "= pinned"
+
+
+def test_a_number_opens_to_its_formula_by_the_keyboard(desk):
+    desk.page.locator("[data-kpi='mfu']").focus()
+    desk.page.keyboard.press("Enter")
+    sheet = desk.page.get_by_role("dialog")
+    sheet.wait_for()
+    assert "flops_per_token" in sheet.inner_text()
+    assert "arXiv 2204.02311" in sheet.inner_text()
+    desk.page.keyboard.press("Escape")
+    sheet.wait_for(state="hidden")
+    assert desk.page.evaluate("() => document.activeElement.dataset.kpi") == "mfu"
+
+
+def test_every_control_has_a_name_for_a_screen_reader(desk):
+    session = desk.page.context.new_cdp_session(desk.page)
+    nodes = {n["nodeId"]: n for n in session.send("Accessibility.getFullAXTree")["nodes"]}
+    root = desk.page.locator(".sd-desk").element_handle()
+    del root
+    nameless, found = [], 0
+    for node in nodes.values():
+        role = node.get("role", {}).get("value")
+        if role in ("slider", "combobox", "textbox", "button", "tab", "spinbutton", "img") and not node.get("ignored"):
+            found += 1
+            if not node.get("name", {}).get("value", "").strip():
+                nameless.append((role, node.get("backendDOMNodeId")))
+    inside = [n for n in nameless if session.send("DOM.resolveNode", {"backendNodeId": n[1]}) and _in_desk(session, n[1])]
+    assert found > 40
+    assert inside == []
+
+
+def _in_desk(session, backend: int) -> bool:
+    thing = session.send("DOM.resolveNode", {"backendNodeId": backend})["object"]["objectId"]
+    answer = session.send("Runtime.callFunctionOn", {"objectId": thing, "functionDeclaration": "function () { return Boolean(this.closest && this.closest('.sd-desk')) }", "returnByValue": True})
+    return answer["result"]["value"]
+
+
+def test_one_screen_holds_the_inputs_the_headline_and_both_pictures(desk):
+    for what in (".sd-form", ".sd-strip", ".sd-line"):
+        box = desk.page.locator(what).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 1440
+        assert box["y"] + box["height"] <= 900, what
+    for i in (0, 1):
+        box = desk.chart(i).bounding_box()
+        assert box["y"] + box["height"] <= 900
+    wide = desk.page.evaluate("() => [...document.querySelectorAll('.sd-desk, .sd-desk .sd-card')].filter(e => e.scrollWidth > e.clientWidth + 1).length")
+    assert wide == 0, "nothing scrolls sideways"
+
+
+def test_pictures_of_every_tab_in_both_themes(desk):
+    desk.picture(PICTURES / "desk-light.png")
+    desk.theme("JupyterLab Dark")
+    desk.picture(PICTURES / "desk-dark.png")
+    assert desk.chart(0).evaluate("e => getComputedStyle(e.querySelector('svg text')).fill") != "rgb(0, 0, 0)"
+    desk.theme("JupyterLab Light")
+    for name in TABS:
+        desk.tab(name)
+        desk.page.locator(".sd-desk .lm-TabBar-tab.lm-mod-current").wait_for()
+        assert desk.page.locator(".sd-chart-fault:visible").all_inner_texts() in ([], [""] * desk.page.locator(".sd-chart-fault:visible").count())

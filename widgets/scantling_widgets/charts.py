@@ -44,13 +44,14 @@ def _memory_data(given, pinned=None) -> dict:
     }
     worst = fullest(given)
     over = [(s, t) for s, t in zip(stage, total) if t > capacity] or [(stage[0], capacity)]      # nothing over: a bar of no height
-    top = max([capacity * 1.1, *(t * 1.08 for t in total)])
+    top = max([capacity, *total]) * 1.1
     lines = {
-        "level": [0.8 * capacity, capacity], "kind": ["safe", "full"], "left": [stage[0]] * 2,
-        "says": ["80 % of usable", f"{show(_TOTAL, capacity)} usable HBM per device"],
+        "level": [0.8 * capacity, capacity], "kind": ["safe", "full"],
+        "says": ["80 %", f"{show(_TOTAL, capacity)} HBM"],
+        "long": ["80 % of usable memory: below it, published estimates did not run out", f"{show(_TOTAL, capacity)} of memory that a program can use"],
     }
     marks = {"stage": [str(worst["stage"])], "level": [worst["total"]],
-             "says": [f"{show(_TOTAL, worst['total'])}"]}
+             "says": [f"▾ {show(_TOTAL, worst['total'])}"]}
     ghost = {"stage": stage[:1], "level": total[:1], "seen": [0], "says": [""]}
     if pinned is not None:
         before = {str(row["stage"]): row["total"] for row in stages(pinned)}
@@ -88,14 +89,15 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
     base = alt.Chart(named("lines"))
     full = base.transform_filter("datum.kind == 'full'").mark_rule(strokeWidth=2, color=OVER).encode(y="level:Q")
     safe = base.transform_filter("datum.kind == 'safe'").mark_rule(strokeWidth=1.4, strokeDash=[5, 4], style="soft").encode(y="level:Q")
-    names = base.mark_text(align="left", baseline="bottom", dx=3, dy=-2, fontSize=10.5, style="ink-text").encode(
-        x=alt.value(0), y="level:Q", text="says:N")
+    tip = alt.Tooltip("long:N", title=" ")
+    names = [base.transform_filter(f"datum.kind == '{kind}'").mark_text(align="left", baseline=baseline, dx=5, fontSize=10.5, style="ink-text").encode(
+        x=alt.value("width"), y="level:Q", text="says:N", tooltip=tip) for kind, baseline in (("full", "bottom"), ("safe", "top"))]
     ghost = alt.Chart(named("ghost")).mark_tick(thickness=2, style="ink", orient="horizontal").encode(
         x=x, y="level:Q", opacity=alt.Opacity("seen:Q", scale=None), tooltip=alt.Tooltip("says:N", title=" "))
-    most = alt.Chart(named("marks")).mark_text(baseline="bottom", align="left", dx=-9, dy=-2, fontSize=11, fontWeight="bold", style="ink-text").encode(
-        x=x, y="level:Q", text="says:N")
+    most = alt.Chart(named("marks")).mark_text(baseline="top", align="left", dx=-9, dy=3, fontSize=11, fontWeight="bold", style="ink-text").encode(
+        x=x, y=alt.value(0), text="says:N")
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y="level:Q")
-    return alt.layer(frame, bars, over, safe, full, names, ghost, most)
+    return alt.layer(frame, bars, over, safe, full, *names, ghost, most)
 
 
 memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=250)
@@ -103,7 +105,7 @@ memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memo
 
 # ---------------------------------------------------------------- step
 _ON, _UNDER, _PINNED = "exposed", "hidden", "pinned"
-_PIXELS, _LETTER = 560, 6.4       # a label is drawn where it has room
+_PIXELS, _LETTER = 400, 6.6       # a label is drawn where it has room
 
 
 def _segments(parts: dict, row: str, total: float, labelled: bool) -> dict:

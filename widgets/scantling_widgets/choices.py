@@ -64,3 +64,11 @@ def fabrics() -> tuple[dict, ...]:
 def models() -> tuple[dict, ...]:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
     return tuple({"value": row["id"], "text": row.get("name") or row["id"]} for row in catalogue.table("models"))
+
+
+@cache
+def examples() -> tuple[dict, ...]:
+    """Designs of the gallery, by file name."""
+    from . import resources
+
+    return tuple({"value": str(path), "text": path.stem} for path in sorted(resources.example().parent.glob("*.yaml")))

@@ -106,13 +106,17 @@ class Desk(W.VBox):
 
     def _moved(self, field, value, final) -> None:
         def move():
+            if field == "example":
+                if value:
+                    self.session.put(Design.read(value))
+                return
             try:
                 fields = inputs.changes(self.session, field, value)
             except DesignError as error:
                 self.session.refuse(error.field, str(error), field)
                 return
             if fields:
-                self.session.change(fields, field)
+                self.session.change(fields, field, quick=not final)
         self._do(move)
 
     def choose(self, fields) -> bool:
@@ -157,7 +161,9 @@ class Desk(W.VBox):
         session = self.session
         resolved = session.now.resolved
         place = f"{resolved.cluster.devices:,} × {resolved.cluster.accelerator.name}"
-        pinned = f" · compared with {session.pinned.design.title}" if session.pinned else ""
+        pinned = " · changed" if session.now.design != session.first.design else ""
+        pinned += " · compared with the pinned design" if session.pinned else ""
+        pinned += " · quick search while dragging" if session.now.quick else ""
         self._title.value = f'<div class="sd-title" role="heading" aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
         self._buttons["Undo"].disabled = not session.can_undo
         self._buttons["Redo"].disabled = not session.can_redo

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import words
-from .words import at, band, share, show, split
+from .words import at, band, quantity, share, show, split
 
 # key, name on the card, whether more is better (None: neither)
 CARDS = (("verdict", "Verdict", None), ("mfu", "MFU", True), ("step_s", "Step time", False), ("bubble_fraction", "Bubble", False),
          ("days", "Run time", False), ("cost_usd", "Cost", False), ("goodput", "Goodput", True), ("checkpoint_interval_s", "Save every", None))
-_VERDICTS = {"feasible": ("Feasible", "good"), "constraint-missed": ("Misses a limit", "warn"), "impossible": ("Impossible", "bad")}
+_VERDICTS = {"feasible": ("Feasible", "good"), "constraint-missed": ("Limit missed", "warn"), "impossible": ("Impossible", "bad")}
 
 
 def cards(given: Mapping, pinned: Mapping | None = None) -> list[dict]:
@@ -73,7 +73,9 @@ def difference(key: str, value, before, better) -> tuple[str, str]:
     sign = "+" if value > before else "−"
     sense = "" if better is None else "better" if (value > before) == better else "worse"
     text = show(key, abs(value - before))
-    return f"{sign}{text} vs pinned", sense
+    if quantity(key).kind == "share":
+        text = f"{split(text)[0]} points"              # of a percentage, not percent of it
+    return f"{sign}{text}", sense
 
 
 def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
@@ -95,6 +97,7 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
 
 def _sentence(text: str) -> str:
     text = str(text).strip()
+    text = text[:1].upper() + text[1:]
     return text if not text or text.endswith((".", "!", "?")) else text + "."
 
 

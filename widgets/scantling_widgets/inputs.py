@@ -73,6 +73,7 @@ def _front(session) -> dict:
     names = [{"value": "", "text": f"{model.name} (own shape)" if not own or named else f"by size: {model.name}"}] if own else []
     sparse = model.experts > 0
     fields = [
+        _list("example", "Example", "", [{"value": "", "text": "open an example…"}, *choices.examples()], "Designs of the gallery: published runs and reference cases."),
         _list("model", "Model", "" if own else design.model, [*names, *_known(choices.models(), None if own else design.model)],
               "A model of the catalogue. Size, experts and top-k below start from it."),
         _slider("model.size", "Model size", params.total, with_value(_SIZES, params.total), billions,

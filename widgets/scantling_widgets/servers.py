@@ -28,7 +28,7 @@ from . import resources
 LOOPBACK = "127.0.0.1"
 BOOK = "design_desk.ipynb"
 _LABEXTENSIONS = Path(__file__).parent / "labextensions"
-_CONFIG = Path(__file__).parent / "jupyter"          # what JupyterLab must not ask or fetch
+_CONFIG = Path(__file__).parent / "jupyter"          # what JupyterLab must not ask or fetch; below `data`, the page's template
 _START_S = 90
 
 
@@ -67,6 +67,7 @@ def design_path(file: str | None) -> Path:
 def _environment(design: Path, token: str, **more: str) -> dict[str, str]:
     env = {**os.environ, "JUPYTER_TOKEN": token, "SCANTLING_DESIGN": str(design), "JUPYTER_PLATFORM_DIRS": "1", **more}
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(_CONFIG), env.get("JUPYTER_CONFIG_PATH")]))
+    env["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(_CONFIG / "data"), env.get("JUPYTER_PATH")]))
     env["PATH"] = str(Path(sys.executable).parent) + os.pathsep + env.get("PATH", "")
     env["PYTHONWARNINGS"] = env.get("PYTHONWARNINGS", "ignore::DeprecationWarning")
     return env
@@ -142,7 +143,7 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "light", env: dic
         book = Path(folder) / BOOK
         book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
         argv = [sys.executable, "-m", "voila", str(book), "--no-browser", f"--Voila.ip={LOOPBACK}", f"--port={port}", "--token", "--strip_sources=True",
-                f"--theme={theme}", "--VoilaConfiguration.show_tracebacks=False"]
+                f"--theme={theme}", "--template=scantling", "--VoilaConfiguration.show_tracebacks=False"]
         with _running(argv, {**_environment(design, token), **(env or {})}, port, "/", token, log) as server:
             yield server
 

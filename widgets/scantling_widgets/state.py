@@ -15,6 +15,7 @@ from typing import Any
 from scantling.errors import DesignError
 
 _KEPT = 200            # steps of undo
+_SLOW_S = 0.06         # a full search that takes longer waits until the control is let go
 _ONE_MOVE_S = 0.8      # changes of one field closer together than this are one step: a drag, not forty
 
 
@@ -26,6 +27,7 @@ class Moment:
     resolved: Any
     result: Any
     given: Mapping[str, Any]
+    quick: bool = False        # from a coarse search, while a control is being dragged
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,12 @@ class Refusal:
     moved: str = ""
 
 
-def assess(design):
-    """The default judge: the library's own."""
+def assess(design, quick: bool = False):
+    """The default judge: the library's own; `quick` searches the coarse space."""
     import scantling
+    from scantling import plans
 
-    return scantling.assess(design)
+    return scantling.assess(design, space=plans.COARSE) if quick else scantling.assess(design)
 
 
 class Session:
@@ -53,7 +56,7 @@ class Session:
     fault     text of an unexpected error (with its traceback), or None
     """
 
-    def __init__(self, design, judge: Callable[[Any], Any] = assess):
+    def __init__(self, design, judge: Callable[[Any, bool], Any] = assess):
         self.lock = threading.RLock()
         self.judge = judge
         self._watchers: list[Callable[[Session], None]] = []
@@ -61,15 +64,21 @@ class Session:
         self._future: list[Moment] = []
         self._pending: dict[str, Any] = {}
         self._last = ("", 0.0)
+        self._full_s = 0.0
         self.pinned: Moment | None = None
         self.refusal: Refusal | None = None
         self.fault: tuple[str, str] | None = None
         self.now = self._moment(design)
         self.first = self.now
 
-    def _moment(self, design) -> Moment:
-        result = self.judge(design)
-        return Moment(design, design.resolve(), result, result.as_dict())
+    def _moment(self, design, quick: bool = False) -> Moment:
+        quick = quick and self._full_s > _SLOW_S
+        begin = time.monotonic()
+        result = self.judge(design, quick)
+        moment = Moment(design, design.resolve(), result, result.as_dict(advice=not quick), quick)
+        if not quick:
+            self._full_s = time.monotonic() - begin
+        return moment
 
     # -- who looks
     def watch(self, watcher: Callable[[Session], None]) -> None:
@@ -92,8 +101,10 @@ class Session:
         self.fault = None
 
     # -- what changes it
-    def change(self, fields: Mapping[str, Any], moved: str = "") -> bool:
+    def change(self, fields: Mapping[str, Any], moved: str = "", quick: bool = False) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the design took them.
+
+        `quick` may answer from the coarse search, where the full one is too slow for a control that is being dragged.
 
         A refused value is remembered: the next change is first tried together with it, so that two fields that are
         only legal together can be set one after the other.
@@ -102,7 +113,7 @@ class Session:
             tries = [{**self._pending, **fields}] + ([dict(fields)] if self._pending else [])
             for attempt in tries:
                 try:
-                    moment = self._moment(self.now.design.change(attempt))
+                    moment = self._moment(self.now.design.change(attempt), quick)
                 except DesignError as error:
                     refusal = Refusal(error.field, str(error))
                 except Exception as error:

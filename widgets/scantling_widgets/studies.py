@@ -22,7 +22,7 @@ class Variation:
 def assessed(judge: Callable, design, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the change."""
     try:
-        return judge(design.change(fields)).as_dict()
+        return judge(design.change(fields), False).as_dict(advice=False)
     except DesignError:
         return None
 

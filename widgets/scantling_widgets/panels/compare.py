@@ -60,5 +60,5 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
         if a == b or isinstance(a, (Mapping, list, tuple)) or isinstance(b, (Mapping, list, tuple)) or key in ("name", "error"):
             continue
         text, sense = headline.difference(key, b, a, better.get(key)) if not isinstance(a, bool) and not isinstance(b, bool) else ("", "")
-        rows.append([cell(quantity.label, hint=key), show(key, a), show(key, b), cell(text.removesuffix(" vs pinned"), mark={"better": "good", "worse": "bad"}.get(sense, ""))])
+        rows.append([cell(quantity.label, hint=key), show(key, a), show(key, b), cell(text, mark={"better": "good", "worse": "bad"}.get(sense, ""))])
     return rows

@@ -16,11 +16,11 @@ class Evidence(Panel):
     def build(self):
         self.text = theme.text()
         self.runs = Table("Nearest published runs", file_name="nearest-runs", empty="No published run is near this design.",
-                          columns=[{"key": c, "label": label(f"nearest_runs.{c}"), "align": "" if c in _NUMBERS else "left"} for c in _RUNS])
+                          columns=[{"key": c, "label": label(f"nearest_runs.{c}"), "align": "" if c in _NUMBERS else "left", "wrap": c in ("plan", "source")} for c in _RUNS])
         self.assumed = Table("Assumed, because the design does not say", file_name="assumed", empty="Nothing was assumed.",
-                             columns=[{"key": c, "label": label(f"assumed.{c}"), "align": "left"} for c in ("field", "value", "why")])
+                             columns=[{"key": c, "label": label(f"assumed.{c}"), "align": "left", "wrap": True} for c in ("field", "value", "why")])
         self.avoid = Table("What to avoid here", file_name="avoid", empty="Nothing to warn of.",
-                           columns=[{"key": c, "label": label(f"avoid.{c}"), "align": "left"} for c in ("what", "why", "cost")])
+                           columns=[{"key": c, "label": label(f"avoid.{c}"), "align": "left", "wrap": True} for c in ("what", "why", "cost")])
         return [self.text, theme.card("Nearest published runs", self.runs), theme.side_by_side(theme.card("Assumed", self.assumed), theme.card("Avoid", self.avoid))]
 
     def draw(self):

@@ -16,7 +16,7 @@ class Network(Panel):
 
     def build(self):
         self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.",
-                           columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else ""} for c in _COLUMNS])
+                           columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
         self.chart = traffic.live(legend=True)
         self.tiers = theme.text()
         self.why = theme.text()

@@ -9,7 +9,9 @@ from ..table import Table, cell
 from ..words import label, show
 from .base import Panel
 
-_COLUMNS = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "grad_accum", "sharding", "schedule", "recompute", "step_s", "mfu", "memory_bytes", "devices_used")
+_PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "sharding", "schedule", "recompute")
+_COLUMNS = (*_PLAN, "step_s", "mfu", "memory_bytes", "devices_used")
+_SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")                 # left out where all plans have the same
 _LEFT = ("sharding", "schedule", "recompute")
 _FREE = ("dp", "grad_accum", "shard_group", "precision", "sp")       # these follow from the rest of a plan, or are no pin of it
 
@@ -18,9 +20,8 @@ class Plans(Panel):
     title = "Plans"
 
     def build(self):
-        self.table = Table("Best plans, fastest first", self._pick, action="Use this plan", file_name="plans", empty="No plan is legal and fits.",
-                           columns=[{"key": "rank", "label": "Use", "align": "left"}, *({"key": c, "label": label(f"candidates.{c}"), "align": "left" if c in _LEFT else ""} for c in _COLUMNS)])
-        self.rejected = Table("Plans refused, by reason", file_name="plans-refused", columns=[{"key": "reason", "label": "Refused because", "align": "left"}, {"key": "plans", "label": "Plans"}],
+        self.table = Table("Best plans, fastest first", self._pick, action="Use this plan", file_name="plans", empty="No plan is legal and fits.")
+        self.rejected = Table("Plans refused, by reason", file_name="plans-refused", columns=[{"key": "reason", "label": "Refused because", "align": "left", "wrap": True}, {"key": "plans", "label": "Plans"}],
                               empty="No plan was refused.")
         self.chart = candidates.live()
         return [self.table, theme.side_by_side(theme.card(candidates.title, self.chart), theme.card("Refused", self.rejected))]
@@ -28,9 +29,12 @@ class Plans(Panel):
     def draw(self):
         given = self.session.now.given
         self._plans = list(given.get("candidates") or [])
+        plan = given.get("plan") or {}
+        shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in self._plans}) > 1]
         with self.table.hold_sync():
-            self.table.rows = [[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c)) for c in _COLUMNS)] for i, p in enumerate(self._plans)]
-            self.table.chosen = next((i for i, p in enumerate(self._plans) if all(p.get(c) == given["plan"].get(c) for c in _COLUMNS[:12])), -1) if given.get("plan") else -1
+            self.table.columns = [{"key": "rank", "label": "Use", "align": "left"}, *({"key": c, "label": label(f"candidates.{c}"), "align": "left" if c in _LEFT else ""} for c in shown)]
+            self.table.rows = [[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c)) for c in shown)] for i, p in enumerate(self._plans)]
+            self.table.chosen = next((i for i, p in enumerate(self._plans) if all(p.get(c) == plan.get(c) for c in _PLAN)), -1)
             self.table.note = _counts(given)
         rejected = given.get("rejected") or {}
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in sorted(rejected.items(), key=lambda item: -item[1])]

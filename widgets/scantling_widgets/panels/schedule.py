@@ -21,7 +21,7 @@ class Schedule(Panel):
         self.note = theme.text()
         self.first, self.second, self.held = gantt.live(), gantt.live(), held.live()
         self.first_note, self.second_note = theme.text(), theme.text()
-        return [W.HBox([self.other, self.note]), theme.card("The plan's schedule", self.first_note, self.first), theme.card("The other, same settings", self.second_note, self.second),
+        return [W.HBox([self.other, self.note], layout=W.Layout(grid_gap="12px", align_items="center")), theme.card("The plan's schedule", self.first_note, self.first), theme.card("The other, same settings", self.second_note, self.second),
                 theme.card(held.title, self.held)]
 
     def draw(self):

@@ -26,7 +26,7 @@ function pageTheme() {
     // marks that must read on light and on dark name these styles instead of a colour
     style: {
       ink: { color: text, stroke: text }, "ink-text": { fill: text, stroke: null },
-      soft: { stroke: muted }, "soft-text": { fill: muted, stroke: null },
+      soft: { color: muted, stroke: muted }, "soft-text": { fill: muted, stroke: null },
     },
   };
 }

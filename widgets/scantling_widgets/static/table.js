@@ -55,7 +55,7 @@ function render({ model, el }) {
       if (index === chosen) tr.className = "sd-chosen";
       cells.forEach((cell, at) => {
         const td = tr.insertCell();
-        td.className = columns[at]?.align === "left" ? "sd-left" : "";
+        td.className = (columns[at]?.align === "left" ? "sd-left" : "") + (columns[at]?.wrap ? " sd-wrap" : "");
         if (at === 0 && action) {
           const button = document.createElement("button");
           button.type = "button"; button.className = "sd-link"; button.textContent = text(cell);

@@ -1,0 +1,35 @@
+"""The same desk as a page: no code, and a desk of his own for every visitor."""
+from __future__ import annotations
+
+import time
+import urllib.request
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome):
+    begin = time.perf_counter()
+    first = visitor(voila.url)
+    opened_s = time.perf_counter() - begin
+    second = visitor(voila.url)
+    start = first.readout("cluster.devices")
+    assert second.readout("cluster.devices") == start
+
+    mfu, embeds = first.kpi("mfu"), first.embeds()
+    first.drag("cluster.devices", 0.4)
+    first.press("cluster.devices", "ArrowLeft")
+    assert first.kpi("mfu") != mfu
+    assert first.embeds() == embeds
+    assert (second.kpi("mfu"), second.readout("cluster.devices")) == (mfu, start), "the other visitor's desk is as it was"
+
+    assert first.page.locator(".jp-InputArea:visible").count() == 0
+    assert first.errors == second.errors == []
+    assert chrome.refused == []
+    assert opened_s < 30
+
+
+@pytest.mark.parametrize("path", ["/", "/api/kernels"])
+def test_without_the_token_there_is_only_the_login(voila, path):
+    assert "/login" in urllib.request.urlopen(voila.base + path, timeout=10).url
