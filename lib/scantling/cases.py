@@ -97,9 +97,10 @@ class Software:
     flash: Column = 2.0         # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN
     fused_norm: Column = 1.0    # element-wise chains run as fused kernels; 0: one kernel per operation
     unfused_scores: Column = 0.0    # materialised scores without a fused mask and softmax
-    tp_overlap: Column = 0.0    # tensor-parallel collectives pipelined with their GEMMs
+    tp_overlap: Column = 0.0    # 1: tensor-parallel collectives pipelined with their GEMMs; -1: nothing runs beside them
     ep_overlap: Column = 0.0    # all-to-all run beside the other micro-batch's compute
     dp_overlap: Column = 1.0    # gradient and parameter traffic run beside compute
+    p2p_overlap: Column = 1.0   # sends between stages run beside compute
     dedup_dispatch: Column = 0.0    # a token crosses a link once however many of its experts live there
     group_limit: Column = 0.0   # most nodes a token may visit; 0 = any
     graphs: Column = 0.0        # 0 none, 1 part of each layer, 2 the whole iteration captured

@@ -92,7 +92,7 @@ def attention_core_s(c: Cases, t):
     """
     s, k, heads = c.shape, c.constants, c.shape.heads / c.plan.tp
     width = score_width(c)
-    ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) != 2)
+    ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) == 0)
     chunk = np.where(ring, c.job.seq_len / (2 * c.plan.cp), c.job.seq_len)      # balanced rings hold two chunks a rank
     rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
     older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)

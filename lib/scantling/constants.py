@@ -30,7 +30,7 @@ class Prior:
 
 GEMM = "gemm_efficiency.csv sustained training shapes; MAMF tables as upper bounds (ml-engineering, Azure guide, SimuMax)"
 PRIORS: dict[str, Prior] = {
-    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.06, "pair": 0.06},
+    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.1, "pair": 0.06},
                   {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.85, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
                   {"h100-96-hbm2e-500w": 0.88}),     # 500 W of 700 W: the clock that GEMMs can hold
     "gemm_fp8": Prior(0.72, "share of fp8 dense peak", GEMM, 0.02, {"family": 0.08, "chip": 0.05}, {"hopper": 0.72, "blackwell": 0.64, "tpu": 0.72}),

@@ -22,6 +22,8 @@ NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddin
            "dense_ffn_hidden_in_moe_model mtp_layers n_devices devices_per_node scale_out_gbytes_per_s_per_device tp sp pp vpp cp ulysses_sp ep etp dp micro_batch "
            "global_batch_seqs grad_accum").split()
 TEXT = "published stack accelerator precision mlp attention sharding sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
+FLASH_SINCE = 2022.8     # the first FlashAttention in training frameworks
+LAYOUT_SINCE = 2026.0    # Megatron-Bridge lays DeepSeek's stages out so that loss and MTP take the place of three layers
 SCHEDULE_WORDS = (("zero-bubble", "zb-1p"), ("zero bubble", "zb-1p"), ("zbb", "zb-2p"), ("dualpipe", "dualpipe"), ("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"),
                   ("zb-v", "zb-v"), ("zbv", "zb-v"), ("v-half", "v-half"), ("v-min", "v-min"))     # the most specific last
 
@@ -192,6 +194,7 @@ def _shape(f):
 def _job(f):
     grads = _stack_column(f["stack"], "grad_bytes")
     grads = np.where(f.other_opts.str.contains("MP Mode DEFAULT"), 4.0, grads)
+    grads = np.where((f["stack"] == "megatron-deepspeed") & (f.precision == "bf16"), 4.0, grads)     # BF16_Optimizer accumulates in fp32
     return Job(f.seq_len.to_numpy(float), f.global_batch_seqs.to_numpy(float), np.array([cases.code(cases.PRECISIONS, p) for p in f.precision]), grad_bytes=grads)
 
 
@@ -221,11 +224,12 @@ def _plan(f, opts):
     vpp = np.where(np.isin(schedule, [schedule_code(n) for n in ("zb-v", "v-half", "v-min")]), 2, f.vpp)
     column = lambda name: f[name].to_numpy(float)   # noqa: E731
     ulysses = f.ulysses_sp.fillna(1).gt(1) | opts.str.contains("cp a2a")
+    own = np.array([cases.CP_TYPES.index(stack(n).cp_type or "ring") for n in f["stack"]])
     group = np.where(f.sharding == "hsdp", np.array([float(catalogue.accelerator(a).scale_up_domain) for a in f.accelerator]), f.dp * f.cp)
     offload = np.where(f.offload.str.contains("optimizer+param", regex=False), 2, np.where(f.offload.str.startswith("optimizer"), 1, 0))
     return Plan(column("tp"), column("cp"), column("pp"), vpp.astype(float), column("dp"), column("ep"), column("etp"), column("sp"),
                 np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, (f.dp * f.cp).to_numpy(float)), schedule, column("micro_batch"),
-                np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), 1.0, np.where(ulysses, 2, 0), offload)
+                np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), 1.0, np.where(ulysses, 2, own), offload)
 
 
 def _software(f, opts, chips):
@@ -235,7 +239,7 @@ def _software(f, opts, chips):
     hopper = np.array([c.family in ("hopper", "blackwell") for c in chips])
     tpu = np.array([c.family == "tpu" for c in chips])
     flash = np.where((column["flash"] == 0) & (hopper | tpu), 2.0, column["flash"])
-    flash = np.where((names == "megatron-core") & ~hopper, np.where(f.source.str.contains("Reducing Activation") if "source" in f and False else (f.recompute_as_printed.str.contains("paper")), 0.0, 2.0), flash)
+    flash = np.where(_year(f) < FLASH_SINCE, 0.0, np.where((names == "megatron-core") & ~hopper, 2.0, flash))
     flash = np.where(has("flash_attentionv1") > 0, 1.0, np.where(has("flash_attention2") > 0, 2.0, np.where(has("flashattention-3", "flashattention-4") > 0, 3.0, flash)))
     plain = (names == "aleph-alpha-scaling") & f.other_opts.isin(["torch", "fused"])
     flash = np.where(plain, 0.0, flash)
@@ -243,12 +247,18 @@ def _software(f, opts, chips):
     graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
     graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
     tp_overlap = np.maximum(column["tp_overlap"], has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap"))
+    tp_overlap = np.where(has("no comm overlap") > 0, -1.0, tp_overlap)
+    # DeepSpeed's pipeline engine sends and reduces between its instructions; without ZeRO the rows ran Megatron's own schedule
+    engine = (names == "megatron-deepspeed") & (f.sharding != "none").to_numpy() & (f.pp > 1).to_numpy()
+    mtp = (f.mtp_layers > 0) & (f.pp > 1)
+    laid_out = mtp & ((f.vpp > 1) | (has("pp_layout") > 0) | ((names == "megatron-core") & (_year(f) >= LAYOUT_SINCE)))
     column.update(
         flash=flash, unfused_scores=(plain & f.other_opts.eq("torch")).to_numpy(float), optimizer_group=within, released=_year(f),
         fused_norm=np.where(has("eager") > 0, 0.0, column["fused_norm"]), graphs=graphs, tp_overlap=tp_overlap, ep_overlap=np.maximum(column["ep_overlap"], has("moe_a2a_overlap=true")),
         dedup_dispatch=np.maximum(column["dedup_dispatch"], has("hybridep", "deepep")),
-        dp_overlap=np.where(has("no comm overlap", "use_gradient_bucket=false") > 0, 0.0, column["dp_overlap"]),
+        dp_overlap=np.where((has("no comm overlap", "use_gradient_bucket=false") > 0) | engine, 0.0, column["dp_overlap"]),
+        p2p_overlap=np.where((has("no comm overlap") > 0) | engine, 0.0, 1.0),
         parallel_block=has("parallel transformer block", "+ptb"), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
         capacity_drop=has("token drop"), chunked_loss=np.maximum(column["chunked_loss"], has("liger")),
-        balanced_layout=np.where((f.mtp_layers > 0) & ((f.vpp > 1) | (has("pp_layout") > 0)), 1.0, 0.0))
+        balanced_layout=laid_out.to_numpy(float))
     return Software(**column)

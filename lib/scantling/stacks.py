@@ -30,6 +30,7 @@ class Stack:
     group_limit: float = 0.0
     ep_overlap: float = 0.0
     schedule: str = ""                  # pipeline schedule where none is printed
+    cp_type: str = ""
     chunk_layers: int = 0               # layers of one virtual stage where vpp is not printed; 0 = not interleaved
     activation: float = 1.0             # saved activations relative to a fused stack
     source: str = ""
@@ -49,7 +50,7 @@ STACKS = {s.name: s for s in (
           source="MaxText remat policies"),
     Stack("internevo", "InternEvo", 2.0, False, "zero1", 2.0, broadcast_gather=1.0, source="InternEvo train_performance.md"),
     Stack("megascale", "MegaScale", 2.0, True, "zero1", 2.0, source="Jiang et al. 2024"),
-    Stack("meta-4d", "Meta's 4D-parallel trainer (Llama 3)", 3.0, True, "zero2", 4.0, chunk_layers=1, source="Llama 3 Herd of Models, section 3.3: first and last chunk hold embedding and head alone"),
+    Stack("meta-4d", "Meta's 4D-parallel trainer (Llama 3)", 2.0, True, "zero2", 4.0, cp_type="all-gather", chunk_layers=1, source="Llama 3 Herd of Models, section 3.3: first and last chunk hold embedding and head alone"),
     Stack("hai-llm", "HAI-LLM (DeepSeek)", 3.0, False, "zero1", 4.0, dedup_dispatch=1.0, group_limit=4.0, ep_overlap=1.0, schedule="dualpipe", source="DeepSeek-V3 report, section 3"),
     Stack("gpt-neox", "GPT-NeoX", 2.0, False, "zero1", 2.0, source="GPT-NeoX read-me"),
     Stack("primus-rocm", "Primus (Megatron on ROCm)", 2.0, True, source="AMD Primus read-me"),

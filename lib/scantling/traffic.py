@@ -45,6 +45,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     wire = 2 * blocks * all_gather_s(payload, p.tp, inside, tiers) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
     share = np.where(c.software.tp_overlap > 0, k.tp_overlapped, k.tp_exposed)
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
+    share = np.where(c.software.tp_overlap < 0, 1.0, share)
     return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
 
 
@@ -109,7 +110,7 @@ def pipeline_send(c: Cases) -> Exchange:
     rate = np.where(p.tp * p.cp * p.dp >= c.link.domain, tiers.out, tiers.up)
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
-    return Exchange(wire, wire * k.pp_exposed, np.where(p.pp > 1, 2 * p.vpp * payload, 0.0))
+    return Exchange(wire, wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0), np.where(p.pp > 1, 2 * p.vpp * payload, 0.0))
 
 
 @dataclass(frozen=True)
