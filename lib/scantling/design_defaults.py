@@ -16,6 +16,7 @@ SMALL_BATCH_TOKENS = 4 * 2**20
 LARGE_BATCH_TOKENS = 16 * 2**20
 LARGE_PARAMS = 100e9
 OPTIMIZER = "adamw"
+MOST_MFU = 0.95  # no published run comes near
 
 
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
@@ -44,6 +45,7 @@ def resolve(design: Design) -> Resolved:
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
     stack = _stack(design, assumed)
+    _not_beyond_peak(design.measured, model, phases, cluster)
     if design.reliability.preset is not None:
         from .failures import preset
 
@@ -62,6 +64,32 @@ def resolve(design: Design) -> Resolved:
         measured=design.measured.given(),
         assumed=tuple(assumed),
     )
+
+
+def _not_beyond_peak(measured, model, phases, cluster):
+    """A measured speed that the devices' dense peak rules out is a slip of a unit."""
+    phase = max(phases, key=lambda p: p.tokens or 0)
+    if measured.step_s is None and measured.tokens_per_s_per_device is None:
+        return
+    from .model import flops_per_token
+
+    per_token = flops_per_token(model, phase.seq_len).total
+    most = MOST_MFU * cluster.accelerator.peak_flops(phase.precision) / per_token  # tokens/s of a device
+    if measured.tokens_per_s_per_device is not None and measured.tokens_per_s_per_device > most:
+        raise DesignError(
+            "measured.tokens_per_s_per_device",
+            measured.tokens_per_s_per_device,
+            f"at most {most:.4g}: {MOST_MFU:.0%} of the dense {phase.precision} peak of {cluster.accelerator.name}",
+            problem="is beyond the hardware",
+        )
+    least = phase.global_batch * phase.seq_len / (cluster.devices * most)
+    if measured.step_s is not None and measured.step_s < least:
+        raise DesignError(
+            "measured.step_s",
+            measured.step_s,
+            f"at least {least:.4g} s: {MOST_MFU:.0%} of the dense {phase.precision} peak of {cluster.devices:,} {cluster.accelerator.name}",
+            problem="is beyond the hardware",
+        )
 
 
 @lru_cache(maxsize=256)

@@ -212,8 +212,10 @@ class Measured(Section):
     """What was measured; it replaces what the kit computes and is marked wherever it shows."""
 
     step_s: Annotated[float | None, amount(0, 1e9)] = about("time of one step", "s", 40.1)
-    mfu: Annotated[float | None, share(1e-4)] = about("model FLOP utilisation", "share", 0.41)
+    mfu: Annotated[float | None, share(1e-4, 0.95)] = about("model FLOP utilisation", "share", 0.41)
     tokens_per_s_per_device: Annotated[float | None, amount(0, 1e12)] = about("throughput of one device", "tokens/s", 430.0)
+    memory_gb: Annotated[float | None, amount(0, 1e6)] = about("peak memory of the fullest device", "GB", 71.0)
+    goodput: Annotated[float | None, share(1e-4)] = about("productive share of wall time", "share", 0.93)
 
     @model_validator(mode="after")
     def _one_speed(self):
