@@ -16,12 +16,12 @@ import numpy as np
 
 from .cases import Cases
 from .memory import memory
-from .memory_constants import PRIORS, gather
+from .memory_constants import FACTS, PRIORS, gather
 from .runs import read_runs, to_runs
 
 SCALE = 0.05            # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06       # and of a call
-MARGIN = 0.02           # by which a call should clear the capacity
+MARGIN_RAN, MARGIN_OUT = 0.0, 0.04   # by which a call should clear the capacity; a plan that fails costs more than one passed over
 ROBUST = 2.0            # soft-L1 beyond so many deviations
 
 
@@ -65,48 +65,52 @@ def predict(rows: Rows, offsets: dict):
 def fit(rows: Rows) -> dict:
     """{constant: {"global": offset, "stack": {name: offset}}}, the log offsets that explain the rows best under their priors.
 
-    Gauss-Newton with soft-L1 weights; rows weigh 1/sqrt(rows of their source), so that no sweep decides alone.
+    Gauss-Newton with soft-L1 weights, from the priors and from a high `pair_bytes`, whose gradient vanishes near its prior. Rows weigh
+    1/sqrt(rows of their source) up to a power, so that no sweep decides alone.
     """
-    keys = [(name, None) for name in PRIORS] + [(name, stack) for name, prior in PRIORS.items() if prior[2] > 0 for stack in np.unique(rows.stacks)]
+    dense = [str(stack) for stack in np.unique(rows.stacks) if FACTS.get(str(stack), {}).get("dense_masks")]
+    stacks = {name: dense if name == "pair_bytes" else [str(stack) for stack in np.unique(rows.stacks)] for name in PRIORS}
+    keys = [(name, None) for name in PRIORS] + [(name, stack) for name, prior in PRIORS.items() if prior[2] > 0 for stack in stacks[name]]
     sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
+    high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
+    found = [_descend(rows, keys, sd, start) for start in ([np.zeros(len(keys)), high] if dense else [np.zeros(len(keys))])]
+    return _offsets(keys, min(found, key=lambda one: one[0])[1] * sd)
+
+
+def _descend(rows, keys, sd, x):
+    """(loss, standardised offsets) at the end of the descent from x."""
     _, source, counts = np.unique(rows.sources, return_inverse=True, return_counts=True)
     weight = (counts[source] / 10.0) ** -0.25
-    x = np.zeros(len(keys))
     peak = np.isfinite(rows.measured)
 
     def residuals(x):
         total, capacity = predict(rows, _offsets(keys, x * sd))
         share = np.log(total / capacity)
-        calls = np.where(rows.ran, np.maximum(share + MARGIN, 0), np.minimum(share - MARGIN, 0)) / CALL_SCALE
+        calls = np.where(rows.ran, np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0)) / CALL_SCALE
         peaks = np.where(peak, np.log(total / np.where(peak, rows.measured, total)) / SCALE, 0.0)
-        raw = np.concatenate([calls * ~peak, peaks]) * np.tile(weight, 2)
-        return raw, raw / np.sqrt(np.sqrt(1 + (raw / ROBUST) ** 2))
+        return np.concatenate([calls * ~peak, peaks]) * np.tile(weight, 2)
 
-    best = _loss(residuals(x)[0], x)
-    damp = 1.0
+    raw = residuals(x)
+    best, damp = _loss(raw, x), 1.0
     for _ in range(40):
-        raw, soft = residuals(x)
-        scale = np.where(np.abs(raw) > 1e-12, soft / np.where(raw == 0, 1, raw), 1.0)
+        scale = (1 + (raw / ROBUST) ** 2) ** -0.25
         jacobian = np.empty((len(raw), len(x)))
         for j in range(len(x)):
             step = x.copy()
             step[j] += 0.02
-            jacobian[:, j] = (residuals(step)[0] - raw) / 0.02 * scale
-        target = raw * scale
+            jacobian[:, j] = (residuals(step) - raw) / 0.02 * scale
+        before = best
         for _ in range(6):
-            move = np.linalg.solve(jacobian.T @ jacobian + np.eye(len(x)) * (1 + damp), -(jacobian.T @ target + x))
-            trial = x + move
-            loss = _loss(residuals(trial)[0], trial)
+            trial = x + np.linalg.solve(jacobian.T @ jacobian + np.eye(len(x)) * (1 + damp), -(jacobian.T @ (raw * scale) + x))
+            after = residuals(trial)
+            loss = _loss(after, trial)
             if loss < best:
+                x, raw, best, damp = trial, after, loss, damp / 3
                 break
             damp *= 4
-        else:
+        if before - best < 1e-6 * before:
             break
-        done = best - loss < 1e-4 * best
-        x, best, damp = trial, loss, damp / 3
-        if done:
-            break
-    return _offsets(keys, x * sd)
+    return best, x
 
 
 def _loss(raw, x):

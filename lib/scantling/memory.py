@@ -135,15 +135,16 @@ def _layer(c: Cases):
     low = (c.job.precision >= 2) & (c.job.precision < _FP32)
     wide = np.where(c.job.precision == _FP32, 2.0, 1.0)
     kept = np.where(low, 1.0, 2.0)                      # bytes of a linear layer's input
-    fp32_norms = k.eager * (1 - c.software.norm_kernel) * 8.0
+    eager = 1 - c.software.fused_norm
+    fp32_norms = eager * (1 - c.software.norm_kernel) * 12.0
     norm_in, norm_out = 4.0 * s.hidden * t / shards, (2 * kept + fp32_norms) * s.hidden * t / shards
     masks = k.dropout * 2.0 * s.hidden * t / shards
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * t / p.tp
     out = (2.0 * s.out_width + np.where(low, s.out_width, 0.0) + 4.0 * s.heads) * t / p.tp
     latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * t
-    scores = np.where(c.software.flash == 0, (2.0 + 3.0 * k.dropout) * s.heads * c.job.seq_len * t / p.tp, 0.0)
+    scores = np.where(c.software.flash == 0, (2.0 + 3.0 * k.dropout + 4.0 * eager) * s.heads * c.job.seq_len * t / p.tp, 0.0)
     inner = 2.0 * (s.ffn_matrices - 1)                  # gate and up, or up
-    mlp_in, mlp_mid = (inner + 2 * k.eager) * s.ffn_hidden * t / p.tp, kept * s.ffn_hidden * t / p.tp
+    mlp_in, mlp_mid = (inner + 2 * eager) * s.ffn_hidden * t / p.tp, kept * s.ffn_hidden * t / p.tp
     rows = t * s.top_k * p.etp / p.tp * k.imbalance
     shared = s.shared_ffn_hidden * t / p.tp
     moe_in = rows * (kept * s.hidden + inner * s.expert_ffn_hidden / p.etp) + inner * shared
@@ -183,20 +184,22 @@ def _frame(c: Cases):
     away = np.where(p.offload >= _HOST_STATES, 0.0, 1.0)
     home = np.where(p.offload >= _HOST_ALL, 0.0, 1.0)
     copies = weight_copies(schedule)
-    extra = np.where(job.precision == _BF16, k.bf16_gradients, 0.0)
+    gradient = np.maximum(job.grad_bytes, np.where(job.precision == _BF16, k.bf16_gradients, 0.0))
     step_bytes = away * np.where((job.grad_bytes <= 2) & (job.precision < _FP32), k.step_bytes, 0.0)
     tables = []
+    within = np.where((p.sharding == _ZERO1) & (c.software.optimizer_group > 0), c.software.optimizer_group, np.inf)
     for g in (group, expert_group):
         g1, g2, g3 = (np.where(p.sharding >= z, g, 1.0) for z in (_ZERO1, _ZERO2, _ZERO3))
+        g1 = np.minimum(g1, within)
         resident = np.where(p.sharding >= _ZERO3, home * stored / g3, np.where(p.offload >= _HOST_ALL, 0.0, weight)) * copies
         working = np.where(p.sharding >= _ZERO3, 0.0, np.where(low, 2.0, 0.0) * home) * copies
-        tables.append((resident + working, (job.grad_bytes + extra) / g2 * copies, away * states / g1,
+        tables.append((resident + working, gradient / g2 * copies, away * states / g1,
                        (1 - away) * states / g1 + (1 - home) * weight / g3,
                        np.where((p.sharding >= _ZERO3) | (p.offload >= _HOST_ALL), weight + np.where(low, 2.0, 0.0), 0.0) * (1 - 1 / np.maximum(g3, np.where(p.offload >= _HOST_ALL, 2.0, 1.0))), step_bytes / g1))
     experts = n.experts_per_moe_layer / (p.ep * p.etp)
     rows_bytes = np.where(s.moe_layers > 0, a.rows * s.hidden * 8.0, 0.0)
     t = tokens(c)
-    buffers = rows_bytes + k.pair_bytes * t * t + np.where(p.tp > 1, 4.0 * s.hidden * t, 0.0) + np.where(p.cp > 1, 8.0 * s.kv_width * t / p.tp, 0.0) + np.where(p.pp > 1, 8.0 * a.boundary, 0.0)
+    buffers = rows_bytes + k.dense_masks * k.pair_bytes * t * job.seq_len + np.where(p.tp > 1, 4.0 * s.hidden * t, 0.0) + np.where(p.cp > 1, 8.0 * s.kv_width * t / p.tp, 0.0) + np.where(p.pp > 1, 8.0 * a.boundary, 0.0)
     largest = np.where(s.moe_layers > 0, np.maximum(a.moe, a.dense * (s.moe_layers < s.layers)), a.dense)
     return SimpleNamespace(
         n=n, schedule=schedule, m=micro_batches(job, p), per_dense=saved(a.dense, a.dense_selective), per_moe=saved(a.moe, a.moe_selective),

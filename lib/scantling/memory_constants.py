@@ -20,23 +20,23 @@ PRIORS: dict[str, tuple[float, float, float, str, str]] = {   # value, sd of the
     "framework_bytes": (2.0e9, 0.10, 0.70, "bytes", "CUDA context, NCCL channels, cuBLAS and attention workspaces: 1 to 2.5 GB; bucketing engines more"),
     "step_bytes": (4.0, 0.10, 0.30, "bytes per locally updated parameter", "fp32 copies of 16-bit gradients while the optimizer steps"),
     "imbalance": (1.05, 0.03, 0.0, "rows of the fullest expert rank over the mean", "dropless routing with an auxiliary loss"),
-    "pair_bytes": (0.05, 0.10, 3.0, "bytes per pair of tokens of a micro-batch", "masks over packed sequences; nothing with flash attention alone"),
+    "pair_bytes": (4.0, 0.10, 2.0, "bytes per pair of tokens of a sequence, stacks with dense masks", "dense masks over packed sequences, in fp32; nothing where attention is fused"),
 }
 FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04}    # of what the program allocates; reserved over allocated, published PyTorch runs
 CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator's figures
 # Facts of each stack's code and of what its published figures count; not fitted.
-#   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of 16-bit gradients beside the
-#   accumulated ones under bf16; eager: element-wise chains as separate kernels, fp32 copies kept; figures: what the numbers count
+#   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of a gradient under bf16, the
+#   16-bit one and the fp32 one it is added to; dense_masks: masks built in full, pair by pair; figures: what the numbers count
 FACTS: dict[str, dict] = {
     "megatron-core": {"figures": "allocated"},
     "megatron-lm": {"dropout": 1.0},
-    "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 4.0},
+    "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 6.0},
     "zero-bubble": {"dropout": 1.0, "figures": "allocated"},
     "torchtitan": {"fp32_shards": 1.0, "figures": "reserved"},
     "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved"},
     "maxtext": {"fp32_shards": 1.0},
     "deepspeed": {"figures": "reserved"},
-    "aleph-alpha-scaling": {"eager": 1.0},
+    "aleph-alpha-scaling": {"dense_masks": 1.0},
 }
 
 
@@ -54,7 +54,7 @@ class MemoryConstants:
     dropout: Any = 0.0
     fp32_shards: Any = 0.0
     bf16_gradients: Any = 0.0
-    eager: Any = 0.0
+    dense_masks: Any = 0.0
     fragmentation: Any = FRAGMENTATION["device"]
     unseen_bytes: Any = 0.0         # context, where the figures leave it out
     unseen_share: Any = 0.0         # fragmentation, where the figures leave it out
