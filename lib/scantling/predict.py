@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from . import bands
+from .memory import memory
 from .model import flops_per_token, parameters
 from .runs import Runs, read_runs, to_runs
 from .step import hardware_share, rates, step_time
@@ -62,13 +63,10 @@ def band_of(runs: Runs, memory_share=0.0):
 
 
 def _memory(c):
-    try:
-        from .memory import memory_of
-    except ImportError:
-        n = len(c)
-        return np.full(n, np.nan), np.full(n, "", dtype=object)
-    used = np.broadcast_to(memory_of(c).total, len(c))
-    return used, np.where(used <= c.chip.usable_bytes, "true", "false").astype(object)
+    """(bytes of the fullest device as the stack's figures count them, "true" where they fit)."""
+    m = memory(c)
+    used, fits = (np.broadcast_to(column, len(c)) for column in (m.total, m.fits))
+    return used, np.where(fits, "true", "false").astype(object)
 
 
 def predict_file(source, output) -> pd.DataFrame:
