@@ -21,29 +21,40 @@ MIN_CHUNK = 4096        # tokens of a sequence that a context-parallel rank keep
 
 @dataclass(frozen=True)
 class Space:
-    """Values of each axis that a search tries where a field is not pinned."""
+    """Values of each axis that a search tries where a field is not pinned. The defaults are the default space:
+
+    tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp every depth that divides layers or
+    layers + 2 (embedding and head a layer each), to 128 · vpp 1, and every number of chunks to 20 that divides a stage (interleaved) ·
+    dp the largest divisor of global_batch that the devices allow · micro_batch 1 2 4 8 16 · ep the divisors of the experts to 256 ·
+    etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and hsdp (not interleaved) ·
+    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers · schedule 1f1b, interleaved.
+
+    Zero-bubble and DualPipe schedules, offload, micro-batches that are no power of two and other depths are in WIDE: too few runs
+    are published with them to tell what they cost in practice, so they are tried where they are asked for or pinned.
+    """
 
     tp: tuple = (1, 2, 4, 8, 16)
     cp: tuple = (1, 2, 4, 8, 16, 32)
     pp: tuple = ()              # () = every depth that divides layers, or layers + 2
-    vpp: tuple = ()             # () = 1 and the divisors of a stage's layers up to 12
+    vpp: tuple = ()             # () = every number of chunks to 20 that divides a stage
     micro_batch: tuple = (1, 2, 4, 8, 16)
-    ep: tuple = ()              # () = divisors of the experts that are powers of two, up to 256
+    ep: tuple = ()              # () = divisors of the experts, to 256
     etp: tuple = (1, 0)         # 0 = the same as tp
     sharding: tuple = ("none", "zero1", "zero2", "zero3", "hsdp")
     recompute: tuple = ("none", "selective", "full")
+    recompute_share: tuple = (0.25, 0.5, 0.75, 1.0)     # of a stage's layers, under full recompute
     schedule: tuple = ("1f1b", "interleaved")
     offload: tuple = ("none",)
-    sp: tuple = (1,)
+    sp: tuple = (0, 1)
     uneven: bool = False        # also depths that divide neither layers nor layers + 2
 
 
 DEFAULT = Space()
-COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute=("none", "full"), etp=(1,))
+COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute_share=(0.5, 1.0), etp=(1,), sp=(1,))
 WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
-             offload=OFFLOADS, sp=(0, 1), uneven=True)
+             offload=OFFLOADS, uneven=True)
 LAST_RESORT = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1,), vpp=(1,), schedule=("1f1b",), sharding=("zero1", "zero3"), recompute=("full",),
-                    offload=OFFLOADS, uneven=True)
+                    recompute_share=(1.0,), offload=OFFLOADS, sp=(1,), uneven=True)
 
 
 @dataclass(frozen=True)
@@ -149,20 +160,37 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
     c = cross(c, "sharding", [code(SHARDINGS, s) for s in pick("sharding", space.sharding)])
     if pins.get("sharding") is None:    # gradients sharded between micro-batches would be reduced after each one: only without accumulation
         once = phase.global_batch <= c["dp"] * c["micro_batch"]
-        c = keep(c, ((c["dp"] * c["cp"] > 1) | (c["sharding"] == 0)) & (once | (c["sharding"] != ZERO2)))
+        alone = c["dp"] * c["cp"] == 1      # nothing to shard over: one way, and its name is none
+        c = keep(c, (~alone | (c["sharding"] == c["sharding"].min())) & (alone | once | (c["sharding"] != ZERO2)))
+        c["sharding"] = np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"])
     c = _lawful(c, LATER[4:], model, phase, cluster, pins)
     c = _shard_groups(c, cluster, pins)
-    for name, names, values in (("recompute", RECOMPUTES, space.recompute), ("offload", OFFLOADS, space.offload)):
-        c = cross(c, name, [code(names, v) for v in pick(name, values)])
+    c = _recompute(c, model, space, pins, pick)
+    c = cross(c, "offload", [code(OFFLOADS, v) for v in pick("offload", space.offload)])
     c = cross(c, "sp", [int(v) for v in pick("sp", space.sp)])
     if pins.get("sp") is None:
         c = keep({**c, "sp": np.where(c["tp"] > 1, c["sp"], 0)}, (c["tp"] > 1) | (c["sp"] == max(space.sp)))
-    share = np.ones(len(c["tp"]))
-    if pins.get("recompute_layers") is not None:
-        share = np.where(c["recompute"] > 0, np.minimum(pins["recompute_layers"] * c["pp"] / model.layers, 1.0), 1.0)
     cp_type = code(CP_TYPES, pins["cp_type"]) if pins.get("cp_type") else 0
     columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload") else v for k, v in c.items()}
-    return Plan(**columns, recompute_share=share, cp_type=cp_type)
+    return Plan(**columns, cp_type=cp_type)
+
+
+def _recompute(c, model, space, pins, pick):
+    """Recompute and the share of a stage's layers that it covers, in whole layers; a share that rounds to another one is left out."""
+    full = RECOMPUTES.index("full")
+    some = pins.get("recompute_layers")
+    shares = (1.0,) if some is not None else tuple(sorted(space.recompute_share))
+    pairs = [(code(RECOMPUTES, name), s) for name in pick("recompute", space.recompute) for s in (shares if name == "full" else (1.0,))]
+    c = cross(c, "recompute", np.arange(len(pairs)))
+    kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
+    held = -(-model.layers // c["pp"])
+    if some is not None:
+        return {**c, "recompute": kind, "recompute_share": np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)}
+    whole = np.ceil(share * held)
+    again = np.zeros(len(kind), bool)
+    for smaller in shares[:-1]:
+        again |= (kind == full) & (share > smaller) & (np.ceil(smaller * held) == whole)
+    return keep({**c, "recompute": kind, "recompute_share": np.where(kind == full, whole / held, 1.0)}, ~again)
 
 
 def _lawful(c, rules, model, phase, cluster, pins):

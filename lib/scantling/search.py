@@ -68,7 +68,7 @@ def find(where: Situation, space=planning.DEFAULT, pins: dict | None = None, pro
     progress : function(done, of) called after each chunk; it may raise to stop.
     """
     start = time.perf_counter()
-    pins = where.phase.pins if pins is None else pins
+    pins = {"cp_type": getattr(where.stack, "cp_type", "") or None, **(where.phase.pins if pins is None else pins)}
     plan = planning.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
     n = np.size(plan.tp)
     host = host_bytes(where.resolved.cluster)

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from .cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
 from .constants import gather
 from .model import shape_of
+from .pipeline import schedule_code
 from .stacks import stack
 
 # state per parameter: bytes of moments, bytes of a master copy (Rajbhandari et al. 2020, section 3.1; bitsandbytes; Shazeer & Stern 2018; Muon)
@@ -14,6 +17,7 @@ OPTIMIZER_BYTES = {"adamw": (8.0, 4.0), "adamw-bf16": (4.0, 4.0), "adamw-8bit": 
                    "muon": (4.0, 4.0), "sgd": (4.0, 4.0)}
 SAME_RATE = {"fp8-block": "fp8-current"}
 WHOLE_POD = 1e9     # devices: no boundary
+DUALPIPES = [schedule_code(name) for name in ("dualpipe", "dualpipe-v")]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,10 @@ class Situation:
     def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
-        return Cases(self.shape, self.job, self.chip, self.link, plan, self.software,
+        software = self.software
+        if np.any(self.shape.experts):      # DualPipe is there to run one direction's all-to-all beside the other's compute (DeepSeek-V3, section 3.2.1)
+            software = replace(software, ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, self.stack.ep_overlap)[()])
+        return Cases(self.shape, self.job, self.chip, self.link, plan, software,
                      gather(chip.family, chip.id, self.resolved.stack or "", offsets))
 
 
