@@ -116,6 +116,7 @@ class Software:
     selective_elementwise: Column = 0.0 # of the element-wise chains
     broadcast_gather: Column = 0.0      # sharded optimizer states come back by one broadcast per rank, not one all-gather
     optimizer_group: Column = 0.0       # ranks that zero1 shards over; 0 = all of dp x cp
+    step_engine: Column = 0.0   # 1: DeepSpeed's pipeline engine drives the step
     released: Column = 2026.5           # year of the software, fraction of months included
 
 

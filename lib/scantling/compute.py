@@ -94,12 +94,14 @@ def attention_core_s(c: Cases, t):
     width = score_width(c)
     ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) == 0)
     chunk = np.where(ring, c.job.seq_len / (2 * c.plan.cp), c.job.seq_len)      # balanced rings hold two chunks a rank
+    tiles = heads * t / 128.0
     rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
     older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)
     rate = rate * older * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
     rate = rate * np.where(c.software.fp8_attention > 0, 1.4, 1.0)
-    forward = 2 * t * keys_seen(c) * heads * width / rate + k.gemm_launch_s
-    backward = 2.5 * forward
+    flops = 2 * t * keys_seen(c) * heads * width / rate
+    forward = flops / 1.08 * (1 + k.attention_tiles / tiles) + k.gemm_launch_s
+    backward = 2.5 * flops / 0.97 * (1 + 0.2 * k.attention_tiles / tiles)
     if np.any(ring):
         merge = np.where(ring, k.ring_merge * (c.plan.cp - 1) * t * heads * width / 2 / (c.chip.hbm_bytes_per_s * k.hbm_share), 0.0)
         forward, backward = forward + merge, backward + 2 * merge
@@ -168,5 +170,5 @@ def logits_s(c: Cases):
     t, v = tokens(c), s.vocab / c.plan.tp
     rate = c.chip.bf16_flops * k.gemm * np.where(s.hidden % 128 == 0, 1.0, k.unaligned)
     gemms = 3 * 2 * t * v * s.hidden / rate + 3 * k.gemm_launch_s
-    loss = k.logit_bytes * t * v / (c.chip.hbm_bytes_per_s * k.hbm_share)
+    loss = k.logit_bytes * np.where(c.software.fused_norm > 0, 1.0, k.logit_eager) * t * v / (c.chip.hbm_bytes_per_s * k.hbm_share)
     return (gemms + loss) * (1 + s.mtp_layers)

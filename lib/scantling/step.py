@@ -126,12 +126,13 @@ def step_time(c: Cases) -> Step:
     step_host = k.step_host_s * (0.2 + 0.8 * np.minimum(s.layers / p.pp / 12.0, 1.0)) * np.where(c.software.graphs >= 2, 0.5, 1.0)
     nodes = np.maximum(devices(p) / 8, 1.0)
 
-    rounds = m * held * k.overall
+    overall = k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
+    rounds = m * held * overall
     parts = dict(
         gemm=rounds * gemm, attention=rounds * attention, elementwise=rounds * elementwise,
-        logits=m * k.overall * np.where(at_end, logits, 0.0), recompute=rounds * again, tp=rounds * tp_s, cp=rounds * cp_s,
-        ep=rounds * ep_s, dp=(m * micro_exposed + step_exposed) * k.overall, pp=m * pp.exposed_s * k.overall,
-        bubble=bubble * k.overall, optimizer=optimizer * k.overall, host=(rounds * host + step_host * k.overall))
+        logits=m * overall * np.where(at_end, logits, 0.0), recompute=rounds * again, tp=rounds * tp_s, cp=rounds * cp_s,
+        ep=rounds * ep_s, dp=(m * micro_exposed + step_exposed) * overall, pp=m * pp.exposed_s * overall,
+        bubble=bubble * overall, optimizer=optimizer * overall, host=(rounds * host + step_host * overall))
     busy = sum(parts.values())
     hidden = dict(
         hidden_tp=rounds * np.maximum(tp.wire_s - tp.exposed_s, 0) * rounds_tp, hidden_cp=rounds * np.maximum(cp.wire_s - cp.exposed_s, 0) * rounds_cp,
