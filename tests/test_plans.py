@@ -28,7 +28,7 @@ def plain(model, phase, cluster, space):
     out = set()
     depths = [p for p in range(1, min(model.layers, cluster.devices, 128) + 1) if model.layers % p == 0 or (model.layers + 2) % p == 0]
     experts = [e for e in range(1, 257) if model.experts % e == 0] if model.is_moe else [1]
-    for tp, cp, pp, mb, ep, tensor in itertools.product(space.tp, space.cp, depths, space.micro_batch, experts, (False, True) if model.is_moe else (False,)):
+    for tp, cp, pp, mb, ep, tensor, rounder in itertools.product(space.tp, space.cp, depths, space.micro_batch, experts, (False, True) if model.is_moe else (False,), (False, True)):
         if tp > cluster.devices or (cp > 1 and phase.seq_len // cp < 4096):
             continue
         if model.heads % tp or (model.kv_heads % tp and tp % model.kv_heads):       # Megatron-LM arguments.py, torchtitan parallelize
@@ -38,7 +38,10 @@ def plain(model, phase, cluster, space):
         room = cluster.devices // (tp * cp * pp)
         if room < 1:
             continue
-        dp = max(d for d in range(1, room + 1) if phase.global_batch % d == 0)
+        divisors = [d for d in range(1, room + 1) if phase.global_batch % d == 0]
+        dp = max(divisors)
+        if rounder and 2 * dp > room:
+            dp = max((d for d in divisors if 2 * d > room), key=lambda d: (max(2 ** i for i in range(12) if d % 2 ** i == 0), d))
         if phase.global_batch % (dp * mb):                                          # Megatron-LM: global batch % (micro batch x dp)
             continue
         etp = tp if tensor else 1

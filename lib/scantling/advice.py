@@ -7,7 +7,7 @@ from .cases import SHARDINGS, micro_batches
 from .figures import communication
 from .limits import short
 from .quantities import show
-from .search import REASONS, ZERO3
+from .searching import REASONS, ZERO3
 
 WORTH = 0.05        # a trap is listed when it costs at least this share of a step
 AXES = ("tp", "cp", "pp", "dp", "ep")

@@ -86,7 +86,7 @@ def design(ctx, file, as_json):
 @click.pass_context
 def search(ctx, file, top, csv_file, as_json):
     """The plans that fit the design in FILE, best first, and how many were rejected for which reason."""
-    from .search import search as find
+    from .searching import search as find
 
     found, result = assessed(file)
     if result["verdict"] == "impossible":

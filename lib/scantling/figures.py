@@ -11,7 +11,7 @@ from .memory import memory_by_stage
 from .model import flops_per_token, parameters
 from .records import take
 from .reliability import endure
-from .search import columns_of
+from .searching import columns_of
 from .step import PARTS, layers_per_stage, rates
 
 DAY_S = 86400.0

@@ -11,7 +11,7 @@ from .cost import power_w
 from .figures import MEMORY_PARTS, days, step_band, step_s
 from .quantities import show
 from .reliability import judge
-from .search import SAFE, find, host_bytes, unpinned
+from .searching import SAFE, find, host_bytes, unpinned
 
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
 

@@ -25,7 +25,7 @@ class Space:
 
     tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp every depth that divides layers or
     layers + 2 (embedding and head a layer each), to 128 · vpp 1, and every number of chunks to 20 that divides a stage (interleaved) ·
-    dp the largest divisor of global_batch that the devices allow · micro_batch 1 2 4 8 16 · ep the divisors of the experts to 256 ·
+    dp the largest divisor of global_batch that the devices allow, and where it differs the one above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the experts to 256 ·
     etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and hsdp (not interleaved) ·
     recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers · schedule 1f1b, interleaved.
 
@@ -118,7 +118,8 @@ def keep(columns: dict, mask) -> dict:
 def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
-    dp is the largest divisor of global_batch that the devices allow, so an awkward count leaves some idle rather than none legal.
+    dp is the largest divisor of global_batch that the devices allow, and the roundest one beside it, so an awkward count leaves some
+    idle rather than none legal.
     Raises DesignError, naming the rule, where the pins leave no legal plan.
     """
     pins = pins or {}
@@ -142,6 +143,8 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
         if not len(table):
             raise DesignError("plan.micro_batch", pins.get("micro_batch"), f"a divisor of the global batch {phase.global_batch:,}")
         c["dp"] = table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]
+        if cluster.devices & (cluster.devices - 1) or phase.global_batch & (phase.global_batch - 1):
+            c = _rounder(c, table, room)
     if pins.get("grad_accum") is not None:
         c["micro_batch"] = phase.global_batch // (c["dp"] * pins["grad_accum"])
         bad = (c["micro_batch"] < 1) | (c["micro_batch"] * c["dp"] * pins["grad_accum"] != phase.global_batch)
@@ -173,6 +176,15 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
     cp_type = code(CP_TYPES, pins["cp_type"]) if pins.get("cp_type") else 0
     columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload") else v for k, v in c.items()}
     return Plan(**columns, cp_type=cp_type)
+
+
+def _rounder(c, table, room):
+    """The same rows and, where that is another number, with the divisor in (room / 2, room] that has most factors of two: expert
+    parallelism and interleaving may need them more than the last devices."""
+    rooms, where = np.unique(room, return_inverse=True)
+    other = np.array([max((int(d) for d in table[(2 * table > r) & (table <= r)]), key=lambda d: (d & -d, d), default=0) for r in rooms])[where]
+    more = keep({**c, "dp": other}, (other > 0) & (other != c["dp"]))
+    return {k: np.concatenate([v, more[k]]) for k, v in c.items()}
 
 
 def _recompute(c, model, space, pins, pick):

@@ -14,7 +14,7 @@ from .cases import Cases
 from .design import Design, Phase, Resolved
 from .errors import DesignError
 from .memory import Memory, memory
-from .search import Found, find, unpinned
+from .searching import Found, find, unpinned
 from .situation import Situation, situation
 from .step import Step, step_time
 
