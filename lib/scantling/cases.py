@@ -117,6 +117,7 @@ class Software:
     broadcast_gather: Column = 0.0      # sharded optimizer states come back by one broadcast per rank, not one all-gather
     optimizer_group: Column = 0.0       # ranks that zero1 shards over; 0 = all of dp x cp
     step_engine: Column = 0.0   # 1: DeepSpeed's pipeline engine drives the step
+    grad_all_reduce: Column = 0.0   # zero1 that all-reduces the gradients instead of scattering them
     released: Column = 2026.5           # year of the software, fraction of months included
 
 

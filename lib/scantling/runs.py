@@ -257,7 +257,7 @@ def _software(f, opts, chips):
         fused_norm=np.where(has("eager") > 0, 0.0, column["fused_norm"]), graphs=graphs, tp_overlap=tp_overlap, ep_overlap=np.maximum(column["ep_overlap"], has("moe_a2a_overlap=true")),
         dedup_dispatch=np.maximum(column["dedup_dispatch"], has("hybridep", "deepep")),
         dp_overlap=np.where((has("no comm overlap", "use_gradient_bucket=false") > 0) | engine, 0.0, column["dp_overlap"]),
-        step_engine=engine.astype(float), p2p_overlap=np.where((has("no comm overlap") > 0) | engine, 0.0, 1.0),
+        step_engine=engine.astype(float), grad_all_reduce=np.maximum(column["grad_all_reduce"], engine), p2p_overlap=np.where((has("no comm overlap") > 0) | engine, 0.0, 1.0),
         parallel_block=has("parallel transformer block", "+ptb"), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
         capacity_drop=has("token drop"), chunked_loss=np.maximum(column["chunked_loss"], has("liger")),
         balanced_layout=laid_out.to_numpy(float))

@@ -151,7 +151,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         grads, weights = params * job.grad_bytes, params * 2.0
         buckets = np.maximum(grads / 0.5e9, 1.0)
         latency = k.dp_hop_s * (ranks - 1) * buckets
-        plain = np.where(p.sharding == 0, 2 * grads, grads + weights)
+        plain = np.where(p.sharding == 0, 2 * grads, grads * np.where(c.software.grad_all_reduce > 0, 2.0, 1.0) + weights)
         step_s = np.where(ranks > 1, plain * share / rate + latency, 0.0)
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
         shard_inside = np.minimum(inside, shard)
