@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 
-SECTIONS = ("scantling", "name", "notes", "model", "cluster", "job", "constraints", "plan", "stack", "reliability", "prices", "measured", "calibration")
 _PLAIN = (str, int, float, list, tuple, dict)
 
 
@@ -80,22 +79,22 @@ class Report:
 
     @cached_property
     def variations(self) -> list[dict]:
-        """The step time with one input changed at a time, each by an assessment of the changed design; the widest first."""
+        """Headline figures with one input changed at a time, each by an assessment of the changed design; the widest swing first."""
         import scantling
         from scantling.errors import DesignError
 
         from .. import studies
 
-        def step_s(change):
+        def figures(change):
             try:
-                return scantling.assess(self.design.change(change[0])).figures.get("step_s") if change else None
+                found = scantling.assess(self.design.change(change[0])).figures if change else {}
             except DesignError:
-                return None
+                found = {}
+            return {**found, "says": change[1]} if found else None
         now = SimpleNamespace(design=self.design, resolved=self.design.resolve(), given=self.data)
-        rows = [{"what": v.what, "low": step_s(v.low), "high": step_s(v.high), "low_says": v.low[1] if v.low else "", "high_says": v.high[1] if v.high else ""}
-                for v in studies.variations(SimpleNamespace(now=now))]
-        reach = lambda row: max(abs(row[side] - self.data["step_s"]) for side in ("low", "high") if row[side] is not None)
-        return sorted((row for row in rows if row["low"] is not None or row["high"] is not None), key=reach, reverse=True)
+        rows = [{"what": v.what, "sides": [side for side in (figures(v.low), figures(v.high)) if side]} for v in studies.variations(SimpleNamespace(now=now))]
+        reach = lambda row: max((abs(side["mfu"] - self.data["mfu"]) for side in row["sides"]), default=0)
+        return sorted((row for row in rows if reach(row) > 0), key=reach, reverse=True)
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a kernel."""

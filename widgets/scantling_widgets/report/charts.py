@@ -4,12 +4,12 @@ from __future__ import annotations
 import altair as alt
 
 from ..charts import memory, step
-from ..charts_plans import tornado
 from ..figures import Figure, colours, named, stacked
-from ..palette import ACCENT, MEMORY, STEP
+from ..palette import ACCENT, MEMORY, SECOND, STEP
 from ..words import at, axis, show
 
 _SECONDS = "datum.value < 90 ? format(datum.value, '~r') + ' s' : datum.value < 5400 ? format(datum.value / 60, '.2~r') + ' min' : format(datum.value / 3600, '.2~r') + ' h'"
+_TICKS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400]
 
 
 def _curve(given) -> dict:
@@ -33,8 +33,8 @@ def _goodput_words(given) -> str:
 
 
 def _goodput_chart(legend: bool = False) -> alt.Chart:
-    x = alt.X("interval_s:Q", title="time between saves", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=_SECONDS, tickCount=5, grid=False, labelOverlap="greedy", labelSeparation=14))
-    y = alt.Y("goodput:Q", title="goodput", scale=alt.Scale(zero=False), axis=alt.Axis(format=".0%", tickCount=5))
+    x = alt.X("interval_s:Q", title="time between saves", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=_SECONDS, values=_TICKS, grid=False, labelOverlap="greedy", labelSeparation=10))
+    y = alt.Y("goodput:Q", title="goodput", scale=alt.Scale(zero=False), axis=alt.Axis(format="~%", tickCount=5))
     line = alt.Chart(named("curve")).mark_line(color=ACCENT, strokeWidth=2.2).encode(x=x, y=y)
     point = alt.Chart(named("chosen")).mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(x=x, y=y)
     label = alt.Chart(named("chosen")).mark_text(align="center", baseline="bottom", dy=-9, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y=y, text="says:N")
@@ -74,6 +74,32 @@ def _traffic_chart(legend: bool = False) -> alt.Chart:
 traffic = Figure("communication", "Communication by axis: exposed, and hidden under compute", _traffic_chart, _traffic_data, _traffic_words, height=110)
 
 
+def _tornado_data(given, rows=()) -> dict:
+    out = {"what": [], "from": [], "to": [], "side": []}
+    for row in rows:
+        for side in row["sides"]:
+            for column, value in zip(out, (row["what"], given["mfu"], side["mfu"], "better" if side["mfu"] > given["mfu"] else "worse")):
+                out[column].append(value)
+    return {"bars": out, "now": {"to": [given["mfu"]] if rows else []}}
+
+
+def _tornado_words(given, rows=()) -> str:
+    return f"What moves MFU, now {show('mfu', given['mfu'])}: " + "; ".join(
+        f"{row['what']}, {side['says']}: {show('mfu', side['mfu'])}" for row in rows for side in row["sides"]) + "."
+
+
+def _tornado_chart(legend: bool = False) -> alt.Chart:
+    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=200))
+    x = alt.X("from:Q", title="MFU", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(format=".0%", tickCount=7))
+    colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="bottom", title=None))
+    bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour)
+    return alt.layer(bars, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))
+
+
+sensitivity = Figure("sensitivity", "MFU with one input changed at a time, the plan searched again where it is open", _tornado_chart, _tornado_data, _tornado_words,
+                     height=alt.Step(19))
+
+
 def _parts(results, table, key) -> dict:
     """Stacked parts of one figure, a bar a design."""
     out = {"design": [], "part": [], "start": [], "end": []}
@@ -107,6 +133,6 @@ steps = Figure("steps", "One training step", _parts_chart(STEP, "seconds of one 
                lambda given, results=(): _parts(results, STEP, "step_breakdown_s"), _parts_words("Time of one step", "step_s"), height=alt.Step(30))
 
 SIDE_BY_SIDE = (memories, steps)
-FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": tornado}
+FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": sensitivity}
 ORDER = ("verdict", "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
          "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities")

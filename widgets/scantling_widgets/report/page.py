@@ -7,6 +7,7 @@ from importlib import resources
 from markupsafe import Markup, escape
 
 from . import pictures
+from .jobs import RESULT
 from .text import environment
 
 
@@ -37,7 +38,7 @@ def _output(output) -> str:
     if output.output_type == "error":
         return f'<pre class="fault">{escape(output.ename)}: {escape(output.evalue)}</pre>'
     data = output.get("data", {})
-    if "application/vnd.jupyter.widget-view+json" in data:
+    if "application/vnd.jupyter.widget-view+json" in data or RESULT in data:
         return ""
     if html := data.get("text/html"):
         return _offline("".join(html))

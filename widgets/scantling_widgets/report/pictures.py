@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-WIDTH = 660
+WIDTH = 700
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
 INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
@@ -53,7 +53,26 @@ def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     if not any(len(column) for frame in data.values() for column in frame.values()):
         return None
     words = figure.words(given, **more)
-    return Picture(svg(figure(assessment, width=width, **more).to_dict(), words), words, figure.title)
+    return Picture(svg(_only_present(figure(assessment, width=width, **more).to_dict()), words), words, figure.title)
+
+
+def _only_present(spec: dict) -> dict:
+    """The specification with legends that name the parts that are there, and no others."""
+    there = {row["part"] for rows in spec.get("datasets", {}).values() for row in rows if "part" in row and row["end"] > row["start"]}
+
+    def trim(node):
+        if isinstance(node, dict):
+            colour = node.get("color")
+            if isinstance(colour, dict) and isinstance(colour.get("legend"), dict) and there and isinstance(colour.get("scale"), dict) and "domain" in colour["scale"]:
+                colour["legend"]["values"] = [name for name in colour["scale"]["domain"] if name in there]
+                colour["legend"]["columns"] = 5
+            for inner in node.values():
+                trim(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                trim(inner)
+    trim({k: v for k, v in spec.items() if k != "datasets"})
+    return spec
 
 
 def svg(spec: dict, words: str) -> str:
@@ -69,13 +88,18 @@ def svg(spec: dict, words: str) -> str:
 def accessible(text: str, words: str) -> str:
     """Name the picture for assistive technology, give its ids a name of their own, and let the page choose inks and font."""
     text = re.sub(r"<\?xml[^>]*\?>\s*|<!DOCTYPE[^>]*>\s*", "", text)
-    n = zlib.crc32(text.encode())             # not a running number: the same picture is the same text wherever it stands
-    for ident in sorted(set(re.findall(r'\bid="([^"]+)"', text))):
-        text = text.replace(f'id="{ident}"', f'id="p{n}-{ident}"').replace(f"url(#{ident})", f"url(#p{n}-{ident})").replace(f'href="#{ident}"', f'href="#p{n}-{ident}"')
+    text = _ids(text, list(dict.fromkeys(re.findall(r'\bid="([^"]+)"', text))))
     text = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", text)      # Vega names every mark: one sentence says more
     text = re.sub(r'\sfont-family="[^"]*"', "", text)
     head, body = text.split(">", 1)
     return f'{head} role="img" aria-label="{escape(words)}"><title>{escape(words)}</title>{body}'
+
+
+def _ids(text: str, idents: list[str]) -> str:
+    """Ids that two pictures on one page do not share, and that are the same for the same picture: Vega counts on through a process."""
+    for i, ident in enumerate(idents):
+        text = re.sub(rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])', rf"\g<1>@{i}@", text)
+    return re.sub(r"@(\d+)@", f"p{zlib.crc32(text.encode())}-\\1", text)
 
 
 @functools.cache

@@ -10,13 +10,10 @@ from markupsafe import Markup, escape
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
-SECTIONS = ("verdict", "plan", "memory", "step", "communication", "recovery", "site", "cost", "sensitivity", "avoid", "risks",
-            "specialist", "evidence", "candidates", "assumptions", "quantities")
-
 SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "zero-bubble": "zero-bubble", "zb1p": "zero-bubble ZB-H1",
              "zbv": "zero-bubble ZB-V", "dualpipe": "DualPipe", "none": "no schedule"}
 RECOMPUTE = {"none": "No activation recompute", "selective": "Selective activation recompute", "full": "Full activation recompute"}
-LOSSES = {"elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
+LOSSES = {"attention": "attention core", "elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
           "cp": "exposed CP communication", "ep": "exposed EP all-to-all", "dp": "exposed DP communication", "pp": "exposed PP sends", "bubble": "pipeline bubble",
           "optimizer": "optimizer update", "host": "host and launches", "straggler": "stragglers", "data": "waiting for data"}
 LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", "Intel": "HCCL", "Huawei": "HCCL"}
@@ -24,7 +21,8 @@ LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", 
 
 # inputs, and figures that stand in several lists: how they are shown
 KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
-         "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
+         "kg": "count", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
+UNITS = {"kg": "kg"}
 
 RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabrics whose devices read each other's memory
 
@@ -32,7 +30,7 @@ RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabri
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the assessment, or a kind of input."""
     from scantling import quantities
-    return quantities.shown(value, KINDS[key]) if key in KINDS else quantities.show(key, value)
+    return quantities.shown(value, KINDS[key], UNITS.get(key, "")) if key in KINDS else quantities.show(key, value)
 
 
 def band(key: str, low, high) -> str:
@@ -47,7 +45,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, storage=storage, upfirst=lambda t: t[:1].upper() + t[1:], sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
                        schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
@@ -67,8 +65,8 @@ def view(data: dict, resolved, main: int = 0) -> dict:
     return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
             "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
-            "headline": headline(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
-            "risks": risks(a, resolved), "specialist": specialist(a, resolved), "given": given(resolved), "quantities": appendix(a)}
+            "headline": headline(a, getattr(a, "cost", None) or {}), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
+            "risks": risks(a, resolved), "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
 
 
 def given_line(resolved, main: int = 0) -> str:
@@ -109,7 +107,7 @@ def plain(data):
     return json.loads(json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
 
 
-def headline(a) -> list[dict]:
+def headline(a, cost) -> list[dict]:
     """The tiles on top: label, value, band."""
     def tile(label, key, value, low=None, high=None, note=""):
         return {"label": label, "value": show(key, value), "band": band(key, low, high) if low is not None and high is not None else note}
@@ -117,16 +115,16 @@ def headline(a) -> list[dict]:
     if a.days is not None:
         tiles.append(tile("Days", "days", a.days, a.days_low, a.days_high))
     if a.cost_usd is not None:
-        tiles.append(tile("Cost", "cost_usd", a.cost_usd))
+        tiles.append(tile("Cost", "cost_usd", a.cost_usd, cost.get("cost_usd_low"), cost.get("cost_usd_high")))
     tiles += [tile("Memory", "bytes", a.memory_bytes["total"], note=f"of {show('bytes', a.memory_bytes['capacity'])}"),
-              tile("Goodput", "goodput", a.goodput), tile("MTBF", "mtbf_s", a.mtbf_s),
-              tile("Checkpoint every", "checkpoint_interval_s", a.checkpoint_interval_s)]
+              tile("Goodput", "goodput", a.goodput, note="of wall time"), tile("MTBF", "mtbf_s", a.mtbf_s, note="of the whole job"),
+              tile("Checkpoint every", "checkpoint_interval_s", a.checkpoint_interval_s, note=f"{show('checkpoint_overhead', a.checkpoint_overhead)} overhead")]
     return tiles
 
 
 def losses(a) -> list[dict]:
-    """What a step spends beside matrix products and attention, longest first, with the limit that names it."""
-    parts = [(key, value) for key, value in a.step_breakdown_s.items() if value > 0 and key not in ("gemm", "attention")]
+    """What a step spends beside matrix products, longest first, with the limit that names it."""
+    parts = [(key, value) for key, value in a.step_breakdown_s.items() if value > 0 and key != "gemm"]
     parts.sort(key=lambda kv: -kv[1])
     why = {row["axis"]: row["text"] for row in getattr(a, "why", []) or []}
     return [{"key": k, "name": LOSSES.get(k, k), "time_s": v, "what": why.get(k) if k not in ("tp", "pp", "cp", "dp", "ep") else None}
@@ -150,7 +148,8 @@ def carried(a) -> SimpleNamespace:
 def badput(endurance: dict) -> list[dict]:
     """Shares of wall time that train nothing, largest first."""
     shares = endurance.get("badput") or {}
-    return [{"name": key.replace("_", " ").capitalize(), "share": value} for key, value in sorted(shares.items(), key=lambda kv: -(kv[1] or 0)) if value]
+    from ..words import label_or
+    return [{"name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()), "share": value} for key, value in sorted(shares.items(), key=lambda kv: -(kv[1] or 0)) if value]
 
 
 def risks(a, resolved) -> list[dict]:
@@ -164,7 +163,7 @@ def risks(a, resolved) -> list[dict]:
         risk("Node or device loss", "one node, and with it the whole synchronous gang",
              f"One is expected every {show('mtbf_s', a.mtbf_s)}; work since the last durable checkpoint, at most one interval of "
              f"{show('checkpoint_interval_s', a.checkpoint_interval_s)}, is repeated.",
-             f"{show('count', a.spares_recommended)} warm spare nodes, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
+             f"{_nodes(a.spares_recommended)} warm as spares, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
     if a.step_breakdown_s.get("straggler"):
         risk("Stragglers", "the slowest of the devices sets the pace of all",
              f"{show('time_s', a.step_breakdown_s['straggler'])} of each step of {show('step_s', a.step_s)}.",
@@ -179,7 +178,7 @@ def risks(a, resolved) -> list[dict]:
         risk(f"Core oversubscribed {c.oversubscription:g} : 1", f"everything above a pod of {show('devices', c.pod_devices)} devices",
              "Traffic between pods shares the reduced core: " + ", ".join(dict.fromkeys(r["axis"].upper() for r in wide)) + " ride on this tier.",
              "ranks placed so that pipeline neighbours share a pod and the data-parallel axis alone crosses it.")
-    tight = next((limit for limit in a.limits if str(limit).lower().startswith("memory")), None)
+    tight = next((limit for limit in a.limits if str(limit).lower().startswith(("memory", "tight"))), None)
     if tight:
         risk("Out of memory", "the fullest pipeline stage", f"{_sentence(tight.split(':', 1)[-1])}",
              "the runner-up plans with more recompute or sharding are listed below.")
@@ -196,9 +195,9 @@ def risks(a, resolved) -> list[dict]:
     return out
 
 
-def specialist(a, resolved) -> list[dict]:
+def specialist(a, resolved, job) -> list[dict]:
     """What an ML specialist has to confirm."""
-    job, plan, out = resolved.phases[0], a.plan, []
+    plan, out = a.plan, []
     if job.precision == "fp16":
         out.append({"what": "Precision recipe, fp16", "why": "dynamic loss scaling, and which operations stay in fp32."})
     elif job.precision not in ("bf16", "fp32"):
@@ -238,7 +237,7 @@ def appendix(a) -> list[dict]:
         for step in q.key.split("."):
             value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool) and q.kind != "text" and not q.formula.startswith("as ") \
-                and not q.key.endswith(("_low", "_high")):
+                and not q.key.endswith(("_low", "_high")) and q.key != "search_seconds":
             rows.append({"label": q.label, "key": q.key, "value": quantities.shown(value, q.kind, q.unit), "formula": q.formula,
                          "convention": q.convention, "source": q.source})
     return rows
@@ -261,8 +260,22 @@ def plan_text(p) -> str:
 
 def _lead(text) -> Markup:
     """What stands before the first colon in bold."""
-    head, colon, rest = str(text).partition(":")
-    return Markup("<strong>{}</strong>{}{}").format(head, colon, rest) if colon and len(head) < 60 else escape(text)
+    head, colon, rest = _upfirst(str(text)).partition(":")
+    return Markup("<strong>{}</strong>{}{}").format(head, colon, rest) if colon and len(head) < 60 else escape(_upfirst(str(text)))
+
+
+def _after_colon(text) -> str:
+    """What stands behind the first colon; the heading before it is on the page already."""
+    head, colon, rest = str(text).partition(": ")
+    return (rest if colon and len(head) < 60 else str(text)).rstrip(".")
+
+
+def _nodes(count) -> str:
+    return f"{show('count', count)} {'node' if count == 1 else 'nodes'}"
+
+
+def _upfirst(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sentence(text) -> str:
@@ -271,6 +284,13 @@ def _sentence(text) -> str:
 
 
 def _value(value) -> str:
+    if isinstance(value, str):
+        try:
+            value = float(value) if "." in value else int(value)
+        except ValueError:
+            return value
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
