@@ -130,8 +130,12 @@ def figures(assessment) -> dict:
         mfu_high=min(use["mfu"] * seconds / low, 0.999), bubble_fraction=parts["bubble"] / seconds, memory_bytes=memory, step_breakdown_s=parts,
         days=run_days[0], days_low=run_days[1], days_high=run_days[2], goodput=goodput(assessment), mtbf_s=float(e.mtbf_s),
         checkpoint_interval_s=float(e.checkpoint_interval_s), checkpoint_bytes=float(e.checkpoint_bytes), checkpoint_overhead=float(e.checkpoint_overhead),
-        spares=int(e.spares), spares_recommended=int(e.spares_recommended), cost_usd=None if money is None or money.cost_usd is None else float(money.cost_usd),
-        energy_kwh=None if money is None or not np.isfinite(money.energy_kwh) else float(money.energy_kwh))
+        spares=int(e.spares), spares_recommended=int(e.spares_recommended), cost_usd=_known(money and money.cost_usd), energy_kwh=_known(money and money.energy_kwh))
+
+
+def _known(value) -> float | None:
+    """The number, None where it is missing or not finite."""
+    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def tables(assessment) -> dict:
