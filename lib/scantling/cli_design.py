@@ -105,13 +105,21 @@ def search(ctx, file, top, csv_file, as_json):
     ctx.exit(EXIT[result["verdict"]])
 
 
+def _more(design) -> dict:
+    """Recovery and the finishing day, which take longer than the headline."""
+    from .verdict import assess
+
+    assessment = assess(design)
+    return {"recovery": assessment.recovery, "finishing_day": assessment.finishing_day}
+
+
 @click.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.pass_context
 def goodput(ctx, file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
-    _, result = assessed(file)
+    found, result = assessed(file)
     if result["verdict"] == "impossible":
         ctx.exit(refuse(result, as_json))
     keys = (
@@ -126,7 +134,7 @@ def goodput(ctx, file, as_json):
         "spares_recommended",
     )
     if as_json:
-        print_json({**{k: result[k] for k in keys}, "endurance": result.get("endurance")})
+        print_json({**{k: result[k] for k in keys}, "endurance": result.get("endurance"), **_more(found)})
     else:
         from .cli_summary import endurance
 

@@ -123,6 +123,20 @@ class Assessment:
 
         return why(self) if self.phases else []
 
+    @cached_property
+    def recovery(self) -> dict:
+        """Copies by tier, stores that carry them, corpus, shrinking, the ladder of measures: recovery.recovery."""
+        from .recovery import recovery
+
+        return recovery(self) if self.phases else {}
+
+    @cached_property
+    def finishing_day(self) -> dict | None:
+        """Distribution of the finishing day by simulation: recovery.finishing_day; None without tokens."""
+        from .recovery import finishing_day
+
+        return finishing_day(self) if self.phases else None
+
     def as_dict(self, advice: bool = True) -> dict:
         """The contract's keys and the panels' tables as plain data; `advice=False` leaves out what takes more searches (fixes)."""
         if self.verdict == "impossible":
@@ -158,11 +172,14 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
 
 def choose(where: Situation, space: planning.Space) -> tuple[Found | None, bool]:
     """(search, fits): under the pins; with offload where nothing fits; the pinned plan as it is where only the pins stop it; (None, False) where nothing can fit."""
-    found = find(where, space)
+    own = planning.offered(space, where.resolved.stack)
+    found = find(where, own)
     if found.best() is not None:
         return found, True
     free = unpinned(where)
-    for there, wider in ((where, planning.LAST_RESORT), (free, space), (free, planning.LAST_RESORT)):
+    for there, wider in ((where, space), (where, planning.LAST_RESORT), (free, space), (free, planning.LAST_RESORT)):
+        if there is where and wider is own:
+            continue
         if there is free and not where.phase.pins:
             continue
         try:
