@@ -60,7 +60,7 @@ class DeskPage:
             const charts = [...document.querySelectorAll('.sd-chart')].filter(c => c.clientWidth);
             const now = JSON.stringify([form?.dataset.answered, form?.dataset.sent, ...charts.map(c => c.dataset.revision)]);
             const still = window.__sdSeen === now; window.__sdSeen = now;
-            return still && (form.dataset.sent ?? form.dataset.answered) <= form.dataset.answered;
+            return still && Number(form.dataset.sent ?? 0) <= Number(form.dataset.answered);
         }""", polling=120, timeout=15_000)
 
     def afresh(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import scantling
+from playwright.sync_api import expect
 from scantling.design import Design
 from scantling.quantities import show
 
@@ -59,11 +60,11 @@ def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
     assert desk.page.locator("[data-kpi='verdict']").get_attribute("data-state") in ("bad", "warn")
     assert len(desk.page.locator(".sd-line").inner_text()) > 20
     desk.button("Undo").click()
-    desk.settle()
-    assert (desk.kpi("verdict"), desk.readout("cluster.devices")) == ("Feasible", "16,384")
+    expect(desk.page.locator("[data-kpi='verdict'] b")).to_have_text("Feasible", timeout=15_000)
+    expect(desk.page.locator(".sd-row[data-field='cluster.devices'] output")).to_have_text("16,384")
 
 
-@pytest.mark.parametrize(("field", "key"), [("model.size", "ArrowLeft"), ("model.experts", "ArrowRight"), ("cluster.scale_out", "ArrowLeft"), ("job.seq_len", "ArrowRight"),
+@pytest.mark.parametrize(("field", "key"), [("model.size", "ArrowLeft"), ("model.experts", "ArrowRight"), ("cluster.scale_out", "Home"), ("job.seq_len", "ArrowRight"),
                                             ("job.global_batch", "ArrowLeft")])
 def test_each_main_slider_moves_the_result(desk, field, key):
     step, said = desk.kpi("step_s"), desk.readout(field)
@@ -75,27 +76,27 @@ def test_each_main_slider_moves_the_result(desk, field, key):
 
 def test_a_pin_that_cannot_be_is_marked_and_the_picture_stays(desk):
     mfu = desk.kpi("mfu")
-    desk.control("plan.pp").select_option(label="96")
+    said = desk.page.locator(".sd-row[data-field='plan.dp'] .sd-fault")
+    desk.control("plan.dp").select_option(label="3")              # 2,048 sequences do not fall into three equal parts
     desk.settle()
-    assert desk.page.locator(".sd-row[data-field='plan.pp'] .sd-fault").inner_text()
-    assert desk.control("plan.pp").get_attribute("aria-invalid") == "true"
+    assert "3" in said.inner_text()
+    assert desk.control("plan.dp").get_attribute("aria-invalid") == "true"
     assert desk.kpi("mfu") == mfu
-    desk.control("plan.pp").select_option(label="8")
+    desk.control("plan.dp").select_option(label="64")
     desk.settle()
-    assert not desk.page.locator(".sd-row[data-field='plan.pp'] .sd-fault").inner_text()
-    shows(desk, Design.read(DESIGN).change({"plan.pp": 8}))
+    assert not said.inner_text()
+    shows(desk, Design.read(DESIGN).change({"plan.dp": 64}))
 
 
 def test_pin_compare_and_undo(desk):
     desk.button("Pin").click()
-    desk.press("cluster.devices", "ArrowLeft", 2)
+    desk.press("cluster.devices", "ArrowLeft")
     assert desk.page.locator("[data-kpi='step_s'] .sd-kpi-delta").inner_text().startswith("+")
     assert "pinned" in desk.chart(1).locator("svg").text_content()
     desk.tab("Compare")
     assert "cluster.devices" in desk.page.locator(".sd-table-host:visible").first.inner_text()
     desk.button("Undo").click()
-    desk.settle()
-    assert desk.page.locator("[data-kpi='step_s'] .sd-kpi-delta").inner_text() == "= pinned"
+    expect(desk.page.locator("[data-kpi='step_s'] .sd-kpi-delta")).to_have_text("= pinned", timeout=15_000)
 
 
 def test_a_number_opens_to_its_formula_by_the_keyboard(desk):
@@ -113,8 +114,6 @@ def test_a_number_opens_to_its_formula_by_the_keyboard(desk):
 def test_every_control_has_a_name_for_a_screen_reader(desk):
     session = desk.page.context.new_cdp_session(desk.page)
     nodes = {n["nodeId"]: n for n in session.send("Accessibility.getFullAXTree")["nodes"]}
-    root = desk.page.locator(".sd-desk").element_handle()
-    del root
     nameless, found = [], 0
     for node in nodes.values():
         role = node.get("role", {}).get("value")

@@ -100,7 +100,7 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
     return alt.layer(frame, bars, over, safe, full, *names, ghost, most)
 
 
-memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=250)
+memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=250, empty="No plan can hold this model on this machine.")
 
 
 # ---------------------------------------------------------------- step
@@ -163,4 +163,4 @@ def _step_chart(legend: bool = False) -> alt.Chart:
     return alt.layer(ground, solid, pale, band, labels)
 
 
-step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=132)
+step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=132, empty="Nothing to time: no plan fits.")

@@ -24,7 +24,7 @@ def _badput_words(given) -> str:
 
 
 def _badput_chart(legend: bool = False) -> alt.Chart:
-    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False))
+    y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105))
     x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domainMin=0, nice=True))
     base = alt.Chart(named("lost")).encode(y=y, x=x, tooltip=alt.Tooltip("says:N", title=" "))
     return alt.layer(base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))

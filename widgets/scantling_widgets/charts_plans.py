@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import altair as alt
+from scantling.cost import frontier as undominated
 
 from .figures import Figure, named
 from .palette import ACCENT, OVER, SECOND
@@ -28,8 +29,11 @@ def _candidates_data(given) -> dict:
     plans = given.get("candidates") or []
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     says = [f"{plan_words(p)}: {show(_STEP, p['step_s'])}, {show('candidates.mfu', p['mfu'])}, {show(_BYTES, p['memory_bytes'])}" for p in plans]
+    memory, step = [p["memory_bytes"] for p in plans], [p["step_s"] for p in plans]
     kind = ["best" if i == 0 else "other" for i in range(len(plans))]
-    return {"plans": {"memory": [p["memory_bytes"] for p in plans], "step": [p["step_s"] for p in plans], "kind": kind, "says": says},
+    edge = undominated(memory, step).tolist() if plans else []
+    return {"plans": {"memory": memory, "step": step, "kind": kind, "says": says},
+            "edge": {"memory": [memory[i] for i in edge], "step": [step[i] for i in edge]},
             "line": {"memory": [capacity] if capacity and plans else [], "says": ["usable HBM"] if capacity and plans else []}}
 
 
@@ -47,8 +51,9 @@ def _candidates_chart(legend: bool = False) -> alt.Chart:
     kind = alt.Color("kind:N", scale=alt.Scale(domain=["best", "other"], range=[SECOND, ACCENT]), legend=None)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=["best", "other"], range=["diamond", "circle"]), legend=None)
     points = alt.Chart(named("plans")).mark_point(filled=True, size=64, opacity=0.8).encode(x=x, y=y, color=kind, shape=shape, tooltip=alt.Tooltip("says:N", title=" "))
+    edge = alt.Chart(named("edge")).mark_line(interpolate="step-after", strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x="memory:Q", y="step:Q")
     line = alt.Chart(named("line")).mark_rule(strokeWidth=2, color=OVER).encode(x="memory:Q", tooltip=alt.Tooltip("says:N", title=" "))
-    return alt.layer(line, points)
+    return alt.layer(line, edge, points)
 
 
 candidates = Figure("plans", "Best plans: memory and time", _candidates_chart, _candidates_data, _candidates_words, height=190, empty="No other plans: the plan is pinned, or none is legal.")
@@ -59,7 +64,9 @@ def _frontier_data(given, points=()) -> dict:
     """`points`: [{devices, given}] of the same design on other device counts; the figures are those of their assessments."""
     rows = [(p["devices"], p["given"]) for p in points if p["given"].get("days") is not None and p["given"].get("cost_usd") is not None]
     says = [f"{n:,} devices: {show(_DAYS, g['days'])}, {show(_USD, g['cost_usd'])}, MFU {show('mfu', g['mfu'])}, {g['verdict']}" for n, g in rows]
-    out = {"points": {"days": [g["days"] for _, g in rows], "usd": [g["cost_usd"] for _, g in rows], "devices": [f"{n:,}" for n, _ in rows],
+    best = undominated([g["days"] for _, g in rows], [g["cost_usd"] for _, g in rows]).tolist() if rows else []
+    out = {"edge": {"days": [rows[i][1]["days"] for i in best], "usd": [rows[i][1]["cost_usd"] for i in best]},
+           "points": {"days": [g["days"] for _, g in rows], "usd": [g["cost_usd"] for _, g in rows], "devices": [f"{n:,}" if i in best else "" for i, (n, _) in enumerate(rows)],
                       "verdict": [g["verdict"] for _, g in rows], "says": says}}
     now = given.get("days") is not None and given.get("cost_usd") is not None and bool(rows)
     out["now"] = {"days": [given["days"]] if now else [], "usd": [given["cost_usd"]] if now else [], "says": [f"on the desk: {show(_DAYS, given['days'])}, {show(_USD, given['cost_usd'])}"] if now else []}
@@ -72,11 +79,11 @@ def _frontier_words(given, points=()) -> str:
 
 def _frontier_chart(legend: bool = False) -> alt.Chart:
     unit, ticks = axis(_USD)
-    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(zero=False, nice=True, type="log"), axis=alt.Axis(tickCount=6, format="~r"))
+    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=5, format="~r", grid=False))
     y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", tickCount=5))
     tip = alt.Tooltip("says:N", title=" ")
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
-    line = base.mark_line(strokeWidth=1.5, color=ACCENT).encode(order="days:Q")
+    line = alt.Chart(named("edge")).mark_line(strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x=x, y=y, order="days:Q")
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=[ACCENT, "#e69f00", OVER]), legend=alt.Legend(orient="top", title=None)),
         shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=["circle", "triangle-up", "cross"]), legend=alt.Legend(orient="top", title=None)))
@@ -93,12 +100,12 @@ frontier = Figure("days-against-dollars", "Days against dollars, over device cou
 def _tornado_data(given, rows=(), key="step_s") -> dict:
     """`rows`: [{what, low, high, low_says, high_says}] with the quantity on both sides of today's value, largest swing first."""
     now = given.get(key)
-    bars = {"what": [], "from": [], "to": [], "side": [], "says": []}
-    for row in rows:
+    bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": []}
+    for rank, row in enumerate(rows):
         for side in ("low", "high"):
             if row[side] is not None:
                 for name, value in zip(bars, (row["what"], now, row[side], "better" if row[side] < now else "worse",
-                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)})")):
+                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)})", rank)):
                     bars[name].append(value)
     return {"bars": bars, "now": {"to": [now] if rows else []}}
 
@@ -108,7 +115,7 @@ def _tornado_words(given, rows=(), key="step_s") -> str:
 
 
 def _tornado_chart(legend: bool = False) -> alt.Chart:
-    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=200))
+    y = alt.Y("what:N", title=None, sort=alt.EncodingSortField(field="rank", op="min"), axis=alt.Axis(ticks=False, domain=False, minExtent=140))
     x = alt.X("from:Q", title="step time, s", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7))
     colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
     bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))

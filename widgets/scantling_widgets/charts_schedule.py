@@ -16,7 +16,7 @@ def _gantt_data(given, layout=None) -> dict:
     if layout is None:
         return {"passes": {}}
     kinds = [_KINDS[k][0] for k in layout.kind.tolist()]
-    return {"passes": {"stage": layout.device, "start": layout.start_s, "end": layout.end_s, "kind": kinds, "batch": layout.micro_batch,
+    return {"passes": {"stage": layout.device, "start": layout.start_s, "end": layout.end_s, "kind": kinds, "edge": [0.4 if len(kinds) < 700 else 0.0] * len(kinds), "batch": layout.micro_batch,
                        "label": [str(b) if layout.pp <= 8 and layout.m <= 16 else "" for b in layout.micro_batch.tolist()], "mid": (layout.start_s + layout.end_s) / 2,
                        "says": [f"stage {d}, micro-batch {b}, {k}" + (f", chunk {c}" if layout.vpp > 1 else "") for d, b, k, c in
                                 zip(layout.device.tolist(), layout.micro_batch.tolist(), kinds, layout.chunk.tolist())]}}
@@ -38,8 +38,8 @@ def _gantt_chart(legend: bool = True) -> alt.Chart:
     x = alt.X("start:Q", title="time, in forward passes of one stage", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=10, grid=False))
     key = alt.Legend(orient="top", title=None)
     base = alt.Chart(named("passes"))
-    bars = base.mark_bar(stroke="#ffffff", strokeWidth=0.4).encode(
-        x=x, x2="end:Q", y=y, color=alt.Color("kind:N", scale=alt.Scale(domain=_NAMES, range=_COLOURS), legend=key), tooltip=alt.Tooltip("says:N", title=" "))
+    bars = base.mark_bar(stroke="#ffffff").encode(
+        x=x, strokeWidth=alt.StrokeWidth("edge:Q", scale=None), x2="end:Q", y=y, color=alt.Color("kind:N", scale=alt.Scale(domain=_NAMES, range=_COLOURS), legend=key), tooltip=alt.Tooltip("says:N", title=" "))
     labels = base.mark_text(fontSize=9, color="#ffffff").encode(x="mid:Q", y=y, text="label:N")
     return alt.layer(bars, labels)
 

@@ -43,8 +43,9 @@ class Desk(W.VBox):
         self._tabs()
         right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
                        layout=W.Layout(flex="1 1 0", min_width="0", overflow="hidden", grid_gap="6px"))
-        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
-        body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%"))
+        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT, overflow="visible"))
+        left.add_class("sd-left")
+        body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible"))
         super().__init__([theme.sheet(), self._headbox, body])
         self.add_class("sd-desk")
         self.session.watch(self._draw)
@@ -124,10 +125,9 @@ class Desk(W.VBox):
         return self.session.change(fields)
 
     def _apply_fix(self) -> None:
-        fix = (self.session.now.given.get("nearest_fixes") or [None])[0]
-        fields = fix_fields(fix)
-        if fields:
-            self.session.change(fields)
+        fix = headline.nearest(self.session.now.given.get("nearest_fixes") or [])
+        if fix is not None:
+            self.session.change(fix["set"])
 
     def _forget(self) -> None:
         self.session.dismiss()
@@ -141,12 +141,16 @@ class Desk(W.VBox):
         now, pinned = session.now, session.pinned and session.pinned.given
         given = now.given
         self.strip.show(headline.cards(given, pinned))          # what the eye is on goes out first
-        if given.get("memory_bytes"):
+        pinned = pinned if pinned and pinned.get("plan") else None
+        if not given.get("plan"):
+            for picture, key in ((self.memory, self._memory_key), (self.step, self._step_key)):
+                picture.update({name: {} for name in picture.data}, picture.empty)
+                key.value = ""
+            self._memory_note.value = ""
+        else:
             charts.memory.show(self.memory, given, pinned=pinned)
-        if given.get("step_s"):
             charts.step.show(self.step, given, pinned=pinned)
             self._step_key.value = legend.step(given)
-        if given.get("memory_bytes"):
             worst = charts.fullest(given)
             self._memory_key.value = legend.memory(worst)
             self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
@@ -173,8 +177,9 @@ class Desk(W.VBox):
     def _show_line(self) -> None:
         state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
         self._line.value = f'<div class="sd-line" role="status" data-state="{state}"><span title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> {theme.escape(sentence)}</span></div>'
-        fixes = self.session.now.given.get("nearest_fixes") or []
-        self._fix.layout.display = "" if fixes and fix_fields(fixes[0]) and self.session.refusal is None else "none"
+        fix = headline.nearest(self.session.now.given.get("nearest_fixes") or [])
+        self._fix.layout.display = "" if fix is not None and self.session.refusal is None else "none"
+        self._fix.tooltip = headline.fix_text(fix)
 
     def _show_tab(self) -> None:
         if self.tabs.selected_index is not None:
@@ -209,12 +214,6 @@ def open_desk(design=None, **more) -> Desk:
         except DesignError:
             pass                           # kept by another version of the kit: start from the file again
     return Desk(design or os.environ.get("SCANTLING_DESIGN") or None, autosave=autosave, **more)
-
-
-def fix_fields(fix) -> dict:
-    """Fields of the design that a nearest fix sets, where it says so."""
-    fields = fix.get("set") if isinstance(fix, dict) else None
-    return dict(fields or {})
 
 
 def _read(design):

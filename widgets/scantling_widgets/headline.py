@@ -9,6 +9,9 @@ from .words import at, band, quantity, share, show, split
 # key, name on the card, whether more is better (None: neither)
 CARDS = (("verdict", "Verdict", None), ("mfu", "MFU", True), ("step_s", "Step time", False), ("bubble_fraction", "Bubble", False),
          ("days", "Run time", False), ("cost_usd", "Cost", False), ("goodput", "Goodput", True), ("checkpoint_interval_s", "Save every", None))
+# constraints that speak of a number
+_LIMITS = {"mfu": ("min_mfu",), "days": ("deadline_days",), "cost_usd": ("budget_usd",), "goodput": ("min_goodput",),
+           "checkpoint_interval_s": ("max_checkpoint_overhead", "max_checkpoint_stall_s", "max_lost_work_s")}
 _VERDICTS = {"feasible": ("Feasible", "good"), "constraint-missed": ("Limit missed", "warn"), "impossible": ("Impossible", "bad")}
 
 
@@ -59,9 +62,8 @@ def _note(key, given) -> str:
 
 def _state(key, given) -> str:
     """Marked where a stated limit speaks of this number."""
-    words_of = {"mfu": "mfu", "days": "deadline", "cost_usd": "budget", "goodput": "goodput", "checkpoint_interval_s": "checkpoint", "step_s": "", "bubble_fraction": ""}
-    missed = given.get("missed") or ()
-    return "bad" if words_of.get(key) and any(words_of[key] in str(m).lower() for m in missed) else ""
+    missed = {m["field"] for m in given.get("missed") or ()}
+    return "bad" if missed & set(_LIMITS.get(key, ())) else ""
 
 
 def difference(key: str, value, before, better) -> tuple[str, str]:
@@ -86,7 +88,7 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     if given.get("verdict") == "impossible":
         return "bad", "Impossible.", "; ".join([given.get("error") or "", *map(str, limits[:2])]).strip("; ")
     if given.get("verdict") == "constraint-missed":
-        fix = f" Nearest: {fix_text(fixes[0])}." if fixes else ""
+        fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
         return "warn", "Misses a limit.", f"{_sentence(limits[0]) if limits else ''}{fix}"
     if limits:
         return "good", "Fits.", _sentence(limits[0])
@@ -101,9 +103,18 @@ def _sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?")) else text + "."
 
 
+def nearest(fixes) -> Mapping | None:
+    """The fix to offer: the first that makes the design feasible, else the first that changes anything."""
+    able = [f for f in fixes if f.get("set")]
+    return next((f for f in able if f.get("verdict") == "feasible"), able[0] if able else None)
+
+
 def fix_text(fix) -> str:
-    """One nearest fix in words."""
-    return str(fix.get("change")) if isinstance(fix, Mapping) else str(fix)
+    """One nearest fix in words: what to change, and what then comes of it."""
+    if fix is None:
+        return "none known"
+    then = [show(key, fix[key]) for key in ("days", "cost_usd", "mfu") if fix.get(key) is not None]
+    return f"{fix['change']}: {words.label('verdict').lower()} {fix['verdict']}" + (f" ({', '.join(then)})" if then else "")
 
 
 def explanation(key: str, session) -> dict:
@@ -114,6 +125,7 @@ def explanation(key: str, session) -> dict:
         memory = given.get("memory_bytes") or {}
         out["lines"] += [(words.label(f"memory_bytes.{part}"), show(f"memory_bytes.{part}", amount)) for part, amount in memory.items()]
         out["lines"] += [("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]]
+        out["lines"] += [("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]]
         return out
     out = words.explain(key, given, inputs(session))
     change = session.pinned and difference(key, at(given, key), at(session.pinned.given, key), None)[0]

@@ -113,7 +113,9 @@ class Session:
             tries = [{**self._pending, **fields}] + ([dict(fields)] if self._pending else [])
             for attempt in tries:
                 try:
-                    moment = self._moment(self.now.design.change(attempt), quick)
+                    design = self.now.design.change(attempt)
+                    known = design == self.now.design and not (self.now.quick and not quick)
+                    moment = self.now if known else self._moment(design, quick)
                 except DesignError as error:
                     refusal = Refusal(error.field, str(error))
                 except Exception as error:
@@ -152,6 +154,10 @@ class Session:
     def _accept(self, moment: Moment, what: str) -> None:
         field, when = self._last
         clock = time.monotonic()
+        if moment.design == self.now.design:       # a control that was let go where it was, or the full search after the quick one
+            if moment is not self.now or self.refusal is not None:
+                self._show(moment)
+            return
         if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
             self._past = [*self._past, self.now][-_KEPT:]
         self._last = (what, clock)

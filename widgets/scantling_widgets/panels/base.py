@@ -6,11 +6,14 @@ from typing import Any
 
 import ipywidgets as W
 
+from ..theme import text
+
 
 class Panel:
     """A tab. `build` makes its widgets once; `draw` puts the session's current design into them."""
 
     title = ""
+    always = False           # whether there is something to show for a design that no plan can hold
 
     def __init__(self, session, choose: Callable[[Mapping[str, Any]], bool]):
         self.session, self.choose = session, choose
@@ -26,9 +29,15 @@ class Panel:
 
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this comparison."""
+        if not self.always and not self.session.now.given.get("plan"):
+            self.box.children = (text("<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"),)
+            self._drawn = None
+            return
         if not self.built:
-            self.box.children = tuple(self.build())
+            self.made = tuple(self.build())
             self.built = True
+        if self.box.children != self.made:
+            self.box.children = self.made
         state = (self.session.now, self.session.pinned)
         if self._drawn is None or self._drawn[0] is not state[0] or self._drawn[1] is not state[1]:
             self.draw()

@@ -15,6 +15,7 @@ _SECTIONS = ("plan", "memory_bytes", "step_breakdown_s", "endurance", "cost")
 
 class Compare(Panel):
     title = "Compare"
+    always = True
 
     def build(self):
         self.hint = theme.text()

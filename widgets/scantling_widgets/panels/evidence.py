@@ -21,7 +21,7 @@ class Evidence(Panel):
                              columns=[{"key": c, "label": label(f"assumed.{c}"), "align": "left", "wrap": True} for c in ("field", "value", "why")])
         self.avoid = Table("What to avoid here", file_name="avoid", empty="Nothing to warn of.",
                            columns=[{"key": c, "label": label(f"avoid.{c}"), "align": "left", "wrap": True} for c in ("what", "why", "cost")])
-        return [self.text, theme.card("Nearest published runs", self.runs), theme.side_by_side(theme.card("Assumed", self.assumed), theme.card("Avoid", self.avoid))]
+        return [self.text, theme.card("Nearest published runs", self.runs), theme.card("What to avoid here", self.avoid), theme.card("Assumed, because the design does not say", self.assumed)]
 
     def draw(self):
         given = self.session.now.given

@@ -28,7 +28,7 @@ class Network(Panel):
         if given.get("step_breakdown_s"):
             traffic.show(self.chart, given)
         self.tiers.value = tiers(self.session.now.resolved.cluster)
-        self.why.value = theme.lines(f"{w['axis']}: {w['text']}" for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
+        self.why.value = theme.lines(w["text"] for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
 
 
 def _cell(column, value):

@@ -16,7 +16,7 @@ class Reliability(Panel):
 
     def build(self):
         self.curve, self.lost = goodput.live(), badput.live()
-        self.table = Table("Failures and checkpoints", file_name="reliability", columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value"}])
+        self.table = Table("Failures and checkpoints", file_name="reliability", columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         return [theme.side_by_side(theme.card(goodput.title, self.curve), theme.card(badput.title, self.lost), theme.card("Failures and checkpoints", self.table))]
 
     def draw(self):

@@ -14,6 +14,7 @@ from .base import Panel
 
 class Report(Panel):
     title = "File and report"
+    always = True
 
     def build(self):
         wide = W.Layout(width="100%")
