@@ -23,6 +23,7 @@ PRIORS: dict[str, tuple[float, float, float, str, str]] = {   # value, sd of the
     "pair_bytes": (4.0, 0.10, 2.0, "bytes per pair of tokens of a sequence, stacks with dense masks", "dense masks over packed sequences, in fp32; nothing where attention is fused"),
 }
 FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04}    # of what the program allocates; reserved over allocated, published PyTorch runs
+UNKNOWN_SHARE = 0.05        # of the memory held back for a stack without data: what eager code takes above the list nobody can tell beforehand
 CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator's figures
 # Facts of each stack's code and of what its published figures count; not fitted.
 #   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of a gradient under bf16, the
@@ -57,7 +58,7 @@ class MemoryConstants:
     dense_masks: Any = 0.0
     fragmentation: Any = FRAGMENTATION["device"]
     unseen_bytes: Any = 0.0         # context, where the figures leave it out
-    unseen_share: Any = 0.0         # fragmentation, where the figures leave it out
+    unseen_share: Any = UNKNOWN_SHARE   # fragmentation, where the figures leave it out; and what an unknown stack may take
 
 
 GENERIC = MemoryConstants()
@@ -86,8 +87,9 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     for name, (prior, *_) in PRIORS.items():
         fitted = offsets.get(name, {})
         values[name] = float(prior * np.exp(fitted.get("global", 0.0) + fitted.get("stack", {}).get(stack, 0.0)))
+    known = any(stack in fitted.get("stack", {}) for fitted in offsets.values())
     facts = dict(FACTS.get(stack, {}))
     figures = facts.pop("figures", "device")
     seen = FRAGMENTATION[figures]
     return MemoryConstants(**values, **facts, fragmentation=seen, unseen_bytes=0.0 if figures == "device" else CONTEXT_BYTES,
-                           unseen_share=FRAGMENTATION["device"] - seen)
+                           unseen_share=FRAGMENTATION["device"] - seen + (0.0 if known else UNKNOWN_SHARE))

@@ -53,7 +53,7 @@ def layer_bytes(c: Cases):
     hidden = s.hidden * wide
     norms = (2 * kept + eager * (1.0 - sw.norm_kernel) * 12.0 + 2.0 * k.dropout) * hidden
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * wide
-    out = ((2.0 + low) * s.out_width + 4.0 * s.heads) * wide
+    out = ((2.0 + low) * s.out_width + 4.0 * s.heads * (sw.flash > 0)) * wide
     scores = (sw.flash == 0) * (2.0 + 3.0 * k.dropout + 4.0 * eager) * s.heads * c.job.seq_len * wide
     up = 2.0 * (s.ffn_matrices - 1) * wide              # gate and up, or up
     mid = kept * wide
@@ -118,13 +118,18 @@ def frame(c: Cases):
     per_tp = 1.0 / p.tp
     largest = np.maximum(a.moe, a.dense * (s.moe_layers < s.layers))
     f = SimpleNamespace(
-        n=n, routed=routed, m=micro_batches(job, p), a=a, largest=largest, per_tp=per_tp, again=wholly > 0,
+        n=n, routed=routed, m=micro_batches(job, p), a=a, largest=largest, per_tp=per_tp, partial=np.any((p.recompute > 0) & (np.asarray(p.recompute_share) < 1)),
         per_dense=left * a.dense + partly * a.dense_selective + ends, bytes=parameter_bytes(c, group),
         widest=np.maximum((n.moe_layer - n.experts_per_moe_layer) * (s.moe_layers > 0), n.dense_layer * (s.moe_layers < s.layers)),
         head=np.where(s.tied > 0, n.embedding, n.lm_head), mtp=n.mtp - s.mtp_layers * (s.moe_layers > 0) * n.experts_per_moe_layer,
         logits=t * per_tp * (np.where(c.software.chunked_loss > 0, np.minimum(s.hidden, s.vocab), s.vocab) * k.logit_bytes * (1 + s.mtp_layers)),
         kept=weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0) if np.any(SPLIT[p.schedule]) else 1.0)
-    f.transient = k.activation * largest * (k.working + f.again)
+    # a layer that repeats its forward holds for that time what it had dropped
+    chosen, whole = partly > 0, wholly > 0
+    dropped = chosen * (a.dense - a.dense_selective) + whole * (a.dense - a.boundary)
+    if routed:
+        dropped = np.maximum(chosen * (a.moe - a.moe_selective) + whole * (a.moe - a.boundary), dropped * (s.moe_layers < s.layers))
+    f.transient = k.activation * (largest * k.working + dropped)
     f.buffers = (p.tp > 1) * (4.0 * s.hidden) * t + (p.pp > 1) * 8.0 * a.boundary
     if np.any(p.cp > 1):
         f.buffers = f.buffers + (p.cp > 1) * (8.0 * s.kv_width) * t * per_tp
@@ -159,7 +164,7 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
         saved, most = (run + mtp) * f.per_dense, (run + mtp) * a.dense
     trunk = trunk * f.per_tp
     activations = saved + f.transient
-    if np.any(f.again):     # repeating a layer that is needed at once never takes more than keeping it
+    if f.partial:       # where fewer layers repeat than one per device
         activations = np.minimum(activations, k.activation * (most + k.working * f.largest))
     logits = tail * f.logits
     activations = activations + logits
