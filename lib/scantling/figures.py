@@ -16,6 +16,7 @@ from .step import PARTS, layers_per_stage, rates
 
 DAY_S = 86400.0
 CANDIDATES = 200
+UNTRIED = 1.5           # factor on both half widths of the band for a plan of a kind that nobody has published
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
@@ -42,6 +43,8 @@ def step_band(assessment, chosen) -> tuple[float, float]:
     stack, chip = assessment.resolved.stack, assessment.resolved.cluster.accelerator.id
     low, high = bands.band(chosen.case, bands.known_stack(stack), bands.known_chip(chip), False, bands.single_source(stack),
                            float(chosen.memory.total / chosen.memory.capacity))
+    wider = 1.0 if chosen.found.practised[chosen.row] else UNTRIED
+    low, high = low ** wider, high ** wider
     return seconds * float(low), seconds * float(high)
 
 

@@ -11,7 +11,7 @@ from .cost import power_w
 from .figures import MEMORY_PARTS, days, step_band, step_s
 from .quantities import show
 from .reliability import judge
-from .searching import SAFE, find, host_bytes, unpinned
+from .searching import SAFE, find, host_bytes, skipped, unpinned
 
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
 
@@ -98,11 +98,26 @@ def limits(assessment) -> list[str]:
         elif chosen.fits:
             line += "; no plan of the space stays below it"
         out.append(line)
+    out += unpublished(chosen)
     if f["devices_used"] < r.cluster.devices:
         out.append(f"idle: the plan uses {f['devices_used']:,} of {r.cluster.devices:,} devices; the global batch {chosen.phase.global_batch:,} and the layers do not divide over all of them")
     loss = max((k for k in f["step_breakdown_s"] if k != "gemm"), key=lambda k: f["step_breakdown_s"][k])
     out.append(f"step: the largest loss beside the matrix products is {LOSSES.get(loss, loss)}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
     return out
+
+
+def unpublished(chosen) -> list[str]:
+    """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it on paper."""
+    found = chosen.found
+    if not chosen.fits:
+        return []
+    if not found.practised[chosen.row]:
+        return [f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
+    better = skipped(found)
+    if better is None:
+        return []
+    row, ratio = better
+    return [f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
 
 
 LOSSES = {"attention": "attention", "elementwise": "element-wise traffic", "logits": "the output head and loss", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",

@@ -57,6 +57,28 @@ LAST_RESORT = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1,), vpp=(1,), sch
                     recompute_share=(1.0,), offload=OFFLOADS, sp=(1,), uneven=True)
 
 
+# what a named stack does not offer is not searched; a pin may still ask for it
+STACK_AXES = {
+    "megatron-lm": (dict(sharding=("none",), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,)),
+                    "Narayanan et al. 2021: no sharded optimizer, context or sequence parallelism yet, recompute of all layers or none"),
+    "megatron-deepspeed": (dict(sharding=("none", "zero1"), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,), schedule=("1f1b",)),
+                           "DeepSpeed's PipelineEngine: 1F1B, ZeRO-1 at most with a pipeline; BigScience tr11"),
+    "gpt-neox": (dict(sharding=("none", "zero1"), recompute=("none", "full"), cp=(1,), sp=(0,), schedule=("1f1b",)), "GPT-NeoX read-me: DeepSpeed's PipelineEngine"),
+    "zero-bubble": (dict(sharding=("none",), cp=(1,), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v")), "Qi et al. 2023, section 5"),
+    "pytorch-fsdp": (dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero2", "zero3", "hsdp")), "Zhao et al. 2023: data parallelism alone"),
+    "deepspeed": (dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero1", "zero2", "zero3")), "DeepSpeed's ZeRO engine"),
+    "torchtitan": (dict(sharding=("zero3", "hsdp")), "torchtitan: FSDP2 in the data dimension"),
+    "maxtext": (dict(sharding=("zero3", "hsdp")), "MaxText: fsdp axes in the mesh"),
+    "hai-llm": (dict(sharding=("zero1",), schedule=("1f1b", "interleaved", "dualpipe")), "DeepSeek-V3 report, section 3.2"),
+}
+
+
+def offered(space: Space, stack: str | None) -> Space:
+    """The space without what the named stack does not offer; where nothing of an axis would be left, the stack's own values."""
+    axes, _ = STACK_AXES.get(stack or "", ({}, ""))
+    return replace(space, **{k: tuple(v for v in values if v in getattr(space, k)) or values for k, values in axes.items()})
+
+
 @dataclass(frozen=True)
 class Rule:
     """One law that a plan must keep: the field it concerns, what it says, whose it is."""
@@ -191,7 +213,7 @@ def _recompute(c, model, space, pins, pick):
     """Recompute and the share of a stage's layers that it covers, in whole layers; a share that rounds to another one is left out."""
     full = RECOMPUTES.index("full")
     some = pins.get("recompute_layers")
-    shares = (1.0,) if some is not None else tuple(sorted(space.recompute_share))
+    shares = (1.0,) if some is not None or pins.get("recompute") is not None else tuple(sorted(space.recompute_share))    # pinned: all layers
     pairs = [(code(RECOMPUTES, name), s) for name in pick("recompute", space.recompute) for s in (shares if name == "full" else (1.0,))]
     c = cross(c, "recompute", np.arange(len(pairs)))
     kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))

@@ -30,7 +30,8 @@ class Found:
     fits: np.ndarray            # bool
     reason: np.ndarray          # index into REASONS where it does not fit, -1 where it does
     step_s: np.ndarray          # inf where it does not fit
-    order: np.ndarray           # indices of the fitting plans, best first
+    order: np.ndarray           # indices of the fitting plans: those of a kind that has been run best first, then the others
+    practised: np.ndarray       # bool: of a kind that published runs use
     seconds: float
 
     @property
@@ -85,8 +86,28 @@ def find(where: Situation, space=planning.DEFAULT, pins: dict | None = None, pro
         if progress:
             progress(part.stop, n)
     fits = reason < 0
-    order = ranked(plan, step_s, np.flatnonzero(fits))
-    return Found(where, plan, total, fits, reason, step_s, order, time.perf_counter() - start)
+    known = practised(plan, where)
+    order = np.concatenate([ranked(plan, step_s, np.flatnonzero(fits & kind)) for kind in (known, ~known)])
+    return Found(where, plan, total, fits, reason, step_s, order, known, time.perf_counter() - start)
+
+
+def practised(plan: Plan, where: Situation):
+    """True for plans of a kind that somebody has published a large run of.
+
+    Tensor parallelism beyond the scale-up domain is not: the few measurements of it are far slower than any estimate, and what fails
+    there (stragglers, jitter in every layer) is in no formula. Such plans are timed and shown, and win only where no other fits.
+    """
+    return np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)) | (where.phase.pins.get("tp") is not None)
+
+
+def skipped(found: Found) -> tuple[int, float] | None:
+    """(row, step time over the winner's) of the fastest fitting plan of a kind that nobody has published, where it beats the winner."""
+    rows = np.flatnonzero(found.fits & ~found.practised)
+    if not len(rows) or not found.practised[found.order[0]]:
+        return None
+    row = int(rows[np.argmin(found.step_s[rows])])
+    ratio = float(found.step_s[row] / found.step_s[found.order[0]])
+    return (row, ratio) if ratio < 1 else None
 
 
 def host_bytes(cluster) -> float:
@@ -120,7 +141,7 @@ def search(design, space=None, progress=None):
 
     resolved = design.resolve()
     phase = max(resolved.phases, key=lambda p: p.tokens or 0)
-    found = find(situation(resolved, phase), space or planning.DEFAULT, progress=progress)
+    found = find(situation(resolved, phase), space or planning.offered(planning.DEFAULT, resolved.stack), progress=progress)
     rows = found.order
     plan = take(found.plan, rows)
     table = pd.DataFrame(columns_of(found, plan, len(rows)))

@@ -52,7 +52,8 @@ def situation(resolved, phase) -> Situation:
     half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not math.isnan(x))
     modern = chip.family in ("hopper", "blackwell")
     old = chip.family == "volta"
-    flash = 0.0 if old else 3.0 if modern and names.flash > 0 else max(names.flash, 2.0)
+    flash = 0.0 if old else names.flash if names.flash or not (modern or chip.family == "tpu") else 2.0
+    flash = 3.0 if modern and flash and names.name in ("generic", "megatron-core", "meta-4d", "hai-llm") else min(flash, 2.0)
     moe = resolved.model.is_moe
     torus = chip.family == "tpu" and cluster.scale_up_domain > 1
     software = Software(
