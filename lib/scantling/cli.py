@@ -30,7 +30,7 @@ COMMANDS = {
     "predict": ("cli_runs", "predict", "predict", "Predict the pinned plans of a table of runs."),
     "validate": ("cli_runs", "validate", "validate", "Predict a table of runs and compare with what was measured."),
     "measure": ("measure", "command", "measure", "Time this machine's devices and write a calibration override."),
-    "launch": ("launch", "command", "launch", "Write the plan as a framework's own configuration."),
+    "launch": ("cli_launch", "launch", "launch", "Write the plan as a framework's own configuration."),
 }
 GROUP = "scantling.commands"
 

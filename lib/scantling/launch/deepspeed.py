@@ -1,0 +1,59 @@
+"""DeepSpeed 0.19: ds_config.json (ZeRO stage, buckets, offload, precision, batch) and a trainer that takes everything else from plan.json."""
+from __future__ import annotations
+
+import json
+
+from .fsdp import DATA_PARALLEL, gaps, source  # noqa: F401
+
+PACKAGE, VERSION, FILE = "deepspeed", "0.19.8", "ds_config.json"
+LAUNCHER = "torchrun"
+STAGE = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}
+DOMAIN = DATA_PARALLEL | {
+    "tp": ((1,), "AutoTP is for models of its own list"),
+    "sharding": (tuple(STAGE), "hpZ shards the gathered weights by group, gradients and optimizer states it does not"),
+    "recompute": (("none", "full", "selective"), ""),
+    "precision": (("bf16", "fp16", "fp32"), "the JSON has no fp8"),
+    "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
+}
+SAVES = ("DeepSpeed's own files, one set a rank", "checkpoints/deepspeed/step-N, `latest` written last", "start the same command again: the tag in `latest` is loaded, then the random state; step and data position are in it",
+         "zero_to_fp32.py, which DeepSpeed puts beside the checkpoint, with --safe_serialization; ds_to_universal.py for another number of ranks")
+
+
+def config(launch) -> dict:
+    """The JSON as a dict."""
+    p, job, stage = launch.plan, launch.phase, STAGE[launch.plan["sharding"]]
+    zero: dict = {"stage": stage, "overlap_comm": stage > 0, "contiguous_gradients": True, "reduce_bucket_size": 500_000_000}
+    if stage in (1, 2):
+        zero["allgather_bucket_size"] = 500_000_000
+    if stage == 3:
+        layer = max(1, round(launch.params.total / max(launch.model.layers, 1)))
+        zero |= {"stage3_prefetch_bucket_size": min(layer, 500_000_000), "stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": max(2 * layer, 100_000_000),
+                 "stage3_gather_16bit_weights_on_model_save": False}
+    if p["offload"] != "none":
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+        if p["offload"] == "optimizer+params" and stage == 3:
+            zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+    out = {"train_batch_size": job.global_batch, "train_micro_batch_size_per_gpu": p["micro_batch"], "gradient_accumulation_steps": p["grad_accum"],
+           "gradient_clipping": 1.0, "zero_optimization": zero, "steps_per_print": 10, "wall_clock_breakdown": False}
+    if job.precision == "bf16":
+        out["bf16"] = {"enabled": True}
+    if job.precision == "fp16":
+        out["fp16"] = {"enabled": True, "initial_scale_power": 16, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1}
+    if p["offload"] != "none":
+        out["zero_force_ds_cpu_optimizer"] = False
+    return out
+
+
+def files(launch, kit):
+    """ds_config.json, train_deepspeed.py, model and trainer."""
+    return {FILE: json.dumps(config(launch), indent=1) + "\n", "train_deepspeed.py": source("train_deepspeed.py"), "model.py": source("model.py"), "trainer.py": source("trainer.py")}
+
+
+def command(launch) -> str:
+    """What torchrun starts."""
+    return '"$HERE/train_deepspeed.py"'
+
+
+def equivalent(launch) -> str:
+    """The same with DeepSpeed's launcher."""
+    return f"deepspeed --num_nodes={launch.nodes} --num_gpus={launch.per_node} --no_ssh --node_rank=$NODE_RANK --master_addr=$MASTER_ADDR --master_port=29500 train_deepspeed.py"

@@ -1,0 +1,134 @@
+"""Which part of a plan a framework can express, the nearest plan that it can, and what that costs.
+
+A framework's module says in `DOMAIN` which values of a plan's field it has words for (a field that is not there: all), and in
+`gaps(launch)` what else it lacks. The nearest plan keeps every field that the framework can express and lets as few of the others
+move as are needed for a plan that fits; it is assessed like any other.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import plans as planning
+from ..errors import DesignError
+from ..verdict import assess
+from .record import Gap, LaunchPlan, launch_plan
+
+FIELDS = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum", "recompute",
+          "recompute_layers", "cp_type", "offload", "precision")
+KEPT = (("tp", "cp", "pp", "vpp", "ep", "etp", "sp", "sharding", "shard_group", "schedule", "micro_batch", "recompute", "recompute_layers", "cp_type", "offload"),
+        ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
+SPACED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
+JOB = ("precision", "optimizer")
+
+
+class Inexpressible(Exception):
+    """No plan that the framework can express meets what the design asks for: the gaps, and why the nearest plan does not do."""
+
+    def __init__(self, to, gaps, why):
+        self.to, self.gaps, self.why = to, tuple(gaps), why
+        said = "; ".join(f"{g.field} {g.value}: {g.why}" for g in self.gaps)
+        super().__init__(f"{to} cannot express the plan ({said}), and no plan that it can express will do: {why}")
+
+
+def misfits(module, launch: LaunchPlan) -> list[Gap]:
+    """What of the plan is outside the framework's domain."""
+    out = []
+    for name, (allowed, why) in module.DOMAIN.items():
+        value = launch.phase.optimizer if name == "optimizer" else launch.plan[name]
+        if name == "schedule" and launch.plan["pp"] == 1 or name == "cp_type" and launch.plan["cp"] == 1:
+            continue
+        if value not in allowed:
+            out.append(Gap(name, value, why))
+    return out + list(module.gaps(launch)) if hasattr(module, "gaps") else out
+
+
+def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
+    """The launch plan of phase `which` under a framework: the assessment's own where it can be expressed, else the nearest, with the gaps.
+
+    Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
+    """
+    own = launch_plan(assessment, to, on, which)
+    found = misfits(module, own)
+    hard = [g for g in found if g.instead is None]
+    if not hard:
+        return replace(own, gaps=tuple(found))
+    best = nearest(assessment, which, module, own, hard)
+    launch = launch_plan(best, to, on, 0, gaps=(), asked=own)
+    launch = replace(launch, slug=own.slug)
+    rest = misfits(module, launch)
+    if [g for g in rest if g.instead is None]:
+        raise Inexpressible(to, hard, "; ".join(f"{g.field} {g.value}: {g.why}" for g in rest))
+    cost = f"{launch.step_s / own.step_s - 1:+.1%} step time, {launch.memory['total'] / 1e9:.1f} GB a device against {own.memory['total'] / 1e9:.1f} GB"
+    shown = [replace(g, instead=launch.phase.optimizer if g.field == "optimizer" else launch.plan.get(g.field, "see the note"), cost=cost) for g in hard]
+    return replace(launch, gaps=(*shown, *rest))
+
+
+def nearest(assessment, which, module, own: LaunchPlan, hard):
+    """The assessment of the fastest plan that keeps most of what the framework can express. Raises Inexpressible."""
+    outside = {g.field for g in hard}
+    job, reasons = {}, []
+    for name in JOB:
+        if name in outside:
+            job[name] = module.DOMAIN[name][0][0]
+    domain = {k: v for k, (v, _) in module.DOMAIN.items() if k in SPACED}
+    limit = {k: v for k, v in domain.items() if k in ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule")}
+    space = replace(planning.DEFAULT, **{k: tuple(v) for k, v in limit.items() if isinstance(v, tuple)})
+    if "offload" in domain:
+        space = replace(space, offload=tuple(v for v in domain["offload"] if v == "none"))
+    for kept in KEPT:
+        pins = {k: own.plan[k] for k in kept if k not in outside and _inside(module, k, own.plan[k]) and own.plan[k] is not None}
+        pins = _coherent(pins, own, outside)
+        design = single(assessment, which, pins, job)
+        try:
+            trial = assess(design, space=space)
+        except DesignError as e:
+            reasons.append(str(e))
+            continue
+        if trial.verdict == "impossible" or not trial.phases[0].fits:
+            reasons.append(f"the plan with {', '.join(f'{k} {v}' for k, v in pins.items()) or 'every field free'} does not fit in memory")
+            continue
+        if any(g.instead is None for g in misfits(module, launch_plan(trial, own.to, own.on, 0))):
+            reasons.append("the fitting plan is outside the framework's domain")
+            continue
+        if trial.verdict != "feasible":
+            reasons.append("; ".join(m.text for m in trial.missed) or "a constraint is missed")
+            continue
+        return trial
+    raise Inexpressible(own.to, hard, reasons[-1] if reasons else "none fits")
+
+
+def _inside(module, name, value):
+    return name not in module.DOMAIN or value in module.DOMAIN[name][0]
+
+
+def _coherent(pins, own, outside):
+    """Pins without those that only make sense beside a field that is free now."""
+    pins = dict(pins)
+    if pins.get("sharding") != "hsdp":
+        pins.pop("shard_group", None)
+    if pins.get("tp") in (None, 1):
+        pins.pop("sp", None)
+    if not pins.get("recompute_layers") or pins.get("recompute", "none") == "none":
+        pins.pop("recompute_layers", None)
+    if pins.get("pp") in (None, 1) or own.plan["vpp"] == 1:
+        pins.pop("vpp", None)
+        pins.pop("schedule", None)
+    if pins.get("ep") is None or not own.model.is_moe:
+        pins.pop("etp", None)
+        pins.pop("ep", None)
+    if pins.get("cp") in (None, 1):
+        pins.pop("cp_type", None)
+    return pins
+
+
+def single(assessment, which, pins, job):
+    """The design of one phase alone, with these pins; constraints on the whole run only where there is one phase."""
+    phase = assessment.phases[which].phase
+    spec = dict(seq_len=phase.seq_len, global_batch=phase.global_batch, precision=phase.precision, optimizer=phase.optimizer)
+    if phase.tokens is not None:
+        spec["tokens"] = phase.tokens
+    data = dict(assessment.design.data())
+    data["job"], data["plan"] = {**spec, **job}, pins
+    if len(assessment.phases) > 1:
+        data.pop("constraints", None)
+    return type(assessment.design).from_data(data, assessment.design.folder)

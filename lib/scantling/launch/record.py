@@ -1,0 +1,107 @@
+"""What a launch kit is made from: one phase of an assessment as plain values, and the files that come of it."""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..cases import devices as devices_of
+from ..figures import step_s
+from ..memory import memory_by_stage
+from .quote import slug
+
+LAYOUTS = ("torchrun", "slurm", "kubernetes")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One thing of the plan that a framework cannot express: the field, its value, why, and what stands there instead."""
+
+    field: str
+    value: object
+    why: str
+    instead: object = None
+    cost: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
+
+    name: str
+    slug: str
+    to: str
+    on: str
+    model: object                       # model.Model
+    params: object                      # model.Params
+    cluster: object                     # cluster.Cluster
+    phase: object                       # design.Phase
+    plan: Mapping                       # the contract's keys
+    devices: int
+    stages: tuple[int, ...]             # layers of each pipeline stage
+    memory: Mapping
+    step_s: float
+    figures: Mapping                    # the scalar keys of `design --json`, of the plan that is launched
+    endurance: Mapping
+    why: tuple = ()
+    communication: tuple = ()
+    limits: tuple = ()
+    assumed: tuple = ()
+    gaps: tuple[Gap, ...] = ()
+    asked: Mapping = field(default_factory=dict)    # the assessment's own plan
+    asked_step_s: float = math.nan
+    stack: str | None = None
+
+    @property
+    def per_node(self) -> int:
+        """Devices of a full node that the run uses."""
+        return min(self.cluster.devices_per_node, self.devices)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the run, spares not counted."""
+        return -(-self.devices // self.per_node)
+
+    @property
+    def last_node(self) -> int:
+        """Devices of the last node: fewer than `per_node` where the devices are no multiple of it."""
+        return self.devices - (self.nodes - 1) * self.per_node
+
+    @property
+    def steps(self) -> int | None:
+        """Optimizer steps of the phase; None without tokens."""
+        return None if self.phase.tokens is None else max(1, math.ceil(self.phase.tokens / (self.phase.global_batch * self.phase.seq_len)))
+
+    @property
+    def save_steps(self) -> int:
+        """Steps between checkpoints: the interval of the assessment, at least one step."""
+        steps = max(1, round(self.figures["checkpoint_interval_s"] / self.step_s))
+        return steps if self.steps is None else min(steps, self.steps)
+
+    @property
+    def chip(self) -> str:
+        """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks to."""
+        family = self.cluster.accelerator.family
+        return "tpu" if family == "tpu" else "amd" if family.startswith("cdna") else "nvidia" if family in NVIDIA else "other"
+
+    def __getitem__(self, key):
+        return self.plan[key]
+
+
+NVIDIA = ("volta", "ampere", "hopper", "blackwell", "ada", "turing", "rubin")
+
+
+def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None) -> LaunchPlan:
+    """The record of phase `which` of an assessment."""
+    chosen, r = assessment.phases[which], assessment.resolved
+    whole = assessment.as_dict(advice=False)
+    parts = {k: float(getattr(chosen.memory, k)) for k in ("weights", "gradients", "optimizer", "activations", "other")}
+    memory = {**parts, "total": float(chosen.memory.total), "capacity": float(chosen.memory.capacity)}
+    phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
+    return LaunchPlan(
+        name=r.name, slug=slug(r.name + phase_name), to=to, on=on, model=r.model, params=r.params, cluster=r.cluster, phase=chosen.phase,
+        plan=dict(chosen.plan), devices=int(devices_of(chosen.case.plan)), stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
+        memory=memory, step_s=float(step_s(assessment, chosen)), figures={k: v for k, v in whole.items() if isinstance(v, (int, float, type(None)))},
+        endurance=whole["endurance"], why=tuple(whole["why"]), communication=tuple(whole["communication"]), limits=tuple(whole["limits"]),
+        assumed=tuple(whole["assumed"]), gaps=tuple(gaps), asked=dict(asked.plan) if asked else dict(chosen.plan),
+        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)), stack=r.stack)

@@ -1,0 +1,100 @@
+"""Trains the plan of plan.json under DeepSpeed; batch, precision, sharding and offload come from ds_config.json alone."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+import deepspeed  # noqa: E402
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from model import Transformer  # noqa: E402
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper  # noqa: E402
+from trainer import Checkpoints, Data, Watch, rate, seen, size, start  # noqa: E402
+
+
+def measure(engine, stage):
+    """(parameters, gradients) that this rank keeps at the end of a step's last backward pass. [bytes]"""
+    optimizer, parameters = engine.optimizer, list(engine.module.parameters())
+    kept = size(getattr(p, "ds_tensor", p) for p in parameters)
+    if stage == 0:
+        return kept, size(p.grad for p in parameters)
+    averaged = [t for group in optimizer.averaged_gradients.values() if group for t in group if t is not None]
+    return kept, size(averaged) if stage == 3 else max(size(averaged), size(p.grad for p in parameters))
+
+
+def states(optimizer):
+    """(fp32 master copy, moments) that this rank keeps. [bytes]"""
+    inner = getattr(optimizer, "optimizer", optimizer)
+    moments = size(v for s in inner.state.values() for k, v in s.items() if torch.is_tensor(v) and v.dim())
+    groups = getattr(optimizer, "single_partition_of_fp32_groups", None) or getattr(optimizer, "fp32_partitioned_groups_flat", None)
+    return size(groups if groups else sum(getattr(optimizer, "fp32_groups", []), [])), moments
+
+
+def main():
+    spec, config = json.loads((HERE / "plan.json").read_text()), json.loads((HERE / "ds_config.json").read_text())
+    plan, shape, run = spec["train"], spec["shape"], Path(os.environ["RUN_DIR"])
+    deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo")
+    rank, ranks, device = start()
+    stage, made = config["zero_optimization"]["stage"], Transformer
+    with deepspeed.zero.Init(config_dict_or_path=config, enabled=stage == 3 and torch.cuda.is_available()):
+        model = made(shape)
+    if not (stage == 3 and torch.cuda.is_available()):
+        model.start(plan["seed"])
+    else:
+        with deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0):
+            if rank == 0:
+                model.start(plan["seed"])
+    for i, block in enumerate(model.blocks):
+        if plan["recompute"] == "full" and i < plan["recompute_layers"]:
+            model.blocks[i] = checkpoint_wrapper(block)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
+    engine, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
+    data, saves, watch = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0))), Checkpoints(run / "checkpoints", plan["keep"]), Watch(run, rank, plan)
+    steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
+    every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
+    folder, step = run / "checkpoints" / "deepspeed", 0
+    if (folder / "latest").exists():
+        _, kept = engine.load_checkpoint(str(folder))
+        step = kept["step"]
+        saves.restore_random(folder / f"step-{step}")
+    m, n, first = plan["micro_batch"], plan["grad_accum"], True
+    while step < steps:
+        watch.before(step)
+        for group in engine.optimizer.param_groups:
+            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), steps=plan["steps"])
+        total = 0.0
+        for k in range(n):
+            tokens, targets = data.micro_batch(step * plan["global_batch"] + (rank * n + k) * m, m, engine.device)
+            loss = engine(tokens, targets)
+            engine.backward(loss)
+            total += loss.item() / n
+            if k == n - 1 and first:
+                kept, gradients = measure(engine, stage)
+            engine.step()
+        if first:
+            master, moments = states(engine.optimizer)
+            watch.state(parameters=kept, gradients=gradients, master=master, moments=moments)
+            first = False
+        step += 1
+        loss, stop = seen(total, run)
+        watch.after(step, loss, float(engine.get_global_grad_norm() or 0.0), ranks)
+        if step % every == 0 or stop or step == steps:
+            tag = f"step-{step}"
+            (folder / tag).mkdir(parents=True, exist_ok=True)
+            torch.save(saves.random_state(step), folder / tag / f"rank-{rank}.pt")
+            engine.save_checkpoint(str(folder), tag=tag, client_state={"step": step})
+        if stop:
+            break
+    if step >= steps and rank == 0:
+        (run / "done").write_text(f"{step}\n")
+
+
+if __name__ == "__main__":
+    main()

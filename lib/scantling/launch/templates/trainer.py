@@ -1,0 +1,239 @@
+"""What every PyTorch trainer of this kit shares: data by position, checkpoints, resume, metrics, heartbeat, profiler.
+
+Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random tokens where it is not set), STEPS (stop there),
+SAVE_STEPS, SEED, LR, PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a checkpoint.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import random
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+
+def start():
+    """(rank, ranks, device) of this process."""
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    elif "OMP_NUM_THREADS" in os.environ:
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    if not dist.is_initialized():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+    seed = int(os.environ.get("SEED", 0)) + dist.get_rank()
+    random.seed(seed); np.random.seed(seed % 2**32); torch.manual_seed(seed)     # noqa: E702
+    return dist.get_rank(), dist.get_world_size(), torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
+
+
+class Data:
+    """Sequences by their number in the run: sequence i of the data is the same whatever the ranks, so the position is the step alone."""
+
+    def __init__(self, vocab, seq_len, seed):
+        path = os.environ.get("DATA")
+        self.vocab, self.seq_len, self.seed = vocab, seq_len, seed
+        self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
+        self.many = (len(self.file) - 1) // seq_len if path else 0
+
+    def sequence(self, i):
+        """seq_len + 1 token ids. A file is read in an order shuffled anew every epoch."""
+        if self.file is None:
+            return torch.randint(0, self.vocab, (self.seq_len + 1,), generator=torch.Generator().manual_seed(self.seed * 1_000_003 + i))
+        epoch, at = divmod(i, self.many)
+        stride = next(s for s in range(self.many * 5 // 8 + epoch + 1, 10**12) if math.gcd(s, self.many) == 1)
+        begin = at * stride % self.many * self.seq_len
+        return torch.from_numpy(self.file[begin: begin + self.seq_len + 1].astype(np.int64))
+
+    def micro_batch(self, first, count, device):
+        rows = torch.stack([self.sequence(first + k) for k in range(count)]).to(device)
+        return rows[:, :-1], rows[:, 1:]
+
+
+class State:
+    """Model and optimizer as torch.distributed.checkpoint wants them."""
+
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def state_dict(self):
+        model, optimizer = get_state_dict(self.model, self.optimizer)
+        return {"model": model, "optimizer": optimizer}
+
+    def load_state_dict(self, state):
+        set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+
+
+class Checkpoints:
+    """step-N folders with the sharded state and one file of random state a rank; whole once `.metadata` is there, which is written last."""
+
+    def __init__(self, folder, keep):
+        self.folder, self.keep, self.pending = Path(folder), keep, None
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def whole(self):
+        return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())
+
+    def latest(self):
+        """The newest whole checkpoint, the same on every rank."""
+        found = [str(w[-1]) if (w := self.whole()) else None] if dist.get_rank() == 0 else [None]
+        dist.broadcast_object_list(found)
+        return Path(found[0]) if found[0] else None
+
+    def random_state(self, step):
+        return {"step": step, "torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate(),
+                "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None}
+
+    def restore_random(self, path):
+        file = path / f"rank-{dist.get_rank()}.pt"
+        if not file.exists():       # more ranks than when it was saved: they keep their own seed
+            return
+        r = torch.load(file, weights_only=False)
+        torch.set_rng_state(r["torch"]); np.random.set_state(r["numpy"]); random.setstate(r["python"])     # noqa: E702
+        if r["cuda"] is not None and torch.cuda.is_available():
+            torch.cuda.set_rng_state(r["cuda"])
+
+    def save(self, step, state, wait=False, more=None):
+        self.finish()
+        path = self.folder / f"step-{step:09d}"
+        if dist.get_rank() == 0 and path.exists():
+            shutil.rmtree(path)     # torn by a kill
+        dist.barrier()
+        path.mkdir(exist_ok=True)
+        torch.save(self.random_state(step) | {"more": more}, path / f"rank-{dist.get_rank()}.pt")
+        dist.barrier()
+        if wait:
+            dcp.save({"state": state}, checkpoint_id=path)
+        else:
+            self.pending = dcp.async_save({"state": state}, checkpoint_id=path)
+        if dist.get_rank() == 0:
+            for old in self.whole()[: -self.keep]:
+                shutil.rmtree(old)
+
+    def finish(self):
+        if self.pending is not None:
+            self.pending.result()
+            self.pending = None
+            dist.barrier()
+
+
+def local(t):
+    return t.to_local() if hasattr(t, "to_local") else t
+
+
+def size(tensors):
+    return int(sum(local(t).numel() * t.element_size() for t in tensors if t is not None))
+
+
+class Watch:
+    """metrics.jsonl (rank 0), heartbeat-N (every rank), state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
+
+    def __init__(self, run, rank, plan):
+        self.run, self.rank, self.plan, self.since = Path(run), rank, plan, time.perf_counter()
+        self.run.mkdir(parents=True, exist_ok=True)
+        self.log = open(self.run / "metrics.jsonl", "a") if rank == 0 else None         # noqa: SIM115
+        self.at = int(os.environ.get("PROFILE_STEP", -1))
+        self.profiler = None
+        if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available():
+            torch.cuda.memory._record_memory_history(max_entries=200_000)
+
+    def before(self, step):
+        if step == self.at:
+            self.profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
+            self.profiler.start()
+
+    def after(self, step, loss, norm, ranks):
+        seconds = time.perf_counter() - self.since
+        self.since = time.perf_counter()
+        (self.run / f"heartbeat-{self.rank}").write_text(f"{step} {time.time():.0f}\n")
+        tokens = self.plan["global_batch"] * self.plan["seq_len"] / seconds / ranks
+        if self.log:
+            row = dict(step=step, loss=loss, grad_norm=norm, seconds=round(seconds, 4), tokens_per_s_per_device=round(tokens, 1),
+                       mfu=tokens * self.plan["flops_per_token"] / self.plan["peak_flops"])
+            self.log.write(json.dumps(row) + "\n")
+            self.log.flush()
+        if self.profiler and step == self.at + 1:
+            self.profiler.stop()
+            self.profiler.export_chrome_trace(str(self.run / f"trace-{self.rank}.json"))
+        if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available() and step == 3:
+            torch.cuda.memory._dump_snapshot(str(self.run / f"memory-{self.rank}.pickle"))
+
+    def state(self, **found):
+        """What this rank keeps beside what the plan counts. [bytes]"""
+        (self.run / f"state-{self.rank}.json").write_text(json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1))
+
+
+def rate(step, peak, warm_up=2000, steps=None):
+    """Linear warm-up, then a cosine to a tenth of the peak."""
+    warm = min(1.0, (step + 1) / warm_up)
+    return peak * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))) if steps else peak * warm
+
+
+def seen(total, run):
+    """(mean of a number over the ranks, whether to stop) in one reduction."""
+    stop = float((Path(run) / "stop").exists()) if dist.get_rank() == 0 else 0.0
+    t = torch.tensor([total / dist.get_world_size(), stop], dtype=torch.float64)
+    dist.all_reduce(t)
+    return t[0].item(), t[1].item() > 0
+
+
+def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: contextlib.nullcontext(), clip=None, cast=contextlib.nullcontext):
+    """Steps until the tokens or STEPS are through. once(last): context of one micro-batch; clip: function that clips and returns the norm."""
+    run = os.environ["RUN_DIR"]
+    steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
+    every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
+    data = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0)))
+    saves, watch, state = Checkpoints(Path(run) / "checkpoints", plan["keep"]), Watch(run, rank, plan), State(model, optimizer)
+    scaler = torch.amp.GradScaler(device.type, enabled=plan["precision"] == "fp16")
+    step, found = 0, saves.latest()
+    if found:
+        dcp.load({"state": state}, checkpoint_id=found)
+        step = int(found.name[5:])
+        saves.restore_random(found)
+        kept = torch.load(found / "rank-0.pt", weights_only=False)["more"]
+        if kept:
+            scaler.load_state_dict(kept)
+    m, n = plan["micro_batch"], plan["grad_accum"]
+    while step < steps:
+        watch.before(step)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), steps=plan["steps"])
+        total = 0.0
+        for k in range(n):
+            tokens, targets = data.micro_batch(step * plan["global_batch"] + (rank * n + k) * m, m, device)
+            with once(k == n - 1), cast():
+                loss = model(tokens, targets) / n
+            with once(k == n - 1):
+                scaler.scale(loss).backward()
+            total += loss.item()
+        scaler.unscale_(optimizer)
+        norm = clip() if clip else torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        norm = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+        gradients = size(p.grad for p in model.parameters())
+        scaler.step(optimizer)
+        scaler.update()
+        if step == 0 or found:
+            moments = size(v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v) and v.dim())
+            watch.state(parameters=size(model.parameters()), gradients=gradients, master=0, moments=moments)
+            found = None
+        optimizer.zero_grad(set_to_none=True)
+        step += 1
+        loss, stop = seen(total, run)
+        watch.after(step, loss, norm, ranks)
+        if step % every == 0 or stop or step == steps:
+            saves.save(step, state, wait=stop or step == steps or not plan["async_save"], more=scaler.state_dict() or None)
+        if stop:
+            break
+    saves.finish()
+    if step >= steps and rank == 0:
+        (Path(run) / "done").write_text(f"{step}\n")
+    dist.barrier()
+    dist.destroy_process_group()

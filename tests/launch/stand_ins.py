@@ -1,0 +1,98 @@
+"""Import-only stand-ins for what frameworks import but a machine without accelerators cannot have, and one judge process for many kits."""
+from __future__ import annotations
+
+import abc
+import importlib.abc
+import importlib.machinery
+import io
+import json
+import os
+import sys
+import traceback
+import types
+from contextlib import redirect_stdout
+
+
+class _Anything(abc.ABCMeta):
+    """A class that has every attribute, decorates, calls and combines."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Anything(name, (), {})
+
+    def __call__(cls, *args, **kwargs):
+        if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], type):
+            return args[0]
+        return cls if cls.__mro__[1:] == (object,) else super().__call__(*args, **kwargs)
+
+    def __or__(cls, other):
+        return cls
+
+    __ror__ = __or__
+
+    def __getitem__(cls, item):
+        return cls
+
+
+class _Module(types.ModuleType):
+    __version__ = "2.12.0"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Anything(name, (), {})
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, names):
+        self.names = names
+
+    def find_spec(self, name, path=None, target=None):
+        if any(name == n or name.startswith(n + ".") for n in self.names):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return _Module(spec.name)
+
+    def exec_module(self, module):
+        module.__path__ = []
+
+
+def provide(*names):
+    sys.meta_path.append(_Finder(set(names)))
+
+
+def without_triton():
+    """torch looks for triton and finds none; then a stand-in takes its place for everybody else."""
+    import torch  # noqa: F401
+    import torch._dynamo  # noqa: F401
+    import torch._inductor.runtime.triton_compat  # noqa: F401
+
+    provide("triton")
+
+
+def judge_all(judge, kits):
+    """One child process a kit, since frameworks keep global state; prints one JSON line each: kit, ok, error, plan."""
+    for kit in kits:
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            out = {"kit": kit, "ok": False}
+            try:
+                with redirect_stdout(io.StringIO()):
+                    out |= {"plan": judge(kit), "ok": True}
+            except BaseException as e:      # noqa: BLE001  argparse leaves by SystemExit
+                out["error"] = f"{type(e).__name__}: {e}"[:600]
+                if os.environ.get("TRACE"):
+                    traceback.print_exc()
+            with os.fdopen(writer, "w") as f:
+                json.dump(out, f, default=str)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as f:
+            text = f.read()
+        os.waitpid(pid, 0)
+        print(text or json.dumps({"kit": kit, "ok": False, "error": "the judge died"}), flush=True)
