@@ -134,7 +134,8 @@ def ranked(plan: Plan, step_s, rows):
 def search(design, space=None, progress=None):
     """All fitting plans of a design's longest phase, best first, as a pandas DataFrame.
 
-    Columns: the fields of a plan, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight").
+    Columns: the fields of a plan, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight"),
+    practised (False for a kind of plan that nobody has published: `assess` takes the first row where it is True).
     `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}; legal = fitting + rejected.
     """
     import pandas as pd
@@ -142,13 +143,13 @@ def search(design, space=None, progress=None):
     resolved = design.resolve()
     phase = max(resolved.phases, key=lambda p: p.tokens or 0)
     found = find(situation(resolved, phase), space or planning.offered(planning.DEFAULT, resolved.stack), progress=progress)
-    rows = found.order
+    rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
     plan = take(found.plan, rows)
     table = pd.DataFrame(columns_of(found, plan, len(rows)))
     if len(rows):
         tokens, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
         table = table.assign(devices_used=devices(plan).astype(int), step_s=found.step_s[rows], tokens_per_s_per_device=tokens, mfu=mfu,
-                             memory_bytes=found.total_bytes[rows],
+                             memory_bytes=found.total_bytes[rows], practised=found.practised[rows],
                              zone=np.where(found.total_bytes[rows] <= SAFE * found.situation.chip.usable_bytes, "safe", "tight"))
     table.attrs = {"legal": found.legal, "evaluated": int(found.fits.sum()), "seconds": found.seconds, "rejected": found.rejected}
     return table
