@@ -37,7 +37,7 @@ class Rows:
     measured: np.ndarray
     ran: np.ndarray
 
-    def take(self, where) -> "Rows":
+    def take(self, where) -> Rows:
         """The rows of a boolean mask."""
         return Rows(self.ids[where], self.cases.take(where), *(column[where] for column in (self.stacks, self.sources, self.folds, self.measured, self.ran)))
 

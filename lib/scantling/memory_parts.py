@@ -59,7 +59,8 @@ def layer_bytes(c: Cases):
     mid = kept * wide
     first, second = (up + 2 * wide * eager) * s.ffn_hidden, mid * s.ffn_hidden
     latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * wide * t if np.any(s.mla) else 0.0
-    whole_outer, chosen_outer = 4.0 * hidden + norms, 4.0 * hidden + chain * norms
+    inputs = (4.0 - 2.0 * s.parallel_block) * hidden    # attention and MLP read one input where they run in parallel
+    whole_outer, chosen_outer = inputs + norms, inputs + chain * norms
     whole_inner, chosen_inner = core + out + scores, gemm * core + out + scored * scores
     a = SimpleNamespace(
         dense=outer * whole_outer + inner * (whole_inner + first + second) + latent,

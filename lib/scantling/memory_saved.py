@@ -23,7 +23,7 @@ def saved_bytes_per_layer(shape, tokens, seq_len, dtype_bytes=2, kind="fused", a
     dtype_bytes : 2 or 4
         Of the activations; log-sum-exps, and under 2 the eager norms' copies, stay in 4.
     kind : "fused" or "eager"
-        fused, per token: norms 4h in and out; q, 2 kv and the output as kept by flash attention; gate, up and product, or up and its
+        fused, per token: norms 4h in and out, 3h in parallel blocks; q, 2 kv and the output as kept by flash attention; gate, up and product, or up and its
         activation. eager: gated blocks as in the llama kind (RMSNorm upcast to fp32: 2h fp32 and 4h; silu kept: 4f), plain ones as
         in gpt2 (LayerNorm fused; five tensors of f for the tanh GELU written out).
     attention : "flash" or "materialised"
@@ -54,7 +54,7 @@ def saved_bytes_per_layer(shape, tokens, seq_len, dtype_bytes=2, kind="fused", a
     h, f, q, kv, out = s.hidden, s.ffn_hidden, s.q_width, s.kv_width, s.out_width
     if kind == "fused":
         kernel = 4 * s.heads if flash else e * s.heads * seq_len
-        return tokens * (e * (4 * h + q + 2 * kv + out + np.where(gated, 3, 2) * f) + kernel)
+        return tokens * (e * ((4 - s.parallel_block) * h + q + 2 * kv + out + np.where(gated, 3, 2) * f) + kernel)
     heads_kept = np.where(gated & (not flash), 2 * q, 2 * kv)
     norms = np.where(gated, (8 * h + 8 * h if half else 24 * h) + 8, e * (4 * h + 4))
     head_norms = (((6 if half else 8) * (q + kv)) + 4 * (s.heads + s.kv_heads)) if head_norm else 0
