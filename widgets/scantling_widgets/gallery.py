@@ -131,7 +131,8 @@ def build(gallery: Path | None = None, out: Path | None = None, workers: int | N
     for old in [*(p for p in pictures.glob("*.png") if p.stem not in named and not p.stem.startswith("desk-")), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
         old.unlink()
     reports.write(gallery / "headline.csv", table({name: figures(data) for name, data in results.items()}))
-    entries = [entry(name, data, gallery) for name, data in results.items()]
+    first = lambda name: (not name.startswith("case-") and name not in PAGES, name)
+    entries = [entry(name, results[name], gallery) for name in sorted(results, key=first)]
     reports.write(gallery / "README.md", environment().get_template("gallery.md.j2").render(entries=entries) + "\n")
     _keep_page(gallery / "index.html", index(entries))
     return records
@@ -163,18 +164,26 @@ def thumbnail(data: dict) -> bytes:
 
 
 def _charts(data: dict) -> dict:
-    import altair as alt
-
     from .charts import memory, step
-    parts = [figure(data, width=THUMBNAIL - 80, legend=False).properties(height=height) for figure, height in ((memory, 150), (step, 70))]
-    spec = alt.vconcat(*parts).resolve_scale(color="independent").to_dict()
-    spec.pop("config", None)
-    return spec
+    parts, datasets = [], {}
+    for figure, height in ((memory, 150), (step, 70)):
+        spec = figure(data, width=THUMBNAIL - 80, legend=False).to_dict()
+        names = spec.pop("datasets")
+        datasets.update({f"{figure.name} {name}": rows for name, rows in names.items()})
+        parts.append({**_renamed({k: v for k, v in spec.items() if k not in ("$schema", "config")}, set(names), figure.name), "height": height})
+    return {"$schema": spec["$schema"], "vconcat": parts, "datasets": datasets, "resolve": {"scale": {"color": "independent"}}}
+
+
+def _renamed(node, names: set[str], lead: str):
+    """A specification whose named data carry `lead`, so that two can stand in one picture."""
+    if isinstance(node, dict):
+        return {k: {**v, "name": f"{lead} {v['name']}"} if k == "data" and isinstance(v, dict) and v.get("name") in names else _renamed(v, names, lead) for k, v in node.items()}
+    return [_renamed(v, names, lead) for v in node] if isinstance(node, list) else node
 
 
 def _refusal() -> dict:
     from .report.text import REFUSAL
-    words = json.dumps(REFUSAL).replace(" for model", "\n  for model")
+    words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
     return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "width": THUMBNAIL - 80, "height": 300, "data": {"values": [{}]},
             "mark": {"type": "text", "text": words.split("\n"), "fontSize": 15, "fontWeight": "bold", "color": "#a3241b", "align": "center"}}
 
