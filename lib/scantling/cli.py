@@ -21,7 +21,7 @@ WRONG = 2
 # name: (module of the command, function in it, module that does the work, one line of help)
 COMMANDS = {
     "design": ("cli_design", "design", "verdict", "Assess one design: verdict, plan, memory, step, days, cost."),
-    "search": ("cli_design", "search", "search", "The best plans of a design, fastest first."),
+    "search": ("cli_design", "search", "searching", "The best plans of a design, fastest first."),
     "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
     "init": ("cli_files", "init", "brief", "Write a commented design file from a catalogue model or a line of text."),
     "schema": ("cli_files", "schema", "design", "Print the JSON Schema of the design file."),
