@@ -5,13 +5,17 @@ whole stack (unknown ones) left out of the fit, every source weighing alike. The
 """
 from __future__ import annotations
 
+import csv
+from functools import cache
+from importlib.resources import files
+
 import numpy as np
 
 from .cases import Cases, devices, micro_batches
 from .constants import calibration
 
 # factor on both half widths where one of these holds, from the spread of the left-out errors with and without it
-WIDER = {"unseen chip": 1.5, "inferred": 1.3, "memory": 1.25, "zero1 wide": 1.3, "ep across": 1.2, "single source": 1.2}
+WIDER = {"unseen chip": 1.5, "inferred": 1.1, "memory": 1.1, "zero1 wide": 1.3, "ep across": 1.2, "single source": 1.1}
 DEFAULT = {"known": {"dense": (-0.12, 0.11), "moe": (-0.16, 0.16)}, "unknown": {"dense": (-0.30, 0.15), "moe": (-0.32, 0.2)}}
 
 
@@ -57,8 +61,65 @@ def band(c: Cases, known=True, seen_chip=True, inferred=False, single=False, mem
 
 
 def conditions(c: Cases) -> dict:
-    """Numbers by which two runs are near: logs of devices, hidden, layers, tokens, and the layout; one column each."""
+    """Numbers by which two runs are near: base-2 logs of size, scale and layout, codes of the rest; one column each."""
     p, s = c.plan, c.shape
     log = lambda x: np.log2(np.maximum(np.asarray(x, float), 1))   # noqa: E731
     return dict(devices=log(devices(p)), hidden=log(s.hidden), layers=log(s.layers), seq_len=log(c.job.seq_len), tp=log(p.tp), pp=log(p.pp), cp=log(p.cp),
-                ep=log(p.ep), micro_batch=log(p.micro_batch), recompute=np.asarray(p.recompute, float), moe=(np.asarray(s.experts) > 0) * 1.0)
+                ep=log(p.ep), micro_batch=log(p.micro_batch), recompute=np.asarray(p.recompute, float), moe=(np.asarray(s.experts) > 0) * 1.0,
+                low=(np.asarray(c.job.precision) >= 2) * 1.0, sharded=(np.asarray(p.sharding) >= 3) * 1.0)
+
+
+# what a difference of one (a doubling, another recompute, another kind) counts
+FAR = dict(devices=0.5, hidden=1.0, layers=0.7, seq_len=0.8, tp=0.6, pp=0.6, cp=0.8, ep=0.5, micro_batch=0.4, recompute=0.8, moe=5.0, low=1.5, sharded=1.5)
+OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
+WORDS = dict(devices="devices", hidden="hidden", layers="layers", seq_len="sequence length", tp="tp", pp="pp", cp="cp", ep="ep", micro_batch="micro-batch")
+
+
+@cache
+def _published():
+    """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
+    with (files("scantling.catalogue") / "run_conditions.csv").open(newline="") as f:
+        rows = list(csv.DictReader(f))
+    return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
+
+
+def nearest_runs(case: Cases, resolved=None, n: int = 5, *, chip: str = "", family: str = "", stack: str = "") -> list[dict]:
+    """The `n` published runs nearest to one case, with how they differ.
+
+    Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip, family or stack; at most two rows
+    of one source, so that one long table does not fill the list. `mfu` is the measured one in the convention of this kit.
+    """
+    if resolved is not None:
+        accelerator = resolved.cluster.accelerator
+        chip, family, stack = accelerator.id, accelerator.family, resolved.stack or ""
+    rows, columns = _published()
+    here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
+    far = sum(FAR[k] * np.abs(columns[k] - here[k]) for k in FAR)
+    far = far + np.array([0.0 if r["accelerator"] == chip else OTHER_CHIP if r["family"] == family else OTHER_CHIP + OTHER_FAMILY for r in rows])
+    far = far + np.array([0.0 if r["stack"] == stack else OTHER_STACK for r in rows])
+    out, taken = [], {}
+    for i in np.argsort(far, kind="stable"):
+        r = rows[i]
+        if taken.get(r["source"], 0) >= 2:
+            continue
+        taken[r["source"]] = taken.get(r["source"], 0) + 1
+        out.append(dict(id=r["id"], model=r["model"], accelerator=r["accelerator"], stack=r["stack"], devices=int(float(r["n_devices"])), plan=r["plan"],
+                        mfu=float(r["mfu"]), source=r["source"], locator=r["locator"], distance=round(float(far[i]), 2),
+                        differs=_differs({k: columns[k][i] for k in FAR}, here, r, chip, stack)))
+        if len(out) == n:
+            break
+    return out
+
+
+def _differs(there, here, row, chip, stack) -> str:
+    said = [row["accelerator"]] if row["accelerator"] != chip else []
+    said += [row["stack"]] if stack and row["stack"] != stack else []
+    for name, word in WORDS.items():
+        if abs(there[name] - here[name]) > 0.1:
+            said.append(f"{word} {2 ** there[name]:,.0f} against {2 ** here[name]:,.0f}")
+    for name, (yes, no) in dict(moe=("experts", "dense"), low=("fp8 or fp4", "16 bit"), sharded=("sharded weights", "whole weights")).items():
+        if there[name] != here[name]:
+            said.append(yes if there[name] else no)
+    if there["recompute"] != here["recompute"]:
+        said.append(f"recompute {('none', 'selective', 'full')[int(there['recompute'])]}")
+    return ", ".join(said) or "nothing that is counted"

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .constants import PRIORS, Constants, gather, pairs
+from .constants import PRIORS, Constants, calibration, gather, pairs
 from .runs import read_runs, to_runs
 from .step import rates, step_time
 
@@ -214,14 +214,50 @@ def main(argv=None) -> int:
         print(f"{kind:16s}", *(f"{k} {v:.4g}" for k, v in figures[kind].items()))
         by[kind] = pd.Series(np.abs(e)).groupby(table.source).median()
         by[kind + " bias"] = pd.Series(e).groupby(table.source).median()
+    bands = calibration().get("bands")
     if cross:
+        kinds["stack left out"] = left_out(model, table.levels["stack"], theta)
+        bands = band_quantiles(table, kinds)
         print(by.round(3).to_string())
     if "--dry" not in argv:
         counts = _supports(table)
         result = dict(made=str(date.today()), rows=len(table.ids), sources=len(np.unique(table.source)), figures=figures, support=counts,
-                      offsets=to_offsets(model, theta))
+                      bands=bands, offsets=to_offsets(model, theta))
+        if bands is None:
+            del result["bands"]
+        write_conditions(table, here / "run_conditions.csv")
         (here / "calibration.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
     return 0
+
+
+def band_quantiles(table, kinds) -> dict:
+    """10th and 90th percentile of ln(measured / predicted) by class: known stacks from runs left out by fold and by source (where another
+    source ran the stack), unknown ones with the whole stack left out; the two ways of a class weigh alike."""
+    moe = np.asarray(table.cases.shape.moe_layers) > 0
+    sources = pd.Series(table.source).groupby(table.levels["stack"]).transform("nunique").to_numpy()
+    out: dict = {}
+    for known, ways in (("known", (("folds", sources > 0), ("source left out", sources > 1))), ("unknown", (("stack left out", sources > 0),))):
+        for name, kind in (("dense", ~moe), ("moe", moe)):
+            ends = [np.quantile((table.log_measured - kinds[way])[rows & kind], (0.1, 0.9)) for way, rows in ways]
+            out.setdefault(known, {})[name] = [round(float(x), 4) for x in np.mean(ends, axis=0)]
+    return out
+
+
+def write_conditions(table, path) -> None:
+    """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as the numbers it is compared by."""
+    from .bands import conditions
+
+    c = table.cases
+    n = len(table.ids)
+    tokens_per_s, _, mfu = rates(c, step_time(c).total)
+    f = table.frame
+    plan = [" ".join(f"{k}{int(v)}" for k, v in row.items() if v > 1 or k in ("tp", "pp", "dp")) for row in
+            pd.DataFrame({k: np.broadcast_to(getattr(c.plan, k), n) for k in ("tp", "pp", "vpp", "cp", "ep", "dp")}).to_dict("records")]
+    out = pd.DataFrame(dict(id=table.ids, model=f.model, accelerator=table.levels["chip"], family=table.levels["family"], stack=table.levels["stack"], n_devices=f.n_devices,
+                            plan=plan, mfu=np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4), source=table.source, locator=f.locator))
+    for name, column in conditions(c).items():
+        out[name] = np.round(np.broadcast_to(column, n), 3)
+    out.to_csv(path, index=False)
 
 
 def _supports(table) -> dict:

@@ -44,7 +44,7 @@ STACKS = {s.name: s for s in (
     Stack("zero-bubble", "Megatron-LM with zero-bubble schedules", 0.0, False, "none", 2.0, source="Qi et al. 2023"),
     Stack("aleph-alpha-scaling", "Aleph Alpha scaling", 2.0, False, "zero1", 2.0, fused_norm=0.0, grad_all_reduce=1.0, dp_overlap=0.0, source="Hagemann et al. 2024"),
     Stack("pytorch-fsdp", "PyTorch FSDP (llm-foundry, Composer)", 2.0, False, "zero3", 2.0, source="llm-foundry benchmarking read-me"),
-    Stack("torchtitan", "torchtitan (FSDP2)", 2.0, True, "zero3", 4.0, selective_gemm=0.45, selective_attention=0.0, selective_elementwise=0.5,
+    Stack("torchtitan", "torchtitan (FSDP2)", 2.0, True, "zero3", 4.0, tp_overlap=-1.0, selective_gemm=0.45, selective_attention=0.0, selective_elementwise=0.5,
           source="torchtitan train configs; per-op selective checkpointing"),
     Stack("deepspeed", "DeepSpeed ZeRO", 2.0, False, "zero3", 2.0, chunked_loss=0.0, source="DeepSpeed configuration docs"),
     Stack("maxtext", "MaxText (JAX)", 2.0, True, "zero3", 2.0, selective_gemm=0.45, selective_attention=1.0, selective_elementwise=0.5,
