@@ -78,23 +78,37 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
     for kept in KEPT:
         pins = {k: own.plan[k] for k in kept if k not in outside and _inside(module, k, own.plan[k]) and own.plan[k] is not None}
         pins = _coherent(pins, own, outside)
-        design = single(assessment, which, pins, job)
-        try:
-            trial = assess(design, space=space)
-        except DesignError as e:
-            reasons.append(str(e))
-            continue
-        if trial.verdict == "impossible" or not trial.phases[0].fits:
-            reasons.append(f"the plan with {', '.join(f'{k} {v}' for k, v in pins.items()) or 'every field free'} does not fit in memory")
-            continue
-        if any(g.instead is None for g in misfits(module, launch_plan(trial, own.to, own.on, 0))):
-            reasons.append("the fitting plan is outside the framework's domain")
-            continue
-        if trial.verdict != "feasible":
-            reasons.append("; ".join(m.text for m in trial.missed) or "a constraint is missed")
-            continue
-        return trial
-    raise Inexpressible(own.to, hard, reasons[-1] if reasons else "none fits")
+        if hasattr(module, "adjust"):
+            pins = module.adjust(pins, own, outside)
+        open_ = [] if "sharding" in pins or "sharding" not in domain else list(domain["sharding"])
+        found = []
+        for more in ({}, *({"sharding": s} for s in open_)):
+            if found and not more:
+                continue
+            trial, reason = _try(single(assessment, which, pins | more, job), space, module, own)
+            found += [trial] if trial else []
+            reasons += [reason] if reason else []
+            if trial and not more:
+                break
+        if found:
+            return min(found, key=lambda t: t.step_s)
+    raise Inexpressible(own.to, hard, max(reasons, key=reasons.count) if reasons else "none fits")
+
+
+def _try(design, space, module, own):
+    """(assessment, None) of a design whose plan fits, can be expressed and keeps the constraints; (None, why not)."""
+    try:
+        trial = assess(design, space=space)
+    except DesignError as e:
+        return None, str(e)
+    if trial.verdict == "impossible" or not trial.phases[0].fits:
+        return None, "it does not fit in memory"
+    bad = [g for g in misfits(module, launch_plan(trial, own.to, own.on, 0)) if g.instead is None]
+    if bad:
+        return None, "; ".join(f"{g.field} {g.value}: {g.why}" for g in bad)
+    if trial.verdict != "feasible":
+        return None, "; ".join(m.text for m in trial.missed) or "a constraint is missed"
+    return trial, None
 
 
 def _inside(module, name, value):

@@ -41,6 +41,13 @@ def gaps(launch):
     return out
 
 
+def adjust(pins, own, outside):
+    """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
+    if "vpp" in outside or "schedule" in outside:
+        pins = {**pins, "vpp": 1, "schedule": "1f1b"}
+    return {**pins, "sp": True} if "sp" in outside and pins.get("tp", 1) > 1 else pins
+
+
 def chunks(launch) -> list[int]:
     """Layers of every virtual stage, in the order in which a token meets them."""
     p = launch.plan
@@ -187,4 +194,4 @@ def command(launch) -> str:
 def prepare(launch) -> str:
     """Shell lines before the command."""
     return ('mapfile -d "" -t ARGS < <(xargs printf \'%s\\0\' < "$HERE/megatron.args")\n'
-            'if [ -n "${DATA:-}" ]; then DATA_ARGS=(--data-path "$DATA" --split 99,1,0); else DATA_ARGS=(--mock-data); fi')
+            'if [ -n "${DATA:-}" ]; then DATA_ARGS=(--data-path "$DATA" --split "99,1,0"); else DATA_ARGS=(--mock-data); fi')

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..cases import devices as devices_of
-from ..figures import step_s
+from ..figures import communication, step_s
 from ..memory import memory_by_stage
 from .quote import slug
 
@@ -94,14 +94,14 @@ NVIDIA = ("volta", "ampere", "hopper", "blackwell", "ada", "turing", "rubin")
 def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen, r = assessment.phases[which], assessment.resolved
-    whole = assessment.as_dict(advice=False)
+    said = [*r.assumed, *assessment.endurance.assumed, *(assessment.cost.assumed if assessment.cost else ())]
     parts = {k: float(getattr(chosen.memory, k)) for k in ("weights", "gradients", "optimizer", "activations", "other")}
     memory = {**parts, "total": float(chosen.memory.total), "capacity": float(chosen.memory.capacity)}
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     return LaunchPlan(
         name=r.name, slug=slug(r.name + phase_name), to=to, on=on, model=r.model, params=r.params, cluster=r.cluster, phase=chosen.phase,
         plan=dict(chosen.plan), devices=int(devices_of(chosen.case.plan)), stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
-        memory=memory, step_s=float(step_s(assessment, chosen)), figures={k: v for k, v in whole.items() if isinstance(v, (int, float, type(None)))},
-        endurance=whole["endurance"], why=tuple(whole["why"]), communication=tuple(whole["communication"]), limits=tuple(whole["limits"]),
-        assumed=tuple(whole["assumed"]), gaps=tuple(gaps), asked=dict(asked.plan) if asked else dict(chosen.plan),
+        memory=memory, step_s=float(step_s(assessment, chosen)), figures={k: v for k, v in assessment.figures.items() if isinstance(v, (int, float, type(None)))},
+        endurance=assessment.endurance.as_dict(), why=tuple(assessment.why) if which == assessment.main else (), communication=tuple(communication(chosen)),
+        limits=tuple(assessment.limits), assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said), gaps=tuple(gaps), asked=dict(asked.plan) if asked else dict(chosen.plan),
         asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)), stack=r.stack)

@@ -1,0 +1,35 @@
+"""Pre-training with Megatron-Bridge: a plain GPT recipe, the overrides of bridge.overrides, then those of the command line."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def config(overrides):
+    """The configuration with all overrides applied; a key that does not exist is an error."""
+    import torch.nn.functional as F
+    from megatron.bridge.models.gpt_provider import GPTModelProvider
+    from megatron.bridge.models.mla_provider import MLAModelProvider
+    from megatron.bridge.recipes.common import _pretrain_common
+    from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
+
+    given = dict(line.split("=", 1) for line in overrides)
+    need = {k: int(given[f"model.{k}"]) for k in ("num_layers", "hidden_size", "num_attention_heads")}
+    cfg = _pretrain_common()
+    cfg.model = (MLAModelProvider if "model.kv_lora_rank" in given else GPTModelProvider)(**need)
+    cfg.model.activation_func = F.silu if given["model.gated_linear_unit"] == "true" else F.gelu
+    return process_config_with_overrides(cfg, cli_overrides=list(overrides))
+
+
+def lines():
+    """The overrides of the kit."""
+    return [line for line in (HERE / "bridge.overrides").read_text().splitlines() if line.strip()]
+
+
+if __name__ == "__main__":
+    from megatron.bridge.training.gpt_step import forward_step
+    from megatron.bridge.training.pretrain import pretrain
+
+    pretrain(config([*lines(), *sys.argv[1:]]), forward_step)

@@ -1,0 +1,96 @@
+"""torchtitan 0.3: a Python module whose `plan()` returns the run's Trainer.Config."""
+from __future__ import annotations
+
+from .fsdp import SAVES as DCP
+from .megatron import chunks
+from .quote import comment, py
+from .record import Gap
+
+PACKAGE, VERSION, FILE = "torchtitan", "0.3.0", "torchtitan_config.py"
+LAUNCHER = "torchrun"
+SCHEDULES = {"1f1b": "1F1B", "interleaved": "Interleaved1F1B", "zb-v": "ZBVZeroBubble", "dualpipe": "DualPipeV"}
+DOMAIN = {
+    "sharding": (("zero3", "zero2", "hsdp", "none"), "torchtitan shards weights, gradients and optimizer states together; optimizer states alone it does not"),
+    "schedule": (("1f1b", "interleaved"), "this kit writes 1F1B and interleaved 1F1B"),
+    "etp": ((1,), "experts are split over ranks, never inside"),
+    "cp_type": (("ring", "all-gather"), "context parallelism passes keys and values; heads are not exchanged"),
+    "offload": (("none",), "offload is all or nothing there (training.enable_cpu_offload), and not counted"),
+    "precision": (("bf16", "fp32"), "fp8 and fp4 are converters of the model with needs of their own (torchao, shapes in multiples of 16): add them to the module"),
+    "optimizer": (("adamw",), "the kit writes AdamW"),
+}
+SAVES = (DCP[0], "checkpoint/step-N below the dump folder", DCP[2].split(":")[0] + ": checkpoint.enable loads the newest", "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures it has an adapter for")
+
+
+def gaps(launch):
+    """What the model builders lack."""
+    m, p, out = launch.model, launch.plan, []
+    if m.mlp != "swiglu" or m.norm_bias or m.position_rows or m.mlp_bias or m.qkv_bias:
+        out.append(Gap("model", m.name, "torchtitan's builders make SwiGLU layers with RMSNorm and rotary positions, without biases", "the same widths in that form", "parameters differ"))
+    if m.mtp_layers:
+        out.append(Gap("model.mtp_layers", m.mtp_layers, "its modules need DeepSeek-V3's own loss", "the next token's loss alone", "the assessment counts them"))
+    if m.window and m.windowed_layers:
+        out.append(Gap("model.window", m.window, "the kit's layers attend to the whole sequence", "full attention in every layer", "the assessment counts the window"))
+    if m.tied_embeddings and p["pp"] > 1:
+        out.append(Gap("model.tied_embeddings", True, "weights are not tied across stages", "two matrices", "one embedding more"))
+    if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
+        out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block", "all of a stage", "up to a third more compute, less memory"))
+    if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
+        out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
+    if p["sharding"] == "none" and p["cp"] > 1:
+        out.append(Gap("sharding", "none", "context-parallel ranks share one sharded copy"))
+    if p["ep"] > 1 and (dp_shard(launch) * p["cp"] * p["tp"]) % p["ep"]:
+        out.append(Gap("ep", p["ep"], "ep divides the ranks of one shard group"))
+    if p["pp"] > 1 and p["grad_accum"] < p["pp"]:
+        out.append(Gap("pp", p["pp"], "as many micro-batches as stages, at least"))
+    if m.is_moe and m.attention != "mla" and m.shared_ffn_hidden and m.shared_ffn_hidden % 1:
+        out.append(Gap("model", m.name, "shared experts"))
+    return out
+
+
+def adjust(pins, own, outside):
+    """Pins of a nearest plan: pipelines of sharded state do not interleave."""
+    return {**pins, "vpp": 1, "schedule": "1f1b"} if "sharding" in outside and pins.get("pp", 1) > 1 else pins
+
+
+def dp_shard(launch) -> int:
+    """Data-parallel ranks that share one copy."""
+    p = launch.plan
+    return p["dp"] if p["sharding"] in ("zero3", "zero2") else p["shard_group"] // p["cp"] if p["sharding"] == "hsdp" else 1
+
+
+def parts(launch) -> list[list[str]]:
+    """Names of the modules of every virtual stage."""
+    out, at = [], 0
+    for n in chunks(launch):
+        out.append([f"layers.{i}" for i in range(at, at + n)])
+        at += n
+    out[0].insert(0, "tok_embeddings")
+    out[-1] += ["norm", "lm_head"]
+    return out
+
+
+def files(launch, kit):
+    """torchtitan_config.py."""
+    from .scripts import render
+
+    p, m, job = launch.plan, launch.model, launch.phase
+    parallelism = dict(
+        data_parallel_replicate_degree=p["dp"] // dp_shard(launch), data_parallel_shard_degree=dp_shard(launch), tensor_parallel_degree=p["tp"],
+        context_parallel_degree=p["cp"], pipeline_parallel_degree=p["pp"], expert_parallel_degree=p["ep"], enable_sequence_parallel=bool(p["sp"]) or p["tp"] == 1,
+        fsdp_reshard_after_forward="never" if p["sharding"] == "zero2" else "always")
+    if p["pp"] > 1:
+        parallelism |= dict(pipeline_parallel_schedule=SCHEDULES[p["schedule"]], pipeline_parallel_microbatch_size=p["micro_batch"], module_fqns_per_model_part=parts(launch))
+    training = dict(local_batch_size=p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1), global_batch_size=job.global_batch, seq_len=job.seq_len, steps=launch.steps or 1_000_000,
+                    mixed_precision_param="float32" if job.precision == "fp32" else "bfloat16", disable_cuda_graphs=p["pp"] > 1 or p["ep"] > 1)
+    return {FILE: render("torchtitan_config.py.j2", title=comment(launch.name), shape=py(kit["shape"]), parallelism=parallelism, training=training, recompute=p["recompute"],
+                         every=launch.save_steps, keep=3, lr=kit["train"]["lr"], warm=min(2000, (launch.steps or 1_000_000) // 20), moe=m.is_moe, mla=m.attention == "mla", slug=launch.slug)}
+
+
+def command(launch) -> str:
+    """What torchrun starts."""
+    return '-m torchtitan.train --module torchtitan_config --config plan'
+
+
+def prepare(launch) -> str:
+    """Shell lines before the command."""
+    return 'export PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}"'
