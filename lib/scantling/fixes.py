@@ -1,111 +1,168 @@
 """Nearest fixes: the smallest changes to a design that meet what it asks for, each assessed before it is shown."""
 from __future__ import annotations
 
+import json
 import math
 
 from .errors import DesignError
+from .fixes_tried import Change, plan_changes, recovery_changes, relaxations, site_changes
 
-MOST = 6
-SCALES = (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+MOST = 8
+LARGE = 6.0             # effort above which pairs of changes are tried too: ten times the devices
+CLOSEST = 2             # changes shown that help and do not suffice, where no real change suffices
+MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
+FEWER_DEVICES = (7 / 8, 3 / 4, 1 / 2, 1 / 4)
+LARGEST = 2_000_000     # devices: more is no fix
 
 
 def nearest_fixes(assessment, most: int = MOST) -> list[dict]:
-    """Changes with their verdict, feasible ones first, in the order of how little they change: [{change, set, verdict, days, cost_usd, mfu}].
+    """Changes with their verdict, feasible ones first, in the order of how little they change:
+    [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
-    `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
+    `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown. `missed` lists what such a design still
+    misses. Where nothing but giving way on a constraint makes the design feasible, the changes that come closest are listed too.
     """
-    from .verdict import assess
+    trial = Trial(assessment)
+    for change in (*plan_changes(assessment), *site_changes(assessment), *recovery_changes(assessment)):
+        trial.assess(change)
+    trial.devices()
+    if not any(row["verdict"] == "feasible" and effort < LARGE for effort, row in trial.kept):
+        trial.pairs()
+    for change in relaxations(assessment):
+        trial.assess(change)
+    return trial.answer(most)
 
-    shown = []
-    for effort, text, changes in _candidates(assessment):
+
+class Trial:
+    """The changes tried so far on one design; nothing is tried twice."""
+
+    def __init__(self, assessment):
+        self.before, self.design = assessment, assessment.design
+        self.fits = bool(assessment.phases) and all(c.fits for c in assessment.phases)
+        self.missed = {m.field: m for m in assessment.missed} if assessment.phases else {}
+        self.kept: list[tuple[float, dict]] = []
+        self.seen: dict[str, object] = {}
+
+    def assess(self, change: Change):
+        """The assessment after one change, kept where it is feasible or closer; None where the design does not allow it."""
+        from .verdict import assess
+
+        key = json.dumps(change.set, sort_keys=True)
+        if key in self.seen:
+            return self.seen[key]
         try:
-            other = assess(assessment.design.change(changes))
+            other = assess(self.design.change(change.set))
         except DesignError:
-            continue
-        if other.verdict == "impossible" or (other.verdict != "feasible" and not _better(other, assessment)):
-            continue
-        f = other.figures
-        shown.append((other.verdict != "feasible", effort, dict(change=text, set=changes, verdict=other.verdict, days=f["days"], cost_usd=f["cost_usd"], mfu=f["mfu"],
-                                                               devices=other.resolved.cluster.devices)))
-    shown.sort(key=lambda s: s[:2])
-    return [s[2] for s in shown[:most]]
+            other = None
+        self.seen[key] = other
+        if other is not None and other.verdict != "impossible" and (other.verdict == "feasible" or self.closer(other)):
+            f = other.figures
+            self.kept.append((change.effort, dict(change=change.text, set=change.set, verdict=other.verdict, missed=[m.text for m in other.missed], days=f["days"],
+                                                  cost_usd=f["cost_usd"], mfu=f["mfu"], devices=other.resolved.cluster.devices, _give_way=change.gives_way)))
+        return other
+
+    def closer(self, other) -> bool:
+        """It fits now; or nothing new is missed, and what is missed is fewer or nearer to its limit."""
+        if not all(c.fits for c in other.phases):
+            return False
+        if not self.fits:
+            return True
+        after = {m.field: m for m in other.missed}
+        if not after.keys() <= self.missed.keys():
+            return False
+        return len(after) < len(self.missed) or all(_gap(after[k]) < _gap(self.missed[k]) - 0.005 for k in after)
+
+    def devices(self):
+        """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving between the last miss and the first hit."""
+        cluster = self.before.resolved.cluster
+        if "dp" in self.design.plan.given():
+            return
+        sets = []
+        if not self.fits or self.missed.keys() & {"deadline_days"}:
+            start = self.missed["deadline_days"].value / self.missed["deadline_days"].limit if "deadline_days" in self.missed and self.fits else 1.0
+            sets.append([s for s in MORE_DEVICES if s >= 0.8 * start])
+        if self.fits and self.missed.keys() & {"budget_usd", "min_mfu", "max_power_mw", "min_goodput", "max_checkpoint_overhead"} and not self.missed.keys() & {"deadline_days"}:
+            sets.append(list(FEWER_DEVICES))
+        for scales in sets:
+            last, hit = cluster.devices, None
+            for scale in scales[:7] if self.fits else scales:
+                count = self.whole(cluster.devices * scale)
+                other = self.count(count)
+                if other is not None and other.verdict == "feasible":
+                    hit = count
+                    break
+                last = count
+            for _ in range(5 if hit else 0):
+                middle = self.whole((last + hit) / 2)
+                if middle in (last, hit):
+                    break
+                other = self.count(middle)
+                last, hit = (last, middle) if other is not None and other.verdict == "feasible" else (middle, hit)
+
+    def whole(self, devices: float) -> int:
+        """A count of whole nodes."""
+        node = max(self.before.resolved.cluster.devices_per_node, 1)
+        return max(node, round(devices / node) * node)
+
+    def count(self, devices: int):
+        if devices == self.before.resolved.cluster.devices or devices > LARGEST:
+            return None
+        ratio = devices / self.before.resolved.cluster.devices
+        return self.assess(Change(2.5 + abs(math.log2(ratio)), f"{devices:,} devices ({ratio:.2f} times)", {"cluster.devices": devices}))
+
+    def pairs(self):
+        """Another chip or precision together with more devices, where no single change suffices."""
+        singles = [c for c in site_changes(self.before) if c.kind in ("chip", "precision")]
+        for change in singles[:3]:
+            for scale in (2, 4, 16, 64) if not self.fits else (1.5, 2, 4):
+                devices = self.whole(self.before.resolved.cluster.devices * scale)
+                if devices > LARGEST or "dp" in self.design.plan.given():
+                    break
+                other = self.assess(Change(change.effort + 2.5 + math.log2(scale), f"{change.text}, and {devices:,} devices", {**change.set, "cluster.devices": devices}))
+                if other is not None and other.verdict == "feasible":
+                    break
+
+    def answer(self, most: int) -> list[dict]:
+        """Feasible first, smallest effort first; one row a family of device counts; the closest misses where no real change suffices."""
+        feasible = sorted((k for k in self.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0])
+        counts = [k for k in feasible if set(k[1]["set"]) == {"cluster.devices"}]
+        feasible = [k for k in feasible if k not in counts[1:]]
+        real = any(not k[1]["_give_way"] for k in feasible)
+        rest = sorted((k for k in self.kept if k[1]["verdict"] != "feasible"), key=self.distance)
+        shown = feasible[:most] if real else feasible[:max(most - CLOSEST, 1)] + rest[:CLOSEST]
+        if not shown:
+            shown = rest[:most]
+        return [{k: v for k, v in row.items() if k != "_give_way"} for _, row in shown]
+
+    def distance(self, kept) -> tuple:
+        """Fewest constraints missed, then the best MFU (or the fewest days), then the least effort."""
+        effort, row = kept
+        by = -row["mfu"] if "min_mfu" in self.missed or row["days"] is None else row["cost_usd"] or 0 if "budget_usd" in self.missed else row["days"]
+        return len(row["missed"]), by, effort
 
 
-def _better(other, than) -> bool:
-    """Fewer constraints missed than before, or now it fits."""
-    if not than.phases or not all(c.fits for c in than.phases):
-        return all(c.fits for c in other.phases)
-    return len(other.missed) < len(than.missed)
+def _gap(miss) -> float:
+    """How far a value is from its limit, as a ratio of at least 1; 1 for what is not a number."""
+    try:
+        return max(miss.limit / miss.value, miss.value / miss.limit)
+    except (TypeError, ZeroDivisionError):
+        return 1.0
 
 
-def _candidates(assessment):
-    """(effort, text, changes): what a planner would try for what is missed here; effort orders them."""
-    design, r = assessment.design, assessment.resolved
-    missed = {m.field: m for m in assessment.missed} if assessment.phases else {}
-    fits = bool(assessment.phases) and all(c.fits for c in assessment.phases)
-    plan = design.plan.given()
-    if not fits and plan:
-        for field in plan:
-            yield 1, f"leave plan.{field} open (now {plan[field]})", {f"plan.{field}": None}
-        yield 2, "leave the whole plan open", {f"plan.{field}": None for field in plan}
-        if "recompute" in plan and plan["recompute"] != "full":
-            yield 1.5, "recompute everything", {"plan.recompute": "full"}
-        if plan.get("micro_batch", 1) > 1:
-            yield 1.5, "micro-batch 1", {"plan.micro_batch": 1}
-        if plan.get("sharding") in ("none",):
-            yield 1.2, "shard the optimizer states (zero1)", {"plan.sharding": "zero1"}
-    elif plan and missed.keys() & {"deadline_days", "budget_usd", "min_mfu"}:
-        yield 2, "leave the whole plan open", {f"plan.{field}": None for field in plan}
-    if missed.keys() & {"deadline_days", "min_mfu", "budget_usd"} or not fits:
-        yield from _machines(assessment, fits, missed)
-    if "deadline_days" in missed:
-        yield 4, f"deadline of {math.ceil(missed['deadline_days'].value):,} days", {"constraints.deadline_days": float(math.ceil(missed["deadline_days"].value))}
-    if "budget_usd" in missed:
-        new = float(f"{missed['budget_usd'].value * 1.005:.3g}")
-        yield 4, f"budget of {new:,.0f} USD", {"constraints.budget_usd": new}
-    if "min_mfu" in missed:
-        floor = math.floor(missed["min_mfu"].value * 1000) / 1000
-        yield 5, f"an MFU floor of {floor:.1%}", {"constraints.min_mfu": floor}
-    for field, text, key in (("max_checkpoint_stall_s", "save into host memory, asynchronously: a stall of {v:g} s", "reliability.checkpoint_stall_s"),
-                             ("max_recovery_s", "restart in place within {v:g} s", "reliability.restart_s")):
-        if field in missed:
-            value = missed[field].limit if "stall" in field else max(missed[field].limit - float(assessment.endurance.detect_s), 1.0)
-            yield 3, text.format(v=value), {key: value}
-    for field in ("max_checkpoint_overhead", "max_lost_work_s", "min_goodput"):
-        if field in missed:
-            for stall in (1.0, 0.2):
-                yield 3, f"asynchronous saves that stall {stall:g} s and are durable in 60 s", {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0}
-            yield 3.5, "in-place restart within 60 s", {"reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
-            yield 3.8, "saves that stall 0.2 s, durable in 30 s, and in-place restart within 60 s", {
-                "reliability.checkpoint_stall_s": 0.2, "reliability.checkpoint_durable_s": 30.0, "reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
-    if "survive" in missed:
-        need = int(assessment.endurance.spares_recommended)
-        yield 2, f"{need} spare nodes", {"reliability.spares": max(need, 1)}
+def cheaper(assessment, most: int = 5) -> list[dict]:
+    """Changes to a feasible design that cost less and take no longer (or stay within its deadline): same rows as `nearest_fixes`, cheapest first.
 
-
-def _machines(assessment, fits, missed):
-    """More devices, a faster or larger chip, a lower precision, a faster network."""
-    r = assessment.resolved
-    cluster, design = r.cluster, assessment.design
-    chip = cluster.accelerator
-    pins = design.plan.given()
-    step = max(cluster.devices_per_node, 1)
-    need = missed["deadline_days"].value / missed["deadline_days"].limit if "deadline_days" in missed else 1.0
-    scales = [s for s in SCALES if s >= need * 0.9] if fits else SCALES
-    if fits and "deadline_days" not in missed:
-        scales = (0.5, 0.25)
-    if not pins.keys() & {"dp"}:
-        for scale in scales[:4] if fits else scales:
-            count = max(step, int(round(cluster.devices * scale / step)) * step)
-            if count != cluster.devices and count <= 4_000_000:
-                yield 3 + abs(math.log2(scale)), f"{count:,} devices", {"cluster.devices": count}
-    phase = r.phases[0]
-    if phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0 and "precision" not in pins and "min_mfu" not in missed:
-        yield 3.2, "fp8 matrix products (to be confirmed by an ML specialist)", {"job.precision": "fp8"}
-    for other in BIGGER.get(chip.family, ()):
-        if other != chip.id:
-            yield 3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other, "cluster.scale_out": None, "cluster.devices_per_node": None, "cluster.scale_up_domain": None}
-
-
-BIGGER = {"volta": ("a100-80-sxm", "h100-sxm"), "ampere": ("h100-sxm", "h200-sxm"), "hopper": ("h200-sxm", "b200-sxm", "gb200-nvl72"), "blackwell": ("gb300-nvl72",),
-          "cdna2": ("mi300x",), "cdna3": ("mi355x",), "tpu": ("tpu-v7x",)}
+    Empty without tokens or a price.
+    """
+    if assessment.verdict != "feasible" or assessment.figures["cost_usd"] is None:
+        return []
+    trial, f = Trial(assessment), assessment.figures
+    wants = assessment.resolved.constraints
+    most_days = wants.deadline_days if wants.deadline_days is not None else f["days"] * 1.0001
+    for change in (*plan_changes(assessment), *site_changes(assessment)):
+        trial.assess(change)
+    for scale in FEWER_DEVICES:
+        trial.count(trial.whole(assessment.resolved.cluster.devices * scale))
+    rows = [row for _, row in trial.kept if row["verdict"] == "feasible" and row["days"] <= most_days and row["cost_usd"] is not None and row["cost_usd"] < f["cost_usd"] * 0.995]
+    rows.sort(key=lambda r: r["cost_usd"])
+    return [{k: v for k, v in row.items() if k != "_give_way"} for row in rows[:most]]

@@ -63,7 +63,7 @@ def missed(assessment) -> tuple[Missed, ...]:
         pue = assessment.cost.pue if assessment.cost else 1.2
         megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
         if megawatts > wants.max_power_mw:
-            out.append(Missed("max_power_mw", wants.max_power_mw, megawatts, None, f"power: {megawatts:.1f} MW with the site's overhead, {wants.max_power_mw:g} MW allowed"))
+            out.append(Missed("max_power_mw", wants.max_power_mw, megawatts, None, f"power: {megawatts:.3g} MW with the site's overhead, {wants.max_power_mw:g} MW allowed"))
     out += [Missed(m.field, m.limit, m.value, None, m.text) for m in judge(assessment.endurance, wants)]
     return tuple(sorted(out, key=lambda m: -_ratio(m)))
 
@@ -149,11 +149,16 @@ def arithmetic(where) -> tuple[str, ...]:
     from .memory import memory
 
     m = memory(leanest)
+    pieces = ", ".join(f"{name} {gb(value)}" for name, value in (
+        ("weights", m.weights), ("gradients", m.gradients), ("optimizer", m.optimizer), ("activations and logits of one sequence", m.activations),
+        ("gathered layer", m.gathered), ("buffers and framework", m.buffers + m.framework + m.fragmentation)) if float(value) > 0)
     lines = [
         f"state: {n:,} parameters x {per:g} bytes (weights 2, gradients {job.grad_bytes:g}, moments {job.optimizer_bytes:g}, master weights {job.master_bytes:g}) = {gb(state)}",
         f"devices: {cluster.devices:,} x {gb(where.chip.usable_bytes)} usable = {gb(hbm)}; host memory and NVMe that may be used: {gb(host)}",
         f"sum: {gb(state)} of state {'>' if state > hbm + host else '<'} {gb(hbm + host)} of all memory, before a single activation",
-        f"leanest of {found.legal:,} plans with full recompute and offload ({short(found.row(i))}): {gb(m.total)} per device of {gb(where.chip.usable_bytes)}"
+        f"leanest: memory falls with every further way of splitting, recomputing and offloading, so the far end of each bounds all plans; of its {found.legal:,} plans the leanest "
+        f"({short(found.row(i))}) needs {gb(m.total)} per device of {gb(m.capacity)}"
         + (f", and {gb(m.host)} of offloaded state per device of {gb(host_bytes(cluster))}" if float(m.host) > 0 else ""),
+        f"what it cannot split further: {pieces}",
     ]
     return tuple(lines)

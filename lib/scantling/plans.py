@@ -33,7 +33,7 @@ class Space:
     are published with them to tell what they cost in practice, so they are tried where they are asked for or pinned.
     """
 
-    tp: tuple = (1, 2, 4, 8, 16)
+    tp: tuple = (1, 2, 4, 8, 16)    # () = every divisor of the heads
     cp: tuple = (1, 2, 4, 8, 16, 32)
     pp: tuple = ()              # () = every depth that divides layers, or layers + 2
     vpp: tuple = ()             # () = every number of chunks to 20 that divides a stage
@@ -47,13 +47,15 @@ class Space:
     offload: tuple = ("none",)
     sp: tuple = (0, 1)
     uneven: bool = False        # also depths that divide neither layers nor layers + 2
+    min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
 
 
 DEFAULT = Space()
 COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute_share=(0.5, 1.0), etp=(1,), sp=(1,))
 WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
              offload=OFFLOADS, uneven=True)
-LAST_RESORT = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1,), vpp=(1,), schedule=("1f1b",), sharding=("zero1", "zero3"), recompute=("full",),
+# the lean end of every axis that memory falls along: what does not fit here fits nowhere
+LAST_RESORT = Space(tp=(), cp=tuple(2 ** i for i in range(12)), min_chunk=1, micro_batch=(1,), vpp=(1,), schedule=("1f1b",), sharding=("zero1", "zero3"), recompute=("full",),
                     recompute_share=(1.0,), offload=OFFLOADS, sp=(1,), uneven=True)
 
 
@@ -147,8 +149,8 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
     pins = pins or {}
     pick = lambda name, default: (pins[name],) if pins.get(name) is not None else default   # noqa: E731
     c: dict = {}
-    for name, values in (("tp", pick("tp", [t for t in space.tp if t <= cluster.devices])),
-                         ("cp", pick("cp", [x for x in space.cp if x == 1 or phase.seq_len // x >= MIN_CHUNK])),
+    for name, values in (("tp", pick("tp", [int(t) for t in space.tp or divisors(model.heads) if t <= cluster.devices])),
+                         ("cp", pick("cp", [x for x in space.cp if x == 1 or phase.seq_len // x >= space.min_chunk])),
                          ("pp", pick("pp", _depths(model.layers, space, cluster.devices)))):
         c = cross(c, name, values)
     c = _lawful(c, LAWS, model, phase, cluster, pins)

@@ -1,0 +1,154 @@
+"""What a planner would try on a design that misses something: changes with how much they ask, not yet assessed."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from . import catalogue
+
+# chips to try instead, by family: what the market offers in their place, smallest step first
+INSTEAD = {"volta": ("a100-80-sxm", "h100-sxm"), "ampere": ("h100-sxm", "h200-sxm"), "ada": ("h100-sxm",), "hopper": ("h200-sxm", "b200-sxm", "gb200-nvl72"),
+           "blackwell": ("gb300-nvl72",), "cdna2": ("mi300x",), "cdna3": ("mi355x",), "tpu": ("tpu-v6e", "tpu-v7x")}
+OWN_OF_CHIP = ("cluster.scale_out", "cluster.devices_per_node", "cluster.scale_up_domain", "cluster.nics_per_node")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change: effort orders them (1 a setting, 3 another machine, 5 giving way), text for the reader, dotted paths and values."""
+
+    effort: float
+    text: str
+    set: dict = field(hash=False)
+    kind: str = ""
+
+    @property
+    def gives_way(self) -> bool:
+        """True where only the constraint changes."""
+        return all(path.startswith("constraints.") for path in self.set)
+
+
+def _state(assessment):
+    fits = bool(assessment.phases) and all(c.fits for c in assessment.phases)
+    missed = {m.field: m for m in assessment.missed} if assessment.phases else {}
+    speed = bool(missed.keys() & {"deadline_days", "budget_usd", "min_mfu"})
+    return fits, missed, speed
+
+
+def _job(assessment) -> str:
+    """Path of the phase with most of the tokens."""
+    design = assessment.design
+    if not design.job.phases:
+        return "job"
+    phases = assessment.resolved.phases
+    return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}"
+
+
+def plan_changes(assessment):
+    """Pins let go or changed, sharding, recompute, micro-batch."""
+    fits, _, speed = _state(assessment)
+    plan = assessment.design.plan.given()
+    if not plan or (fits and not speed and assessment.verdict != "feasible"):
+        return
+    if not fits:
+        if plan.get("sharding") == "none":
+            yield Change(1.0, "shard the optimizer states (zero1)", {"plan.sharding": "zero1"})
+        if plan.get("sharding") in ("none", "zero1", "zero2"):
+            yield Change(1.4, "shard states, gradients and weights (zero3)", {"plan.sharding": "zero3"})
+        if plan.get("recompute", "full") != "full":
+            yield Change(1.2, "recompute everything", {"plan.recompute": "full", "plan.recompute_layers": None})
+        if plan.get("micro_batch", 1) > 1:
+            yield Change(1.1, "micro-batch 1", {"plan.micro_batch": 1, "plan.grad_accum": None})
+    for name in plan:
+        yield Change(1.3, f"leave plan.{name} open (now {plan[name]})", {f"plan.{name}": None})
+    if len(plan) > 1:
+        yield Change(2.0, "leave the whole plan open", {f"plan.{name}": None for name in plan})
+
+
+def site_changes(assessment):
+    """Precision, batch, sequence, fabric, chip, host memory, a leaner optimizer."""
+    fits, missed, speed = _state(assessment)
+    if fits and not speed and assessment.verdict != "feasible":
+        return
+    r, job = assessment.resolved, _job(assessment)
+    phase = max(r.phases, key=lambda p: p.tokens or 0)
+    chip = r.cluster.accelerator
+    if phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
+        yield Change(3.2, "fp8 matrix products (to be confirmed by an ML specialist)", {"job.precision": "fp8"}, "precision")
+    if "min_mfu" in missed and phase.precision not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops):
+        yield Change(3.2, "bf16 throughout, whose peak is easier to reach", {"job.precision": "bf16"}, "precision")
+    if fits:
+        yield Change(3.4, f"a global batch of {2 * phase.global_batch:,} sequences (to be confirmed by an ML specialist)",
+                     {f"{job}.global_batch": 2 * phase.global_batch, f"{job}.global_batch_tokens": None}, "batch")
+    elif phase.seq_len >= 4096:
+        yield Change(4.5, f"sequences of {phase.seq_len // 2:,} tokens", {f"{job}.seq_len": phase.seq_len // 2}, "sequence")
+    if not fits and phase.optimizer == "adamw":
+        yield Change(3.8, "optimizer states in 8 bit (to be confirmed by an ML specialist)", {"job.optimizer": "adamw-8bit"}, "optimizer")
+    if not fits and r.cluster.host_memory_bytes < 2e12:
+        yield Change(3.0, "2 TB of host memory a node, for offload", {"cluster.host_memory_gb": 2048}, "host")
+    if fits:
+        faster = sorted((f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 1.2 * r.cluster.scale_out_bytes_per_s), key=lambda f: f.device_bytes_per_s)
+        steps = {f.device_bytes_per_s: f for f in reversed(faster)}
+        for row in [steps[rate] for rate in sorted(steps)][:2]:
+            yield Change(3.3, f"{row.name} between nodes", {"cluster.scale_out": row.id}, "fabric")
+    for other in INSTEAD.get(chip.family, ()):
+        if other != chip.id and other in catalogue.accelerators():
+            yield Change(3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP}, "chip")
+
+
+def recovery_changes(assessment):
+    """Saves, restarts and spares, where the run loses too much to failures."""
+    _, missed, _ = _state(assessment)
+    if not missed:
+        return
+    e = assessment.endurance
+    quick = {"reliability.checkpoint_stall_s": 0.2, "reliability.checkpoint_durable_s": 30.0}
+    soon = {"reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
+    if "max_checkpoint_stall_s" in missed:
+        limit = missed["max_checkpoint_stall_s"].limit
+        yield Change(2.2, f"save into host memory, asynchronously: a stall of {limit:g} s", {"reliability.checkpoint_stall_s": limit})
+    if "max_recovery_s" in missed:
+        limit = missed["max_recovery_s"].limit
+        detect = min(float(e.detect_s), limit / 2)
+        yield Change(2.4, f"restart in place: detected in {detect:g} s, running again {limit - detect:g} s later", {"reliability.restart_s": limit - detect, "reliability.detect_s": detect})
+    if missed.keys() & {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "reliability.checkpoint_interval_s"}:
+        for stall in (1.0, 0.2):
+            yield Change(3.0, f"asynchronous saves that stall {stall:g} s and are durable in 60 s", {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0})
+        yield Change(3.5, "in-place restart within 60 s, failures seen in 30 s", soon)
+        yield Change(3.8, "saves that stall 0.2 s, durable in 30 s, and in-place restart within 60 s", {**quick, **soon})
+    need = int(e.spares_recommended)
+    if missed.keys() & {"survive", "min_goodput", "max_recovery_s"} and need > int(e.spares):
+        yield Change(2.0, f"{need} spare nodes", {"reliability.spares": need})
+    if "survive" in missed:
+        rack = max((int(v) for v in e.domain_nodes.values()), default=1)
+        for spares in sorted({1, need, rack} - {0}):
+            if spares > int(e.spares):
+                yield Change(2.1, f"{spares} spare nodes", {"reliability.spares": spares})
+
+
+def relaxations(assessment):
+    """The constraints themselves, moved to what is predicted; and all of them at once where several are missed."""
+    _, missed, _ = _state(assessment)
+    moved = {}
+    for name, text in (("deadline_days", "a deadline of {v:,.3g} days"), ("budget_usd", "a budget of {v:,.0f} USD"), ("max_power_mw", "{v:,.3g} MW of power")):
+        if name in missed:
+            value = _up(missed[name].value * 1.0005)
+            moved[name] = value
+            yield Change(4.0 + math.log2(max(value / missed[name].limit, 1)), text.format(v=value), {f"constraints.{name}": float(value)})
+    if "min_mfu" in missed:
+        moved["min_mfu"] = math.floor(missed["min_mfu"].value * 1000) / 1000
+        yield Change(5.0, f"an MFU floor of {moved['min_mfu']:.1%}", {"constraints.min_mfu": moved["min_mfu"]})
+    if "min_goodput" in missed:
+        moved["min_goodput"] = math.floor(missed["min_goodput"].value * 1000) / 1000
+        yield Change(5.0, f"a goodput floor of {moved['min_goodput']:.1%}", {"constraints.min_goodput": moved["min_goodput"]})
+    for name in ("max_checkpoint_overhead", "max_lost_work_s", "max_recovery_s", "max_checkpoint_stall_s"):
+        if name in missed:
+            moved[name] = float(f"{missed[name].value * 1.01:.3g}")
+            yield Change(5.0, f"{name} of {moved[name]:g}", {f"constraints.{name}": moved[name]})
+    if len(moved) > 1:
+        yield Change(9.0, "all of these at once: " + ", ".join(f"{k} {v:g}" for k, v in moved.items()), {f"constraints.{k}": float(v) for k, v in moved.items()})
+
+
+def _up(value: float) -> float:
+    """The next number of three digits above a value."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / unit) * unit:.6g}")

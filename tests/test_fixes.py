@@ -1,0 +1,94 @@
+"""Fixes: applying one gives the verdict it was shown with; the fewest devices are the fewest; and the refusal proves itself."""
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scantling import Design, DesignError, assess
+from scantling.fixes import cheaper
+
+SMALL = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 256}\n"
+ASKED = {
+    "deadline": SMALL + "constraints: {deadline_days: 10}",
+    "budget": SMALL + "constraints: {budget_usd: 5.0e4}",
+    "deadline and budget": SMALL + "constraints: {deadline_days: 10, budget_usd: 5.0e4}",
+    "MFU floor": SMALL + "constraints: {min_mfu: 0.65}",
+    "power": SMALL + "constraints: {max_power_mw: 0.05}",
+    "stall and recovery": SMALL + "constraints: {max_checkpoint_stall_s: 1, max_recovery_s: 60}",
+    "a pinned plan too large": "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: {seq_len: 8192, global_batch: 128}\n"
+                               "plan: {tp: 2, pp: 1, sharding: none, recompute: none}",
+    "too few devices": "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 16}\njob: {seq_len: 4096, global_batch: 64}",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_fix_applied_gives_the_verdict_shown(name):
+    a = assess(Design.from_text(ASKED[name]))
+    assert a.verdict != "feasible"
+    fixes = a.nearest_fixes
+    assert fixes
+    for fix in fixes:
+        b = assess(a.design.change(fix["set"]))
+        assert b.verdict == fix["verdict"], fix["change"]
+        assert b.mfu == pytest.approx(fix["mfu"]) and b.days == (pytest.approx(fix["days"]) if fix["days"] else None)
+        assert bool(fix["missed"]) == (b.verdict != "feasible")
+    verdicts = [f["verdict"] for f in fixes]
+    assert verdicts == sorted(verdicts, key=lambda v: v != "feasible")              # feasible ones first
+    assert len({json.dumps(f["set"], sort_keys=True) for f in fixes}) == len(fixes)
+    assert sum(set(f["set"]) == {"cluster.devices"} for f in fixes if f["verdict"] == "feasible") <= 1
+
+
+def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
+    a = assess(Design.from_text(ASKED["deadline"]))
+    (more,) = (f for f in a.nearest_fixes if set(f["set"]) == {"cluster.devices"})
+    assert more["days"] <= 10 < assess(a.design.change({"cluster.devices": more["devices"] - 16})).days
+
+
+def test_only_giving_way_is_said_to_be_that():
+    """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model; the changes that come closest are listed as misses."""
+    fixes = assess(Design.from_text(ASKED["MFU floor"])).nearest_fixes
+    real = [f for f in fixes if f["verdict"] == "feasible" and not all(k.startswith("constraints.") for k in f["set"])]
+    if not real:
+        assert any(f["verdict"] == "constraint-missed" and f["missed"] for f in fixes)
+
+
+def test_cheaper_is_cheaper_within_the_deadline():
+    a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 60}"))
+    rows = cheaper(a)
+    assert rows
+    for row in rows:
+        b = assess(a.design.change(row["set"]))
+        assert b.verdict == "feasible" and b.cost_usd < a.cost_usd and b.days <= 60
+
+
+def test_the_refusal_is_arithmetic_that_can_be_followed():
+    a = assess(Design.from_text(ASKED["too few devices"]))
+    assert a.verdict == "impossible"
+    text = "\n".join(a.limits)
+    assert f"{a.resolved.params.total:,} parameters" in text
+    assert "16 x 16.9 GB usable" in text or "16 x" in text
+    assert "leanest" in text and "cannot split further" in text
+
+
+@settings(max_examples=15, deadline=None)
+@given(model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-2-13b", "gpt-3-175b"]), nodes=st.integers(1, 24), more=st.integers(1, 24),
+       chip=st.sampled_from(["a100-80-sxm", "v100-32-sxm2", "h100-sxm"]), batch=st.sampled_from([60, 128, 1000, 1536]))
+def test_more_devices_never_turn_fits_into_does_not_fit(model, nodes, more, chip, batch):
+    def verdict(n):
+        return assess(Design.from_text(f"model: {model}\ncluster: {{accelerator: {chip}, devices: {8 * n}}}\njob: {{seq_len: 2048, global_batch: {batch}}}")).verdict
+    if verdict(nodes) == "feasible":
+        assert verdict(nodes + more) == "feasible"
+
+
+@settings(max_examples=10, deadline=None)
+@given(model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-3.1-70b"]), nodes=st.integers(2, 32), days=st.floats(3, 400), tp=st.sampled_from([None, 1, 8]))
+def test_fixes_of_random_designs_hold(model, nodes, days, tp):
+    text = f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: {8 * nodes}}}\njob: {{tokens: 2.0e11, seq_len: 4096, global_batch: 256}}\nconstraints: {{deadline_days: {days}}}\n"
+    try:
+        a = assess(Design.from_text(text + (f"plan: {{tp: {tp}, pp: 1}}" if tp else "")))
+    except DesignError:
+        return
+    for fix in a.nearest_fixes[:3]:
+        assert assess(a.design.change(fix["set"])).verdict == fix["verdict"]
