@@ -240,6 +240,8 @@ def band_quantiles(table, kinds) -> dict:
         for name, kind in (("dense", ~moe), ("moe", moe)):
             ends = [np.quantile((table.log_measured - kinds[way])[rows & kind], (0.1, 0.9)) for way, rows in ways]
             out.setdefault(known, {})[name] = [round(float(x), 4) for x in np.mean(ends, axis=0)]
+    for name, (low, high) in out["unknown"].items():         # never narrower than what is known
+        out["unknown"][name] = [min(low, out["known"][name][0]), max(high, out["known"][name][1])]
     return out
 
 

@@ -75,6 +75,7 @@ PRIORS: dict[str, Prior] = {
     "p2p_latency_s": Prior(10e-6, "s per send", "nccl-tests", 0.2),
     "cp_window": Prior(0.6, "of attention time hides the ring", "fitted", 0.3),
     "dp_window": Prior(1.6, "of one micro-batch's backward hides the gradient reduction", "fitted", 0.3),
+    "dp_rate": Prior(1.0, "of the network rate, gradient rings across nodes", "what a stack's rings leave of every card at once", 0.05, {"stack": 1.5}),
     "dp_hop_s": Prior(8.5e-6, "s per rank and bucket", "ring latency, 0.5 GB buckets", 0.5),
     "fsdp_contention": Prior(0.5, "of the smaller of compute and traffic is lost", "shared memory and SMs", 0.3, {"stack": 0.6}),
     "ep_up_share": Prior(0.75, "of the scale-up rate in an all-to-all", "DeepEP, nccl-tests all-to-all", 0.1),

@@ -147,6 +147,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     for params, ranks, packed in ((dense_params, group, p.tp), (expert_params, experts_group, p.ep * p.etp)):
         inside = members_inside(ranks, packed, c.link.domain)
         rate = np.minimum(ring_rate(tiers, ranks, inside), np.where(ranks > inside, inside * tiers.out * uplink(c, ranks), np.inf))
+        rate = np.where(ranks > inside, rate * k.dp_rate, rate)
         share = (ranks - 1) / ranks
         grads, weights = params * job.grad_bytes, params * 2.0
         buckets = np.maximum(grads / 0.5e9, 1.0)
