@@ -176,6 +176,19 @@ def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other(
     assert (session.now.design.a, session.now.design.b) == (2, 2)
 
 
+def test_a_list_says_which_degrees_cannot_be_and_why(desk):
+    desk.form.ask("plan.dp")
+    reasons = {o["value"]: o.get("reason", "") for o in desk.form.field("plan.dp")["options"]}
+    assert "batch" in reasons[3]
+    assert reasons[64] == ""
+    for value, why in reasons.items():
+        if why:
+            desk.form.send_change("plan.dp", value)
+            assert desk.session.refusal is not None, f"dp {value} is greyed and yet taken"
+            desk.form.send_change("plan.dp", None)
+            break
+
+
 @pytest.mark.parametrize("typed", ["ten", "1e999", "-3", "[1]", "🙂"])
 def test_nonsense_in_a_number_box_is_answered_in_one_line(desk, typed):
     desk.form.send_change("constraints.deadline_days", typed)
@@ -253,6 +266,28 @@ def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
     assert desk.design == first
     desk.session.undo()
     assert desk.design.cluster.devices == 8192
+
+
+def test_the_offered_fix_makes_the_design_feasible(desk):
+    desk.form.send_change("constraints.deadline_days", "60")
+    assert desk.session.now.given["verdict"] == "constraint-missed"
+    assert card(desk, "days")["state"] == "bad"
+    assert desk._fix.layout.display == ""
+    desk._apply_fix()
+    assert desk.session.now.given["verdict"] == "feasible"
+    assert desk.session.can_undo
+
+
+def test_an_impossible_design_says_so_everywhere_and_can_be_left(desk):
+    desk.design = Design.read(resources.example("case-2-1t-dense-8-v100"))
+    assert card(desk, "verdict")["value"] == "Impossible"
+    assert "Hardware constraints insufficient for model parameters" in desk._line.value
+    assert not any(desk.memory.data.values())
+    for number in range(len(desk.panels)):
+        desk.tabs.selected_index = number
+        assert desk.session.fault is None
+    desk.session.undo()
+    assert any(desk.memory.data.values())
 
 
 def test_a_pinned_design_shows_differences_and_against_itself_none(desk):

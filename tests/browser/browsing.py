@@ -151,4 +151,5 @@ class DeskPage:
     def picture(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.page.mouse.move(2, 2)
+        self.page.evaluate("() => document.activeElement?.blur()")
         self.page.screenshot(path=path)

@@ -32,4 +32,5 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
 
 @pytest.mark.parametrize("path", ["/", "/api/kernels"])
 def test_without_the_token_there_is_only_the_login(voila, path):
-    assert "/login" in urllib.request.urlopen(voila.base + path, timeout=10).url
+    with urllib.request.urlopen(voila.base + path, timeout=10) as answer:
+        assert "/login" in answer.url

@@ -15,7 +15,7 @@ class Job(W.HBox):
     """
 
     def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable):
-        self.button = W.Button(description=name, layout=W.Layout(width="180px"))
+        self.button = W.Button(description=name, layout=W.Layout(width="180px", flex="0 0 auto"))
         self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="200px", visibility="hidden"))
         self.count = W.Label("", layout=W.Layout(width="120px"))
         self.stop = W.Button(description="Cancel", layout=W.Layout(width="80px", visibility="hidden"))

@@ -105,17 +105,17 @@ memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memo
 
 # ---------------------------------------------------------------- step
 _ON, _UNDER, _PINNED = "exposed", "hidden", "pinned"
-_PIXELS, _LETTER = 400, 6.6       # a label is drawn where it has room
+_PIXELS, _LETTER = 380, 6.6       # a label is drawn where it has room
 
 
-def _segments(parts: dict, row: str, total: float, labelled: bool) -> dict:
+def _segments(parts: dict, row: str, total: float, longest: float = 0.0) -> dict:
     kept = {part: float(parts.get(part) or 0.0) for part in STEP}
     start, end = stacked(list(kept.values()))
     texts = []
     for part, value in kept.items():
         short = f"{STEP[part][0]} {show('step_s', value)}"
-        room = _PIXELS * value / total if total else 0
-        texts.append((short if len(short) * _LETTER < room else STEP[part][0] if len(STEP[part][0]) * _LETTER < room else "") if labelled else "")
+        room = _PIXELS * value / longest if longest else 0
+        texts.append(short if len(short) * _LETTER < room else STEP[part][0] if len(STEP[part][0]) * _LETTER < room else "")
     return {
         "row": [row] * len(kept), "part": [STEP[p][0] for p in kept], "start": start, "end": end, "mid": (start + end) / 2,
         "label": texts, "ink": [ink_on(STEP[p][1]) for p in kept],
@@ -125,9 +125,10 @@ def _segments(parts: dict, row: str, total: float, labelled: bool) -> dict:
 
 def _step_data(given, pinned=None) -> dict:
     total = given["step_s"]
-    tables = [_segments(given["step_breakdown_s"], _ON, total, True), _segments(given.get("hidden_s") or {}, _UNDER, total, False)]
+    longest = max(given.get("step_s_high", total), pinned["step_s"] if pinned is not None else 0.0)
+    tables = [_segments(given["step_breakdown_s"], _ON, total, longest), _segments(given.get("hidden_s") or {}, _UNDER, total)]
     if pinned is not None:
-        tables.append(_segments(pinned["step_breakdown_s"], _PINNED, pinned["step_s"], False))
+        tables.append(_segments(pinned["step_breakdown_s"], _PINNED, pinned["step_s"]))
     joined = {key: np.concatenate([np.asarray(t[key]) for t in tables]) for key in tables[0]}
     solid = np.isin(joined["row"], [_ON, _PINNED])
     drawn = joined["end"] > joined["start"]
@@ -159,8 +160,8 @@ def _step_chart(legend: bool = False) -> alt.Chart:
         x=x, x2="end:Q", y=y, color=colour, stroke=alt.Stroke("part:N", scale=colours(STEP), legend=None), tooltip=tip)
     labels = alt.Chart(named("solid")).mark_text(fontSize=11).encode(
         x=alt.X("mid:Q"), y=y, text="label:N", color=alt.Color("ink:N", scale=None), tooltip=tip)
-    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink", yOffset=25).encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
+    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink", yOffset=34).encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
     return alt.layer(ground, solid, pale, band, labels)
 
 
-step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=132, empty="Nothing to time: no plan fits.")
+step = Figure("step-time", "One training step, in time", _step_chart, _step_data, _step_words, height=158, empty="Nothing to time: no plan fits.")

@@ -85,8 +85,8 @@ def _frontier_chart(legend: bool = False) -> alt.Chart:
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
     line = alt.Chart(named("edge")).mark_line(strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x=x, y=y, order="days:Q")
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=[ACCENT, "#e69f00", OVER]), legend=alt.Legend(orient="top", title=None)),
-        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed", "impossible"], range=["circle", "triangle-up", "cross"]), legend=alt.Legend(orient="top", title=None)))
+        color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=[ACCENT, "#e69f00"]), legend=alt.Legend(orient="top", title=None)),
+        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=["circle", "triangle-up"]), legend=alt.Legend(orient="top", title=None)))
     names = base.mark_text(align="left", dx=7, dy=-6, fontSize=10.5, style="ink-text").encode(text="devices:N")
     now = alt.Chart(named("now")).mark_point(size=160, strokeWidth=2, color=SECOND).encode(x=x, y=y, tooltip=tip)
     return alt.layer(line, dots, names, now)

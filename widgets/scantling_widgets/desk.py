@@ -13,6 +13,7 @@ from .form import Form
 from .panels import panels
 from .state import Session, assess
 from .strip import Strip
+from .words import band, show
 
 _LEFT = "338px"
 
@@ -30,7 +31,9 @@ class Desk(W.VBox):
     def __init__(self, design=None, *, judge=assess, autosave=None):
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
-        self.form = Form(self._moved)
+        self.form = Form(self._moved, self._asked)
+        self._reasons: dict[str, dict] = {}         # field: {value: why the design cannot take it}, for the design in _reasons_of
+        self._reasons_of = None
         self.strip = Strip(self._explain)
         self._head()
         self._pictures()
@@ -39,6 +42,7 @@ class Desk(W.VBox):
         self._dismiss = W.Button(description="Dismiss", layout=W.Layout(display="none", width="90px"))
         self._dismiss.on_click(lambda _: self._do(self._forget))
         self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="96px", flex="0 0 auto"))
+        self._fix.add_class("sd-fix")
         self._fix.on_click(lambda _: self._do(self._apply_fix))
         self._tabs()
         right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
@@ -120,6 +124,16 @@ class Desk(W.VBox):
                 self.session.change(fields, field, quick=not final)
         self._do(move)
 
+    def _asked(self, field) -> None:
+        """Somebody is about to open a list of the plan: say which of its values the design cannot take, and why."""
+        def look():
+            if self._reasons_of is not self.session.now.design:
+                self._reasons, self._reasons_of = {}, self.session.now.design
+            if field not in self._reasons:
+                self._reasons[field] = inputs.refusals(self.session, field)
+                self.form.show(inputs.groups(self.session, self._reasons))
+        self._do(look)
+
     def choose(self, fields) -> bool:
         """Change fields of the design on the desk, as a click in a tab does."""
         return self.session.change(fields)
@@ -146,16 +160,17 @@ class Desk(W.VBox):
             for picture, key in ((self.memory, self._memory_key), (self.step, self._step_key)):
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.value = ""
-            self._memory_note.value = ""
+            self._memory_note.value = self._step_note.value = ""
         else:
             charts.memory.show(self.memory, given, pinned=pinned)
             charts.step.show(self.step, given, pinned=pinned)
             self._step_key.value = legend.step(given)
+            self._step_note.value = f'<div class="sd-card-title"><span>line: {theme.escape(band("step_s", given["step_s_low"], given["step_s_high"]))}, the 80 % band</span></div>'
             worst = charts.fullest(given)
             self._memory_key.value = legend.memory(worst)
             self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
         self._show_line()
-        self.form.show(inputs.groups(session))
+        self.form.show(inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {}))
         self._show_title()
         self._show_tab()
         self._show_fault()
@@ -165,6 +180,9 @@ class Desk(W.VBox):
         session = self.session
         resolved = session.now.resolved
         place = f"{resolved.cluster.devices:,} × {resolved.cluster.accelerator.name}"
+        used = session.now.given.get("devices_used")
+        if used is not None and used != resolved.cluster.devices:
+            place += f", {show('devices_used', used)} used"
         pinned = " · changed" if session.now.design != session.first.design else ""
         pinned += " · compared with the pinned design" if session.pinned else ""
         pinned += " · quick search while dragging" if session.now.quick else ""

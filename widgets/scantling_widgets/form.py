@@ -17,6 +17,7 @@ class Form(anywidget.AnyWidget):
     values    {field: {value, fault}}: where it stands; travels alone while the groups stay the same
     proposal  the last change that the user made: {field, value, final, serial}; `final` is false while dragging
     answered  the serial of the last proposal that has been worked on
+    asked     a list that is about to be opened, {field, serial}: the kernel then marks the values that cannot be
     """
 
     _esm = STATIC / "form.js"
@@ -25,9 +26,12 @@ class Form(anywidget.AnyWidget):
     proposal = traitlets.Dict({"field": "", "value": None, "final": True, "serial": 0}).tag(sync=True)
     answered = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, on_change: Callable[[str, Any, bool], None], **traits):
+    asked = traitlets.Dict({"field": "", "serial": 0}).tag(sync=True)
+
+    def __init__(self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None], **traits):
         super().__init__(**traits)
         self._on_change = on_change
+        self.observe(lambda change: on_ask(change["new"]["field"]), "asked")
         self.observe(self._proposed, "proposal")
 
     def _proposed(self, change) -> None:
@@ -54,6 +58,10 @@ class Form(anywidget.AnyWidget):
     def send_change(self, field: str, value, final: bool = True) -> None:
         """What the browser does when the user moves a control; for scripts and tests."""
         self.proposal = {"field": field, "value": value, "final": final, "serial": self.proposal["serial"] + 1}
+
+    def ask(self, field: str) -> None:
+        """What the browser does when the pointer or the focus comes to a list; for scripts and tests."""
+        self.asked = {"field": field, "serial": self.asked["serial"] + 1}
 
     def field(self, name: str) -> dict:
         """The description of one field as it stands on the page."""

@@ -36,6 +36,8 @@ def _verdict(given, pinned) -> dict:
     memory = given.get("memory_bytes")
     if memory and memory["total"] > memory["capacity"]:
         word, state = "Does not fit", "bad"
+    elif word == "Feasible" and any(str(limit).startswith("tight:") for limit in given.get("limits") or ()):
+        word, state = "Fits, tight", "warn"
     item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state, "hint": "Open what decides the verdict",
             "note": f"{split(show('memory_bytes.total', memory['total']))[0]} of {show('memory_bytes.capacity', memory['capacity'])}" if memory else ""}
     if pinned is not None and pinned.get("memory_bytes") and memory:
@@ -49,7 +51,7 @@ def _note(key, given) -> str:
         return band(key, low, high)
     if key == "bubble_fraction":
         return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} a step" if at(given, "step_breakdown_s") else ""
-    if key == "cost_usd":
+    if key == "cost_usd" and given.get("plan"):
         price = at(given, "cost.usd_per_device_hour")
         return f"at {show('cost.usd_per_device_hour', price)}" + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h") if price is not None else "no price known"
     if key == "goodput":
@@ -90,6 +92,8 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     if given.get("verdict") == "constraint-missed":
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
         return "warn", "Misses a limit.", f"{_sentence(limits[0]) if limits else ''}{fix}"
+    if limits and str(limits[0]).startswith("tight:"):
+        return "warn", "Fits, tight.", _sentence(str(limits[0]).removeprefix("tight:"))
     if limits:
         return "good", "Fits.", _sentence(limits[0])
     if avoid:

@@ -39,9 +39,9 @@ def job_path(session) -> str:
 
 
 # ---------------------------------------------------------------- what the controls show
-def groups(session) -> list[dict]:
-    """All inputs of the desk, filled from the design that is on it."""
-    out = [_front(session), _plan(session), *_folded(session)]
+def groups(session, reasons: Mapping[str, Mapping] | None = None) -> list[dict]:
+    """All inputs of the desk, filled from the design that is on it; `reasons` says for a field which values it cannot take."""
+    out = [_front(session), _plan(session, reasons or {}), *_folded(session)]
     if session.refusal is not None:
         _mark(out, session.refusal)
     return out
@@ -118,7 +118,7 @@ _PLAN_SHOWN = ("tp", "pp", "cp", "vpp", "dp", "ep", "etp", "micro_batch", "shard
 _PLAN_LABELS = {"micro_batch": "Micro-b.", "sharding": "Sharding", "schedule": "Schedule", "recompute": "Recompute"}
 
 
-def _plan(session) -> dict:
+def _plan(session, reasons) -> dict:
     chosen, pins = session.now.given.get("plan") or {}, session.now.design.plan.given()
     fields = []
     for name in _PLAN_SHOWN:
@@ -126,8 +126,8 @@ def _plan(session) -> dict:
         now = chosen.get(name)
         auto = {"value": None, "text": "auto" if now is None or pinned else f"auto: {now}"}
         ladder = _PLAN_WORDS.get(name) or with_value(_ways(session, name), pins.get(name))
-        fields.append(_list(f"plan.{name}", _PLAN_LABELS.get(name, name.upper()), pins.get(name), [auto, *({"value": v, "text": str(v), "reason": _why_not(session, name, v)} for v in ladder)],
-                            _plan_help(name), pinned=pinned, wide=name in _PLAN_WORDS))
+        fields.append(_list(f"plan.{name}", _PLAN_LABELS.get(name, name.upper()), pins.get(name), [auto, *({"value": v, "text": str(v), "reason": reasons.get(f"plan.{name}", {}).get(v, "")} for v in ladder)],
+                            _plan_help(name), pinned=pinned, asks=True, wide=name in _PLAN_WORDS))
     return {"title": "Plan: auto is searched, the rest is pinned", "folded": False, "shape": "pairs", "fields": fields}
 
 
@@ -151,9 +151,23 @@ def _ways(session, name) -> list[int]:
     return [n for n in choices.octaves(1, min(top, 256), steps=(1.0, 1.25, 1.5, 1.75) if name == "pp" else (1.0, 1.5) if name == "vpp" else (1.0,))]
 
 
-def _why_not(session, name, value) -> str:
-    """Why the design cannot take this value, from the library's own rules; empty where it can."""
-    return ""
+def refusals(session, field: str) -> dict:
+    """Values of a plan field that the design cannot take as it stands, each with the library's reason in a few words."""
+    from scantling import plans
+
+    name = field.removeprefix("plan.")
+    if name == field or name not in _PLAN_SHOWN:
+        return {}
+    resolved = session.now.resolved
+    phase = resolved.phases[main_phase(resolved)]
+    out = {}
+    for value in _PLAN_WORDS.get(name) or _ways(session, name):
+        try:
+            plans.enumerate_plans(resolved.model, phase, resolved.cluster, plans.DEFAULT, {**phase.pins, name: value})
+        except DesignError as error:
+            said = error.allowed if isinstance(error.allowed, str) and error.allowed else error.problem or "not legal here"
+            out[value] = said.split(";")[0].split(" (")[0]
+    return out
 
 
 def _folded(session) -> list[dict]:

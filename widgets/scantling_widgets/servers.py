@@ -60,7 +60,7 @@ def design_path(file: str | None) -> Path:
     from scantling.design import Design
 
     path = Path(file).resolve() if file else resources.example()
-    Design.read(path)
+    Design.read(path).resolve()
     return path
 
 
@@ -76,7 +76,7 @@ def _environment(design: Path, token: str, **more: str) -> dict[str, str]:
 @contextmanager
 def _running(argv: list[str], env: dict[str, str], port: int, path: str, token: str, log) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by force after 15 s."""
-    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=2 if log is None else log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"

@@ -40,10 +40,12 @@ def card(title: str, *children, note: W.HTML | None = None) -> W.VBox:
     return box
 
 
-def side_by_side(*children) -> W.Box:
-    """Children next to each other while there is room."""
+def side_by_side(*children, few: bool = False) -> W.Box:
+    """Children next to each other while there is room; `few` gives each more of it."""
     box = W.Box(children)
     box.add_class("sd-columns")
+    if few:
+        box.add_class("sd-few")
     return box
 
 

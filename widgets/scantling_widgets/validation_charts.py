@@ -8,7 +8,6 @@ import pandas as pd
 from .palette import ACCENT, SECOND
 from .report.pictures import Picture, svg
 
-WIDTH = 760
 FAMILIES = {"V100": "#8a8f98", "A100": "#0072b2", "Hopper": "#009e73", "Blackwell": "#d55e00", "TPU": "#cc79a7", "AMD": "#b08900"}
 CURVES = {"in sample": ("fitted", "#56b4e9"), "folds": ("configuration not fitted", "#009e73"), "source left out": ("source not fitted", ACCENT),
           "stack left out": ("stack not fitted", "#cc79a7"), "one line": ("one line: half of peak × bubble", SECOND)}
@@ -41,7 +40,7 @@ def scatter(rows: pd.DataFrame) -> Picture:
     off = (rows.source_out / rows.measured - 1).abs()
     words = (f"Predicted against measured throughput of {len(data):,} published runs whose source was left out of the fit: half lie within {100 * off.median():.1f} % of the diagonal, "
              f"nine in ten within {100 * off.quantile(0.9):.0f} %.")
-    return _picture(alt.layer(rule, points).properties(width=560, height=500), words, "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % above.")
+    return _picture(alt.layer(rule, points).properties(width=480, height=430), words, "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % above.")
 
 
 def spread(rows: pd.DataFrame) -> Picture:
@@ -53,32 +52,34 @@ def spread(rows: pd.DataFrame) -> Picture:
     chart = alt.Chart(data).mark_line(strokeWidth=2).encode(
         x=alt.X("error:Q", title="error of tokens/s, up to", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~%", values=[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])),
         y=alt.Y("share:Q", title="share of runs", axis=alt.Axis(format="~%", tickCount=5)),
-        color=alt.Color("fit:N", title=None, sort=names, scale=alt.Scale(domain=names, range=[c for _, c in CURVES.values()]), legend=alt.Legend(orient="bottom", columns=3)),
+        color=alt.Color("fit:N", title=None, sort=names, scale=alt.Scale(domain=names, range=[c for _, c in CURVES.values()]), legend=alt.Legend(orient="bottom", columns=2)),
         strokeDash=alt.StrokeDash("fit:N", sort=names, scale=alt.Scale(domain=names, range=[[2, 2], [6, 2], [1, 0], [8, 3, 2, 3], [4, 4]]), legend=None))
     words = "Share of runs within an error of 10 %: " + "; ".join(f"{said} {100 * (_size(rows, COLUMNS[kind]) <= 0.1).mean():.0f} %" for kind, (said, _) in CURVES.items()) + "."
-    return _picture(chart.properties(width=620, height=260), words, "How many runs lie within which error. Higher is better; the last curve is what one line of arithmetic reaches.")
+    return _picture(chart.properties(width=480, height=430), words, "How many runs lie within which error. Higher is better; the last curve is what one line of arithmetic reaches.")
 
 
 def by_source(rows: pd.DataFrame, least: int = 1) -> Picture:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's median as a diamond."""
     off = pd.DataFrame({"source": rows.source, "off": rows.source_out / rows.measured - 1, "line": rows.baseline / rows.measured - 1})
     groups = off.groupby("source")
-    data = pd.DataFrame({"low": groups.off.quantile(0.1), "high": groups.off.quantile(0.9), "median": groups.off.median(), "line": groups.line.median().clip(-1, 1.2), "runs": groups.size()}).reset_index()
+    data = pd.DataFrame({"low": groups.off.quantile(0.1), "high": groups.off.quantile(0.9), "median": groups.off.median(), "line": groups.line.median().clip(-0.78, 1.18), "runs": groups.size()}).reset_index()
     data = data[data.runs >= least].sort_values("runs", ascending=False)
-    data["label"] = [f"{short(s, 58)}  ({n})" for s, n in zip(data.source, data.runs)]
-    data[["low", "high"]] = data[["low", "high"]].clip(-1, 1.2)
-    data["kind"], data["kind2"] = "predicted: median, and middle 80 % of the runs", "one line: median"
-    y = alt.Y("label:N", sort=list(data.label), title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=360, labelFontSize=10))
+    data["label"] = [f"{short(s, 78)}  ({n})" for s, n in zip(data.source, data.runs)]
+    data[["low", "high"]] = data[["low", "high"]].clip(-0.8, 1.2)
+    kinds = ["predicted: median, and the middle 80 % of its runs", "one line: median"]
+    marks = pd.concat([pd.DataFrame({"label": data.label, "x": data[column], "kind": kind}) for column, kind in zip(("line", "median"), kinds[::-1])])
+    y = alt.Y("label:N", sort=list(data.label), title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=460, labelFontSize=10.5))
     scale = alt.Scale(domain=[-0.8, 1.2], nice=False)
-    x = lambda name, title=None: alt.X(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(format="+~%", values=[-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1]))   # noqa: E731
-    key = alt.Scale(domain=[data.kind.iloc[0], data.kind2.iloc[0]], range=[ACCENT, SECOND])
-    legend = alt.Legend(orient="bottom", title=None, labelLimit=420, symbolOpacity=1)
+    axis = alt.Axis(format="+~%", values=[-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1])
     zero = alt.Chart(pd.DataFrame({"x": [0]})).mark_rule(strokeWidth=1.2, style="ink").encode(x=alt.X("x:Q", scale=scale))
-    bar = alt.Chart(data).mark_bar(height=5, opacity=0.45, stroke=None, clip=True).encode(x=x("low", "predicted / measured − 1, source left out"), x2="high:Q", y=y, color=alt.value(ACCENT))
-    dot = alt.Chart(data).mark_circle(size=46, opacity=1, clip=True).encode(x=x("median"), y=y, color=alt.Color("kind:N", scale=key, legend=legend))
-    line = alt.Chart(data).mark_point(shape="diamond", size=34, opacity=0.9, filled=False, strokeWidth=1.3, clip=True).encode(x=x("line"), y=y, color=alt.Color("kind2:N", scale=key, legend=legend))
+    bar = alt.Chart(data).mark_bar(height=5, opacity=0.45, stroke=None, clip=True).encode(
+        x=alt.X("low:Q", title="predicted / measured − 1, source left out", scale=scale, axis=axis), x2="high:Q", y=y, color=alt.value(ACCENT))
+    legend = alt.Legend(orient="bottom", title=None, labelLimit=420)
+    points = alt.Chart(marks).mark_point(size=38, opacity=1, filled=True, clip=True).encode(
+        x=alt.X("x:Q", scale=scale), y=y, color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[ACCENT, SECOND]), legend=legend),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=legend))
     words = "Median error with the source left out: " + "; ".join(f"{short(s, 60)} {100 * m:+.0f} %" for s, m in zip(data.source, data["median"])) + "."
-    return _picture(alt.layer(zero, bar, line, dot).properties(width=400, height=alt.Step(16.5)), words, "Every source, predicted by constants that were fitted without it. In brackets the number of runs.")
+    return _picture(alt.layer(zero, bar, points).properties(width=520, height=alt.Step(16.5)), words, "Every source, predicted by constants that were fitted without it. In brackets the number of runs; a mark at the edge lies beyond it.")
 
 
 def parts(residual: dict) -> Picture:
@@ -93,7 +94,7 @@ def parts(residual: dict) -> Picture:
         x=alt.X("start:Q", title="share of the squared error", axis=alt.Axis(format="~%", tickCount=6), scale=alt.Scale(domain=[0, 1])), x2="end:Q",
         color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=list(frame.colour)), legend=alt.Legend(orient="bottom", columns=2, labelLimit=320)))
     words = "What the squared error is made of: " + "; ".join(f"{name} {100 * share:.0f} %" for name, share in residual["parts"].items()) + "."
-    return _picture(chart.properties(width=620, height=34), words, "Squared error of the logarithm, sources left out.")
+    return _picture(chart.properties(width=760, height=34), words, "Squared error of the logarithm, sources left out.")
 
 
 def short(text: str, length: int) -> str:

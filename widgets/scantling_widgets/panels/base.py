@@ -17,7 +17,7 @@ class Panel:
 
     def __init__(self, session, choose: Callable[[Mapping[str, Any]], bool]):
         self.session, self.choose = session, choose
-        self.box = W.VBox()
+        self.box = W.VBox(layout=W.Layout(grid_gap="8px"))
         self.built = False
         self._drawn: Any = None
 

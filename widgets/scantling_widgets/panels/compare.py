@@ -23,7 +23,7 @@ class Compare(Panel):
                             columns=[{"key": "field", "label": "Field", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}])
         self.numbers = Table("Numbers that differ", file_name="comparison", sortable=False, empty="Every number is the same.",
                              columns=[{"key": "quantity", "label": "Quantity", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}, {"key": "difference", "label": "Difference"}])
-        return [self.hint, theme.side_by_side(theme.card("Design", self.fields), theme.card("Result", self.numbers))]
+        return [self.hint, theme.card("Design", self.fields), theme.card("Result", self.numbers)]
 
     def draw(self):
         session = self.session

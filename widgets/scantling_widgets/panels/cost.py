@@ -23,7 +23,7 @@ class Cost(Panel):
         self.bill = Table("The bill", file_name="cost", sortable=False, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         self.sweep = Table("Device counts", self._pick, action="Use this many devices", file_name="device-counts", empty="Not swept yet.",
                            columns=[{"key": "devices", "label": "Devices", "align": "left"}, *({"key": c, "label": label(c)} for c in _COLUMNS)])
-        return [self.job, theme.side_by_side(theme.card("The bill", self.bill), theme.card(frontier.title, self.chart), theme.card("Device counts", self.sweep))]
+        return [self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("Device counts", self.sweep), theme.card("The bill", self.bill), few=True)]
 
     def draw(self):
         given = self.session.now.given

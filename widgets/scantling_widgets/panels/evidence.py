@@ -5,6 +5,7 @@ from .. import theme
 from ..table import Table, cell
 from ..words import band, label, show
 from .base import Panel
+from .compare import say
 
 _RUNS = ("id", "model", "accelerator", "devices", "plan", "mfu", "source")
 _NUMBERS = ("devices", "mfu")
@@ -31,5 +32,5 @@ class Evidence(Panel):
                     "four of five published runs lie inside.</p>")
         self.text.value = said
         self.runs.rows = [[cell(show(f"nearest_runs.{c}", r.get(c)), r.get(c)) for c in _RUNS] for r in given.get("nearest_runs") or []]
-        self.assumed.rows = [[str(a["field"]), "—" if a["value"] is None else str(a["value"]), str(a["why"])] for a in given.get("assumed") or []]
+        self.assumed.rows = [[str(a["field"]), say(a["value"]), str(a["why"])] for a in given.get("assumed") or []]
         self.avoid.rows = [[cell(str(a.get(c) if a.get(c) is not None else "—")) for c in ("what", "why", "cost")] for a in given.get("avoid") or []]

@@ -1,8 +1,6 @@
 """What the result hangs on: each input a step down and a step up, the largest swing first."""
 from __future__ import annotations
 
-import ipywidgets as W
-
 from .. import studies, theme
 from ..background import Job
 from ..charts_plans import tornado
@@ -18,7 +16,7 @@ class Sensitivity(Panel):
         self.job = Job("Vary the inputs", self._start, self._step, self._end)
         self.note = theme.text()
         self.chart = tornado.live()
-        return [W.HBox([self.job, self.note]), theme.card(tornado.title, self.chart)]
+        return [self.job, self.note, theme.card(tornado.title, self.chart)]
 
     def draw(self):
         self._show()

@@ -61,6 +61,13 @@ function render({ model, el }) {
     const select = make("select", "sd-select", row);
     select.id = id;
     let now = spec, drawn = "";
+    const ask = () => {
+      if (!now.asks) return;
+      model.set("asked", { field: now.field, serial: (model.get("asked").serial ?? 0) + 1 });
+      model.save_changes();
+    };
+    select.addEventListener("pointerenter", ask);
+    select.addEventListener("focus", ask);
     select.addEventListener("change", () => propose(now.field, now.options[select.selectedIndex].value, true));
     return next => {
       if (busy(next.field)) return;
