@@ -76,20 +76,26 @@ def memory(c: Cases) -> Memory:
     held = in_flight_of(c, f, (0, 1, -1))
     lone = 1.0 * (p.pp == 1)
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
-    both = np.maximum(lone, np.maximum(vee, mirror)) if np.any(vee) or np.any(mirror) else lone
     moe = _moe_layers(s, first, middle, last) if f.routed else (0, 0, 0)
-    parts = device(c, f, held[0], first, moe[0], 1.0, both, both)
+    embeds, both, tail = 1.0, lone, lone
+    if np.any(vee) or np.any(mirror):
+        # a mirrored pipeline's outer devices both hold the first and the last part, once each of the two copies there are
+        first, last = (np.where(mirror > 0, (first + last) / 2, x) for x in (first, last))
+        moe = tuple(np.where(mirror > 0, (moe[0] + moe[2]) / 2, x) if i != 1 else x for i, x in enumerate(moe))
+        embeds, tail = 1.0 - mirror / 2, np.maximum(lone, np.maximum(vee, mirror))
+        both = tail - mirror / 2
+    parts = device(c, f, held[0], first, moe[0], embeds, both, tail)
     where = 0
     total = _held_total(f, parts)
-    for code, layers, exists, ends in ((1, middle, p.pp > 2, (0.0, 0.0, 0.0)), (2, last, p.pp > 1, (mirror, 1.0 - vee, 1.0 - vee))):
+    for code, layers, exists, ends in ((1, middle, p.pp > 2, (0.0, 0.0, 0.0)), (2, last, p.pp > 1, (mirror / 2, 1.0 - vee - mirror / 2, 1.0 - vee))):
         if np.any(exists):
             other = device(c, f, held[code], layers, moe[code], *ends)
             size = _held_total(f, other)
             more = exists & (size > total)
             parts = tuple(np.where(more, b, a) for a, b in zip(parts, other))
             total, where = np.where(more, size, total), np.where(more, code, where)
-    trunk, experts, activations, logits, gathered = parts
-    weights, gradients, optimizer, host = states_of(f, trunk, experts)
+    trunk, experts, activations, logits, gathered, ends = parts
+    weights, gradients, optimizer, host = states_of(f, trunk, experts, ends)
     capacity = c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
     fragmentation = k.fragmentation * (total + f.buffers)
     other = gathered + f.buffers + k.framework_bytes + fragmentation
@@ -99,9 +105,9 @@ def memory(c: Cases) -> Memory:
 
 def _held_total(f, parts):
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
-    trunk, experts, activations, _, gathered = parts
+    trunk, experts, activations, _, gathered, ends = parts
     b = f.bytes
-    total = trunk * (b.weight + b.gradient + b.states) + activations + gathered
+    total = trunk * (b.weight + b.gradient + b.states) - ends * b.cache + activations + gathered
     if f.routed:
         e = f.expert_bytes
         total = total + experts * (e.weight + e.gradient + e.states)
@@ -155,10 +161,16 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     moe = layers - np.clip(plain - before, 0, layers) if 4 * plain <= total else layers * (routed / total)
     vee, mirror = np.ravel(VEE[p.schedule])[0], np.ravel(MIRROR[p.schedule])[0]
     at_first, at_last = 1.0 * (index == 0), 1.0 * (index == pp - 1)
-    heads = np.maximum(at_last * (1 - vee), at_first * max(vee, mirror)) if pp > 1 else at_first
+    tail = np.maximum(at_last * (1 - vee), at_first * max(vee, mirror)) if pp > 1 else at_first
     held = np.ravel(in_flight_of(c, f, index))
-    trunk, experts, activations, _, gathered = device(c, f, held, layers, moe, np.maximum(at_first, at_last * mirror), heads, heads)
-    weights, gradients, optimizer, _ = states_of(f, trunk, experts)
+    embeds, heads = np.maximum(at_first, at_last * mirror), tail
+    if mirror > 0 and pp > 1:       # each outer device holds the first and the last part, once each
+        embeds, heads = embeds / 2, heads / 2
+        holds, routed_holds = (layers + layers[::-1]) / 2, (moe + moe[::-1]) / 2
+    else:
+        holds, routed_holds = layers, moe
+    trunk, experts, activations, _, gathered, ends = device(c, f, held, holds, routed_holds, embeds, heads, tail)
+    weights, gradients, optimizer, _ = states_of(f, trunk, experts, ends)
     inside = weights + gradients + optimizer + activations + gathered + f.buffers
     other = gathered + f.buffers + k.framework_bytes + k.fragmentation * inside
     columns = np.broadcast_arrays(weights, gradients, optimizer, activations, other)

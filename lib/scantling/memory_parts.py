@@ -16,10 +16,11 @@ from .pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
-BF16, FP8, FP32 = (PRECISIONS.index(n) for n in ("bf16", "fp8", "fp32"))
+BF16, FP32 = (PRECISIONS.index(n) for n in ("bf16", "fp32"))
 HOST_STATES, HOST_ALL = OFFLOADS.index("optimizer"), OFFLOADS.index("optimizer+params")
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
+LOW_BYTES = np.array([{"mxfp8": 33 / 32, "nvfp4": 9 / 16}.get(name, 1.0 if name.startswith("fp8") else 0.0) for name in PRECISIONS])
 SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 
 # One large block, freed at once: the C library then keeps what temporaries free, and column arithmetic runs at twice the speed
@@ -31,9 +32,9 @@ def constants_of(c: Cases):
     return getattr(c.constants, "memory", None) or GENERIC
 
 
-def is_low(job):
-    """1 where the linear layers run in 8 or 4 bits, else 0."""
-    return 1.0 * ((job.precision >= FP8) & (job.precision < FP32))
+def low_bytes(job):
+    """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8: 1 per 32 values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
+    return LOW_BYTES[job.precision]
 
 
 def layer_bytes(c: Cases):
@@ -45,33 +46,37 @@ def layer_bytes(c: Cases):
     s, p, k, sw = c.shape, c.plan, constants_of(c), c.software
     t = tokens(c)
     outer, inner = t / sequence_shards(p), t / p.tp
-    low = is_low(c.job)
+    low = low_bytes(c.job)
     wide = 1.0 + (c.job.precision == FP32)
-    kept = 2.0 - low                                    # bytes of a linear layer's input
+    kept = np.where(low > 0, low, 2.0)                  # bytes of a linear layer's input
     eager = 1.0 - sw.fused_norm
     gemm, scored, chain = 1.0 - sw.selective_gemm, 1.0 - sw.selective_attention, 1.0 - sw.selective_elementwise
     hidden = s.hidden * wide
     norms = (2 * kept + eager * (1.0 - sw.norm_kernel) * 12.0 + 2.0 * k.dropout) * hidden
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * wide
-    out = ((2.0 + low) * s.out_width + 4.0 * s.heads * (sw.flash > 0)) * wide
+    lse = 4.0 * s.heads * (sw.flash > 0)
+    out, out_chosen = ((2.0 + low * cast) * s.out_width * wide + lse * wide for cast in (1.0, chain))
     scores = (sw.flash == 0) * (2.0 + 3.0 * k.dropout + 4.0 * eager) * s.heads * c.job.seq_len * wide
     up = 2.0 * (s.ffn_matrices - 1) * wide              # gate and up, or up
     mid = kept * wide
     first, second = (up + 2 * wide * eager) * s.ffn_hidden, mid * s.ffn_hidden
+    narrow = 1.0 - 0.5 * (low > 0) * sw.selective_elementwise
+    up_chosen = up * narrow     # a repeated SwiGLU keeps its inputs in 8 bits (DeepSeek-V3, section 3.3.3)
     latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * wide * t if np.any(s.mla) else 0.0
     inputs = (4.0 - 2.0 * s.parallel_block) * hidden    # attention and MLP read one input where they run in parallel
     whole_outer, chosen_outer = inputs + norms, inputs + chain * norms
-    whole_inner, chosen_inner = core + out + scores, gemm * core + out + scored * scores
+    # the latents bring q, k and v back: their up-projections are what `selective` repeats first (DeepSeek-V3, section 3.2.3)
+    whole_inner, chosen_inner = core + out + scores, gemm * (1 - s.mla) * core + out_chosen + scored * scores
     a = SimpleNamespace(
         dense=outer * whole_outer + inner * (whole_inner + first + second) + latent,
-        dense_selective=outer * chosen_outer + inner * (chosen_inner + gemm * first + chain * second) + latent,
+        dense_selective=outer * chosen_outer + inner * (chosen_inner + gemm * first * narrow + chain * second) + latent,
         boundary=outer * (2.0 * hidden), rows=0.0, moe=0.0, moe_selective=0.0)
     if np.any(s.moe_layers):
         a.rows = inner * (s.top_k * k.imbalance) * p.etp
         width = s.top_k * k.imbalance * s.expert_ffn_hidden + s.shared_ffn_hidden     # of a row's experts, split over etp, and the shared ones
         router = 8.0 * s.experts * wide
         a.moe = outer * (whole_outer + router) + inner * (whole_inner + (up + mid) * width) + a.rows * ((kept + 2.0) * hidden) + latent
-        a.moe_selective = (outer * (chosen_outer + router) + inner * (chosen_inner + (gemm * up + chain * mid) * width)
+        a.moe_selective = (outer * (chosen_outer + router) + inner * (chosen_inner + (gemm * up_chosen + chain * mid) * width)
                            + a.rows * ((gemm * kept + chain * 2.0) * hidden) + latent)
     return a
 
@@ -81,7 +86,8 @@ def parameter_bytes(c: Cases, group):
     p, job, k = c.plan, c.job, constants_of(c)
     wide = job.precision == FP32
     weight = 2.0 + 2.0 * wide
-    cached = weight + 2.0 * is_low(job)                 # and the low-precision copies, both ways round
+    low = low_bytes(job)
+    cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)      # and the low-precision copies, both ways round
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
     gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
@@ -102,7 +108,8 @@ def parameter_bytes(c: Cases, group):
         host = away * states + gone * weight * np.where(z3, share, 1.0)
         resident, gathered = np.where(gone, 0.0, resident), np.where(gone, cached, gathered)
         states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
-    return SimpleNamespace(weight=resident, gradient=np.where(z2, gradient * share, gradient) * copies, states=states, host=host, gathered=gathered, step=step * owned)
+    cache = np.where(z3 | gone, 0.0, cached - weight) * copies
+    return SimpleNamespace(weight=resident, cache=cache, gradient=np.where(z2, gradient * share, gradient) * copies, states=states, host=host, gathered=gathered, step=step * owned)
 
 
 def frame(c: Cases):
@@ -147,17 +154,19 @@ def frame(c: Cases):
 def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
     """What one pipeline device holds: dense and expert parameters, activations with logits, logits, and what is gathered for a moment.
 
-    `held` micro-batches in flight, `layers`, `moe` of them with experts; embeds, heads, tail (loss and MTP) are 0 or 1.
+    `held` micro-batches in flight, `layers`, `moe` of them with experts; embeds and heads (with the MTP modules) are the copies of these
+    over the schedule's copies of a weight, tail is 1 where the loss is. The last value is what of the dense parameters stays in 16 bit.
     """
     s, k, n, a = c.shape, constants_of(c), f.n, f.a
-    trunk = layers * n.dense_layer + embeds * n.embedding + heads * np.where(embeds * s.tied > 0, 0, f.head)
+    ends = embeds * n.embedding + heads * np.where(embeds * s.tied > 0, 0, f.head)
+    trunk = layers * n.dense_layer + ends
     mtp = s.mtp_layers * tail
     if np.any(s.mtp_layers):
-        trunk = trunk + tail * f.mtp
+        trunk = trunk + heads * f.mtp
     if f.routed:
         trunk = trunk + moe * (n.moe_layer - n.experts_per_moe_layer - n.dense_layer)
         last = s.moe_layers > 0
-        experts = (moe + mtp * last) * f.experts
+        experts = (moe + s.mtp_layers * heads * last) * f.experts
         saved = held * ((layers - moe) * f.per_dense + moe * f.per_moe) + np.where(last, f.per_moe, f.per_dense) * mtp
         most = held * ((layers - moe) * a.dense + moe * a.moe) + np.where(last, a.moe, a.dense) * mtp
     else:
@@ -176,7 +185,7 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
             gathered = gathered + np.minimum(2 * f.experts, experts) * f.expert_bytes.gathered
     if np.any(f.bytes.step):    # fp32 gradients of the optimizer's step take the place of the activations
         gathered = np.maximum(gathered, trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0) - activations)
-    return trunk, experts, activations, logits, gathered
+    return trunk, experts, activations, logits, gathered, ends * f.per_tp
 
 
 def in_flight_of(c: Cases, f, stages):
@@ -186,10 +195,11 @@ def in_flight_of(c: Cases, f, stages):
     return in_flight(p.schedule, p.pp, p.vpp, f.m, np.reshape(stages, (len(stages),) + (1,) * ndim), f.kept)
 
 
-def states_of(f, trunk, experts):
-    """(weights, gradients, optimizer, host) of so many dense and expert parameters. [bytes]"""
+def states_of(f, trunk, experts, ends):
+    """(weights, gradients, optimizer, host) of so many dense and expert parameters, `ends` of the dense ones outside the layers. [bytes]"""
     b = f.bytes
+    weights = trunk * b.weight - ends * b.cache         # embedding and head have no low-precision copies
     if not f.routed:
-        return trunk * b.weight, trunk * b.gradient, trunk * b.states, trunk * b.host
+        return weights, trunk * b.gradient, trunk * b.states, trunk * b.host
     e = f.expert_bytes
-    return trunk * b.weight + experts * e.weight, trunk * b.gradient + experts * e.gradient, trunk * b.states + experts * e.states, trunk * b.host + experts * e.host
+    return weights + experts * e.weight, trunk * b.gradient + experts * e.gradient, trunk * b.states + experts * e.states, trunk * b.host + experts * e.host
