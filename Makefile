@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test lint calibrate validation bench bench-desk gallery clean
+.PHONY: help env lab report page test lint calibrate validation bench bench-desk gallery pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -39,8 +39,9 @@ test: $(READY)        ## every test; those in a browser need Chromium
 lint: $(READY)        ## ruff over the tree
 	@$(BIN)/ruff check .
 
-validation: $(READY)        ## predicted beside published: the accuracy table of the README
+validation: $(READY)        ## predicted beside published: gallery/validation/ and the accuracy table of the README
 	@$(BIN)/python -m scantling.validation
+	@$(BIN)/python -m scantling_widgets.validation_page
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m scantling.calibrate
@@ -53,6 +54,9 @@ bench-desk: $(READY)        ## how fast the desk follows a slider
 
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
 	@$(BIN)/python -m scantling_widgets.gallery
+
+pictures: $(READY)        ## the pictures of the desk in the README, light and dark
+	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of
 
 clean:        ## remove what was built, the environment too
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

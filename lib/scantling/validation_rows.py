@@ -38,8 +38,8 @@ class Condition:
 CONDITIONS = {c.name: c for c in (
     Condition("settings not printed", "not printed, inferred: {}"),
     Condition("rounded figure", "measured figure is printed rounded (TFLOP/s or MFU)"),
-    Condition("only source of its stack", "no other source ran {}"),
-    Condition("only source of its chip", "no other source used {}"),
+    Condition("only source of its stack", "no other source ran {}: without this one its constants are those of all stacks"),
+    Condition("only source of its chip", "no other source used {}: without this one its constants are those of its family"),
     Condition("tp across nodes", "tensor parallelism leaves the scale-up domain"),
     Condition("ep across nodes", "experts spread over more than one scale-up domain"),
     Condition("sharded weights over the network", "sharded weights cross the network for {} tokens a device"),

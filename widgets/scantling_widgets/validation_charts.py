@@ -4,9 +4,10 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 import pandas as pd
+from markupsafe import Markup, escape
 
 from .palette import ACCENT, SECOND
-from .report.pictures import Picture, svg
+from .report.pictures import svg
 
 FAMILIES = {"V100": "#8a8f98", "A100": "#0072b2", "Hopper": "#009e73", "Blackwell": "#d55e00", "TPU": "#cc79a7", "AMD": "#b08900"}
 CURVES = {"in sample": ("fitted", "#56b4e9"), "folds": ("configuration not fitted", "#009e73"), "source left out": ("source not fitted", ACCENT),
@@ -23,7 +24,7 @@ def family(accelerator: str) -> str:
     return accelerator
 
 
-def scatter(rows: pd.DataFrame) -> Picture:
+def scatter(rows: pd.DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left out of the fit."""
     data = pd.DataFrame({"measured": rows.measured, "predicted": rows.source_out, "chip": rows.accelerator.map(family)}).dropna().round(2)
     low, high = data[["measured", "predicted"]].min().min() * 0.8, data[["measured", "predicted"]].max().max() * 1.25
@@ -43,7 +44,7 @@ def scatter(rows: pd.DataFrame) -> Picture:
     return _picture(alt.layer(rule, points).properties(width=480, height=430), words, "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % above.")
 
 
-def spread(rows: pd.DataFrame) -> Picture:
+def spread(rows: pd.DataFrame) -> Markup:
     """Share of runs within an error, for each kind of fit and for the one-line baseline."""
     grid = np.geomspace(0.005, 1.0, 60)
     parts = [pd.DataFrame({"error": grid, "share": [(_size(rows, COLUMNS[kind]) <= g).mean() for g in grid], "fit": said}) for kind, (said, _) in CURVES.items()]
@@ -58,7 +59,7 @@ def spread(rows: pd.DataFrame) -> Picture:
     return _picture(chart.properties(width=480, height=430), words, "How many runs lie within which error. Higher is better; the last curve is what one line of arithmetic reaches.")
 
 
-def by_source(rows: pd.DataFrame, least: int = 1) -> Picture:
+def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's median as a diamond."""
     off = pd.DataFrame({"source": rows.source, "off": rows.source_out / rows.measured - 1, "line": rows.baseline / rows.measured - 1})
     groups = off.groupby("source")
@@ -82,7 +83,7 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Picture:
     return _picture(alt.layer(zero, bar, points).properties(width=520, height=alt.Step(16.5)), words, "Every source, predicted by constants that were fitted without it. In brackets the number of runs; a mark at the edge lies beyond it.")
 
 
-def parts(residual: dict) -> Picture:
+def parts(residual: dict) -> Markup:
     """What the squared error with the source left out is made of, as one bar."""
     start, data = 0.0, []
     for (name, share), colour in zip(residual["parts"].items(), ("#0072b2", "#56b4e9", "#8a8f98", "#e69f00")):
@@ -106,5 +107,5 @@ def _size(rows, column):
     return (rows[column] / rows.measured - 1).abs().fillna(1.0)
 
 
-def _picture(chart: alt.Chart, words: str, caption: str) -> Picture:
-    return Picture(svg(chart.to_dict(), words), words, caption)
+def _picture(chart: alt.Chart, words: str, caption: str) -> Markup:
+    return Markup(f'<figure class="picture">{svg(chart.to_dict(), words)}<figcaption>{escape(caption)}</figcaption></figure>')

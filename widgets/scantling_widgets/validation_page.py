@@ -22,7 +22,7 @@ def page(rows: pd.DataFrame, figures: dict) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {"scatter": charts.scatter(rows), "spread": charts.spread(rows), "source": charts.by_source(rows), "parts": charts.parts(figures["residual"])}
     body = environment().get_template("validation.j2").render(
-        f=figures, kinds=KINDS, pictures={name: Markup(p.figure()) for name, p in pictures.items()}, pct=percent, signed=signed, short=charts.short,
+        f=figures, kinds=KINDS, pictures=pictures, pct=percent, signed=signed, short=charts.short,
         bands={b["key"]: b for b in figures["bands"]}, beaten=_beaten(figures))
     return document(Markup(body), title="How right is it?", date=figures["made"], kind="wide", footer="scantling")
 
