@@ -74,6 +74,7 @@ HEAD = (
     q("nearest_fixes.set", "Fields", "text", "", "fields of the design and their new values; nothing takes a pin away"), q("nearest_fixes.mfu", "MFU", "share", "share", "as mfu, of the changed design"),
     q("nearest_fixes.days", "Days", "days", "days", "as days, of the changed design"), q("nearest_fixes.cost_usd", "Cost", "usd", "USD", "as cost_usd, of the changed design"),
     q("nearest_fixes.devices", "Devices", "count", "devices", "of the changed design"),
+    q("nearest_fixes.missed", "Still missed", "text", "", "constraints that the changed design misses"),
     q("missed", "Constraints missed", "text", "", "constraints that do not hold", "constraints"), q("missed.field", "Constraint", "text", "", "field of constraints"),
     q("missed.limit", "Asked for", "ratio", "", "as stated, in the unit of its field", "constraints"), q("missed.value", "Predicted", "ratio", "", "in the unit of its field"),
     q("missed.text", "Missed by", "text", "", "value, band and limit"), q("missed.chance", "Chance of meeting it", "share", "share", "share of the band on the right side of the limit"),
