@@ -40,6 +40,8 @@ def _output(output) -> str:
     data = output.get("data", {})
     if "application/vnd.jupyter.widget-view+json" in data or RESULT in data:
         return ""
+    if picture := data.get(pictures.PICTURE):
+        return picture["figure"]
     if html := data.get("text/html"):
         return _offline("".join(html))
     if svg := data.get("image/svg+xml"):

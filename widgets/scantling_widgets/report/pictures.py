@@ -4,11 +4,13 @@ from __future__ import annotations
 import functools
 import re
 import zlib
+from base64 import b64encode
 from dataclasses import dataclass
 
 from markupsafe import escape
 
 WIDTH = 700
+PICTURE = "application/vnd.scantling.picture+json"      # what a cell hands to the page
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
 INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
@@ -32,17 +34,24 @@ THEME = {
 
 @dataclass(frozen=True)
 class Picture:
-    """What a notebook cell shows: an SVG, and its words for readers and programs that cannot draw it."""
+    """A themed chart, and its words for readers and programs that cannot draw it."""
 
-    svg: str
+    spec: dict
     words: str
     caption: str
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": self.figure(), "text/plain": self.words}
+        """A PNG on white for the notebook, which reads in any theme and without trust; the page takes the SVG."""
+        return {PICTURE: {"figure": self.figure()}, "image/png": b64encode(self.png()).decode(), "text/plain": self.words}
 
     def figure(self) -> str:
-        return f'<figure class="picture">{self.svg}<figcaption>{escape(self.caption)}</figcaption></figure>'
+        return f'<figure class="picture">{svg(self.spec, self.words)}<figcaption>{escape(self.caption)}</figcaption></figure>'
+
+    def png(self) -> bytes:
+        import vl_convert
+
+        from ..livechart import vega_version
+        return vl_convert.vegalite_to_png(themed(self.spec, background="#ffffff", padding=8), vl_version=vega_version(), scale=1.25)
 
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
@@ -53,7 +62,7 @@ def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     if not any(len(column) for frame in data.values() for column in frame.values()):
         return None
     words = figure.words(given, **more)
-    return Picture(svg(_only_present(figure(assessment, width=width, **more).to_dict()), words), words, figure.title)
+    return Picture(_only_present(figure(assessment, width=width, **more).to_dict()), words, figure.title)
 
 
 def _only_present(spec: dict) -> dict:
@@ -80,9 +89,12 @@ def svg(spec: dict, words: str) -> str:
     import vl_convert
 
     from ..livechart import vega_version
-    spec = {**spec, "config": {**THEME, **{k: v for k, v in spec.get("config", {}).items() if k not in ("view", "axis")}}}
-    text = vl_convert.vegalite_to_svg(spec, vl_version=vega_version())
-    return accessible(text, words)
+    return accessible(vl_convert.vegalite_to_svg(themed(spec), vl_version=vega_version()), words)
+
+
+def themed(spec: dict, **more) -> dict:
+    """The specification in the inks of the report."""
+    return {**spec, "config": {**THEME, **{k: v for k, v in spec.get("config", {}).items() if k not in ("view", "axis")}, **more}}
 
 
 def accessible(text: str, words: str) -> str:
