@@ -28,13 +28,14 @@ CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator
 # Facts of each stack's code and of what its published figures count; not fitted.
 #   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of a gradient under bf16, the
 #   16-bit one and the fp32 one it is added to; dense_masks: masks built in full, pair by pair; low_weights: no 16-bit weight
-#   beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3); figures: what the numbers count
+#   beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3); per_op: `selective` keeps listed matrix products and attention alone, every
+#   other output is repeated; figures: what the numbers count
 FACTS: dict[str, dict] = {
     "megatron-core": {"figures": "allocated"},
     "megatron-lm": {"dropout": 1.0},
     "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 6.0},
     "zero-bubble": {"dropout": 1.0, "figures": "allocated"},
-    "torchtitan": {"fp32_shards": 1.0, "figures": "reserved"},
+    "torchtitan": {"fp32_shards": 1.0, "per_op": 1.0, "figures": "reserved"},
     "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved"},
     "maxtext": {"fp32_shards": 1.0},
     "deepspeed": {"figures": "reserved"},
@@ -59,6 +60,7 @@ class MemoryConstants:
     bf16_gradients: Any = 0.0
     dense_masks: Any = 0.0
     low_weights: Any = 0.0
+    per_op: Any = 0.0
     fragmentation: Any = FRAGMENTATION["device"]
     unseen_bytes: Any = 0.0         # context, where the figures leave it out
     unseen_share: Any = UNKNOWN_SHARE   # fragmentation, where the figures leave it out; and what an unknown stack may take

@@ -50,7 +50,8 @@ def layer_bytes(c: Cases):
     wide = 1.0 + (c.job.precision == FP32)
     kept = np.where(low > 0, low, 2.0)                  # bytes of a linear layer's input
     eager = 1.0 - sw.fused_norm
-    gemm, scored, chain = 1.0 - sw.selective_gemm, 1.0 - sw.selective_attention, 1.0 - sw.selective_elementwise
+    repeated = np.maximum(sw.selective_elementwise, k.per_op)
+    gemm, scored, chain = 1.0 - sw.selective_gemm, 1.0 - sw.selective_attention, 1.0 - repeated
     hidden = s.hidden * wide
     norms = (2 * kept + eager * (1.0 - sw.norm_kernel) * 12.0 + 2.0 * k.dropout) * hidden
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * wide
@@ -60,7 +61,7 @@ def layer_bytes(c: Cases):
     up = 2.0 * (s.ffn_matrices - 1) * wide              # gate and up, or up
     mid = kept * wide
     first, second = (up + 2 * wide * eager) * s.ffn_hidden, mid * s.ffn_hidden
-    narrow = 1.0 - 0.5 * (low > 0) * sw.selective_elementwise
+    narrow = 1.0 - 0.5 * (low > 0) * repeated * (1.0 - k.per_op)
     up_chosen = up * narrow     # a repeated SwiGLU keeps its inputs in 8 bits (DeepSeek-V3, section 3.3.3)
     latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * wide * t if np.any(s.mla) else 0.0
     inputs = (4.0 - 2.0 * s.parallel_block) * hidden    # attention and MLP read one input where they run in parallel
