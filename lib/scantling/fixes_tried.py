@@ -86,13 +86,32 @@ def site_changes(assessment):
     if not fits and r.cluster.host_memory_bytes < 2e12:
         yield Change(3.0, "2 TB of host memory a node, for offload", {"cluster.host_memory_gb": 2048}, "host")
     if fits:
-        faster = sorted((f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 1.2 * r.cluster.scale_out_bytes_per_s), key=lambda f: f.device_bytes_per_s)
-        steps = {f.device_bytes_per_s: f for f in reversed(faster)}
-        for row in [steps[rate] for rate in sorted(steps)][:2]:
+        for row in faster_fabrics(r.cluster)[:2]:
             yield Change(3.3, f"{row.name} between nodes", {"cluster.scale_out": row.id}, "fabric")
     for other in INSTEAD.get(chip.family, ()):
         if other != chip.id and other in catalogue.accelerators():
             yield Change(3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP}, "chip")
+
+
+def fabrics_by_rate() -> list:
+    """One scale-out fabric of the catalogue for each rate, from slow to fast."""
+    rows = {}
+    for row in catalogue.fabrics("scale-out").values():
+        if row.device_bytes_per_s > 0:
+            rows.setdefault(row.device_bytes_per_s, row)
+    return [rows[rate] for rate in sorted(rows)]
+
+
+def faster_fabrics(cluster) -> list:
+    """Fabrics at least a fifth faster than the cluster's own, slowest first."""
+    return [f for f in fabrics_by_rate() if f.device_bytes_per_s > 1.2 * cluster.scale_out_bytes_per_s]
+
+
+def scale_out_steps(cluster):
+    """(next slower, next faster) fabric of the catalogue, None at an end."""
+    slower = [f for f in fabrics_by_rate() if f.device_bytes_per_s < cluster.scale_out_bytes_per_s / 1.2]
+    faster = faster_fabrics(cluster)
+    return slower[-1] if slower else None, faster[0] if faster else None
 
 
 def recovery_changes(assessment):
