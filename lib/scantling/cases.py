@@ -103,7 +103,7 @@ class Software:
     p2p_overlap: Column = 1.0   # sends between stages run beside compute
     dedup_dispatch: Column = 0.0    # a token crosses a link once however many of its experts live there
     group_limit: Column = 0.0   # most nodes a token may visit; 0 = any
-    graphs: Column = 0.0        # 0 none, 1 part of each layer, 2 the whole iteration captured
+    graphs: Column = 0.0        # 0 none, 0.5 the router alone, 1 attention and router, 2 the whole iteration captured
     chunked_loss: Column = 0.0  # cross entropy without the whole logits
     parallel_block: Column = 0.0    # attention and MLP read the same input: one collective pair a layer
     balanced_layout: Column = 0.0   # pipeline stages laid out so that loss and MTP share the last stage with fewer layers

@@ -151,7 +151,8 @@ def layer_time(c: Cases) -> LayerTime:
         m3 = s.ffn_matrices
         expert_f = 2 * rows * h * fe * m3
         expert_e = rows * (2 * h + (2 + gated) * fe) + local * m3 * h * fe
-        rate = linear_rate(c) * k.grouped_gemm
+        each = np.maximum(rows / np.maximum(local, 1), 1.0)
+        rate = linear_rate(c) * k.grouped_gemm * each / (each + k.grouped_half)
         weights = weights + moe * m3 * h * (local * fe + fs)
         gemm = gemm + moe * gemm_s(expert_f, expert_e, 2.0, c, rate)
         gemm = gemm + moe * gemm_s(2 * t * h * fs * m3, t * (2 * h + 3 * fs) + m3 * h * fs, np.where(fs > 0, 2.0, 0.0), c)
@@ -159,7 +160,7 @@ def layer_time(c: Cases) -> LayerTime:
         moved = moved + moe * (k.elementwise * norm * inner * (rows * fe + t * fs) + k.permute * 2 * rows * h)
         cast = cast + moe * (rows * (2 * h + 3 * fe) + t * 3 * fs)
         host = host + moe * k.moe_host_s
-    host = host * np.where(c.software.graphs >= 2, k.graphs_full, np.where(c.software.graphs > 0, k.graphs_part, 1.0))
+    host = host * np.where(c.software.graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * np.minimum(c.software.graphs, 1.0))
     added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0)) * weights / bandwidth
     return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host, added)
 

@@ -22,6 +22,7 @@ NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddin
            "dense_ffn_hidden_in_moe_model mtp_layers n_devices devices_per_node scale_out_gbytes_per_s_per_device tp sp pp vpp cp ulysses_sp ep etp dp micro_batch "
            "global_batch_seqs grad_accum").split()
 TEXT = "published stack accelerator precision mlp attention sharding sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
+ABLATION = ("baseline", "+ptb", "+swa", "+tp overlap", "+pp overlap", "+dp overlap", "+efficient ops", "+misc", "+lamb")     # MegaScale, table 3: each row keeps those before
 FLASH_SINCE = 2022.8     # the first FlashAttention in training frameworks
 LAYOUT_SINCE = 2026.0    # Megatron-Bridge lays DeepSeek's stages out so that loss and MTP take the place of three layers
 SCHEDULE_WORDS = (("zero-bubble", "zb-1p"), ("zero bubble", "zb-1p"), ("zbb", "zb-2p"), ("dualpipe", "dualpipe"), ("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"),
@@ -166,14 +167,21 @@ def _infer(f) -> _Inference:
 
 
 def _vpp(f, names, interleaved):
-    """Chunks per device where none are printed: the stack's own layout; or, where not even the micro-batch is printed and the stack's
-    recipes interleave, as many as divide the stage's layers, 8 at most."""
+    """Chunks per device where none are printed: the stack's own layout; or, where neither micro-batch nor options are printed and the
+    stack's recipes interleave, as many as divide the stage's layers, 8 at most."""
     chunk = np.array([stack(n).chunk_layers for n in names])
     own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([np.where(per_stage % v == 0, v, 1) for v in range(1, 9)], axis=0)
-    recipe = (names == "megatron-core") & f.micro_batch.isna() & (f.layers % f.pp == 0)
+    unsaid = f.micro_batch.isna() | (f.recompute_as_printed.eq("") & f.other_opts.eq(""))
+    recipe = (names == "megatron-core") & unsaid & (f.layers % f.pp == 0)
     return np.where(chunk > 0, own, np.where(recipe, divisor, np.where(interleaved & (f.pp > 1), 2, 1)))
+
+
+def _recomputed(f):
+    """Share of a device's layers that recompute: all, or as many as the text names."""
+    n = pd.to_numeric(f.recompute_as_printed.str.extract(r"num_layers=(\d+)")[0], errors="coerce")
+    return np.minimum((n * f.vpp / (f.layers / f.pp)).fillna(1.0), 1.0).to_numpy(float)
 
 
 def _year(f):
@@ -229,7 +237,7 @@ def _plan(f, opts):
     offload = np.where(f.offload.str.contains("optimizer+param", regex=False), 2, np.where(f.offload.str.startswith("optimizer"), 1, 0))
     return Plan(column("tp"), column("cp"), column("pp"), vpp.astype(float), column("dp"), column("ep"), column("etp"), column("sp"),
                 np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, (f.dp * f.cp).to_numpy(float)), schedule, column("micro_batch"),
-                np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), 1.0, np.where(ulysses, 2, own), offload)
+                np.array([cases.code(cases.RECOMPUTES, r) for r in f.recompute]), _recomputed(f), np.where(ulysses, 2, own), offload)
 
 
 def _software(f, opts, chips):
@@ -245,8 +253,14 @@ def _software(f, opts, chips):
     flash = np.where(plain, 0.0, flash)
     within = pd.to_numeric(f.sharding_as_printed.str.lower().str.extract(r"within (\d+)")[0], errors="coerce").fillna(0).to_numpy(float)
     graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
+    graphs = np.where((graphs == 1) & (has("moe_router") > 0) & (has("'attn'") == 0), 0.5, graphs)
     graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
     tp_overlap = np.maximum(column["tp_overlap"], has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap"))
+    step = np.max([np.where((names == "megascale") & f.other_opts.str.lower().str.startswith(w).to_numpy(), i, -1) for i, w in enumerate(ABLATION)], axis=0)
+    early = lambda i: (step >= 0) & (step < i)      # noqa: E731
+    flash = np.where(early(ABLATION.index("+efficient ops")), 0.0, flash)
+    tp_overlap = np.where(step >= ABLATION.index("+tp overlap"), 1.0, tp_overlap)
+    late = early(ABLATION.index("+dp overlap"))
     tp_overlap = np.where(has("no comm overlap") > 0, -1.0, tp_overlap)
     # DeepSpeed's pipeline engine sends and reduces between its instructions; without ZeRO the rows ran Megatron's own schedule
     engine = (names == "megatron-deepspeed") & (f.sharding != "none").to_numpy() & (f.pp > 1).to_numpy()
@@ -256,9 +270,9 @@ def _software(f, opts, chips):
         flash=flash, unfused_scores=(plain & f.other_opts.eq("torch")).to_numpy(float), optimizer_group=within, released=_year(f),
         fused_norm=np.where(has("eager") > 0, 0.0, column["fused_norm"]), graphs=graphs, tp_overlap=tp_overlap, ep_overlap=np.maximum(column["ep_overlap"], has("moe_a2a_overlap=true")),
         dedup_dispatch=np.maximum(column["dedup_dispatch"], has("hybridep", "deepep")),
-        dp_overlap=np.where((has("no comm overlap", "use_gradient_bucket=false") > 0) | engine, 0.0, column["dp_overlap"]),
-        step_engine=engine.astype(float), grad_all_reduce=np.maximum(column["grad_all_reduce"], engine), p2p_overlap=np.where((has("no comm overlap") > 0) | engine, 0.0, 1.0),
-        parallel_block=has("parallel transformer block", "+ptb"), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
+        dp_overlap=np.where((has("no comm overlap", "use_gradient_bucket=false") > 0) | engine | late, 0.0, column["dp_overlap"]),
+        step_engine=engine.astype(float), grad_all_reduce=np.maximum(column["grad_all_reduce"], engine), p2p_overlap=np.where((has("no comm overlap") > 0) | engine | early(ABLATION.index("+pp overlap")), 0.0, 1.0),
+        parallel_block=np.maximum(has("parallel transformer block"), (step >= ABLATION.index("+ptb")).astype(float)), norm_kernel=has("rms kernel"), fp8_attention=has("fp8_dot_product_attention=true"),
         capacity_drop=has("token drop"), chunked_loss=np.maximum(column["chunked_loss"], has("liger")),
         balanced_layout=laid_out.to_numpy(float))
     return Software(**column)

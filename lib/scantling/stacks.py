@@ -39,9 +39,9 @@ class Stack:
 
 STACKS = {s.name: s for s in (
     Stack("megatron-core", "Megatron-LM (core) and NeMo", 3.0, True, source="Megatron-LM arguments.py defaults; NeMo performance recipes"),
-    Stack("megatron-lm", "Megatron-LM before Megatron-Core", 0.0, False, "none", 2.0, source="Narayanan et al. 2021"),
-    Stack("megatron-deepspeed", "Megatron-DeepSpeed", 0.0, False, "zero1", 2.0, source="BigScience tr11 chronicles; Smith et al. 2022"),
-    Stack("zero-bubble", "Megatron-LM with zero-bubble schedules", 0.0, False, "none", 2.0, source="Qi et al. 2023"),
+    Stack("megatron-lm", "Megatron-LM before Megatron-Core", 0.0, False, "none", 2.0, dp_overlap=0.0, source="Narayanan et al. 2021"),
+    Stack("megatron-deepspeed", "Megatron-DeepSpeed", 0.0, False, "zero1", 2.0, dp_overlap=0.0, source="BigScience tr11 chronicles; Smith et al. 2022"),
+    Stack("zero-bubble", "Megatron-LM with zero-bubble schedules", 0.0, False, "none", 2.0, dp_overlap=0.0, source="Qi et al. 2023"),
     Stack("aleph-alpha-scaling", "Aleph Alpha scaling", 2.0, False, "zero1", 2.0, fused_norm=0.0, grad_all_reduce=1.0, dp_overlap=0.0, source="Hagemann et al. 2024"),
     Stack("pytorch-fsdp", "PyTorch FSDP (llm-foundry, Composer)", 2.0, False, "zero3", 2.0, source="llm-foundry benchmarking read-me"),
     Stack("torchtitan", "torchtitan (FSDP2)", 2.0, True, "zero3", 4.0, tp_overlap=-1.0, selective_gemm=0.45, selective_attention=0.0, selective_elementwise=0.5,

@@ -123,7 +123,7 @@ def step_time(c: Cases) -> Step:
     expert_shards = np.where(p.sharding > 0, np.maximum(shards * p.tp / (p.ep * p.etp), 1.0), 1.0)
     updated = dense / shards + experts / expert_shards
     optimizer = k.optimizer_bytes * updated / np.where(p.offload > 0, np.minimum(c.chip.host_bytes_per_s, 16e9), c.chip.hbm_bytes_per_s * k.hbm_share)
-    step_host = k.step_host_s * (0.2 + 0.8 * np.minimum(s.layers / p.pp / 12.0, 1.0)) * np.where(c.software.graphs >= 2, 0.5, 1.0)
+    step_host = k.step_host_s * (0.1 + 0.9 * np.minimum(s.layers / p.pp / 24.0, 1.0)) * np.where(c.software.graphs >= 2, 0.5, 1.0)
     nodes = np.maximum(devices(p) / 8, 1.0)
 
     overall = k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
