@@ -3,7 +3,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 import scantling as sc
 
 GALLERY = Path(__file__).parent.parent / "gallery" / "designs"

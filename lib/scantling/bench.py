@@ -34,7 +34,7 @@ def searches(space, counts=COUNTS) -> list[tuple]:
 
     out = []
     for devices, where in [*places((16128,)), *places(counts)]:
-        found, wall, own = timed(lambda: find(where, space))
+        found, wall, own = timed(lambda where=where: find(where, space))
         out.append((devices, found.legal, int(found.fits.sum()), wall, own))
     return out[1:]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import bands, traffic
-from .cases import RECOMPUTES, SHARDINGS, devices, low_precision_bytes, micro_batches
+from .cases import RECOMPUTES, SHARDINGS, devices, micro_batches
 from .checkpoint import contents
 from .cost import price
 from .memory import memory_by_stage

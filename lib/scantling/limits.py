@@ -136,7 +136,7 @@ def short(plan: dict) -> str:
 
 def arithmetic(where) -> tuple[str, ...]:
     """Why no plan can hold this phase: the state's bytes against all memory there is, and the leanest plan of the widest space."""
-    r, phase = where.resolved, where.phase
+    r = where.resolved
     n, job, cluster = r.params.total + r.params.mtp, where.job, r.cluster
     per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
     state = n * per

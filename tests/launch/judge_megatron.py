@@ -84,8 +84,9 @@ def judge(kit):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--options"]:
-        from megatron.training.arguments import add_megatron_arguments
         import argparse
+
+        from megatron.training.arguments import add_megatron_arguments
         p = argparse.ArgumentParser(allow_abbrev=False); add_megatron_arguments(p)      # noqa: E702
         print("\n".join(sorted(o for a in p._actions for o in a.option_strings)))
         sys.exit()
