@@ -77,7 +77,7 @@ def test_index_and_thumbnails_are_those_of_the_designs():
     index = Page((folder / "index.html").read_text(encoding="utf-8"))
     assert index.faults == []
     assert index.elements["img"] == len(NAMES)
-    assert {p.stem for p in (folder / "pictures").glob("*.png")} == set(NAMES)
+    assert {p.stem for p in (folder / "thumbnails").glob("*.png")} == set(NAMES)
     links = [a["href"] for tag, a in index.attributes if tag == "a" and not a["href"].startswith("https:")]
     assert links
     assert all((folder / link).is_file() for link in links)

@@ -121,14 +121,14 @@ def build(gallery: Path | None = None, out: Path | None = None, workers: int | N
     results = {r.name: _result(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
     if len(results) < len(named):
         return records
-    pictures, pages = gallery / "pictures", gallery / "pages"
-    pictures.mkdir(exist_ok=True)
+    thumbnails, pages = gallery / "thumbnails", gallery / "pages"
+    thumbnails.mkdir(exist_ok=True)
     pages.mkdir(exist_ok=True)
     for name, data in results.items():
-        reports.write(pictures / f"{name}.png", thumbnail(data))
+        reports.write(thumbnails / f"{name}.png", thumbnail(data))
     for name in PAGES:
         _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
-    for old in [*(p for p in pictures.glob("*.png") if p.stem not in named and not p.stem.startswith("desk-")), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
+    for old in [*(p for p in thumbnails.glob("*.png") if p.stem not in named and not p.stem.startswith("desk-")), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
         old.unlink()
     reports.write(gallery / "headline.csv", table({name: figures(data) for name, data in results.items()}))
     first = lambda name: (not name.startswith("case-") and name not in PAGES, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 
 _PLAIN = (str, int, float, list, tuple, dict)
 
@@ -65,7 +64,7 @@ class Report:
         from . import text
         if self.impossible != (name == "refusal") and name != "header":
             return None
-        html = text.render(name, {**self.view, "variations": self.variations} if name == "sensitivity" else self.view)
+        html = text.render(name, {**self.view, "variations": self.variations, "key": self.moved_by} if name == "sensitivity" else self.view)
         return Markup(html) if html else None
 
     def picture(self, name: str, **more):
@@ -73,28 +72,22 @@ class Report:
         if self.impossible:
             return None
         from . import charts, pictures
+        figure = charts.FIGURES[name]
         if name == "sensitivity":
-            more = {"rows": self.variations, **more}
-        return pictures.draw(charts.FIGURES[name], self.data, **more)
+            figure = charts.tornado(self.moved_by)
+            more = {"rows": self.variations, "key": self.moved_by, **more}
+        return pictures.draw(figure, self.data, **more)
+
+    @cached_property
+    def moved_by(self) -> str:
+        """The key of the headline figure that the sensitivity is about: days, where the design has tokens, else throughput."""
+        return "tokens_per_s_per_device" if self.data.get("days") is None else "days"
 
     @cached_property
     def variations(self) -> list[dict]:
-        """Headline figures with one input changed at a time, each by an assessment of the changed design; the widest swing first."""
-        import scantling
-        from scantling.errors import DesignError
-
-        from .. import studies
-
-        def figures(change):
-            try:
-                found = scantling.assess(self.design.change(change[0])).figures if change else {}
-            except DesignError:
-                found = {}
-            return {**found, "says": change[1]} if found else None
-        now = SimpleNamespace(design=self.design, resolved=self.design.resolve(), given=self.data)
-        rows = [{"what": v.what, "sides": [side for side in (figures(v.low), figures(v.high)) if side]} for v in studies.variations(SimpleNamespace(now=now))]
-        reach = lambda row: max((abs(side["mfu"] - self.data["mfu"]) for side in row["sides"]), default=0)
-        return sorted((row for row in rows if reach(row) > 0), key=reach, reverse=True)
+        """What that figure hangs on: each input a step down and up, the plan searched again; the widest swing first."""
+        from scantling.sensitivity import tornado
+        return tornado(self.assessment, self.moved_by)
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a kernel."""

@@ -6,10 +6,11 @@ import altair as alt
 from ..charts import memory, step
 from ..figures import Figure, colours, named, stacked
 from ..palette import ACCENT, MEMORY, SECOND, STEP
-from ..words import at, axis, show
+from ..words import at, axis, label, show
 
 _SECONDS = "datum.value < 90 ? format(datum.value, '~r') + ' s' : datum.value < 5400 ? format(datum.value / 60, '.2~r') + ' min' : format(datum.value / 3600, '.2~r') + ' h'"
 _TICKS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400]
+_MORE_IS_BETTER = ("mfu", "goodput", "tokens_per_s_per_device")
 
 
 def _curve(given) -> dict:
@@ -74,30 +75,34 @@ def _traffic_chart(legend: bool = False) -> alt.Chart:
 traffic = Figure("communication", "Communication by axis: exposed, and hidden under compute", _traffic_chart, _traffic_data, _traffic_words, height=110)
 
 
-def _tornado_data(given, rows=()) -> dict:
+def _tornado_data(given, rows=(), key="days") -> dict:
     out = {"what": [], "from": [], "to": [], "side": []}
-    for row in rows:
-        for side in row["sides"]:
-            for column, value in zip(out, (row["what"], given["mfu"], side["mfu"], "better" if side["mfu"] > given["mfu"] else "worse")):
-                out[column].append(value)
-    return {"bars": out, "now": {"to": [given["mfu"]] if rows else []}}
+    now = given.get(key)
+    for row in rows[:12]:
+        for value in (row["low"], row["high"]):
+            if value is not None:
+                for column, cell in zip(out, (row["what"], now, value, "better" if (value > now) == (key in _MORE_IS_BETTER) else "worse")):
+                    out[column].append(cell)
+    return {"bars": out, "now": {"to": [now] if rows else []}}
 
 
-def _tornado_words(given, rows=()) -> str:
-    return f"What moves MFU, now {show('mfu', given['mfu'])}: " + "; ".join(
-        f"{row['what']}, {side['says']}: {show('mfu', side['mfu'])}" for row in rows for side in row["sides"]) + "."
+def _tornado_words(given, rows=(), key="days") -> str:
+    return f"What moves {label(key)}, now {show(key, given.get(key))}: " + "; ".join(
+        f"{row['what']}, {row[side + '_says']}: {show(key, row[side])}" for row in rows[:12] for side in ("low", "high") if row[side] is not None) + "."
 
 
-def _tornado_chart(legend: bool = False) -> alt.Chart:
+def _tornado_chart(legend: bool = False, key="days") -> alt.Chart:
     y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=200))
-    x = alt.X("from:Q", title="MFU", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(format=".0%", tickCount=7))
+    x = alt.X("from:Q", title=label(key), scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7, labelExpr=axis(key)[1]))
     colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="bottom", title=None))
     bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour)
     return alt.layer(bars, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))
 
 
-sensitivity = Figure("sensitivity", "MFU with one input changed at a time, the plan searched again where it is open", _tornado_chart, _tornado_data, _tornado_words,
-                     height=alt.Step(19))
+def tornado(key: str) -> Figure:
+    """What moves one headline figure."""
+    return Figure("sensitivity", f"{label(key)} with one input changed at a time, the plan searched again where it is open",
+                  lambda legend=False: _tornado_chart(legend, key), _tornado_data, _tornado_words, height=alt.Step(19))
 
 
 def _parts(results, table, key) -> dict:
@@ -133,6 +138,6 @@ steps = Figure("steps", "One training step", _parts_chart(STEP, "seconds of one 
                lambda given, results=(): _parts(results, STEP, "step_breakdown_s"), _parts_words("Time of one step", "step_s"), height=alt.Step(30))
 
 SIDE_BY_SIDE = (memories, steps)
-FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": sensitivity}
+FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": tornado("days")}
 ORDER = ("verdict", "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
          "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities")

@@ -146,7 +146,7 @@ def _execute(job: Job, folder: Path) -> dict:
     try:
         notebook = papermill.execute_notebook(str(source), str(result), parameters={"design": job.design}, progress_bar=False, log_output=False,
                                               request_save_on_cell_execute=False, start_timeout=120, execution_timeout=600, cwd=str(folder),
-                                              kernel_name="python3", extra_arguments=["--log-level=40"])
+                                              kernel_name="python3", extra_arguments=["--log-level=50"])
     except papermill.PapermillExecutionError as e:
         raise NotebookFault(e.ename, e.evalue, result.read_text(encoding="utf-8") if result.exists() else "") from None
     notebook.metadata.pop("widgets", None)
