@@ -31,7 +31,7 @@ class Prior:
 GEMM = "gemm_efficiency.csv sustained training shapes; MAMF tables as upper bounds (ml-engineering, Azure guide, SimuMax)"
 PRIORS: dict[str, Prior] = {
     "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.1, "pair": 0.06},
-                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.85, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
+                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.88, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
                   {"h100-96-hbm2e-500w": 0.88, "b200-sxm": 0.88}),     # 500 W of 700 W: the clock that GEMMs can hold; B200: SimuMax GEMM table
     "gemm_fp8": Prior(0.72, "share of fp8 dense peak", GEMM, 0.02, {"family": 0.08, "chip": 0.1}, {"hopper": 0.72, "blackwell": 0.64, "tpu": 0.72}),
     "gemm_fp4": Prior(0.58, "share of fp4 dense peak", GEMM, 0.05, {"chip": 0.05}),
@@ -41,8 +41,8 @@ PRIORS: dict[str, Prior] = {
     "unaligned": Prior(0.62, "rate where hidden % 128 != 0", "BLOOM prequel h=14400, GPT-OSS h=2880", 0.1),
     "hbm_share": Prior(0.85, "of the HBM rate", "copy and triad (Azure guide, ml-engineering, SimuMax)", 0.0, {}, {"ampere": 0.82, "hopper": 0.87, "blackwell": 0.72}),
     "attention": Prior(0.40, "share of bf16 peak, causal half counted, FlashAttention-2 or later", "FlashAttention-2 and -3 papers", 0.1,
-                       {"family": 0.15, "chip": 0.08, "stack": 0.25, "pair": 0.1}, {"ampere": 0.6, "hopper": 0.52, "blackwell": 0.5, "tpu": 0.25}),
-    "attention_half": Prior(450.0, "tokens at half rate", "FlashAttention-2 and -3 curves at constant tokens", 0.3),
+                       {"family": 0.15, "chip": 0.08, "stack": 0.25, "pair": 0.1}, {"ampere": 0.6, "hopper": 0.57, "blackwell": 0.55, "tpu": 0.25}),
+    "attention_half": Prior(500.0, "tokens at half rate", "FlashAttention-2 and -3 curves at constant tokens", 0.3),
     "attention_tiles": Prior(300.0, "tiles of 128 queries and a head at half rate", "SimuMax attention by heads, 4,096 tokens", 0.3, {},
                              {"ampere": 190.0, "hopper": 350.0, "blackwell": 700.0}),
     "attention_fa2": Prior(0.57, "rate of FlashAttention-2 over -3 and cuDNN where those exist (Hopper on)", "FlashAttention-3, section 4.1", 0.1),

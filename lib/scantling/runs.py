@@ -255,7 +255,7 @@ def _software(f, opts, chips):
     graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
     graphs = np.where((graphs == 1) & (has("moe_router") > 0) & (has("'attn'") == 0), 0.5, graphs)
     graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
-    tp_overlap = np.maximum(column["tp_overlap"], has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap"))
+    tp_overlap = np.where(has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap") > 0, 1.0, column["tp_overlap"])
     step = np.max([np.where((names == "megascale") & f.other_opts.str.lower().str.startswith(w).to_numpy(), i, -1) for i, w in enumerate(ABLATION)], axis=0)
     early = lambda i: (step >= 0) & (step < i)      # noqa: E731
     flash = np.where(early(ABLATION.index("+efficient ops")), 0.0, flash)

@@ -45,7 +45,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     wire = 2 * blocks * all_gather_s(payload, p.tp, inside, tiers) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
     share = np.where(c.software.tp_overlap > 0, k.tp_overlapped, k.tp_exposed)
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
-    share = np.where(c.software.tp_overlap < 0, 1.0, share)
+    share = np.where(c.software.tp_overlap < 0, 1.25 * k.tp_exposed, share)
     return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
 
 
