@@ -22,22 +22,27 @@ PRIORS: dict[str, tuple[float, float, float, str, str]] = {   # value, sd of the
     "imbalance": (1.05, 0.03, 0.0, "rows of the fullest expert rank over the mean", "dropless routing with an auxiliary loss"),
     "pair_bytes": (4.0, 0.10, 2.0, "bytes per pair of tokens of a sequence, stacks with dense masks", "dense masks over packed sequences, in fp32; nothing where attention is fused"),
 }
-FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04}    # of what the program allocates; reserved over allocated, published PyTorch runs
+FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04, "planned": 0.0}     # of what the program allocates; reserved over allocated, published PyTorch runs
 UNKNOWN_SHARE = 0.05        # of the memory held back for a stack without data: what eager code takes above the list nobody can tell beforehand
 CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator's figures
 # Facts of each stack's code and of what its published figures count; not fitted.
-#   dropout: masks kept; fp32_shards: the sharded fp32 weight is the only copy; bf16_gradients: bytes of a gradient under bf16, the
-#   16-bit one and the fp32 one it is added to; dense_masks: masks built in full, pair by pair; low_weights: no 16-bit weight
-#   beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3); per_op: `selective` keeps listed matrix products and attention alone, every
-#   other output is repeated; figures: what the numbers count
+#   dropout: masks kept
+#   fp32_shards: the sharded fp32 weight is the only copy
+#   bf16_gradients: bytes of a gradient under bf16, the 16-bit one and the fp32 one it is added to
+#   dense_masks: masks built in full, pair by pair
+#   low_weights: no 16-bit weight beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3; fp8_param_gather of NeMo and Megatron-Bridge)
+#   per_op: `selective` keeps listed matrix products and attention alone, every other output is repeated
+#   layers_gathered: layers in full at once under ZeRO-3; a compiler that plans the gathers needs one
+#   logit_bytes, framework_bytes: priors of their own (a cross entropy whose backward overwrites the 16-bit logits; no CUDA context)
+#   figures: what the numbers count; "planned": a compiler lays all memory out beforehand, nothing is left over between blocks
 FACTS: dict[str, dict] = {
-    "megatron-core": {"figures": "allocated"},
+    "megatron-core": {"low_weights": 1.0, "figures": "allocated"},
     "megatron-lm": {"dropout": 1.0},
     "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 6.0},
     "zero-bubble": {"dropout": 1.0, "figures": "allocated"},
     "torchtitan": {"fp32_shards": 1.0, "per_op": 1.0, "figures": "reserved"},
-    "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved"},
-    "maxtext": {"fp32_shards": 1.0},
+    "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved", "logit_bytes": 3.0},
+    "maxtext": {"fp32_shards": 1.0, "per_op": 1.0, "layers_gathered": 1.0, "framework_bytes": 0.5e9, "figures": "planned"},
     "deepspeed": {"figures": "reserved"},
     "hai-llm": {"low_weights": 1.0},
     "aleph-alpha-scaling": {"dense_masks": 1.0},
@@ -61,6 +66,7 @@ class MemoryConstants:
     dense_masks: Any = 0.0
     low_weights: Any = 0.0
     per_op: Any = 0.0
+    layers_gathered: Any = 2.0
     fragmentation: Any = FRAGMENTATION["device"]
     unseen_bytes: Any = 0.0         # context, where the figures leave it out
     unseen_share: Any = UNKNOWN_SHARE   # fragmentation, where the figures leave it out; and what an unknown stack may take
@@ -94,7 +100,9 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
         values[name] = float(prior * np.exp(fitted.get("global", 0.0) + fitted.get("stack", {}).get(stack, 0.0)))
     known = any(stack in fitted.get("stack", {}) for fitted in offsets.values())
     facts = dict(FACTS.get(stack, {}))
+    for name in facts.keys() & PRIORS.keys():
+        values[name] *= facts.pop(name) / PRIORS[name][0]
     figures = facts.pop("figures", "device")
     seen = FRAGMENTATION[figures]
-    return MemoryConstants(**values, **facts, fragmentation=seen, unseen_bytes=0.0 if figures == "device" else CONTEXT_BYTES,
-                           unseen_share=FRAGMENTATION["device"] - seen + (0.0 if known else UNKNOWN_SHARE))
+    return MemoryConstants(**values, **facts, fragmentation=seen, unseen_bytes=CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0,
+                           unseen_share=(FRAGMENTATION["device"] if figures == "allocated" else 0.0) + (0.0 if known else UNKNOWN_SHARE))

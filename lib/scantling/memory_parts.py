@@ -181,9 +181,9 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
     activations = activations + logits
     gathered = 2.0 * heads * f.head * f.per_tp          # the head's weight gradient, before it is accumulated
     if np.any(f.bytes.gathered):
-        gathered = gathered + np.minimum((2 * f.widest + np.maximum(embeds, heads) * n.embedding) * f.per_tp, trunk) * f.bytes.gathered
+        gathered = gathered + np.minimum((k.layers_gathered * f.widest + np.maximum(embeds, heads) * n.embedding) * f.per_tp, trunk) * f.bytes.gathered
         if f.routed:
-            gathered = gathered + np.minimum(2 * f.experts, experts) * f.expert_bytes.gathered
+            gathered = gathered + np.minimum(k.layers_gathered * f.experts, experts) * f.expert_bytes.gathered
     if np.any(f.bytes.step):    # fp32 gradients of the optimizer's step take the place of the activations
         gathered = np.maximum(gathered, trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0) - activations)
     return trunk, experts, activations, logits, gathered, ends * f.per_tp
