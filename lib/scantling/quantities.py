@@ -110,7 +110,8 @@ def _plain(value, unit=""):
 
 
 def _whole(value, unit=""):
-    return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
+    one = unit.removesuffix("es" if unit.endswith("ches") else "s")
+    return f"{value:,.0f} {one if value == 1 else unit}".rstrip()
 
 
 def _share(value, unit=""):
