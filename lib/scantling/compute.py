@@ -94,7 +94,7 @@ def attention_core_s(c: Cases, t):
     width = score_width(c)
     ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) == 0)
     chunk = np.where(ring, c.job.seq_len / (2 * c.plan.cp), c.job.seq_len)      # balanced rings hold two chunks a rank
-    tiles = heads * t / 128.0
+    tiles = heads * t / np.where(ring, 256.0, 128.0)      # a ring works on half a rank's tokens at a time
     rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
     older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)
     rate = rate * older * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
@@ -104,7 +104,8 @@ def attention_core_s(c: Cases, t):
     backward = 2.5 * flops / 0.97 * (1 + 0.2 * k.attention_tiles / tiles)
     if np.any(ring):
         merge = np.where(ring, k.ring_merge * (c.plan.cp - 1) * t * heads * width / 2 / (c.chip.hbm_bytes_per_s * k.hbm_share), 0.0)
-        forward, backward = forward + merge, backward + 2 * merge
+        slow = np.where(ring, 1 + k.ring_loss * np.maximum(1 - 2 / c.plan.cp, 0.0), 1.0)
+        forward, backward = forward * slow + merge, backward * slow + 2 * merge
     if np.any(c.software.flash == 0):
         scores = t * c.job.seq_len * heads
         full = 2 * scores * width / (c.chip.bf16_flops * k.attention_full * k.gemm / 0.75)

@@ -50,6 +50,7 @@ PRIORS: dict[str, Prior] = {
     "attention_full": Prior(0.72, "of peak, materialised scores", "batched GEMM", 0.1),
     "scores_passes": Prior(5.2, "passes over the score matrix", "masked softmax fused kernel; dropout", 0.2),
     "scores_unfused": Prior(1.7, "passes of unfused over fused mask and softmax", "Megatron-LM fused kernels", 0.15),
+    "ring_loss": Prior(0.6, "of the attention time, rings of many steps: x (1 - 2/cp)", "long-context rows of MoE parallel folding and torchtitan", 0.4),
     "ring_merge": Prior(12.0, "bytes per value of the attention output and ring step", "partial outputs and log-sum-exp merged in fp32", 0.3),
     "eager": Prior(4.0, "element-wise bytes of eager over fused kernels", "fp32 norms, rotary and gates one operation each", 0.3),
     "elementwise": Prior(1.0, "of the counted bytes", "Korthikanti et al. 2022 tensor list", 0.15, {"family": 0.1, "stack": 0.5}),
