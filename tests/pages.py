@@ -42,7 +42,7 @@ class Page(HTMLParser):
         parent = self._open[-1] if self._open else ""
         if tag in INSIDE and parent not in INSIDE[tag]:
             self.faults.append(f"<{tag}> inside <{parent}>")
-        if tag in BLOCKS and parent in {"p", "h1", "h2", "h3", "strong", "span", "a"}:
+        if tag in BLOCKS and parent in {"p", "h1", "h2", "h3", "strong", "span"}:
             self.faults.append(f"<{tag}> inside <{parent}>")
         if tag not in VOID:
             self._open.append(tag)

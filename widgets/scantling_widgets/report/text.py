@@ -110,7 +110,7 @@ def plain(data):
 def headline(a, cost) -> list[dict]:
     """The tiles on top: label, value, band."""
     def tile(label, key, value, low=None, high=None, note=""):
-        return {"label": label, "value": show(key, value), "band": band(key, low, high) if low is not None and high is not None else note}
+        return {"label": label, "value": show(key, value), "band": band(key, low, high) if low is not None and high is not None and low != high else note}
     tiles = [tile("MFU", "mfu", a.mfu, a.mfu_low, a.mfu_high), tile("Step", "step_s", a.step_s, a.step_s_low, a.step_s_high)]
     if a.days is not None:
         tiles.append(tile("Days", "days", a.days, a.days_low, a.days_high))
@@ -163,7 +163,7 @@ def risks(a, resolved) -> list[dict]:
         risk("Node or device loss", "one node, and with it the whole synchronous gang",
              f"One is expected every {show('mtbf_s', a.mtbf_s)}; work since the last durable checkpoint, at most one interval of "
              f"{show('checkpoint_interval_s', a.checkpoint_interval_s)}, is repeated.",
-             f"{_nodes(a.spares_recommended)} warm as spares, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
+             f"{_nodes(a.spares_recommended)} kept warm, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
     if a.step_breakdown_s.get("straggler"):
         risk("Stragglers", "the slowest of the devices sets the pace of all",
              f"{show('time_s', a.step_breakdown_s['straggler'])} of each step of {show('step_s', a.step_s)}.",
@@ -181,11 +181,11 @@ def risks(a, resolved) -> list[dict]:
     tight = next((limit for limit in a.limits if str(limit).lower().startswith(("memory", "tight"))), None)
     if tight:
         risk("Out of memory", "the fullest pipeline stage", f"{_sentence(tight.split(':', 1)[-1])}",
-             "the runner-up plans with more recompute or sharding are listed below.")
+             f"nearest change: {a.nearest_fixes[0]['change']}." if a.nearest_fixes else "plans with more recompute or sharding stand in appendix A.")
     if endurance.get("checkpoint_durable_s"):
         risk("Checkpoint lost while it drains", storage(c.storage) if c.storage else "the shared file system",
              f"A save of {show('bytes', a.checkpoint_bytes)} is durable {show('time_s', endurance['checkpoint_durable_s'])} after its stall; a failure before that falls back "
-             "to the one before.", "two versions kept at least, a peer copy on node-local NVMe where there is one.")
+             "to the one before.", f"{show('count', endurance.get('retention') or 2)} versions kept, a peer copy on node-local NVMe where there is one.")
     if resolved.model.experts and plan["ep"] > 1:
         ep = a.step_breakdown_s.get("ep", 0)
         risk("Expert load imbalance", "the most loaded expert rank", f"EP already exposes {show('time_s', ep)} a step at the assumed balance.",
@@ -237,7 +237,8 @@ def appendix(a) -> list[dict]:
         for step in q.key.split("."):
             value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool) and q.kind != "text" and not q.formula.startswith("as ") \
-                and not q.key.endswith(("_low", "_high")) and q.key != "search_seconds":
+                and not q.key.endswith(("_low", "_high")) and not q.key.startswith(("search_", "plan.", "hidden_s.")) \
+                and not (q.key.startswith("step_breakdown_s.") and not value):
             rows.append({"label": q.label, "key": q.key, "value": quantities.shown(value, q.kind, q.unit), "formula": q.formula,
                          "convention": q.convention, "source": q.source})
     return rows
