@@ -68,14 +68,21 @@ class DeskPage:
         self.errors.clear()
         self.page.keyboard.press("Escape")
         if self.button("Unpin").count():
-            self.button("Unpin").click()
+            self.press_button("Unpin")
         self.tab("Plans")
         if self.button("Reset").is_enabled():
-            self.button("Reset").click()
-        self.settle()
+            self.press_button("Reset")
 
     def button(self, name: str):
         return self.page.locator(".sd-desk button", has_text=name).first if name != "Pin" else self.page.get_by_role("button", name="Pin", exact=True)
+
+    def press_button(self, name: str) -> None:
+        """Press a button that changes what the headline shows, and wait until it does."""
+        strip = self.page.locator(".sd-strip-host")
+        shown = strip.get_attribute("data-revision")
+        self.button(name).click()
+        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=15_000)
+        self.settle()
 
     def kpi(self, key: str) -> str:
         return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value").inner_text().replace("\n", " ").strip()

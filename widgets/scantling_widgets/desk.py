@@ -189,6 +189,7 @@ class Desk(W.VBox):
         self._title.value = f'<div class="sd-title" role="heading" aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
         self._buttons["Undo"].disabled = not session.can_undo
         self._buttons["Redo"].disabled = not session.can_redo
+        self._buttons["Reset"].disabled = session.now.design == session.first.design and session.refusal is None
         self._buttons["Pin"].description = "Unpin" if session.pinned else "Pin"
         self._buttons["Pin"].button_style = "primary" if session.pinned else ""
 

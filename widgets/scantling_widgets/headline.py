@@ -48,7 +48,7 @@ def _verdict(given, pinned) -> dict:
 def _note(key, given) -> str:
     low, high = at(given, key + "_low"), at(given, key + "_high")
     if low is not None and high is not None:
-        return band(key, low, high)
+        return band(key, low, high).removesuffix(" " + split(show(key, at(given, key)))[1])       # the unit stands above
     if key == "bubble_fraction":
         return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} a step" if at(given, "step_breakdown_s") else ""
     if key == "cost_usd" and given.get("plan"):
