@@ -3,14 +3,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cases import SHARDINGS, micro_batches
+from . import plans as planning
+from .cases import PRECISIONS, SHARDINGS, micro_batches
 from .figures import communication
+from .goodput import ettr
 from .limits import short
 from .quantities import show
-from .searching import REASONS, ZERO3
+from .searching import REASONS, ZERO3, find, unpinned
+from .step import device_params
 
 WORTH = 0.05        # a trap is listed when it costs at least this share of a step
 AXES = ("tp", "cp", "pp", "dp", "ep")
+SMALL_BUCKET = 25e6     # bytes: the default of PyTorch's DistributedDataParallel
+FP16_LEAST = 2.0 ** -24  # the smallest number that fp16 can hold
+
+
+def field(assessment):
+    """The search that alternatives come from: the design's own, or one without its pins; None where the plan does not fit."""
+    chosen = assessment.chosen
+    if not chosen.fits:
+        return None
+    if not chosen.found.situation.phase.pins:
+        return chosen.found
+    kept = assessment.__dict__.get("_alternatives")
+    if kept is None:
+        stack = assessment.resolved.stack
+        kept = assessment.__dict__["_alternatives"] = find(unpinned(chosen.found.situation), planning.offered(planning.DEFAULT, stack))
+    return kept
 
 
 def _column(found, name):
@@ -27,8 +46,8 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
     """One entry if the best plan with this trait is worth avoiding here: slower by WORTH, or no plan with it fits."""
     if not np.any(mask):
         return []
-    base, row = found.step_s[chosen.row], best_where(found, mask)
-    if row == chosen.row:
+    base, row = float(chosen.step.total), best_where(found, mask)
+    if row is not None and found.row(row) == chosen.plan:
         return []
     if row is None:
         leanest = int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
@@ -43,10 +62,10 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
 
 def avoid(assessment) -> list[dict]:
     """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
-    chosen = assessment.chosen
-    found, link = chosen.found, chosen.case.link
-    if not chosen.fits:
+    chosen, found = assessment.chosen, field(assessment)
+    if found is None:
         return []
+    link = chosen.case.link
     tp, pp, cp, ep, etp = (_column(found, k) for k in ("tp", "pp", "cp", "ep", "etp"))
     sharding, vpp, recompute = _column(found, "sharding"), _column(found, "vpp"), _column(found, "recompute")
     m = np.broadcast_to(micro_batches(found.situation.job, found.plan), found.fits.shape)
@@ -59,27 +78,58 @@ def avoid(assessment) -> list[dict]:
                  f"all {assessment.resolved.params.total / 1e9:,.0f}B weights are gathered over the network every micro-batch, and dp stops at the global batch of {chosen.phase.global_batch:,}")
     out += _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", (pp > 1) & (m < 4 * pp) & (vpp == 1), "the bubble is (pp − 1) / micro-batches of the step")
     out += _trap(found, chosen, "unsharded optimizer states", sharding == 0, f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
-    out += _trap(found, chosen, "recomputing everything", recompute == 2, "a second forward for memory that this design has to spare")
+    out += _trap(found, chosen, "recomputing everything", (recompute == 2) & (_column(found, "recompute_share") == 1), "a second forward for memory that this design has to spare")
     out += _trap(found, chosen, f"experts spread across scale-up domains (ep x etp above {domain})", ep * etp > domain, "dispatch and combine would ride the network cards in every MoE layer")
     out += _trap(found, chosen, "expert parallelism of one", (ep == 1) & (assessment.resolved.model.experts > 1), "every rank would hold all experts")
-    out += _intervals(assessment)
+    out += _intervals(assessment) + _buckets(assessment) + _range(assessment)
     return sorted(out, key=lambda a: -_size(a["cost"]))
 
 
 def _size(cost: str) -> float:
-    return float(cost.split("%")[0].replace(",", ""))
+    return float(cost.split("%")[0].replace(",", "").replace("−", "-"))
+
+
+def _buckets(assessment) -> list[dict]:
+    """Small gradient buckets in a ring over many ranks: latency that no bandwidth hides."""
+    chosen = assessment.chosen
+    c, p = chosen.case, chosen.case.plan
+    ranks = int(p.dp * p.cp)
+    if ranks < 2 or p.sharding >= ZERO3:
+        return []
+    dense, experts = device_params(c)
+    grads = float(dense + experts) * float(c.job.grad_bytes)
+    hop = float(c.constants.dp_hop_s)
+    extra = hop * (ranks - 1) * (grads / SMALL_BUCKET - max(grads / 0.5e9, 1.0))
+    loss = extra / float(chosen.step.total)
+    if loss < WORTH:
+        return []
+    return [dict(what=f"a ring all-reduce in {SMALL_BUCKET / 1e6:.0f} MB buckets over {ranks:,} ranks", cost=f"{loss:+.0%} step time",
+                 why=f"{show('communication.bytes', grads)} of gradients a device make {grads / SMALL_BUCKET:,.0f} buckets, each {ranks - 1:,} hops of {hop * 1e6:.1f} µs: "
+                     f"{show('step_s', extra)} more than in buckets of 0.5 GB; trees or larger buckets")]
+
+
+def _range(assessment) -> list[dict]:
+    """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's gradient."""
+    phase, p = assessment.chosen.phase, assessment.chosen.case.plan
+    if PRECISIONS[int(assessment.chosen.case.job.precision)] != "fp16":
+        return []
+    tokens = float(p.micro_batch) * phase.seq_len
+    size = 1.0 / (tokens * assessment.resolved.model.vocab)
+    if size >= FP16_LEAST:
+        return []
+    scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
+    return [dict(what="fp16 without loss scaling", cost="+100% of such gradients lost",
+                 why=f"the mean over {tokens:,.0f} tokens leaves about 1/({tokens:,.0f} x {assessment.resolved.model.vocab:,}) = {size:.1e} of a typical logit's gradient, below fp16's "
+                     f"smallest number {FP16_LEAST:.1e}; scale the loss by {scale:,} or more, dynamically, or use bf16 where the chip has it")]
 
 
 def _intervals(assessment) -> list[dict]:
     """Hourly saves, where goodput falls by more than a point against the chosen interval."""
     e = assessment.endurance
-    curve = e.curve
-    if not len(curve.get("interval_s", ())):
+    at = lambda interval: float(ettr(e.mtbf_s, e.checkpoint_stall_s, interval, durable_s=e.checkpoint_durable_s, restart_s=e.restart_s, down_s=e.detect_s))   # noqa: E731
+    if float(e.checkpoint_interval_s) >= 3600:
         return []
-    x, y = np.asarray(curve["interval_s"]), np.asarray(curve["goodput"])
-    if not x[0] <= 3600 <= x[-1]:
-        return []
-    hourly = float(np.interp(3600, x, y))
+    hourly = float(e.goodput) * at(3600.0) / at(float(e.checkpoint_interval_s))
     loss = 1 - hourly / float(e.goodput)
     if loss < 0.01:
         return []
@@ -90,7 +140,7 @@ def _intervals(assessment) -> list[dict]:
 def why(assessment) -> list[dict]:
     """One line per axis in use (and the next value of the others): tier, traffic, exposed time, cost of the neighbouring values."""
     chosen = assessment.chosen
-    found, plan = chosen.found, chosen.plan
+    found, plan = field(assessment) or chosen.found, chosen.plan
     rows = {r["axis"]: r for r in communication(chosen)}
     out = []
     for axis in AXES:
@@ -107,7 +157,7 @@ def why(assessment) -> list[dict]:
         out.append(dict(axis=axis, text=text + ("; " + "; ".join(sides) if sides else "")))
     share = SHARDINGS.index(plan["sharding"])
     others = {SHARDINGS[i]: best_where(found, _column(found, "sharding") == i) for i in range(len(SHARDINGS)) if i != share}
-    costs = [f"{name} {found.step_s[i] / found.step_s[chosen.row] - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
+    costs = [f"{name} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
     out.append(dict(axis="sharding", text=f"{plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
     return out
 
@@ -123,4 +173,4 @@ def _beside(found, chosen, axis, value, up) -> str:
     row = best_where(found, column == other)
     if row is None:
         return f"{axis} {int(other)} does not fit"
-    return f"{axis} {int(other)} {found.step_s[row] / found.step_s[chosen.row] - 1:+.1%} step time"
+    return f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time"
