@@ -63,6 +63,9 @@ class Design(Section):
     measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
         default_factory=Measured, description="measured values that replace computed ones"
     )
+    calibration: Annotated[str | None, text(1000)] = about(
+        "file that scantling measure wrote on these devices, relative to this file", example="calibration.yaml"
+    )
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _data: dict | None = PrivateAttr(default=None)
@@ -158,7 +161,7 @@ class Design(Section):
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the folder where a path depends on it."""
         if self._key is None:
-            where = not isinstance(self.model, str) and self.model.hf_config
+            where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
             self._key = json.dumps(self.data(), sort_keys=True) + (str(self._folder.resolve()) if where else "")
         return self._key
 
@@ -198,6 +201,7 @@ class Resolved:
     prices: Prices
     measured: dict
     assumed: tuple
+    calibration: Any = None  # calibration_file.Override
 
 
 def _put(data: dict, path: tuple, value, shown: str) -> None:

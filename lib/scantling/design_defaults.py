@@ -45,6 +45,7 @@ def resolve(design: Design) -> Resolved:
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
     stack = _stack(design, assumed)
+    calibration = _calibration(design, cluster, assumed)
     _not_beyond_peak(design.measured, model, phases, cluster)
     if design.reliability.preset is not None:
         from .failures import preset
@@ -63,7 +64,20 @@ def resolve(design: Design) -> Resolved:
         prices=design.prices,
         measured=design.measured.given(),
         assumed=tuple(assumed),
+        calibration=calibration,
     )
+
+
+def _calibration(design, cluster, assumed):
+    """Constants measured on the devices of this design, where it names a file with some."""
+    if design.calibration is None:
+        return None
+    from .calibration_file import read
+
+    override = read(design.folder / design.calibration)
+    override.check(cluster.accelerator)
+    assumed.append(Assumed("calibration", override.path, override.says()))
+    return override
 
 
 def _not_beyond_peak(measured, model, phases, cluster):

@@ -39,6 +39,8 @@ class Situation:
         software = self.software
         if np.any(self.shape.experts):      # DualPipe is there to run one direction's all-to-all beside the other's compute (DeepSeek-V3, section 3.2.1)
             software = replace(software, ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, self.stack.ep_overlap)[()])
+        if offsets is None and self.resolved.calibration is not None:
+            offsets = self.resolved.calibration.offsets
         return Cases(self.shape, self.job, self.chip, self.link, plan, software,
                      gather(chip.family, chip.id, self.resolved.stack or "", offsets))
 
