@@ -19,6 +19,7 @@ from scantling.memory import PARTS, STAGES, ZONES, memory, memory_by_stage, save
 from scantling.memory_saved import saved_bytes_per_layer
 from scantling.model import make_shape, parameters
 from scantling.pipeline import SCHEDULE_NAMES, schedule_code
+from scantling.runs import read_runs, to_runs
 
 GIB = 2.0**30
 HERE = Path(__file__).parent / "published" / "memory"
@@ -207,6 +208,21 @@ def test_a_stack_that_the_fit_has_not_seen(published):
     assert found["ran_called_fitting"] >= 0.92
 
 
+@pytest.mark.parametrize(("source", "share"), [("MPT Training Benchmarks", 0.97), ("MaxText high performance configs, TPU v5e", 0.97),
+                                               ("MaxText high performance configs, TPU v5p", 0.97), ("vTrain", 0.95)])
+def test_runs_of_sources_without_a_memory_figure_are_called_fitting(source, share):
+    """They ran: llm-foundry on A100 40 and 80 GB and H100 with its micro-batches as large as they go, MaxText on 16 and 95 GB TPUs, vTrain's Megatron rows.
+
+    None of them is in the fit.
+    """
+    frame = read_runs(HERE / "ran.csv")
+    runs = to_runs(frame[frame.source.str.startswith(source)])
+    assert len(runs.cases) >= 10
+    m = memory(runs.cases)
+    assert np.mean(m.fits) >= share
+    assert np.max(m.total / m.capacity) > 0.8       # and not because everything is called fitting: some fill the device
+
+
 def test_the_data_file_says_what_it_is_made_of(published):
     made = json.loads((files("scantling.catalogue") / "memory_calibration.json").read_text())
     assert made["rows"] == len(published.ran)
@@ -270,8 +286,7 @@ def test_the_fullest_of_all_stages_is_the_one_that_counts(c):
     assert len(stages) == c.plan.pp
     assert sum(s["layers"] for s in stages) == c.shape.layers
     fullest = max(stages, key=lambda s: s["total"])
-    assert m.total == pytest.approx(fullest["total"], rel=0.02)     # a dense layer fewer, or a stage beyond the second, moves it by less
-    assert m.total <= fullest["total"] * (1 + 1e-9) or np.any(c.shape.moe_layers)
+    assert m.total == pytest.approx(fullest["total"], rel=0.05)     # a dense layer, or the half layer of a mirrored pair, moves it by less
     if c.plan.pp > 1 and fullest["stage"] in (0, c.plan.pp - 1):
         assert STAGES[int(m.stage)] in ("first", "last")
 
@@ -316,9 +331,18 @@ def test_more_recompute_never_takes_more(c):
 @given(any_plan())
 @settings(max_examples=150, deadline=None)
 def test_wider_groups_never_take_more(c):
-    for wider in (dict(tp=2 * c.plan.tp), dict(dp=2 * c.plan.dp, global_batch=2)):
+    experts = [dict(ep=2 * c.plan.ep)] if np.any(c.shape.moe_layers) and 2 * c.plan.ep <= c.plan.dp * c.plan.cp * c.plan.tp else []
+    for wider in (dict(tp=2 * c.plan.tp), dict(dp=2 * c.plan.dp, global_batch=2), *experts):
         job = replace(c.job, global_batch=c.job.global_batch * wider.pop("global_batch", 1))
         _not_more(memory(replace(c.with_plan(**wider), job=job)), memory(c))
+
+
+@given(any_plan())
+@settings(max_examples=100, deadline=None)
+def test_a_split_sequence_takes_less_but_for_its_own_buffers(c):
+    wider = memory(c.with_plan(cp=2 * c.plan.cp))
+    assert wider.total - wider.buffers * (1 + wider.fragmentation / wider.total) <= memory(c).total * (1 + 1e-9)
+    assert wider.activations <= memory(c).activations * (1 + 1e-9)
 
 
 @given(any_plan())

@@ -110,7 +110,9 @@ def parameter_bytes(c: Cases, group):
         resident, gathered = np.where(gone, 0.0, resident), np.where(gone, cached, gathered)
         states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
     cache = np.where(z3 | gone, 0.0, cached - weight) * copies
-    return SimpleNamespace(weight=resident, cache=cache, gradient=np.where(z2, gradient * share, gradient) * copies, states=states, host=host, gathered=gathered, step=step * owned)
+    return SimpleNamespace(
+        weight=resident, cache=cache, gradient=np.where(z2, gradient * share, gradient) * copies, states=states, host=host, gathered=gathered,
+        gathered_ends=gathered * (weight / cached), step=step * owned)
 
 
 def frame(c: Cases):
@@ -181,7 +183,9 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
     activations = activations + logits
     gathered = 2.0 * heads * f.head * f.per_tp          # the head's weight gradient, before it is accumulated
     if np.any(f.bytes.gathered):
-        gathered = gathered + np.minimum((k.layers_gathered * f.widest + np.maximum(embeds, heads) * n.embedding) * f.per_tp, trunk) * f.bytes.gathered
+        outside = ends * f.per_tp
+        gathered = (gathered + np.minimum(k.layers_gathered * f.widest * f.per_tp, trunk - outside) * f.bytes.gathered
+                    + np.minimum(np.maximum(embeds, heads) * n.embedding * f.per_tp, outside) * f.bytes.gathered_ends)
         if f.routed:
             gathered = gathered + np.minimum(k.layers_gathered * f.experts, experts) * f.expert_bytes.gathered
     if np.any(f.bytes.step):    # fp32 gradients of the optimizer's step take the place of the activations
