@@ -9,9 +9,11 @@ import numpy as np
 from . import plans as planning
 from .cost import power_w
 from .figures import MEMORY_PARTS, days, step_band, step_s
+from .published import ROOM, best_published
 from .quantities import show
 from .reliability import judge
 from .searching import SAFE, find, host_bytes, skipped, unpinned
+from .step import rates
 
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
 
@@ -106,18 +108,36 @@ def limits(assessment) -> list[str]:
     return out
 
 
+def record_of(chosen):
+    """The best published MFU of the device, precision and kind of model of a phase; None where there is none."""
+    r = chosen.found.situation.resolved
+    return best_published(r.cluster.accelerator.id, chosen.phase.precision, r.model.is_moe, chosen.phase.seq_len)
+
+
+def untried(chosen) -> bool:
+    """True where the plan is of a kind that nobody has published, or its MFU well above any published one: the band is wider."""
+    if not chosen.fits:
+        return False
+    record = record_of(chosen)
+    return not chosen.found.practised[chosen.row] or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
+
+
 def unpublished(chosen) -> list[str]:
     """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it on paper."""
-    found = chosen.found
+    found, out = chosen.found, []
     if not chosen.fits:
         return []
+    record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
+    if record is not None and mfu > record.mfu:
+        out.append(f"untried: {mfu:.1%} of the peak would be more than anybody has published for this device, precision and kind of model: {record.mfu:.1%} ({record.run}; {record.source})"
+                   + ("; the band is wider for it" if mfu > ROOM * record.mfu else ""))
     if not found.practised[chosen.row]:
-        return [f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
+        return [*out, f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
     better = skipped(found)
     if better is None:
-        return []
+        return out
     row, ratio = better
-    return [f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
+    return [*out, f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
 
 
 LOSSES = {"attention": "attention", "elementwise": "element-wise traffic", "logits": "the output head and loss", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",

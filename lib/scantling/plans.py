@@ -69,8 +69,8 @@ STACK_AXES = {
     "zero-bubble": (dict(sharding=("none",), cp=(1,), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v")), "Qi et al. 2023, section 5"),
     "pytorch-fsdp": (dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero2", "zero3", "hsdp")), "Zhao et al. 2023: data parallelism alone"),
     "deepspeed": (dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero1", "zero2", "zero3")), "DeepSpeed's ZeRO engine"),
-    "torchtitan": (dict(sharding=("zero3", "hsdp")), "torchtitan: FSDP2 in the data dimension"),
-    "maxtext": (dict(sharding=("zero3", "hsdp")), "MaxText: fsdp axes in the mesh"),
+    "torchtitan": (dict(sharding=("zero3", "hsdp"), recompute=("selective", "full"), recompute_share=(1.0,)), "torchtitan: FSDP2 in the data dimension; its published runs all recompute"),
+    "maxtext": (dict(pp=(1,), sharding=("zero3", "hsdp"), recompute=("selective", "full"), recompute_share=(1.0,)), "MaxText: fsdp and tensor axes in the mesh; its published runs all recompute"),
     "hai-llm": (dict(sharding=("zero1",), schedule=("1f1b", "interleaved", "dualpipe")), "DeepSeek-V3 report, section 3.2"),
 }
 

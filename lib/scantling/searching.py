@@ -97,7 +97,7 @@ def practised(plan: Plan, where: Situation):
     Tensor parallelism beyond the scale-up domain is not: the few measurements of it are far slower than any estimate, and what fails
     there (stragglers, jitter in every layer) is in no formula. Such plans are timed and shown, and win only where no other fits.
     """
-    return np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)) | (where.phase.pins.get("tp") is not None)
+    return np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp))
 
 
 def skipped(found: Found) -> tuple[int, float] | None:
