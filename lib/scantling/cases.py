@@ -136,11 +136,11 @@ class Cases:
     def __len__(self) -> int:
         return length(self)
 
-    def take(self, index) -> "Cases":
+    def take(self, index) -> Cases:
         """The rows at `index`, a slice or an integer or boolean array."""
         return take(self, index)
 
-    def with_plan(self, **columns) -> "Cases":
+    def with_plan(self, **columns) -> Cases:
         """The same cases under another plan."""
         return replace(self, plan=replace(self.plan, **columns))
 
