@@ -62,13 +62,31 @@ def zone(memory: Memory):
 def memory(c: Cases) -> Memory:
     """Memory of the fullest device of every case. [bytes]
 
-    Weights: 2 bytes a parameter in 16 bit, 4 in fp32, with 2 more for the cached low-precision copies of the fp8 and fp4 recipes;
-    gradients, moments and master weights as the job says; all divided as the sharding says, experts over their own replicas
-    (dp x cp x tp / (ep x etp)). Activations: Korthikanti et al. 2022, section 4, extended to gated MLPs, grouped and latent
-    attention and experts; times the micro-batches in flight of the schedule. Logits of one micro-batch on the last stage.
-    Other: gathered layers under ZeRO-3, communication and dispatch buffers, the framework's own memory and fragmentation.
-    Counters of allocated tensors leave the framework's memory out, nvidia-smi counts it: `framework` and `fragmentation` are
-    fitted to what each stack's sources report.
+    Parameters
+    ----------
+    c : Cases
+        One case or columns; scalars give scalars.
+
+    Notes
+    -----
+    Per parameter: 2 bytes of weight in 16 bit, 4 in fp32; under the fp8 and fp4 recipes both layouts of the low-precision copy besides
+    (or alone, where the stack gathers parameters in fp8); gradient, moments and master copy as the job says; each divided as the
+    sharding says, experts over their own replicas dp x cp x tp / (ep x etp); twice under DualPipe.
+    Activations: saved bytes of a layer (see `saved_bytes`) x layers x micro-batches in flight of the schedule, what recompute leaves of
+    them, the layer at work (0.4 of its list and what it has to repeat), and the logits of one micro-batch where the loss is.
+    Other: layers gathered under ZeRO-3, the head's 16-bit weight gradient, fp32 gradients while the optimizer steps (in the place of
+    the activations), exchange buffers, the framework's own memory, and fragmentation as a share of all of it.
+    `capacity` is the chip's usable memory, less the context and fragmentation where a stack's published figures do not count them
+    (allocator peaks), less 5 % for a stack without data. Rivals divide 18 bytes a parameter and add 34 s b h: no logits, no schedule
+    but 1F1B, no gathered layers, no framework.
+
+    Limits: stages beyond the second are taken to be no fuller than it; MoE layers come last where a quarter or fewer are dense, else
+    evenly; activations sent to the host are not in `host`.
+
+    References
+    ----------
+    Korthikanti et al. 2022, arXiv 2205.05198; Rajbhandari et al. 2020, arXiv 1910.02054; DeepSeek-AI 2024, arXiv 2412.19437; the
+    published peaks and failures in catalogue/published_memory.csv.
     """
     f = frame(c)
     s, p, k = c.shape, c.plan, constants_of(c)
