@@ -19,7 +19,7 @@ from .constants import PRIORS, Constants, calibration, gather, pairs
 from .runs import read_runs, to_runs
 from .step import rates, step_time
 
-SCALE = 0.06
+SCALE = 0.03
 COUNTED_TRUST, COUNTED_SETUP = ("high", "medium"), ("full", "partial")
 
 

@@ -98,7 +98,7 @@ def expert_parallel(c: Cases) -> Exchange:
     gathered = one_copy * s.top_k * p.etp * 2
     wire = wire + np.where(p.etp > 1, 2 * all_gather_s(gathered, p.etp, etp_inside, tiers), 0.0)
     moe = s.moe_layers / s.layers
-    share = np.where(c.software.ep_overlap > 0, k.ep_overlapped, 1.0)
+    share = np.where(c.software.ep_overlap > 0, np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped), 1.0)     # cards hide less than links
     return Exchange(wire * moe, wire * moe * share, sent * moe * (p.ep - 1) / p.ep)
 
 
