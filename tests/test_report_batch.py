@@ -15,7 +15,7 @@ from pages import Page
 from scantling.cli import main
 from scantling.design import Design
 from scantling.errors import DesignError
-from scantling_widgets.report import compare, jobs, run
+from scantling_widgets.report import jobs, run
 from scantling_widgets.resources import example
 
 RESULT = {"name": "a design", "verdict": "feasible", "mfu": 0.4, "mfu_low": 0.3, "mfu_high": 0.5, "step_s": 1.0, "step_s_low": 0.9, "step_s_high": 1.1, "days": None,
@@ -237,6 +237,7 @@ def test_a_wrong_call_is_one_line(arguments, tmp_path, monkeypatch, capsys):
 
 def test_comparing_a_design_with_itself_shows_no_difference_in_plan():
     import scantling
+    from scantling_widgets.report import compare
     result = scantling.assess(Design.read(example("llama-3.1-8b-8-h100-fsdp"))).as_dict()
     page = Page(compare.comparison([result, result], date="2026-11-21"))
     assert "Plans" not in page.text
