@@ -5,10 +5,10 @@ Each figure here and in the `charts_…` modules is a function from an assessmen
 """
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from .figures import Figure, colours, hatch, named, stacked
+from .grammar import alt
 from .palette import MEMORY, OVER, STEP, ink_on
 from .words import axis, share, show
 

@@ -1,9 +1,8 @@
 """Where wall time goes that is not training: the shares that failures and saves take."""
 from __future__ import annotations
 
-import altair as alt
-
 from .figures import Figure, named
+from .grammar import alt
 from .words import label_or, share
 
 

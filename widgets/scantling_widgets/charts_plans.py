@@ -1,10 +1,10 @@
 """Pictures of alternatives: the best plans by memory and time, days against dollars over device counts, what moves the result."""
 from __future__ import annotations
 
-import altair as alt
 from scantling.cost import frontier as undominated
 
 from .figures import Figure, named
+from .grammar import alt
 from .palette import ACCENT, OVER, SECOND
 from .words import axis, label, show
 
@@ -97,30 +97,37 @@ frontier = Figure("days-against-dollars", "Days against dollars, over device cou
 
 
 # ---------------------------------------------------------------- what moves the result
-def _tornado_data(given, rows=(), key="step_s") -> dict:
-    """`rows`: [{what, low, high, low_says, high_says}] with the quantity on both sides of today's value, largest swing first."""
+_MORE_IS_BETTER = ("mfu", "goodput")
+
+
+def _tornado_data(given, rows=(), key="days") -> dict:
+    """`rows`: those of `scantling.sensitivity.tornado`, largest swing first."""
     now = given.get(key)
     bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": []}
     for rank, row in enumerate(rows):
         for side in ("low", "high"):
             if row[side] is not None:
-                for name, value in zip(bars, (row["what"], now, row[side], "better" if row[side] < now else "worse",
-                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)})", rank)):
+                better = (row[side] > now) == (key in _MORE_IS_BETTER)
+                for name, value in zip(bars, (row["what"], now, row[side], "better" if better else "worse",
+                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)}); {row['why']}", rank)):
                     bars[name].append(value)
     return {"bars": bars, "now": {"to": [now] if rows else []}}
 
 
-def _tornado_words(given, rows=(), key="step_s") -> str:
+def _tornado_words(given, rows=(), key="days") -> str:
     return f"What moves {label(key).lower()}: " + "; ".join(_tornado_data(given, rows, key)["bars"]["says"]) + "."
 
 
-def _tornado_chart(legend: bool = False) -> alt.Chart:
-    y = alt.Y("what:N", title=None, sort=alt.EncodingSortField(field="rank", op="min"), axis=alt.Axis(ticks=False, domain=False, minExtent=140))
-    x = alt.X("from:Q", title="step time, s", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7))
-    colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
-    bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))
-    now = alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q")
-    return alt.layer(bars, now)
+def _tornado_chart(key):
+    def build(legend: bool = False) -> alt.Chart:
+        unit, ticks = axis(key)
+        y = alt.Y("what:N", title=None, sort=alt.EncodingSortField(field="rank", op="min"), axis=alt.Axis(ticks=False, domain=False, minExtent=140))
+        x = alt.X("from:Q", title=f"{label(key)}, {unit}", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7, labelExpr=ticks))
+        colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
+        bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))
+        return alt.layer(bars, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))
+    return build
 
 
-tornado = Figure("sensitivity", "What moves the step time", _tornado_chart, _tornado_data, _tornado_words, height=230, empty="Press “Vary the inputs” to draw this.")
+tornado = {key: Figure(f"sensitivity-{key}", f"What moves {label(key).lower()}", _tornado_chart(key), _tornado_data, _tornado_words, height=260,
+                       empty="Press “Vary the inputs” to draw this.") for key in ("days", "step_s", "mfu", "cost_usd", "goodput")}

@@ -1,10 +1,10 @@
 """A pipeline schedule laid out in time, and the micro-batches that each stage holds."""
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
 from .figures import Figure, named
+from .grammar import alt
 from .words import share
 
 _KINDS = {"F": ("forward", "#0072b2"), "B": ("backward", "#e69f00"), "W": ("weight gradients", "#009e73")}

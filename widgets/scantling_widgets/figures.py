@@ -5,14 +5,21 @@ Neither computes physics: they pick, order and label what the assessment holds.
 """
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
+from scantling import quantities_rows
 
-from .livechart import LiveChart, columns
+from .grammar import alt
+from .kept import kept
+from .livechart import LiveChart, columns, spec_of
 
 WIDTH = 640        # of a static picture, in pixels
 
@@ -55,17 +62,30 @@ class Figure:
 
     def live(self, result=None, *, legend: bool = False, **more) -> LiveChart:
         """The chart as a widget; `show` gives it the next assessment."""
-        chart = self.build(legend).properties(width="container", height=self.height)
         data = self.data(facts(result), **more) if result is not None else {}
         words = self.words(facts(result), **more) if result is not None else ""
-        widget = LiveChart(chart, data, alt=words, empty=self.empty, file_name=self.name)
+        widget = LiveChart(self.spec(legend), data, alt=words, empty=self.empty, file_name=self.name)
         widget.layout.min_height = f"{self.height + 30}px"
         widget.layout.width = "100%"
         return widget
 
+    def spec(self, legend: bool = False) -> dict:
+        """The specification for the desk, kept between sessions for as long as its sources are the same."""
+        def make() -> str:
+            return json.dumps(spec_of(self.build(legend).properties(width="container", height=self.height)))
+        return json.loads(kept(f"{self.name}-{_sources(self.build.__code__.co_filename)}-{self.height}-{legend:d}.json", make))
+
     def show(self, widget: LiveChart, result, **more) -> None:
         """Put another assessment under a chart that `live` made."""
         widget.update(self.data(facts(result), **more), self.words(facts(result), **more))
+
+
+@cache
+def _sources(file: str) -> str:
+    """Digest of everything that a specification is made from."""
+    here = Path(__file__).parent
+    texts = [Path(f).read_bytes() for f in (file, __file__, here / "palette.py", here / "words.py", quantities_rows.__file__)]
+    return hashlib.sha256(b"".join([*texts, metadata.version("altair").encode()])).hexdigest()[:16]
 
 
 def rows(frame) -> list[dict]:

@@ -6,8 +6,6 @@ few kilobytes, and a change is one message that holds columns only.
 from __future__ import annotations
 
 import functools
-import os
-import tempfile
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +14,8 @@ import anywidget
 import numpy as np
 import traitlets
 from ipywidgets import widget_serialization
+
+from .kept import kept
 
 STATIC = Path(__file__).parent / "static"
 _RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
@@ -28,33 +28,14 @@ def vega_version() -> str:
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "scantling"
-
-
 @functools.cache
 def vega_bundle() -> str:
-    """The Vega runtime as one JavaScript module; kept on disk because making it takes over a second."""
-    kept = _cache_folder() / f"vega-{vega_version()}-{metadata.version('vl-convert-python')}.js"
-    try:
-        text = kept.read_text(encoding="utf-8")
-        if text.startswith("//whole\n"):
-            return text
-    except OSError:
-        pass
-    import vl_convert
+    """The Vega runtime as one JavaScript module."""
+    def make() -> str:
+        import vl_convert
 
-    text = "//whole\n" + vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=kept.parent, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, kept)
-    except OSError:
-        pass                                   # a read-only home only costs the second again
-    return text
+        return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
+    return kept(f"vega-{metadata.version('altair')}-{metadata.version('vl-convert-python')}.js", make)
 
 
 class _Runtime(anywidget.AnyWidget):
@@ -92,7 +73,7 @@ def spec_of(chart) -> dict:
 class LiveChart(anywidget.AnyWidget):
     """A chart on the page.
 
-    chart      an Altair chart over named data (`altair.NamedData`)
+    spec       a Vega-Lite specification over named data, see `spec_of`
     data       {name: columns} for each of those names
     alt        the text that stands for the picture for somebody who cannot see it
     empty      what to say instead of a picture that has no data
@@ -108,9 +89,8 @@ class LiveChart(anywidget.AnyWidget):
     file_name = traitlets.Unicode("chart").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, chart, data, **traits):
-        super().__init__(runtime=_runtime(), spec=spec_of(chart),
-                         data={name: columns(frame) for name, frame in data.items()}, **traits)
+    def __init__(self, spec, data, **traits):
+        super().__init__(runtime=_runtime(), spec=spec, data={name: columns(frame) for name, frame in data.items()}, **traits)
 
     def update(self, data, alt: str | None = None) -> None:
         """Put new data under the chart that is on the page: one message, the chart stays."""

@@ -143,7 +143,7 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "light", env: dic
         book = Path(folder) / BOOK
         book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
         argv = [sys.executable, "-m", "voila", str(book), "--no-browser", f"--Voila.ip={LOOPBACK}", f"--port={port}", "--token", "--strip_sources=True",
-                f"--theme={theme}", "--template=scantling", "--VoilaConfiguration.show_tracebacks=False"]
+                f"--theme={theme}", "--template=scantling", "--preheat_kernel=True", "--pool_size=1", "--VoilaConfiguration.show_tracebacks=False"]
         with _running(argv, {**_environment(design, token), **(env or {})}, port, "/", token, log) as server:
             yield server
 

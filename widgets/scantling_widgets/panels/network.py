@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from .. import theme
-from ..report.charts import traffic
 from ..table import Table, cell
 from ..words import label, quantities, show
 from .base import Panel
@@ -15,6 +14,9 @@ class Network(Panel):
     title = "Network"
 
     def build(self):
+        from ..report.charts import traffic
+
+        self.traffic = traffic
         self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.",
                            columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
         self.chart = traffic.live(legend=True)
@@ -26,7 +28,7 @@ class Network(Panel):
         given = self.session.now.given
         self.table.rows = [[_cell(c, row.get(c)) for c in _COLUMNS] for row in given.get("communication") or []]
         if given.get("step_breakdown_s"):
-            traffic.show(self.chart, given)
+            self.traffic.show(self.chart, given)
         self.tiers.value = tiers(self.session.now.resolved.cluster)
         self.why.value = theme.lines(w["text"] for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
 

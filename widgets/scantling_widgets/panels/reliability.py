@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from .. import theme
 from ..charts_endurance import badput
-from ..report.charts import goodput
 from ..table import Table, cell
 from ..words import label_or, quantity, show_or
 from .base import Panel
@@ -15,13 +14,16 @@ class Reliability(Panel):
     title = "Reliability"
 
     def build(self):
+        from ..report.charts import goodput
+
+        self.goodput = goodput
         self.curve, self.lost = goodput.live(), badput.live()
         self.table = Table("Failures and checkpoints", file_name="reliability", columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         return [theme.side_by_side(theme.card(goodput.title, self.curve), theme.card(badput.title, self.lost), theme.card("Failures and checkpoints", self.table))]
 
     def draw(self):
         given = self.session.now.given
-        goodput.show(self.curve, given)
+        self.goodput.show(self.curve, given)
         badput.show(self.lost, given)
         self.table.rows = numbers("endurance", given.get("endurance") or {})
 
