@@ -11,7 +11,7 @@ PACKAGE, VERSION, FILE = "torch", "2.13.0", "train_fsdp.py"
 LAUNCHER = "torchrun"
 ONE = (1,)
 DATA_PARALLEL = {
-    "tp": (ONE, "fully_shard shards weights over data-parallel ranks; tensor parallelism is another API, torchtitan combines them"),
+    "tp": (ONE, "state is split over data-parallel ranks alone; tensor parallelism is another API, torchtitan combines them"),
     "pp": (ONE, "one program a rank, no stages; torchtitan and Megatron have them"),
     "vpp": (ONE, "no stages"),
     "cp": (ONE, "every rank holds whole sequences"),

@@ -40,6 +40,8 @@ def states(optimizer):
 def main():
     spec, config = json.loads((HERE / "plan.json").read_text()), json.loads((HERE / "ds_config.json").read_text())
     plan, shape, run = spec["train"], spec["shape"], Path(os.environ["RUN_DIR"])
+    if not torch.cuda.is_available():       # plain gloo; the shared-memory op of CPUs would have to be compiled first
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo")
     rank, ranks, device = start()
     stage, made = config["zero_optimization"]["stage"], Transformer

@@ -78,6 +78,7 @@ class Checkpoints:
     def __init__(self, folder, keep):
         self.folder, self.keep, self.pending = Path(folder), keep, None
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.group = dist.new_group(backend="gloo")     # saves talk beside training: on the same group the two would cross
 
     def whole(self):
         return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())
@@ -111,9 +112,9 @@ class Checkpoints:
         torch.save(self.random_state(step) | {"more": more}, path / f"rank-{dist.get_rank()}.pt")
         dist.barrier()
         if wait:
-            dcp.save({"state": state}, checkpoint_id=path)
+            dcp.save({"state": state}, checkpoint_id=path, process_group=self.group)
         else:
-            self.pending = dcp.async_save({"state": state}, checkpoint_id=path)
+            self.pending = dcp.async_save({"state": state}, checkpoint_id=path, process_group=self.group)
         if dist.get_rank() == 0:
             for old in self.whole()[: -self.keep]:
                 shutil.rmtree(old)

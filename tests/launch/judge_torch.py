@@ -1,0 +1,71 @@
+"""python judge_torch.py KIT...: train_fsdp.py, train_ddp.py and launch.sh's torchrun line, on a fake group and the meta device by torch's own API."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+import warnings
+from pathlib import Path
+
+warnings.filterwarnings("ignore")
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from stand_ins import judge_all  # noqa: E402
+from torch.distributed.fsdp import FSDPModule  # noqa: E402
+from torch.distributed.run import config_from_args, get_args_parser  # noqa: E402
+from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+
+
+def torchrun(kit):
+    """The line of launch.sh as torchrun's own parser reads it."""
+    text = (kit / "launch.sh").read_text()
+    line = re.search(r"exec torchrun (.*?)\n(?! )", text + "\n", re.S).group(1).replace("\\\n", " ")
+    known = {"NODES": re.search(r"NODES=(\d+)", text)[1], "PER_NODE": re.search(r"PER_NODE=(\d+)", text)[1], "RUN_ID": "run", "RUN_DIR": "run", "HERE": "."}
+    line = line.replace('"${RENDEZVOUS[@]}"', "--rdzv-backend=c10d --rdzv-endpoint=node0:29500 --rdzv-conf=join_timeout=900")
+    words = [re.sub(r"\$(\w+)", lambda m: known[m[1]], w) for w in shlex.split(line)]
+    config, _, _ = config_from_args(get_args_parser().parse_args(words))
+    return config
+
+
+def judge(kit):
+    kit = Path(kit)
+    spec = json.loads((kit / "plan.json").read_text())
+    config = torchrun(kit)
+    sys.path.insert(0, str(kit))
+    dist.init_process_group("fake", rank=0, world_size=spec["devices"], store=FakeStore())
+    out = dict(nodes=config.max_nodes, per_node=config.nproc_per_node)
+    if (kit / "train_fsdp.py").exists():
+        import train_fsdp as t
+
+        with torch.device("meta"):
+            model = t.Transformer(t.MODEL)
+        wrapped = sum("_checkpoint_wrapped" in n for n, _ in t.shard(model, t.mesh("cpu")).named_modules() if n.endswith("_checkpoint_wrapped_module"))
+        groups = [m for m in model.modules() if isinstance(m, FSDPModule)]
+        state = groups[1]._get_fsdp_state()._fsdp_param_group
+        info = state.post_forward_mesh_info
+        p0 = next(model.parameters())
+        mesh = p0.device_mesh
+        again = info is not None
+        out |= dict(sharding="hsdp" if mesh.ndim == 2 else "zero3" if again else "zero2", dp=mesh.size(), shard_group=mesh.size(mesh.ndim - 1),
+                    precision={torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}[state.mp_policy.param_dtype], recompute_layers=wrapped, blocks=len(groups) - 1)
+    else:
+        import train_ddp as t
+
+        with torch.device("meta"):
+            model = t.Transformer(t.MODEL)
+        out |= dict(sharding="none", dp=dist.get_world_size())
+    count = sum(p.numel() for p in model.parameters())
+    plan = t.PLAN
+    if plan["micro_batch"] * plan["grad_accum"] * plan["dp"] != plan["global_batch"]:
+        raise ValueError("micro-batches do not make the global batch")
+    if plan["dp"] != dist.get_world_size():
+        raise ValueError(f"a plan of {plan['dp']} ranks on {dist.get_world_size()}")
+    return out | dict(tp=1, pp=1, cp=1, micro_batch=plan["micro_batch"], grad_accum=plan["grad_accum"], global_batch=plan["global_batch"], seq_len=plan["seq_len"],
+                      recompute=plan["recompute"], params=count, layers=len(model.blocks), save_steps=plan["save_steps"])
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("RANK", "0")
+    judge_all(judge, sys.argv[1:])
