@@ -35,7 +35,7 @@ def scatter(rows: pd.DataFrame) -> Markup:
     rule = alt.Chart(lines).mark_line(clip=True, strokeWidth=1, style="soft").encode(
         x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale), detail="which:N", strokeDash=alt.condition("datum.which == '1.0'", alt.value([1, 0]), alt.value([4, 4])))
     names = [n for n in FAMILIES if n in set(data.chip)] + sorted(set(data.chip) - set(FAMILIES))
-    points = alt.Chart(data).mark_circle(size=22, opacity=0.55).encode(
+    points = alt.Chart(data).mark_circle(size=22, opacity=0.7).encode(
         x=alt.X("measured:Q", scale=scale, title="measured, tokens/s per device", axis=ticks), y=alt.Y("predicted:Q", scale=scale, title="predicted, source left out", axis=ticks),
         color=alt.Color("chip:N", title=None, sort=names, scale=alt.Scale(domain=names, range=[FAMILIES.get(n, "#555555") for n in names]), legend=alt.Legend(orient="bottom", columns=6)))
     off = (rows.source_out / rows.measured - 1).abs()
@@ -65,7 +65,7 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     groups = off.groupby("source")
     data = pd.DataFrame({"low": groups.off.quantile(0.1), "high": groups.off.quantile(0.9), "median": groups.off.median(), "line": groups.line.median().clip(-0.78, 1.18), "runs": groups.size()}).reset_index()
     data = data[data.runs >= least].sort_values("runs", ascending=False)
-    data["label"] = [f"{short(s, 78)}  ({n})" for s, n in zip(data.source, data.runs)]
+    data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
     data[["low", "high"]] = data[["low", "high"]].clip(-0.8, 1.2)
     kinds = ["predicted: median, and the middle 80 % of its runs", "one line: median"]
     marks = pd.concat([pd.DataFrame({"label": data.label, "x": data[column], "kind": kind}) for column, kind in zip(("line", "median"), kinds[::-1])])

@@ -23,7 +23,8 @@ def page(rows: pd.DataFrame, figures: dict) -> str:
     pictures = {"scatter": charts.scatter(rows), "spread": charts.spread(rows), "source": charts.by_source(rows), "parts": charts.parts(figures["residual"])}
     body = environment().get_template("validation.j2").render(
         f=figures, kinds=KINDS, pictures=pictures, pct=percent, signed=signed, short=charts.short,
-        bands={b["key"]: b for b in figures["bands"]}, beaten=_beaten(figures))
+        bands={b["key"]: b for b in figures["bands"]},
+        floors={row["key"]: percent(row["median"]) for row in figures["repeats"]["by_source"]}, beaten=_beaten(figures))
     return document(Markup(body), title="How right is it?", date=figures["made"], kind="wide", footer="scantling")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from scantling.errors import DesignError
 
 RESULT = "application/vnd.scantling.assessment+json"     # the last cell of the notebook hands the assessment over under this type
-_REFERENCES = (("model", "hf_config"),)
+_REFERENCES = (("model", "hf_config"), ("calibration",))
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 
