@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test lint calibrate validation bench bench-desk gallery pictures clean
+.PHONY: help env lab report page test test-launch lint calibrate validation bench bench-desk gallery pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,10 @@ report: $(READY)        ## the report of DESIGN, into build/
 
 test: $(READY)        ## every test; those in a browser need Chromium
 	@sh .ci/chromium; CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m pytest $(PYTEST)
+
+test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
+	@PYTHON=$(PYTHON) sh tests/launch/install
+	@LAUNCH_JUDGES=1 $(BIN)/python -m pytest -m launch tests/test_launch_judges.py tests/test_launch_train.py $(PYTEST)
 
 lint: $(READY)        ## ruff over the tree
 	@$(BIN)/ruff check .

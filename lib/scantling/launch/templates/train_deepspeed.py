@@ -19,11 +19,11 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoi
 from trainer import Checkpoints, Data, Watch, rate, seen, size, start  # noqa: E402
 
 
-def measure(engine, stage):
-    """(parameters, gradients) that this rank keeps at the end of a step's last backward pass. [bytes]"""
+def measure(engine, stage, last):
+    """(parameters, gradients) that this rank keeps after a backward pass. [bytes]"""
     optimizer, parameters = engine.optimizer, list(engine.module.parameters())
     kept = size(getattr(p, "ds_tensor", p) for p in parameters)
-    if stage == 0:
+    if stage == 0 or not last:
         return kept, size(p.grad for p in parameters)
     averaged = [t for group in optimizer.averaged_gradients.values() if group for t in group if t is not None]
     return kept, size(averaged) if stage == 3 else max(size(averaged), size(p.grad for p in parameters))
@@ -66,7 +66,7 @@ def main():
         _, kept = engine.load_checkpoint(str(folder))
         step = kept["step"]
         saves.restore_random(folder / f"step-{step}")
-    m, n, first = plan["micro_batch"], plan["grad_accum"], True
+    m, n, first, gradients = plan["micro_batch"], plan["grad_accum"], True, 0
     while step < steps:
         watch.before(step)
         for group in engine.optimizer.param_groups:
@@ -77,8 +77,9 @@ def main():
             loss = engine(tokens, targets)
             engine.backward(loss)
             total += loss.item() / n
-            if k == n - 1 and first:
-                kept, gradients = measure(engine, stage)
+            if first:       # ZeRO-1 keeps whole gradients between micro-batches and its share of them at the step
+                kept, found = measure(engine, stage, k == n - 1)
+                gradients = max(found, gradients)
             engine.step()
         if first:
             master, moments = states(engine.optimizer)
