@@ -49,6 +49,7 @@ validation: $(READY)        ## predicted beside published: gallery/validation/ a
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m scantling.calibrate
+	@$(BIN)/python -m scantling.calibrate_memory
 
 bench: $(READY)        ## how fast an assessment and a search are
 	@$(BIN)/python -m scantling.bench

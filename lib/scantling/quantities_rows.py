@@ -162,6 +162,10 @@ SEARCH = (
     q("nearest_runs.accelerator", "Accelerator", "text", "", "catalogue id"), q("nearest_runs.devices", "Devices", "count", "devices", "as printed"),
     q("nearest_runs.plan", "Plan", "text", "", "as printed"), q("nearest_runs.mfu", "MFU", "share", "share", "tokens/s brought to the convention of mfu"),
     q("nearest_runs.source", "Source", "text", "", "paper, report or table"),
+    q("nearest_runs.stack", "Software", "text", "", "stack of the run"), q("nearest_runs.locator", "Where", "text", "", "table or figure of the source"),
+    q("nearest_runs.distance", "Distance", "number", "doublings", "sum over conditions of the weighted difference in doublings", "plan devices",
+      function="bands.nearest_runs"),
+    q("nearest_runs.differs", "Differs in", "text", "", "conditions in which the run is not this design, the largest first"),
     q("why", "Why this plan", "text", "", "what each axis buys and costs here"), q("why.axis", "Axis", "text", "", "dimension of the plan"), q("why.text", "Why", "text", "", "with this design's own numbers"),
 )
 
