@@ -26,7 +26,7 @@ def setting(text):
 def plain(model, phase, cluster, space):
     """Every legal plan by nested loops: the rules as each framework states them, one `if` each."""
     out = set()
-    depths = [p for p in range(1, min(model.layers, cluster.devices, 128) + 1) if model.layers % p == 0 or (model.layers + 2) % p == 0]
+    depths = [p for p in range(1, min(model.layers, cluster.devices, 128) + 1) if model.layers % p == 0 or (model.layers + 2) % p == 0 or (model.layers % 2 and p & (p - 1) == 0)]
     experts = [e for e in range(1, 257) if model.experts % e == 0] if model.is_moe else [1]
     for tp, cp, pp, mb, ep, tensor, rounder in itertools.product(space.tp, space.cp, depths, space.micro_batch, experts, (False, True) if model.is_moe else (False,), (False, True)):
         if tp > cluster.devices or (cp > 1 and phase.seq_len // cp < 4096):
@@ -45,7 +45,7 @@ def plain(model, phase, cluster, space):
         if phase.global_batch % (dp * mb):                                          # Megatron-LM: global batch % (micro batch x dp)
             continue
         etp = tp if tensor else 1
-        if (tensor and tp == 1) or (model.is_moe and ((dp * cp * tp) % (ep * etp) or model.expert_ffn_hidden % etp)):
+        if (tensor and tp == 1) or (model.shared_ffn_hidden % tp) or (model.is_moe and ((dp * cp * tp) % (ep * etp) or model.expert_ffn_hidden % etp)):
             continue
         m = phase.global_batch // (dp * mb)
         layouts = [("1f1b", 1)] if pp <= model.layers else []
@@ -78,7 +78,7 @@ def listed(plan, model):
              round(o * -(-model.layers // int(c)))) for a, b, c, d, e, f, g, h, i, j, k, m, n, o in rows]
 
 
-@pytest.mark.parametrize("text", [DENSE % (16, 64), DENSE % (24, 96), DENSE % (13, 30), MOE % (16, 32), MOE % (24, 48)])
+@pytest.mark.parametrize("text", [DENSE % (16, 64), DENSE % (24, 96), DENSE % (13, 30), MOE % (16, 32), MOE % (24, 48), "model: deepseek-v3\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 4096, global_batch: 32}"])
 def test_every_legal_plan_once_and_no_other(text):
     model, phase, cluster = setting(text)
     found = listed(plans.enumerate_plans(model, phase, cluster, SMALL), model)

@@ -24,7 +24,7 @@ class Space:
     """Values of each axis that a search tries where a field is not pinned. The defaults are the default space:
 
     tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp every depth that divides layers or
-    layers + 2 (embedding and head a layer each), to 128 · vpp 1, and every number of chunks to 20 that divides a stage (interleaved) ·
+    layers + 2 (embedding and head a layer each), and powers of two where layers are odd (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage (interleaved) ·
     dp the largest divisor of global_batch that the devices allow, and where it differs the one above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the experts to 256 ·
     etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and hsdp (not interleaved) ·
     recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers · schedule 1f1b, interleaved.
@@ -76,9 +76,10 @@ STACK_AXES = {
 
 
 def offered(space: Space, stack: str | None) -> Space:
-    """The space without what the named stack does not offer; where nothing of an axis would be left, the stack's own values."""
+    """The space without what the named stack does not offer, and with the schedules that are its own; where nothing of an axis would be left,
+    the stack's values."""
     axes, _ = STACK_AXES.get(stack or "", ({}, ""))
-    return replace(space, **{k: tuple(v for v in values if v in getattr(space, k)) or values for k, values in axes.items()})
+    return replace(space, **{k: values if k == "schedule" else tuple(v for v in values if v in getattr(space, k)) or values for k, values in axes.items()})
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,8 @@ def _depths(layers: int, space: Space, devices: int):
     if space.pp:
         return [p for p in space.pp if p <= min(layers, devices)]
     even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}
+    if layers % 2:
+        even |= {2 ** i for i in range(9)}
     if space.uneven:
         even |= {2 ** i for i in range(9)} | set(range(1, 17))
     return sorted(p for p in even if p <= min(layers, devices, 128))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -39,6 +39,13 @@ class Situation:
         software = self.software
         if np.any(self.shape.experts):      # DualPipe is there to run one direction's all-to-all beside the other's compute (DeepSeek-V3, section 3.2.1)
             software = replace(software, ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, self.stack.ep_overlap)[()])
+        if self.stack.name == "megatron-deepspeed":   # DeepSpeed's pipeline engine sends and reduces between its instructions
+            engine = np.where((np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1), 1.0, 0.0)[()]
+            software = replace(software, step_engine=engine, grad_all_reduce=np.maximum(software.grad_all_reduce, engine), dp_overlap=software.dp_overlap * (1 - engine), p2p_overlap=1 - engine)
+        if np.any(self.shape.mtp_layers) and self.stack.name not in ("generic", "megatron-core"):
+            # DualPipe's two directions put the first and the last part on one device, which evens out the loss and MTP at the end
+            even = (np.asarray(plan.vpp) > 1) | np.isin(plan.schedule, DUALPIPES)
+            software = replace(software, balanced_layout=np.where(even, 1.0, 0.0)[()])
         if offsets is None and self.resolved.calibration is not None:
             offsets = self.resolved.calibration.offsets
         return Cases(self.shape, self.job, self.chip, self.link, plan, software,
@@ -58,15 +65,16 @@ def situation(resolved, phase) -> Situation:
     flash = 3.0 if modern and flash and names.name in ("generic", "megatron-core", "meta-4d", "hai-llm") else min(flash, 2.0)
     moe = resolved.model.is_moe
     torus = chip.family == "tpu" and cluster.scale_up_domain > 1
-    software = Software(
-        flash=flash, tp_overlap=names.tp_overlap, dp_overlap=names.dp_overlap, chunked_loss=names.chunked_loss,
-        dedup_dispatch=1.0 if moe else 0.0, group_limit=4.0 if moe and resolved.model.attention == "mla" else 0.0,
-        selective_gemm=names.selective_gemm, selective_attention=names.selective_attention, selective_elementwise=names.selective_elementwise,
-        balanced_layout=1.0 if resolved.model.mtp_layers else 0.0)
+    own = {f.name: float(getattr(names, f.name)) for f in fields(Software) if hasattr(names, f.name)}
+    own |= dict(flash=flash, balanced_layout=1.0 if resolved.model.mtp_layers else 0.0)
+    if moe and names.name in ("generic", "megatron-core"):      # a run planned now has a dispatcher that sends a token over a link once
+        own |= dict(dedup_dispatch=1.0, group_limit=4.0 if resolved.model.attention == "mla" else 0.0)
+    software = Software(**own)
+    grads = 4.0 if names.name == "megatron-deepspeed" and precision == "bf16" else names.grad_bytes     # its BF16_Optimizer accumulates in fp32
     return Situation(
         resolved, phase, shape_of(resolved.model),
-        Job(float(phase.seq_len), float(phase.global_batch), code(PRECISIONS, precision), moments, master, names.grad_bytes),
-        Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, chip.host_link_bytes_per_s, float(torus)),
+        Job(float(phase.seq_len), float(phase.global_batch), code(PRECISIONS, precision), moments, master, grads),
+        Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, chip.host_link_bytes_per_s, float(torus), float(modern)),
         Link(float(cluster.scale_up_domain), cluster.scale_up_bytes_per_s, cluster.scale_up_latency_s, cluster.scale_out_bytes_per_s,
              cluster.scale_out_latency_s, float(cluster.pod_devices or WHOLE_POD), cluster.oversubscription, float(cluster.in_network_reduction)),
         software, names)

@@ -49,8 +49,11 @@ def test_the_search_picks_the_published_plan_of_its_day():
 
 
 def test_what_bloom_left_on_the_table_is_recomputation():
-    """BLOOM recomputed every layer; the search keeps the activations at tp 8 and saves the second forward."""
+    """BLOOM recomputed every layer; the search keeps the activations at tp 8 and saves the second forward, and what DeepSpeed's engine adds with ZeRO-1."""
     published, own = both("bloom-176b-384-a100")
     assert published.plan["recompute"] == "full" and own.plan["recompute"] == "none"
-    saved = published.step_s - own.step_s
-    assert saved <= 1.1 * published.step_breakdown_s["recompute"]
+    again = published.step_breakdown_s["recompute"]
+    assert 0.5 * again <= published.step_s - own.step_s <= 2 * again
+    # with recomputation kept, the published degrees are within a tenth of the best
+    kept = assess(published.design.change({f"plan.{k}": None for k in ("tp", "pp", "dp", "cp", "micro_batch", "sp")}))
+    assert published.step_s <= 1.10 * kept.step_s
