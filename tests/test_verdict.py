@@ -124,3 +124,19 @@ def test_any_design_gets_a_sound_answer(model, chip, devices, batch, seq, deadli
     assert batch % (p["dp"] * p["micro_batch"]) == 0
     if a.verdict == "feasible":
         assert d["memory_bytes"]["total"] <= d["memory_bytes"]["capacity"]
+
+
+@settings(max_examples=12, deadline=None)
+@given(model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-3.1-70b"]), nodes=st.integers(2, 40), better=st.floats(1.05, 3), days=st.floats(5, 200), what=st.sampled_from(
+    ["cluster.accelerator.hbm_gb", "cluster.accelerator.hbm_gbytes_per_s", "cluster.accelerator.link_gbytes_per_s", "cluster.scale_out_gbytes_per_s_per_device"]))
+def test_more_bandwidth_or_memory_never_turns_feasible_into_infeasible(model, nodes, better, days, what):
+    design = Design.from_text(f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: {8 * nodes}}}\njob: {{tokens: 2.0e11, seq_len: 4096, global_batch: 256}}\n"
+                              f"constraints: {{deadline_days: {days}}}\n")
+    a = assess(design)
+    if a.verdict != "feasible":
+        return
+    cluster = a.resolved.cluster
+    now = {"cluster.accelerator.hbm_gb": 80.0, "cluster.accelerator.hbm_gbytes_per_s": cluster.accelerator.hbm_bytes_per_s / 1e9,
+           "cluster.accelerator.link_gbytes_per_s": cluster.scale_up_bytes_per_s / 1e9, "cluster.scale_out_gbytes_per_s_per_device": cluster.scale_out_bytes_per_s / 1e9}[what]
+    b = assess(design.change({what: now * better}))
+    assert b.verdict == "feasible" and b.days <= a.days * (1 + 1e-6)

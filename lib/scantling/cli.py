@@ -22,6 +22,10 @@ WRONG = 2
 COMMANDS = {
     "design": ("cli_design", "design", "verdict", "Assess one design: verdict, plan, memory, step, days, cost."),
     "search": ("cli_design", "search", "searching", "The best plans of a design, fastest first."),
+    "candidates": ("cli_decide", "candidates", "frontier", "Plans that differ in kind, for a short measured sweep; and its results read back."),
+    "sweep": ("cli_decide", "sweep", "sweeps", "Every combination of values of some fields, here or on a Dask cluster."),
+    "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),
+    "diagnose": ("cli_decide", "diagnose", "diagnose", "Where a measured run loses its time, most likely first."),
     "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
     "init": ("cli_files", "init", "brief", "Write a commented design file from a catalogue model or a line of text."),
     "schema": ("cli_files", "schema", "design", "Print the JSON Schema of the design file."),

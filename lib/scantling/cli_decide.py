@@ -1,0 +1,140 @@
+"""Commands that compare: candidates for a measured sweep, sweeps over inputs, a diagnosis, direct answers."""
+
+from __future__ import annotations
+
+import click
+
+from .cli import EXIT, console, print_json
+from .errors import DesignError
+
+
+def _design(file):
+    from .cli_design import assessed
+
+    return assessed(file)
+
+
+def _values(text: str) -> list:
+    out = []
+    for word in text.split(","):
+        try:
+            number = float(word)
+            out.append(int(number) if number == int(number) and "." not in word else number)
+        except ValueError:
+            out.append(word)
+    return out
+
+
+@click.command()
+@click.argument("file")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the candidates here, with empty columns for what is measured.")
+@click.option("--top", default=8, show_default=True, type=click.IntRange(1), help="Candidates, each of another kind.")
+@click.option("--measured", type=click.Path(exists=True, dir_okay=False), help="Read a filled-in file back and say which plan won.")
+@click.pass_context
+def candidates(ctx, file, output, top, measured):
+    """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the sweep says."""
+    from .frontier import diverse, export, read_back
+    from .limits import short
+    from .verdict import assess
+
+    found, result = _design(file)
+    if measured:
+        try:
+            back = read_back(measured)
+        except (ValueError, KeyError) as e:
+            raise DesignError(measured, problem=str(e)) from None
+        said = f"{back['agreement']:.0%} of the pairs in the predicted order" if back["agreement"] is not None else "one row only"
+        console().print(f"{len(back['rows'])} measured; measured over predicted {back['calibration']:.3f} (median); {said}\npin: {back['best']}")
+        ctx.exit(EXIT[result["verdict"]])
+    if result["verdict"] == "impossible":
+        from .cli_design import refuse
+
+        ctx.exit(refuse(result, False))
+    search = assess(found).chosen.found
+    if output:
+        export(search, output, top)
+    for rank, row in enumerate(diverse(search, top), 1):
+        console().print(f"{rank:2}  {search.step_s[row]:8.3f} s  {search.total_bytes[row] / 1e9:6.1f} GB  {short(search.row(int(row)))}")
+    ctx.exit(EXIT[result["verdict"]])
+
+
+@click.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.pass_context
+def diagnose(ctx, file, as_json):
+    """The likely losses of the run that FILE's `measured` describes, most likely first, and what to measure next."""
+    from dataclasses import asdict
+
+    from .diagnose import diagnose as run
+
+    found, result = _design(file)
+    try:
+        said = run(found)
+    except ValueError as e:
+        raise DesignError("measured", problem=str(e)) from None
+    if as_json:
+        print_json(asdict(said))
+    else:
+        console().print("\n".join(said.lines))
+    ctx.exit(EXIT[result["verdict"]])
+
+
+@click.command()
+@click.argument("file")
+@click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
+@click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def sweep(file, over, scheduler, as_json):
+    """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192 job.global_batch=1024,2048."""
+    from dataclasses import asdict
+
+    from .design import Design
+    from .sweeps import edge
+    from .sweeps import sweep as run
+
+    axes = {}
+    for word in over:
+        field, equals, values = word.partition("=")
+        if not equals or not values:
+            raise DesignError(word, allowed="field=value,value,…", problem="is no field with values")
+        axes[field] = _values(values)
+    try:
+        cells = run(Design.read(file), axes, scheduler=scheduler, progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True))
+    except ImportError:
+        raise DesignError("--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask") from None
+    if as_json:
+        print_json([asdict(c) for c in cells])
+        return
+    for c in cells:
+        f = c.figures
+        days = f"{f['days']:8.1f} days" if f.get("days") is not None else ""
+        console().print(f"{', '.join(f'{k} {v}' for k, v in zip(axes, c.at)):40} {c.verdict:18} " + (f"MFU {f['mfu']:.1%}  step {f['step_s']:.3g} s {days}" if f else "") + f"  {c.why[:90]}")
+    for a in edge(cells) if len(axes) == 1 else ():
+        console().print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
+
+
+@click.command()
+@click.argument("file")
+@click.argument("question", type=click.Choice(["longest-sequence", "biggest-micro-batch", "fewest-devices", "earliest-finish", "largest-model", "compute-budget"]))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def answer(file, question, as_json):
+    """A direct answer about FILE: how long, how large, how few, how soon."""
+    from . import answers
+    from .design import Design
+
+    name = {"compute-budget": "within_budget_of_compute"}.get(question, question.replace("-", "_"))
+    try:
+        said = getattr(answers, name)(Design.read(file))
+    except ValueError as e:
+        if isinstance(e, DesignError):
+            raise
+        raise DesignError(question, problem=str(e)) from None
+    if as_json:
+        print_json(said)
+    elif said is None:
+        console().print("none: nothing fits or meets the constraints")
+    else:
+        from .limits import short
+
+        console().print(", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in said.items() if k != "plan") + f"\nplan: {short(said['plan'])}")
