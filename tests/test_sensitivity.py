@@ -103,6 +103,14 @@ def test_a_compute_budget_becomes_size_and_tokens():
     assert "arXiv" in got["source"]
 
 
+def test_reshapes_keep_the_global_batch():
+    rows = answers.reshapes(D)
+    assert len(rows) > 5 and all(r["dp"] * r["micro_batch"] * r["grad_accum"] == 256 for r in rows)
+    assert rows[0]["step_s"] == pytest.approx(assess(D).step_s)
+    assert [r["step_s"] for r in rows] == sorted(r["step_s"] for r in rows)
+    assert all(r["memory_share"] <= 1 and r["tp"] * r["cp"] * r["pp"] * r["dp"] == r["devices_used"] <= 64 for r in rows)
+
+
 def test_variants_are_the_same_here_and_on_a_cluster():
     distributed = pytest.importorskip("distributed")
     designs = [D.change({"cluster.devices": n}) for n in (32, 64, 96)]

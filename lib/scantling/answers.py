@@ -178,6 +178,35 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     return dict(compute_flops=compute, params=size, tokens=tokens, days=b.days, mfu=b.mfu, law=law, source=row.source, plan=b.plan)
 
 
+def reshapes(design, most: int = 20) -> list[dict]:
+    """Other ways to make the same global batch, fastest first: [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share}].
+
+    dp x micro_batch x grad_accum is the global batch of the design in every row, so the optimizer's steps are the same up to rounding and no learning
+    rate has to change. Each row is the fastest plan of its shape; pins of the plan are not kept.
+    """
+    import numpy as np
+
+    from . import plans
+    from .cases import devices
+    from .searching import find, unpinned
+    from .verdict import assess
+
+    a = assess(design)
+    if not a.phases:
+        return []
+    where = unpinned(a.chosen.found.situation)
+    found = find(where, plans.offered(plans.DEFAULT, a.resolved.stack))
+    rows = found.order[found.practised[found.order]]
+    _, first = np.unique(np.stack([found.plan.dp[rows], found.plan.micro_batch[rows]]), axis=1, return_index=True)
+    used = devices(found.plan)
+    out = []
+    for i in rows[np.sort(first)][:most]:
+        p = found.row(int(i))
+        out.append({k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")}
+                   | dict(devices_used=int(used[i]), step_s=float(found.step_s[i]), memory_share=float(found.total_bytes[i] / where.chip.usable_bytes)))
+    return out
+
+
 def _job(a) -> str:
     phases = a.resolved.phases
     return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}" if a.design.job.phases else "job"
