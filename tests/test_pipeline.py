@@ -163,7 +163,7 @@ def test_rules_name_what_is_broken():
         "interleaved needs micro-batches per step divisible by pp": [0],
         "dualpipe needs an even pp": [2],
         "dualpipe needs at least 2·pp micro-batches": [3],
-        "every model part needs a layer: layers ≥ pp·vpp": [6],
+        "every model part needs a layer, the embedding and the head counting as one each: layers + 2 ≥ pp·vpp": [6],
     }
     assert violations("1f1b", 8, 1, 16, 32) == {}
     assert {name for rule in RULES for name in rule.schedules} == set(SCHEDULE_NAMES)

@@ -98,7 +98,8 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     for name, (prior, *_) in PRIORS.items():
         fitted = offsets.get(name, {})
         values[name] = float(prior * np.exp(fitted.get("global", 0.0) + fitted.get("stack", {}).get(stack, 0.0)))
-    known = any(stack in fitted.get("stack", {}) for fitted in offsets.values())
+    # a stack that is named but unmeasured may take more than the pooled constants say; where none is named the estimate is the pooled one
+    known = not stack or any(stack in fitted.get("stack", {}) for fitted in offsets.values())
     facts = dict(FACTS.get(stack, {}))
     for name in facts.keys() & PRIORS.keys():
         values[name] *= facts.pop(name) / PRIORS[name][0]

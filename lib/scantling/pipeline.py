@@ -236,8 +236,9 @@ RULES: tuple[Rule, ...] = (
          lambda pp, vpp, m, layers: np.asarray(m) >= 2 * np.asarray(pp)),
     Rule(tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")), "this schedule needs pp of at least 2", "one stage has nothing to reorder",
          lambda pp, vpp, m, layers: np.asarray(pp) >= 2),
-    Rule(SCHEDULE_NAMES, "every model part needs a layer: layers ≥ pp·vpp", "Megatron-LM and torchtitan refuse empty stages",
-         lambda pp, vpp, m, layers: np.asarray(layers) >= np.asarray(pp) * vpp),
+    Rule(SCHEDULE_NAMES, "every model part needs a layer, the embedding and the head counting as one each: layers + 2 ≥ pp·vpp",
+         "Megatron-LM and torchtitan refuse empty parts; Llama 3 gives its first and last a layer less (arXiv:2407.21783, section 3.3.2)",
+         lambda pp, vpp, m, layers: np.asarray(layers) + np.where(np.asarray(pp) * vpp > 2, 2, 0) >= np.asarray(pp) * vpp),
 )
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
 
