@@ -19,7 +19,7 @@ from .constants import PRIORS, Constants, calibration, gather, pairs
 from .runs import read_runs, to_runs
 from .step import rates, step_time
 
-SCALE = 0.03
+SCALE = 0.035
 COUNTED_TRUST, COUNTED_SETUP = ("high", "medium"), ("full", "partial")
 
 
@@ -149,7 +149,7 @@ def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
         got = loss(model.log_rate(trial), trial)
         if got < best:
             gain, theta, now, damping = best - got, trial, None, damping * 0.3
-            if gain < tolerance * best:
+            if gain < tolerance * best and damping < 1e-2:     # a small step under heavy damping is not the end
                 break
         else:
             damping = max(damping, 1e-3) * 8

@@ -30,8 +30,8 @@ class Prior:
 
 GEMM = "gemm_efficiency.csv sustained training shapes; MAMF tables as upper bounds (ml-engineering, Azure guide, SimuMax)"
 PRIORS: dict[str, Prior] = {
-    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.1, "pair": 0.06},
-                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.88, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
+    "gemm": Prior(0.74, "share of bf16 dense peak", GEMM, 0.02, {"family": 0.05, "chip": 0.07, "pair": 0.04},
+                  {"volta": 0.77, "ampere": 0.75, "hopper": 0.72, "blackwell": 0.60, "tpu": 0.86, "cdna3": 0.55, "cdna2": 0.55, "cdna4": 0.55},
                   {"h100-96-hbm2e-500w": 0.88, "b200-sxm": 0.88}),     # 500 W of 700 W: the clock that GEMMs can hold; B200: SimuMax GEMM table
     "gemm_fp8": Prior(0.72, "share of fp8 dense peak", GEMM, 0.02, {"family": 0.08, "chip": 0.1}, {"hopper": 0.72, "blackwell": 0.64, "tpu": 0.72}),
     "gemm_fp4": Prior(0.58, "share of fp4 dense peak", GEMM, 0.05, {"chip": 0.05}),
@@ -77,7 +77,7 @@ PRIORS: dict[str, Prior] = {
     "p2p_latency_s": Prior(10e-6, "s per send", "nccl-tests", 0.2),
     "cp_window": Prior(0.6, "of attention time hides the ring", "fitted", 0.3),
     "dp_window": Prior(1.6, "of one micro-batch's backward hides the gradient reduction", "fitted", 0.3),
-    "dp_rate": Prior(1.0, "of the network rate, gradient rings across nodes", "what a stack's rings leave of every card at once", 0.05, {"stack": 1.5}),
+    "dp_rate": Prior(1.0, "of the network rate, gradient rings across nodes", "what a stack's rings leave of every card at once", 0.05, {"stack": 1.2}),
     "dp_hop_s": Prior(8.5e-6, "s per rank and bucket", "ring latency, 0.5 GB buckets", 0.5),
     "fsdp_contention": Prior(0.5, "of the smaller of compute and traffic is lost", "shared memory and SMs", 0.3, {"stack": 0.6}),
     "ep_up_share": Prior(0.75, "of the scale-up rate in an all-to-all", "DeepEP, nccl-tests all-to-all", 0.1),

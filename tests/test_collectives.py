@@ -1,0 +1,35 @@
+"""Collectives against ring algebra and published bandwidths."""
+import numpy as np
+import pytest
+
+from scantling.collectives import Tiers, all_gather_s, all_to_all_s, members_inside, ring_rate
+
+H100 = Tiers(8, 450e9, 0.0, 50e9, 0.0)
+
+
+def test_all_gather_inside_a_domain_moves_n_minus_1_over_n():
+    """nccl-tests, PERFORMANCE.md: busbw = algbw (n-1)/n for all-gather."""
+    assert all_gather_s(8e9, 8, 8, H100) == pytest.approx(8e9 * 7 / 8 / 450e9)
+
+
+def test_a_ring_over_nodes_uses_every_card_of_its_members():
+    """Eight members a node drive eight cards together: 400 GB/s for H100 with 400 Gb/s cards, below NVLink's 450."""
+    assert ring_rate(H100, 64, 8) == pytest.approx(400e9)
+    assert ring_rate(H100, 64, 1) == pytest.approx(50e9)
+
+
+def test_members_of_a_group_under_others_packed_first():
+    """Megatron places tp, then cp, then dp: with tp 8 on 8-device nodes each dp member sits alone; in a 72-device domain nine share it."""
+    assert members_inside(16, 8, 8) == 1 and members_inside(16, 8, 72) == 9 and members_inside(4, 1, 8) == 4
+
+
+def test_all_to_all_is_bound_by_its_slower_tier():
+    near = all_to_all_s(1e9, 8, 8, H100)
+    far = all_to_all_s(1e9, 64, 8, H100)
+    assert near == pytest.approx(1e9 * 7 / 8 / 450e9) and far == pytest.approx(1e9 * 56 / 64 / 50e9)
+
+
+@pytest.mark.parametrize("group", [1, 2, 8, 64])
+def test_scalars_and_columns_agree(group):
+    column = all_gather_s(np.full(3, 1e9), np.full(3, group), np.full(3, min(group, 8)), H100)
+    assert np.allclose(column, all_gather_s(1e9, group, min(group, 8), H100))
