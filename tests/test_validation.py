@@ -123,7 +123,7 @@ def small(tmp_path_factory):
     frame = pd.read_csv(validation.RUNS, low_memory=False, dtype={"id": str})
     folder = tmp_path_factory.mktemp("validation")
     frame[frame.source.str.startswith(SMALL)].to_csv(folder / "runs.csv", index=False)
-    rows, figures = validation.compute(folder / "runs.csv", None)
+    rows, figures, _ = validation.compute(folder / "runs.csv", None)
     validation.write(rows, figures, folder)
     return folder, rows, figures
 
@@ -176,7 +176,12 @@ def test_kept_page_summary_and_read_me_come_from_the_kept_figures():
     assert (KEPT / "summary.md").read_text(encoding="utf-8") == summary
     assert summary in (ROOT / "README.md").read_text(encoding="utf-8")
     rows = pd.read_csv(KEPT / "validation.csv")
-    assert (KEPT / "index.html").read_text(encoding="utf-8") == validation_page.page(rows, figures)
+    memory = pd.read_csv(KEPT / "memory.csv")
+    assert (KEPT / "index.html").read_text(encoding="utf-8") == validation_page.page(rows, figures, memory)
+    off = (memory.fold_out_bytes / memory.measured_bytes - 1).abs()
+    assert figures["memory"]["figures"]["folds"]["all"]["median"] == pytest.approx(off.median(), abs=1e-3)
+    fits = memory.fold_out_bytes <= memory.capacity_bytes
+    assert figures["memory"]["figures"]["folds"]["all"]["out_of_memory_called"] == pytest.approx((~fits[~memory.ran]).mean(), abs=1e-3)
     again = validation_tables.headline(rows)
     for kind in again:
         assert again[kind]["median"] == pytest.approx(figures["headline"][kind]["median"], rel=1e-3)
@@ -186,7 +191,7 @@ def test_kept_page_summary_and_read_me_come_from_the_kept_figures():
 def test_kept_figures_are_those_of_the_library():
     """Everything computed again; half a point moves a headline: `make validation` writes it."""
     kept = json.loads((KEPT / "validation.json").read_text(encoding="utf-8"))
-    _, figures = validation.compute()
+    _, figures, _ = validation.compute()
     for kind, f in figures["headline"].items():
         assert f["median"] == pytest.approx(kept["headline"][kind]["median"], abs=0.005)
         assert f["p90"] == pytest.approx(kept["headline"][kind]["p90"], abs=0.02)

@@ -1,6 +1,6 @@
 """How right the kit is: predicted beside published, with and without each run's source in the fit. `python -m scantling.validation [RUNS.csv] [-o FOLDER]`
 
-Writes validation.csv (a line per run), validation.json (every figure), and summary.md, which the read-me quotes between its
+Writes validation.csv and memory.csv (a line per run), validation.json (every figure), and summary.md, which the read-me quotes between its
 validation marks. scantling_widgets.validation_page draws the page from those files.
 """
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from . import calibrate_memory, catalogue
 from . import validation_tables as tables
@@ -25,10 +26,10 @@ BEGIN, END = "<!-- validation: begin -->", "<!-- validation: end -->"
 
 
 def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
-    """(rows, figures): one line per counted run, and all tables as plain data. Takes minutes; `told` is called with progress."""
+    """(rows, figures, memory rows): one line per counted run, all tables as plain data, one line per run of the memory table. Takes minutes; `told` is called with progress."""
     rows = build(runs, told)
     again = tables.repeats(rows)
-    known = calibration()
+    known, peaks = calibration(), None
     figures = {
         "made": date.today().isoformat(), "calibrated": known.get("made"), "sources": int(rows.source.nunique()), "stacks": int(rows["stack"].nunique()),
         "accelerators": int(rows.accelerator.nunique()), "headline": tables.headline(rows), "by": tables.by_group(rows), "bands": tables.bands_table(rows),
@@ -36,8 +37,8 @@ def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
         "peers": tables.peers(rows, rivals())}
     if memory is not None:
         told("memory: folds and stacks left out")
-        figures["memory"] = memory_figures(memory)
-    return rows, figures
+        figures["memory"], peaks = memory_figures(memory)
+    return rows, figures, peaks
 
 
 def rivals() -> list[dict]:
@@ -46,14 +47,17 @@ def rivals() -> list[dict]:
     return [{**row, **{k: number(row[k]) for k in ("rows", "mean", "median", "max")}} for row in catalogue.read(PEERS, None)]
 
 
-def memory_figures(path=MEMORY) -> dict:
-    """Errors on measured peaks and right calls, by what the fit had seen, for the one large sweep of layouts and for the rest apart."""
+def memory_figures(path=MEMORY):
+    """(figures, rows): errors on measured peaks and right calls by what the fit had seen, the one large sweep of layouts and the rest apart; a line per run."""
     rows = calibrate_memory.read(path)
     sweep = _largest(rows.sources[~rows.ran])
     parts = {"all": np.ones(len(rows.ran), bool), "sweep": rows.sources == sweep, "rest": rows.sources != sweep}
     kinds = {"in sample": calibrate_memory.predict(rows, None), "folds": calibrate_memory.held_out(rows, rows.folds), "stack left out": calibrate_memory.held_out(rows, rows.stacks)}
-    return {"sweep": sweep, "figures": {kind: {name: calibrate_memory.score(rows.take(at), total[at], capacity[at])["all"] for name, at in parts.items() if at.any()}
-                                        for kind, (total, capacity) in kinds.items()}}
+    figures = {"sweep": sweep, "figures": {kind: {name: calibrate_memory.score(rows.take(at), total[at], capacity[at])["all"] for name, at in parts.items() if at.any()}
+                                           for kind, (total, capacity) in kinds.items()}}
+    columns = {f"{column}_bytes": (kinds[kind][0]).round() for column, kind in (("predicted", "in sample"), ("fold_out", "folds"), ("stack_out", "stack left out"))}
+    lines = pd.DataFrame({"id": rows.ids, "source": rows.sources, "stack": rows.stacks, "ran": rows.ran, "measured_bytes": rows.measured, "capacity_bytes": kinds["folds"][1].round(), **columns})
+    return figures, lines
 
 
 def _largest(names) -> str:
@@ -110,13 +114,15 @@ def _cell(text) -> str:
     return str(text).replace("|", "\\|")
 
 
-def write(rows, figures, folder, readme=None) -> None:
-    """validation.csv, validation.json and summary.md into `folder`; the summary between the marks of `readme` where it has them."""
+def write(rows, figures, folder, readme=None, peaks=None) -> None:
+    """validation.csv, memory.csv, validation.json and summary.md into `folder`; the summary between the marks of `readme` where it has them."""
     from .cli import clean
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     rows[CSV].round({c: 4 for c in CSV if rows[c].dtype.kind == "f"}).to_csv(folder / "validation.csv", index=False, lineterminator="\n")
+    if peaks is not None:
+        peaks.to_csv(folder / "memory.csv", index=False, lineterminator="\n", float_format="%.0f")
     (folder / "validation.json").write_text(json.dumps(clean(figures), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
@@ -136,12 +142,12 @@ def main(argv=None) -> int:
     parser.add_argument("--memory", default=MEMORY, help="table of measured peaks and failures")
     parser.add_argument("-o", "--output", default="gallery/validation", help="folder for the tables (default gallery/validation)")
     args = parser.parse_args(sys.argv[1:] if argv is None else argv)
-    rows, figures = compute(args.runs, args.memory, told=lambda text: print(text, file=sys.stderr, flush=True))
+    rows, figures, peaks = compute(args.runs, args.memory, told=lambda text: print(text, file=sys.stderr, flush=True))
     own = Path(args.output) == Path("gallery/validation") and Path(args.runs) == RUNS
     head = figures["headline"]
     if head["in sample"]["median"] > head["folds"]["median"] * 1.02:
         print("the shipped constants fit worse than constants fitted without the run: catalogue/calibration.json is older than the model; make calibrate", file=sys.stderr)
-    write(rows, figures, args.output, "README.md" if own else None)
+    write(rows, figures, args.output, "README.md" if own else None, peaks)
     print(summary(figures))
     return 0
 

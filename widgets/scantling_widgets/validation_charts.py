@@ -83,6 +83,24 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     return _picture(alt.layer(zero, bar, points).properties(width=520, height=alt.Step(16.5)), words, "Every source, predicted by constants that were fitted without it. In brackets the number of runs; a mark at the edge lies beyond it.")
 
 
+def memory(rows: pd.DataFrame) -> Markup:
+    """Predicted memory over capacity of configurations that ran and that ran out, with their fold left out; beyond 1 is called too large."""
+    kinds = {True: "ran", False: "ran out of memory"}
+    data = pd.DataFrame({"share": rows.fold_out_bytes / rows.capacity_bytes, "kind": rows.ran.map(kinds)})
+    edges = np.arange(0, 2.05, 0.05)
+    bins = [{"low": a, "high": b, "kind": kind, "count": int(((data.kind == kind) & (data.share.clip(upper=1.999) >= a) & (data.share.clip(upper=1.999) < b)).sum())}
+            for kind in kinds.values() for a, b in zip(edges[:-1].round(2), edges[1:].round(2))]
+    names = list(kinds.values())
+    x = alt.X("low:Q", title="predicted memory / what a program can have (2 and more in the last bar)", scale=alt.Scale(domain=[0, 2], nice=False), axis=alt.Axis(format=".0%", tickCount=10))
+    bars = alt.Chart(pd.DataFrame(bins)).mark_bar(stroke=None, opacity=0.6, binSpacing=0).encode(
+        x=x, x2="high:Q", y=alt.Y("count:Q", title="configurations", stack=None, axis=alt.Axis(tickCount=5)),
+        color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=names, range=[ACCENT, SECOND]), legend=alt.Legend(orient="bottom")))
+    limit = alt.Chart(pd.DataFrame({"x": [1.0]})).mark_rule(strokeWidth=1.4, style="ink").encode(x=alt.X("x:Q", scale=alt.Scale(domain=[0, 2])))
+    right = [((data.share <= 1) == (data.kind == "ran"))[data.kind == kind].mean() for kind in names]
+    words = f"Predicted memory over capacity with the fold left out: {100 * right[0]:.0f} % of the configurations that ran lie below 100 %, {100 * right[1]:.0f} % of those that ran out of memory above it."
+    return _picture(alt.layer(bars, limit).properties(width=760, height=190), words, "Left of the line is called fitting. Every configuration predicted by constants that were fitted without its fold.")
+
+
 def parts(residual: dict) -> Markup:
     """What the squared error with the source left out is made of, as one bar."""
     start, data = 0.0, []

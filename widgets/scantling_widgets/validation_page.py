@@ -18,9 +18,11 @@ KINDS = {"in sample": "runs that were fitted", "folds": "configurations not fitt
          "stack left out": "software stacks left out of the fit", "one line": "one line: FLOPs / half of peak × bubble"}
 
 
-def page(rows: pd.DataFrame, figures: dict) -> str:
+def page(rows: pd.DataFrame, figures: dict, memory: pd.DataFrame | None = None) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {"scatter": charts.scatter(rows), "spread": charts.spread(rows), "source": charts.by_source(rows), "parts": charts.parts(figures["residual"])}
+    if memory is not None:
+        pictures["memory"] = charts.memory(memory)
     body = environment().get_template("validation.j2").render(
         f=figures, kinds=KINDS, pictures=pictures, pct=percent, signed=signed, short=charts.short,
         bands={b["key"]: b for b in figures["bands"]},
@@ -48,7 +50,7 @@ def main(argv=None) -> int:
     folder = Path((sys.argv[1:] if argv is None else list(argv))[0]) if (sys.argv[1:] if argv is None else argv) else Path(FOLDER)
     rows = pd.read_csv(folder / "validation.csv", keep_default_na=True)
     figures = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
-    write(folder / "index.html", page(rows, figures))
+    write(folder / "index.html", page(rows, figures, pd.read_csv(folder / "memory.csv") if (folder / "memory.csv").is_file() else None))
     print(folder / "index.html")
     return 0
 
