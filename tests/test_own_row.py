@@ -34,7 +34,10 @@ def row_of(a) -> dict:
 @pytest.mark.parametrize("name", ["llama-3.1-405b-16384-published", "llama-3.1-70b-128-h100", "bloom-176b-384-a100", "megatron-1t-3072-a100", "mt-nlg-530b-2240-a100",
                                   "gpt-3-175b-64-a100", "mixtral-8x22b-128-h100", "llama-3.1-405b", "maxtext-32b-64-tpu-v5p", "llama-3.1-8b-8-h100-fsdp"])
 def test_predict_on_a_designs_own_row_is_its_assessment(name, tmp_path):
-    a = assess(Design.read(DESIGNS / f"{name}.yaml"))
+    design = Design.read(DESIGNS / f"{name}.yaml")
+    a = assess(design)
+    if float(a.chosen.case.plan.recompute_share) < 1:       # the rows of run tables have no share of layers
+        a = assess(design.change({"plan.recompute": "none"}))
     pd.DataFrame([row_of(a)]).to_csv(tmp_path / "own.csv", index=False)
     (got,) = predict_frame(read_runs(tmp_path / "own.csv")).to_dict("records")
     assert not got["error"]

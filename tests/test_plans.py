@@ -51,7 +51,7 @@ def plain(model, phase, cluster, space):
         layouts = [("1f1b", 1)] if pp <= model.layers else []
         if pp > 1 and m % pp == 0:                                                  # Megatron-LM: micro-batches % pp under interleaving
             whole = model.layers if model.layers % pp == 0 else model.layers + 2
-            layouts += [("interleaved", v) for v in range(2, 21) if whole % (pp * v) == 0 and pp * v <= model.layers]
+            layouts += [("interleaved", v) for v in range(2, 21) if whole % (pp * v) == 0]
         for (schedule, vpp), sharding, sp in itertools.product(layouts, space.sharding, space.sp):
             ranks = dp * cp
             if (ranks == 1 and sharding != "none") or (sharding == "zero2" and m > 1) or (sharding in ("zero3", "hsdp") and vpp > 1):
