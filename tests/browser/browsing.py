@@ -8,6 +8,7 @@ from pathlib import Path
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
+PATIENCE_MS = 60_000          # a machine that does other work as well may be slow; nothing here waits when it need not
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -47,9 +48,9 @@ class DeskPage:
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda e: self.errors.append(f"uncaught: {e}"))
 
-    def open(self, url: str, timeout_s: float = 60) -> DeskPage:
-        self.page.goto(url, wait_until="domcontentloaded")
-        self.page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=timeout_s * 1000)
+    def open(self, url: str) -> DeskPage:
+        self.page.goto(url, wait_until="domcontentloaded", timeout=2 * PATIENCE_MS)
+        self.page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=2 * PATIENCE_MS)
         self.settle()
         return self
 
@@ -60,8 +61,9 @@ class DeskPage:
             const charts = [...document.querySelectorAll('.sd-chart')].filter(c => c.clientWidth);
             const now = JSON.stringify([form?.dataset.answered, form?.dataset.sent, ...charts.map(c => c.dataset.revision)]);
             const still = window.__sdSeen === now; window.__sdSeen = now;
-            return still && Number(form.dataset.sent ?? 0) <= Number(form.dataset.answered);
-        }""", polling=120, timeout=15_000)
+            return still && Number(form.dataset.sent ?? 0) <= Number(form.dataset.answered)
+                && form.dataset.drawn === document.querySelector('.sd-strip-host').dataset.revision;
+        }""", polling=120, timeout=PATIENCE_MS)
 
     def afresh(self) -> None:
         """Back to the design the desk opened with, nothing pinned, the first tab in front."""
@@ -81,7 +83,7 @@ class DeskPage:
         strip = self.page.locator(".sd-strip-host")
         shown = strip.get_attribute("data-revision")
         self.button(name).click()
-        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=15_000)
+        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
         self.settle()
 
     def kpi(self, key: str) -> str:
@@ -151,7 +153,7 @@ class DeskPage:
         if self.page.evaluate("() => document.body.dataset.jpThemeName") == name:
             return
         self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
-        self.page.wait_for_function("drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn", arg=drawn, timeout=15_000)
+        self.page.wait_for_function("drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn", arg=drawn, timeout=PATIENCE_MS)
         self.page.wait_for_timeout(1700)          # the last look of the charts at the colours comes 1.5 s after the name changed
         self.settle()
 

@@ -75,9 +75,9 @@ def visitor(chrome, request):
     """Opens further pages and closes them."""
     pages: list[browsing.DeskPage] = []
 
-    def open_page(url: str, **more) -> browsing.DeskPage:
+    def open_page(url: str) -> browsing.DeskPage:
         pages.append(browsing.DeskPage(chrome.new_page()))
-        return pages[-1].open(url, **more)
+        return pages[-1].open(url)
     yield open_page
     for number, found in enumerate(pages):
         if request.node.stash.get(FAILED, False):

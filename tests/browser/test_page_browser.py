@@ -1,7 +1,6 @@
 """The same desk as a page: no code, and a desk of his own for every visitor."""
 from __future__ import annotations
 
-import time
 import urllib.request
 
 import pytest
@@ -10,9 +9,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome):
-    begin = time.perf_counter()
     first = visitor(voila.url)
-    opened_s = time.perf_counter() - begin
     second = visitor(voila.url)
     start = first.readout("cluster.devices")
     assert second.readout("cluster.devices") == start
@@ -29,7 +26,6 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     assert first.page.locator(".jp-InputArea:visible").count() == 0
     assert first.errors == second.errors == []
     assert chrome.refused == []
-    assert opened_s < 30
 
 
 @pytest.mark.parametrize("path", ["/", "/api/kernels"])

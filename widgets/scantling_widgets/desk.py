@@ -175,6 +175,7 @@ class Desk(W.VBox):
         self._show_tab()
         self._show_fault()
         self._keep()
+        self.form.drawn = self.strip.revision
 
     def _show_title(self) -> None:
         session = self.session

@@ -155,10 +155,11 @@ function render({ model, el }) {
     if (shape !== layout) { layout = shape; build(groups); }
     for (const group of groups) for (const field of group.fields) rows.get(field.field)({ ...field, ...values[field.field] });
     el.dataset.answered = model.get("answered");
+    el.dataset.drawn = model.get("drawn");
   }
-  model.on("change:groups change:values change:answered", patch);
+  model.on("change:groups change:values change:answered change:drawn", patch);
   serial = model.get("answered");
   patch();
-  return () => { root?.removeEventListener("keydown", keep); model.off("change:groups change:values change:answered", patch); };
+  return () => { root?.removeEventListener("keydown", keep); model.off("change:groups change:values change:answered change:drawn", patch); };
 }
 export default { render };
