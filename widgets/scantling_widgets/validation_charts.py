@@ -88,12 +88,12 @@ def memory(rows: pd.DataFrame) -> Markup:
     kinds = {True: "ran", False: "ran out of memory"}
     data = pd.DataFrame({"share": rows.fold_out_bytes / rows.capacity_bytes, "kind": rows.ran.map(kinds)})
     edges = np.arange(0, 2.05, 0.05)
-    bins = [{"low": a, "high": b, "kind": kind, "count": int(((data.kind == kind) & (data.share.clip(upper=1.999) >= a) & (data.share.clip(upper=1.999) < b)).sum())}
+    bins = [{"low": a, "high": b, "kind": kind, "zero": 0, "count": int(((data.kind == kind) & (data.share.clip(upper=1.999) >= a) & (data.share.clip(upper=1.999) < b)).sum())}
             for kind in kinds.values() for a, b in zip(edges[:-1].round(2), edges[1:].round(2))]
     names = list(kinds.values())
-    x = alt.X("low:Q", title="predicted memory / what a program can have (2 and more in the last bar)", scale=alt.Scale(domain=[0, 2], nice=False), axis=alt.Axis(format=".0%", tickCount=10))
-    bars = alt.Chart(pd.DataFrame(bins)).mark_bar(stroke=None, opacity=0.6, binSpacing=0).encode(
-        x=x, x2="high:Q", y=alt.Y("count:Q", title="configurations", stack=None, axis=alt.Axis(tickCount=5)),
+    x = alt.X("low:Q", title="predicted memory / what a program can have (200 % and more in the last bar)", scale=alt.Scale(domain=[0, 2], nice=False), axis=alt.Axis(format=".0%", tickCount=10))
+    bars = alt.Chart(pd.DataFrame([b for b in bins if b["count"]])).mark_rect(stroke=None, opacity=0.6).encode(
+        x=x, x2="high:Q", y=alt.Y("count:Q", title="configurations", axis=alt.Axis(tickCount=5)), y2="zero:Q",
         color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=names, range=[ACCENT, SECOND]), legend=alt.Legend(orient="bottom")))
     limit = alt.Chart(pd.DataFrame({"x": [1.0]})).mark_rule(strokeWidth=1.4, style="ink").encode(x=alt.X("x:Q", scale=alt.Scale(domain=[0, 2])))
     right = [((data.share <= 1) == (data.kind == "ran"))[data.kind == kind].mean() for kind in names]
