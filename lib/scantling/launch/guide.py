@@ -1,6 +1,8 @@
 """What a kit tells its reader: why each choice, what it takes, how to watch it, and what is likely to go wrong here first."""
 from __future__ import annotations
 
+from .quote import md
+
 ORDER = ("tp", "sp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute", "offload", "precision")
 
 
@@ -42,7 +44,7 @@ def justification(launch) -> list[tuple[str, str, str]]:
 def budget(launch, wall_s) -> list[tuple[str, str]]:
     """Devices, memory, hours, and what to ask a scheduler for."""
     f = launch.figures
-    rows = [("devices", f"{launch.devices:,} {launch.cluster.accelerator.name} on {launch.nodes:,} nodes, {f['spares']} spare nodes (recommended {f['spares_recommended']})"),
+    rows = [("devices", f"{launch.devices:,} {md(launch.cluster.accelerator.name)} on {launch.nodes:,} nodes, {f['spares']} spare nodes (recommended {f['spares_recommended']})"),
             ("memory of the fullest device", f"{gb(launch.memory['total'])} of {gb(launch.memory['capacity'])}: " + ", ".join(
                 f"{k} {gb(launch.memory[k])}" for k in ("weights", "gradients", "optimizer", "activations", "other"))),
             ("step", f"{launch.step_s:.3g} s, MFU {f['mfu']:.1%} (80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%})")]
@@ -62,7 +64,7 @@ def data_plan(launch) -> list[str]:
     lines = [f"{rate:,.0f} tokens/s, {rate * 4 / 1e6:,.1f} MB/s as 4-byte token ids: little beside checkpoints, but it must never stall; keep two batches ready a rank.",
              "Tokenise and shuffle once, ahead of the run, into flat binary files; read by position, so that step N sees the same sequences after a resume and under another layout."]
     if job.tokens:
-        lines.append(f"{job.tokens:,.3g} tokens are {job.tokens * 4 / 1e12:,.2f} TB of token ids; put them on {launch.cluster.storage or 'the shared file system'} or on every node's NVMe.")
+        lines.append(f"{job.tokens:,.3g} tokens are {job.tokens * 4 / 1e12:,.2f} TB of token ids; put them on {md(launch.cluster.storage or 'the shared file system')} or on every node's NVMe.")
     lines.append("DATA unset means made-up tokens: good for the first hour on the machine, which is about speed and memory, not about loss.")
     return lines
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ..errors import plain
 from .quote import comment, js, md, py, sh, slug
 
 DAY_S = 86400
@@ -15,7 +16,7 @@ DAY_S = 86400
 def templates() -> Environment:
     """The kit's templates; every value from a design goes through one of the quoting filters."""
     env = Environment(loader=PackageLoader(__package__, "templates"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False)    # noqa: S701
-    env.filters |= dict(sh=sh, js=js, py=py, comment=comment, md=md, slug=slug)
+    env.filters |= dict(sh=sh, js=js, py=py, comment=comment, md=md, slug=slug, line=lambda text: plain(str(text), 2000))
     return env
 
 

@@ -30,8 +30,8 @@ def gaps(launch):
         out.append(Gap("model.mtp_layers", m.mtp_layers, "its modules need DeepSeek-V3's own loss", "the next token's loss alone", "the assessment counts them"))
     if m.window and m.windowed_layers:
         out.append(Gap("model.window", m.window, "the kit's layers attend to the whole sequence", "full attention in every layer", "the assessment counts the window"))
-    if m.tied_embeddings and p["pp"] > 1:
-        out.append(Gap("model.tied_embeddings", True, "weights are not tied across stages", "two matrices", "one embedding more"))
+    if m.tied_embeddings:
+        out.append(Gap("model.tied_embeddings", True, "the kit builds an output head of its own", "two matrices", "one embedding more"))
     if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
         out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block", "all of a stage", "up to a third more compute, less memory"))
     if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
@@ -42,8 +42,6 @@ def gaps(launch):
         out.append(Gap("ep", p["ep"], "ep divides the ranks of one shard group"))
     if p["pp"] > 1 and p["grad_accum"] < p["pp"]:
         out.append(Gap("pp", p["pp"], "as many micro-batches as stages, at least"))
-    if m.is_moe and m.attention != "mla" and m.shared_ffn_hidden and m.shared_ffn_hidden % 1:
-        out.append(Gap("model", m.name, "shared experts"))
     return out
 
 
