@@ -130,7 +130,7 @@ def test_the_nearest_plan_costs_what_assessing_it_says():
     found = json.loads(kits(a, "fsdp")["plan.json"])
     assert {g["field"] for g in found["not_expressed"]} >= {"tp", "pp", "sharding"}
     p = found["plan"]
-    pins = {k: p[k] for k in ("tp", "pp", "cp", "dp", "sharding", "micro_batch", "recompute")} | ({"shard_group": p["shard_group"]} if p["sharding"] == "hsdp" else {})
+    pins = {k: p[k] for k in ("tp", "pp", "cp", "dp", "sharding", "micro_batch", "recompute")} | {k: p[k] for k in ("recompute_layers",) if p[k]} | ({"shard_group": p["shard_group"]} if p["sharding"] == "hsdp" else {})
     again = assess(design(PLANS["dense-pp"] | {"plan": pins}, name="x"))
     assert again.step_s == pytest.approx(found["step_s"], rel=1e-9)
     assert found["not_expressed"][0]["cost"].startswith(f"{again.step_s / a.step_s - 1:+.1%} step time")
