@@ -172,7 +172,8 @@ class Desk(W.VBox):
         self._show_line()
         self.form.show(inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {}))
         self._show_title()
-        self._show_tab()
+        if not session.moving:
+            self._show_tab()
         self._show_fault()
         self._keep()
         self.form.drawn = self.strip.revision

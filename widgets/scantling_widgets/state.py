@@ -65,6 +65,7 @@ class Session:
         self._pending: dict[str, Any] = {}
         self._last = ("", 0.0)
         self._full_s = 0.0
+        self.moving = False          # a control is being dragged: what is costly to draw may wait until it is let go
         self.pinned: Moment | None = None
         self.refusal: Refusal | None = None
         self.fault: tuple[str, str] | None = None
@@ -110,6 +111,7 @@ class Session:
         only legal together can be set one after the other.
         """
         with self.lock:
+            self.moving, moved_before = quick, self.moving
             tries = [{**self._pending, **fields}] + ([dict(fields)] if self._pending else [])
             for attempt in tries:
                 try:
@@ -123,7 +125,7 @@ class Session:
                     self.tell()
                     return False
                 else:
-                    self._accept(moment, moved or ",".join(fields))
+                    self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
             self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved)
@@ -138,6 +140,7 @@ class Session:
     def put(self, design) -> bool:
         """Replace the whole design (load, paste, preset)."""
         with self.lock:
+            self.moving = False
             try:
                 moment = self._moment(design)
             except DesignError as error:
@@ -151,11 +154,11 @@ class Session:
             self.tell()
             return False
 
-    def _accept(self, moment: Moment, what: str) -> None:
+    def _accept(self, moment: Moment, what: str, let_go: bool = False) -> None:
         field, when = self._last
         clock = time.monotonic()
         if moment.design == self.now.design:       # a control that was let go where it was, or the full search after the quick one
-            if moment is not self.now or self.refusal is not None:
+            if moment is not self.now or self.refusal is not None or let_go:
                 self._show(moment)
             return
         if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
@@ -178,6 +181,7 @@ class Session:
 
     def undo(self) -> None:
         with self.lock:
+            self.moving = False
             if self._past:
                 self._future = [*self._future, self.now]
                 *self._past, moment = self._past
@@ -186,6 +190,7 @@ class Session:
 
     def redo(self) -> None:
         with self.lock:
+            self.moving = False
             if self._future:
                 self._past = [*self._past, self.now]
                 *self._future, moment = self._future
@@ -195,11 +200,13 @@ class Session:
     def reset(self) -> None:
         """Back to the design that the desk opened with (and undo brings this one back)."""
         with self.lock:
+            self.moving = False
             if self.now.design != self.first.design or self.refusal:
                 self._accept(self.first, "")
 
     def pin(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""
         with self.lock:
+            self.moving = False
             self.pinned = None if self.pinned is not None else self.now
             self.tell()

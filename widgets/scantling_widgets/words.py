@@ -3,11 +3,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from scantling import quantities
-from scantling.quantities import band, quantity, show
+from scantling.quantities import band
 
 __all__ = ["at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split"]
+
+
+@cache
+def quantity(key: str) -> quantities.Quantity:
+    """The row of the table of quantities; a desk asks for the same ones at every move."""
+    return quantities.quantity(key)
+
+
+def show(key: str, value) -> str:
+    """`scantling.quantities.show`."""
+    q = quantity(key)
+    return quantities.shown(value, q.kind, q.unit)
 
 
 def share(value) -> str:

@@ -11,6 +11,7 @@ from .base import Panel
 
 _PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "sharding", "schedule", "recompute")
 _COLUMNS = (*_PLAN, "step_s", "mfu", "memory_bytes", "devices_used")
+_LISTED = 50          # the picture beside the table shows them all
 _SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")                 # left out where all plans have the same
 _LEFT = ("sharding", "schedule", "recompute")
 _FREE = ("dp", "grad_accum", "shard_group", "precision", "sp")       # these follow from the rest of a plan, or are no pin of it
@@ -28,7 +29,7 @@ class Plans(Panel):
 
     def draw(self):
         given = self.session.now.given
-        self._plans = list(given.get("candidates") or [])
+        self._plans = list(given.get("candidates") or [])[:_LISTED]
         plan = given.get("plan") or {}
         shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in self._plans}) > 1]
         with self.table.hold_sync():
