@@ -51,7 +51,7 @@ def read_runs(path) -> pd.DataFrame:
     for name in NUMERIC:
         frame[name] = pd.to_numeric(frame[name], errors="coerce") if name in frame else np.nan
     for name in TEXT:
-        frame[name] = (frame[name].fillna("").astype(str) if name in frame else "")
+        frame[name] = (frame[name].astype(object).fillna("").astype(str) if name in frame else "")
     return frame
 
 
