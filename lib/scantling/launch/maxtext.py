@@ -12,7 +12,7 @@ DOMAIN = {
     "recompute": (("none", "full"), "remat policies name tensors; none of them recomputes the attention core alone"),
     "offload": (("none", "optimizer"), "optimizer states and parameters are moved apart; the kit moves the first"),
     "cp_type": (("all-gather",), "on GPUs and TPUs alike keys and values are gathered; ring needs Transformer Engine, Ulysses a TPU"),
-    "precision": (("bf16", "fp32", "fp8"), "other recipes are Transformer Engine's, on GPUs only, and not judged here"),
+    "precision": (("bf16", "fp32"), "fp8 and fp4 recipes are Transformer Engine's, on GPUs only, and not judged here"),
     "optimizer": (("adamw", "sgd", "muon"), "opt_type is adamw, adam_pax, sgd or muon"),
 }
 SAVES = ("Orbax, sharded, one writer a host", "run_name/checkpoints/N below base_output_directory; Orbax renames a step when it is whole", "start the same command again with the same run_name: the newest step is restored",
