@@ -3,7 +3,6 @@ import json
 
 import numpy as np
 import pytest
-
 from scantling import calibrate, catalogue
 from scantling.constants import PRIORS, calibration, gather
 

@@ -1,7 +1,6 @@
 """Collectives against ring algebra and published bandwidths."""
 import numpy as np
 import pytest
-
 from scantling.collectives import Tiers, all_gather_s, all_to_all_s, members_inside, ring_rate
 
 H100 = Tiers(8, 450e9, 0.0, 50e9, 0.0)

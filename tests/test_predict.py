@@ -2,8 +2,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from scantling import bands, calibrate, catalogue
+from scantling import bands, catalogue
 from scantling.predict import COLUMNS, predict_frame
 from scantling.runs import read_runs, to_runs
 from scantling.step import PARTS, step_time
