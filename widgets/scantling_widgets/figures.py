@@ -52,13 +52,15 @@ class Figure:
 
     def __call__(self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more) -> alt.Chart:
         """The chart as a static picture of one assessment, its data inside."""
+        return alt.Chart.from_dict(self.static(result, width=width, legend=legend, title=title, **more))
+
+    def static(self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more) -> dict:
+        """The specification of that picture: what a program draws, without a second pass through Altair's schema."""
         given = facts(result)
         chart = self.build(legend).properties(width=width, height=self.height, description=self.words(given, **more))
         if title is not None:
             chart = chart.properties(title=title)
-        spec = chart.to_dict()
-        spec["datasets"] = {name: rows(frame) for name, frame in self.data(given, **more).items()}
-        return alt.Chart.from_dict(spec)
+        return {**chart.to_dict(), "datasets": {name: rows(frame) for name, frame in self.data(given, **more).items()}}
 
     def live(self, result=None, *, legend: bool = False, **more) -> LiveChart:
         """The chart as a widget; `show` gives it the next assessment."""

@@ -62,7 +62,7 @@ def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     if not any(len(column) for frame in data.values() for column in frame.values()):
         return None
     words = figure.words(given, **more)
-    return Picture(_only_present(figure(assessment, width=width, **more).to_dict()), words, figure.title)
+    return Picture(_only_present(figure.static(assessment, width=width, **more)), words, figure.title)
 
 
 def _only_present(spec: dict) -> dict:
