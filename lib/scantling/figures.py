@@ -105,13 +105,15 @@ def utilisation(chosen, seconds: float) -> dict:
     windowed = c.shape.windowed_layers / c.shape.layers
     causal = 0.5 * (1 - windowed) + windowed * (mean_keys / c.job.seq_len) * (1 - mean_keys / (2 * c.job.seq_len))
     layers = f.total - f.lm_head
+    chip = chosen.found.situation.resolved.cluster.accelerator
+    half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not np.isnan(x))
     recompute = RECOMPUTES[int(c.plan.recompute)]
     again = {"none": 0.0, "full": layers / 3, "selective": (f.attention_scores * c.software.selective_attention * causal
              + (layers - f.attention_scores) * c.software.selective_gemm) / 3}[recompute] * c.plan.recompute_share
     total = f.total + f.mtp
     return dict(
         tokens_per_s_per_device=tokens, model_tflops_per_device=flops / 1e12, mfu=mfu, mfu_causal=float(mfu * (total - f.attention_scores * (1 - causal)) / total),
-        mfu_bf16_peak=flops / float(c.chip.bf16_flops), hfu=float(mfu * (1 + again / total)), flops_per_token=float(total))
+        mfu_bf16_peak=flops / half, hfu=float(mfu * (1 + again / total)), flops_per_token=float(total))
 
 
 def figures(assessment) -> dict:
