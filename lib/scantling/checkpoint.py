@@ -89,10 +89,11 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     405B on 8,960 devices blocked 0.59 s, 7B on 1,488 0.34 s (ByteCheckpoint, NSDI'25 Table 8); a copy at every step only 0.01-0.04 s
     (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for 7B.
     """
-    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (HOST_COPY_SHARE * _link(host_link_bytes_per_s))
+    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (HOST_COPY_SHARE * known_link(host_link_bytes_per_s))
 
 
-def _link(rate):
+def known_link(rate):
+    """A host link's rate, HOST_LINK where the catalogue has none. [bytes/s]"""
     return rate if rate == rate else HOST_LINK
 
 
@@ -133,7 +134,7 @@ def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_byte
     """
     nodes = cluster.nodes
     node_bytes = state_bytes_per_device * cluster.devices_per_node
-    link = _link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
+    link = known_link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
     wire = cluster.scale_out_bytes_per_s * cluster.devices_per_node * WIRE_SHARE
     stall = float(snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s)) if stall_s is None else stall_s
     l1 = node_bytes * copies / wire

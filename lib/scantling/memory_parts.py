@@ -129,7 +129,7 @@ def frame(c: Cases):
     per_tp = 1.0 / p.tp
     largest = np.maximum(a.moe, a.dense * (s.moe_layers < s.layers))
     f = SimpleNamespace(
-        n=n, routed=routed, m=micro_batches(job, p), a=a, largest=largest, per_tp=per_tp, partial=np.any((p.recompute > 0) & (np.asarray(p.recompute_share) < 1)),
+        n=n, routed=routed, m=micro_batches(job, p), a=a, largest=largest, per_tp=per_tp, repeats=np.any(p.recompute > 0),
         per_dense=left * a.dense + partly * a.dense_selective + ends, bytes=parameter_bytes(c, group),
         widest=np.maximum((n.moe_layer - n.experts_per_moe_layer) * (s.moe_layers > 0), n.dense_layer * (s.moe_layers < s.layers)),
         head=np.where(s.tied > 0, n.embedding, n.lm_head), mtp=n.mtp - s.mtp_layers * (s.moe_layers > 0) * n.experts_per_moe_layer,
@@ -177,7 +177,7 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
         saved, most = (run + mtp) * f.per_dense, (run + mtp) * a.dense
     trunk = trunk * f.per_tp
     activations = saved + f.transient
-    if f.partial:       # where fewer layers repeat than one per device
+    if f.repeats:       # never more than with nothing repeated, however few layers a device has
         activations = np.minimum(activations, k.activation * (most + k.working * f.largest))
     logits = tail * f.logits
     activations = activations + logits

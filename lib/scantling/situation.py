@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from .cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
+from .checkpoint import known_link
 from .constants import gather
 from .model import shape_of
 from .pipeline import schedule_code
@@ -74,7 +75,7 @@ def situation(resolved, phase) -> Situation:
     return Situation(
         resolved, phase, shape_of(resolved.model),
         Job(float(phase.seq_len), float(phase.global_batch), code(PRECISIONS, precision), moments, master, grads),
-        Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, chip.host_link_bytes_per_s, float(torus), float(modern)),
+        Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, known_link(chip.host_link_bytes_per_s), float(torus), float(modern)),
         Link(float(cluster.scale_up_domain), cluster.scale_up_bytes_per_s, cluster.scale_up_latency_s, cluster.scale_out_bytes_per_s,
              cluster.scale_out_latency_s, float(cluster.pod_devices or WHOLE_POD), cluster.oversubscription, float(cluster.in_network_reduction)),
         software, names)
