@@ -315,7 +315,7 @@ def test_tabs_are_made_when_they_are_first_shown(desk):
     assert [p.built for p in desk.panels] == [True] + [False] * (len(desk.panels) - 1)
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(10))
 def test_every_tab_draws_follows_and_never_fails(desk, number):
     desk.tabs.selected_index = number
     desk.session.pin()

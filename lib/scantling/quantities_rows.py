@@ -236,4 +236,19 @@ PHASES = (
     q("candidates.zone", "Memory zone", "text", "", "safe up to 0.80 of the usable memory, tight up to all of it"),
 ) + tuple(q("phases." + p.key, p.label, p.kind, p.unit, "as " + p.key) for p in PLAN)
 
-ROWS = HEAD + PLAN + MEMORY + STEP + SEARCH + ENDURANCE + COST + PHASES
+_WILLIAMS = "Williams et al. 2009, doi:10.1145/1498765.1498785"
+ROOFLINE = tuple(q("roofline." + k, label, kind, unit, formula, inputs, source, convention, "roofline.roofline") for k, label, kind, unit, formula, inputs, source, convention in (
+    ("kernel", "Kernel", "text", "", "kind of kernel, forward, backward and recompute together", "", "", ""),
+    ("flops", "FLOP in a step", "flop", "FLOP", "executed on the fullest stage's device", "plan model", "", "recompute in; flash attention causal, 3.5 forwards"),
+    ("bytes", "HBM traffic in a step", "bytes", "bytes", "2 x operand elements, each read or written once", "plan model", "", "perfect reuse inside a kernel; counters show more"),
+    ("intensity", "Intensity", "rate", "FLOP/byte", "flops / bytes", "roofline.flops roofline.bytes", _WILLIAMS, "over HBM bytes; for an axis over the bytes that one device sends"),
+    ("achieved_flops", "Achieved", "flops", "FLOP/s", "flops / seconds", "roofline.flops roofline.seconds", _WILLIAMS, "while the kernel runs"),
+    ("attainable_flops", "Roof", "flops", "FLOP/s", "min(peak, intensity x bandwidth)", "roofline.intensity roofline.peak_flops", _WILLIAMS, "rated peak and bandwidth"),
+    ("peak_flops", "Peak", "flops", "FLOP/s", "dense peak of the number format", "precision", "", "dense; datasheets often print the sparse one"),
+    ("seconds", "Time in a step", "seconds", "s", "its part of step_breakdown_s and of recompute", "step_breakdown_s", "", "exposed, on the fullest stage"),
+    ("share", "Share of the step", "share", "share", "seconds / step_s", "roofline.seconds step_s", "", ""),
+    ("bound", "Bound by", "text", "", "compute where intensity x HBM rate passes the peak, else memory", "roofline.intensity", _WILLIAMS, ""),
+    ("ridge", "Ridge", "rate", "FLOP/byte", "peak / HBM rate", "", _WILLIAMS, "left of it memory binds"),
+))
+
+ROWS = HEAD + PLAN + MEMORY + STEP + SEARCH + ENDURANCE + COST + PHASES + ROOFLINE

@@ -15,7 +15,8 @@ def panels(session, choose) -> list[Panel]:
     from .plans import Plans
     from .reliability import Reliability
     from .report import Report
+    from .roofline import Roofline
     from .schedule import Schedule
     from .sensitivity import Sensitivity
 
-    return [kind(session, choose) for kind in (Plans, Schedule, Network, Reliability, Cost, Sensitivity, Compare, Evidence, Report)]
+    return [kind(session, choose) for kind in (Plans, Schedule, Network, Roofline, Reliability, Cost, Sensitivity, Compare, Evidence, Report)]
