@@ -1,0 +1,89 @@
+"""What the parts about operations stand on: published facts by id, the run's length and price, small records."""
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+
+import numpy as np
+
+DAY_S = 86_400.0
+HOUR_S = 3600.0
+MONTH_S = 30 * DAY_S
+YEAR_S = 365.25 * DAY_S
+HORIZON_DAYS = 30.0         # stands for the run where the design names no tokens
+
+
+@cache
+def _facts() -> dict:
+    from .. import catalogue
+
+    return {f.id: f for f in catalogue.reliability_facts()}
+
+
+def number(id: str) -> float:
+    """The figure of a published fact (catalogue/reliability.csv), in the unit printed there. Raises ValueError where it is not one number."""
+    value = _facts()[id].number
+    if value != value:
+        raise ValueError(f"{id} is not one number: {_facts()[id].value!r}")
+    return value
+
+
+def source(*ids: str) -> str:
+    """Title and place of published facts, for a reader."""
+    return "; ".join(dict.fromkeys(f"{_facts()[i].title}, {_facts()[i].locator}" for i in ids))
+
+
+class Record:
+    """A frozen record that turns itself into plain JSON data."""
+
+    def as_dict(self) -> dict:
+        """Plain numbers, lists and texts; what is not finite is None."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+
+def plain(value):
+    """Plain JSON data of records, arrays, tuples and mappings; None for what is not finite."""
+    if isinstance(value, Record):
+        return value.as_dict()
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+@dataclass(frozen=True)
+class Run(Record):
+    """Length and price of the run that shares and losses are counted on."""
+
+    days: float             # of the run, else HORIZON_DAYS
+    of_the_run: bool        # False where the design names no tokens
+    usd_per_day: float | None
+    devices_paid: int
+    nodes: int
+
+    def usd(self, days) -> float | None:
+        """Dollars of so many days of the whole allocation; None without a price."""
+        return None if self.usd_per_day is None or days is None else self.usd_per_day * float(days)
+
+
+def run_of(assessment) -> Run:
+    """Length and price of an assessment's run: its days, or 30 where no tokens are named; dollars a day of all devices that are paid."""
+    from ..cost import price
+
+    r, e = assessment.resolved, assessment.endurance
+    days = assessment.figures["days"]
+    paid = r.cluster.devices + int(e.spares) * r.cluster.devices_per_node
+    usd = price(r.cluster, r.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
+    return Run(HORIZON_DAYS if days is None else float(days), days is not None, None if usd is None else float(usd), int(paid), int(r.cluster.nodes))
+
+
+def is_torus(cluster) -> bool:
+    """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
+    return cluster.accelerator.family == "tpu" and cluster.scale_up_domain > 1
