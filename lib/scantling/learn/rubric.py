@@ -1,0 +1,45 @@
+"""The rubric of a design interview as data: nine axes, what mid, senior and staff show on each."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+LEVELS = ("mid", "senior", "staff")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: key, name, what each level shows, and what to do again where it is weak."""
+
+    key: str
+    name: str
+    mid: str
+    senior: str
+    staff: str
+    redo: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level: name, least share of the points on the axes that were asked, what it does."""
+
+    name: str
+    at_least: float
+    says: str
+
+
+@cache
+def rubric() -> tuple[dict[str, Axis], tuple[Level, ...]]:
+    """(axes by key, levels from mid to staff) of `rubric.yaml`."""
+    import yaml
+
+    data = yaml.safe_load(resources.files(__package__).joinpath("rubric.yaml").read_text(encoding="utf-8"))
+    axes = {key: Axis(key, **row) for key, row in data["axes"].items()}
+    return axes, tuple(Level(name, row["from"], row["says"]) for name, row in data["levels"].items())
+
+
+def level_of(points: float, most: float) -> Level:
+    """The level that so many of the points that could be had amount to."""
+    share = points / most if most else 0.0
+    return [level for level in rubric()[1] if share >= level.at_least - 1e-9][-1]

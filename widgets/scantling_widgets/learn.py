@@ -1,0 +1,133 @@
+"""Walkthroughs in a notebook: the checks of `scantling.learn` with an input, a button and hints where a live kernel is behind the page, and pictures.
+
+Executed by papermill, or rendered, the same cells show the same questions folded and without controls.
+"""
+from __future__ import annotations
+
+import os
+
+import ipywidgets as W
+from scantling import learn
+from scantling.learn import beside, show
+from scantling.learn.grade import OPEN
+from scantling.learn.question import Choice, Explain, Number, Plan
+from scantling.learn.session import Card, Session
+
+from .figures import Figure
+from .report import pictures
+from .report.pictures import Picture
+
+PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")       # what Jupyter's server, and Voilà, tell the kernels behind their pages
+
+__all__ = ["begin", "beside", "chart", "picture"]
+
+
+def live() -> bool:
+    """Whether this kernel serves a page with controls: a notebook opened in Jupyter, or Voilà; not papermill, nbconvert or a test."""
+    notebook, server = (os.environ.get(sign, "") for sign in PAGE_SIGNS)
+    return bool(notebook) or server.startswith("voila")
+
+
+def begin(which: str, mode: str = "student", controls: bool | None = None) -> Session:
+    """A session with a walkthrough; `controls`: with input and buttons, by default where the page is live."""
+    wanted = live() if controls is None else controls
+    return (LiveSession if wanted and mode != "instructor" else Session)(learn.walkthrough(which), mode)
+
+
+def picture(figure: Figure, assessment, **more) -> Picture | None:
+    """One of the kit's figures (`charts.memory`) of an assessment as a picture."""
+    return pictures.draw(figure, assessment, **more)
+
+
+def chart(drawn, words: str, caption: str = "") -> Picture:
+    """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
+    spec = drawn.to_dict()
+    spec.setdefault("width", pictures.WIDTH - 60)
+    return Picture(spec, words, caption or words)
+
+
+class LiveSession(Session):
+    """A session whose checks carry controls."""
+
+    def check(self, ident: str, answer=..., mine=None) -> Card:
+        card = super().check(ident, answer, mine)
+        return LiveCard(self, card.question, card.verdict)
+
+
+class LiveCard(Card):
+    """A question with its controls: what is typed is checked on Enter or the button; hints come one by one; the worked answer stays folded."""
+
+    def _ipython_display_(self):
+        from IPython.display import display
+
+        display(self.box())
+
+    def box(self) -> W.VBox:
+        q, session = self.question, self.session
+        self.entry, self.read = _entry(q, session)
+        self.entry.add_class("scl-entry")
+        ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{show.ask_part(q, session.facts)}</div>'))
+        self.feedback = W.HTML(self._feedback(self.verdict))
+        self.feedback.add_class("scl-feedback")
+        go = W.Button(description="Check" if session.mode != "blank" else "Note", button_style="primary", tooltip="Check the answer", layout=W.Layout(width="90px"))
+        go.add_class("scl-check")
+        go.on_click(self._check)
+        controls = [self.entry, go]
+        if session.mode != "blank":
+            self.more = W.Button(description=self._hint_name(), tooltip="Show the next hint", layout=W.Layout(width="110px"))
+            self.more.on_click(self._hint)
+            self.hints = W.HTML(self._hints())
+            controls.append(self.more)
+        if isinstance(q, Number | Plan):
+            self.entry.on_submit(self._check) if hasattr(self.entry, "on_submit") else None
+        row = W.HBox(controls, layout=W.Layout(align_items="flex-end", flex_flow="row wrap", grid_gap="6px"))
+        children = [ask, row, self.feedback]
+        if session.mode != "blank":
+            children += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
+        return W.VBox(children)
+
+    # ------------------------------------------------------------ what the buttons do
+    def _check(self, _=None):
+        self.verdict = self.session.judge(self.question, self.read())
+        self.feedback.value = self._feedback(self.verdict)
+
+    def _hint(self, _=None):
+        n = self.session.hints.get(self.question.id, 0)
+        self.session.hints[self.question.id] = min(n + 1, len(self.question.hints))
+        self.hints.value = self._hints()
+        self.more.description = self._hint_name()
+        self.more.disabled = n + 1 >= len(self.question.hints)
+
+    # ------------------------------------------------------------ what they show
+    def _hint_name(self) -> str:
+        return f"Hint {min(self.session.hints.get(self.question.id, 0) + 1, len(self.question.hints))} of {len(self.question.hints)}"
+
+    def _hints(self) -> str:
+        q, n = self.question, self.session.hints.get(self.question.id, 0)
+        return show.block("".join(f"<p><em>Hint {i + 1}.</em></p>{show.markdown(show.tell(q.hints[i], self.session.facts))}" for i in range(n)))
+
+    def _feedback(self, verdict) -> str:
+        if verdict.status == OPEN:
+            return ""
+        if self.session.mode == "blank":
+            return show.block('<div class="scl-verdict"><p>Noted.</p></div>')
+        return show.block(show.verdict_part(verdict))
+
+
+def _entry(q, session):
+    """The input of a question, and a function that reads it."""
+    wide = W.Layout(width="min(100%, 620px)")
+    if isinstance(q, Choice):
+        texts = [(f"{o.key}  {show.tell(o.text, session.facts)}"[:110], o.key) for o in q.options]
+        if q.several:
+            boxes = [W.Checkbox(value=False, description=f"{o.key}", indent=False, layout=W.Layout(width="70px")) for o in q.options]
+            entry = W.HBox(boxes, layout=W.Layout(flex_flow="row wrap"))
+            return entry, lambda: [o.key for o, b in zip(q.options, boxes) if b.value]
+        entry = W.RadioButtons(options=texts, value=None, layout=W.Layout(width="max-content"))
+        return entry, lambda: entry.value
+    if isinstance(q, Explain):
+        entry = W.Textarea(placeholder="Your answer, in a few sentences", rows=4, layout=wide)
+        return entry, lambda: entry.value
+    wanted = q.unit or "a number" if isinstance(q, Number) else show.wanted(q)
+    entry = W.Text(placeholder=f"Your answer: {wanted}", continuous_update=False, layout=W.Layout(width="320px"))
+    return entry, lambda: entry.value
