@@ -1,0 +1,173 @@
+"""Published figures as pictures and tables for notebooks: what was printed beside what the kit computes, the error under both."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from scantling import published_figures
+from scantling.quantities import number
+
+from .grammar import alt
+from .report.pictures import Picture
+
+HUES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5a6fb8", "#9c5b2e", "#8a8f98", "#b4471f", "#66c2a4", "#a9c9e0")
+WIDTH = 560
+INK = "#1c2430"
+_CROSS = "M-1,-1L1,1M-1,1L1,-1"
+_TICKS = "datum.value >= 1e12 ? format(datum.value, '~e') : datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~r')"
+
+
+@dataclass(frozen=True)
+class Html:
+    """HTML that a notebook shows, with plain words for programs that cannot."""
+
+    html: str
+    words: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": self.html, "text/plain": self.words}
+
+
+def value(x, unit: str = "") -> str:
+    """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else four digits."""
+    if isinstance(x, str):
+        return x
+    if unit == "1":
+        return f"{100 * x:.4g} %"
+    if abs(x) >= 1e17:
+        return f"{x:.3g}".replace("e+", "e")
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(x) >= size:
+            return f"{x / size:.4g}{letter}"
+    return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e4 else f"{x:.4g}"
+
+
+def error(x: float, absolute: bool) -> str:
+    """An error as text: points where it is a difference of shares, per cent where it is relative."""
+    return f"{100 * x:+.2f} pt".replace("-", "−") if absolute else f"{100 * x:+.1f} %".replace("-", "−")
+
+
+def picture(id: str, only: str = "") -> Picture:
+    """A recreated figure: dots are printed values, lines and crosses ours, the error below. `only`: series that begin so."""
+    r = published_figures.recreate(id)
+    f = r.figure
+    points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
+    named = any(isinstance(p.x, str) for p, _ in points)
+    series = list(dict.fromkeys([p.series for p, _ in points]))
+    shown = [{"series": p.series, "x": p.x, "published": p.published, "ours": p.ours, "error": e, "counted": p.counted} for p, e in points]
+    curves = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in r.curves.items() if s.startswith(only) for a, b in zip(xs, ys)]
+    series += [s for s in dict.fromkeys(line["series"] for line in curves) if s not in series]
+    colour = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series, range=list(HUES[:len(series)])),
+                       legend=alt.Legend(orient="bottom", columns=2 if max(map(len, series)) > 26 else 4, labelLimit=330, symbolType="circle") if len(series) > 1 else None)
+    x = _axis_x(f, named, points)
+    y = alt.Y("published:Q", title=_unit(f), scale=alt.Scale(type="log" if "y" in f.log else "linear", zero=False, nice=True),
+              axis=alt.Axis(format="~%", tickCount=5) if _share(f) else alt.Axis(tickCount=5, labelExpr=_TICKS))
+    base = alt.Chart(alt.Data(values=shown))
+    layers = []
+    if curves:
+        layers.append(alt.Chart(alt.Data(values=curves)).mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=alt.Y("y:Q"), color=colour))
+    layers.append(base.mark_circle(size=60, opacity=0.95).encode(x=x, y=y, color=colour))
+    layers.append(base.mark_point(shape=_CROSS, size=40, strokeWidth=1.6, filled=False, color=INK).encode(x=x, y=alt.Y("ours:Q")))
+    zero = alt.Chart(alt.Data(values=[{"y": 0}])).mark_rule(strokeWidth=1, style="soft").encode(y="y:Q")
+    below = base.mark_circle(size=44, opacity=0.95).encode(x=_axis_x(f, named, points, title=True), y=alt.Y("error:Q", title="error", axis=alt.Axis(format="+~%", tickCount=4)), color=colour)
+    top = alt.layer(*layers).properties(width=WIDTH, height=230)
+    chart = alt.vconcat(top, alt.layer(zero, below).properties(width=WIDTH, height=74), spacing=12).resolve_scale(color="shared", x="shared")
+    words = f"{f.title}. {said(r)}"
+    return Picture(chart.to_dict(), words, f"{f.title}. Dots: printed. {'Lines and c' if curves else 'C'}rosses: ours. Below: ours {'− printed' if f.absolute else '/ printed − 1'}.")
+
+
+def _share(f) -> bool:
+    return f.unit == "1" and f.quantity != "tokens"
+
+
+def _axis_x(f, named: bool, points, title: bool = False):
+    names = list(dict.fromkeys(p.x for p, _ in points))
+    if named:
+        slant = -35 if sum(map(len, names)) > 60 else 0
+        axis = alt.Axis(labelAngle=slant, domain=True) if title else alt.Axis(labels=False, ticks=False)
+        return alt.X("x:N", title=f.x if title else None, sort=names, axis=axis)
+    axis = alt.Axis(labelExpr=_TICKS if f.x != "bytes" else "format(datum.value, '~s') + 'B'", grid=False, labelOverlap="greedy", labelSeparation=12, tickCount=7, labels=title, ticks=title)
+    if "x" in f.log and len(names) <= 12 and all(float(n).is_integer() and n < 1e6 for n in names):
+        axis = alt.Axis(labelExpr="format(datum.value, ',~r')", grid=False, labelOverlap="greedy", values=sorted(names), labels=title, ticks=title)
+    return alt.X("x:Q", title=f.x if title else None, axis=axis, scale=alt.Scale(type="log" if "x" in f.log else "linear", nice=False, zero=False, padding=14))
+
+
+def _unit(f) -> str:
+    return f.quantity if f.unit in ("1", f.quantity) else f"{f.quantity}, {f.unit}"
+
+
+def said(r) -> str:
+    """Bounds and errors of a recreation in a sentence."""
+    kind = r.figure.absolute
+    held = sum(p.counted for p in r.points)
+    return (f"{held} printed values: median error {error(r.median_error, kind).lstrip('+')}, largest {error(r.worst_error, kind).lstrip('+')} "
+            f"(allowed {error(r.figure.median, kind).lstrip('+')} and {error(r.figure.worst, kind).lstrip('+')}).")
+
+
+def table(id: str, only: str = "", most: int = 14) -> Html:
+    """Printed values, ours and the error of each; more than `most` fold away. Above the verdict, below what misses and the sources."""
+    r = published_figures.recreate(id)
+    f = r.figure
+    unit = f.unit if _share(f) else ""
+    several, places = len({p.series for p in r.points}) > 1, len({p.locator for p in r.points}) > 1
+    tell_of = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
+    head = "".join(f"<th>{escape(t)}</th>" for t in ([*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]))
+    rows = []
+    for p, e in tell_of:
+        note = "" if p.counted else f" <span title='{escape(p.why)}'>shown only</span>"
+        cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit), value(p.ours, unit), error(e, f.absolute) + note, *([escape(p.locator)] if places else [])]
+        rows.append("<tr>" + "".join(f"<td style='white-space:nowrap'>{c}</td>" if i < len(cells) - places else f"<td>{c}</td>" for i, c in enumerate(cells)) + "</tr>")
+    body = f"<table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
+    if len(rows) > most:
+        body += f"<details><summary>{len(rows) - most} more</summary><table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
+    fitted = " The constants were fitted on these runs among others; the validation page shows them with their source left out." if f.fitted else ""
+    misses = f"<p>Where it misses: {escape(f.misses)}.</p>" if f.misses else ""
+    sources = "; ".join(f"<a href='{escape(url)}'>{escape(title)}</a>{', ' + escape(at) if len(at) < 120 else ''}" if url.startswith("http") else escape(title) for title, at, url in r.sources[:5])
+    return Html(f"<div class='published'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
+
+
+def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, marks: dict | None = None, title: str = "", height: int = 230) -> Picture:
+    """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are points on it. x, y: axis titles; share: y in per cent."""
+    names = list(dict.fromkeys([*curves, *(marks or {})]))
+    rows = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in curves.items() for a, b in zip(*np.broadcast_arrays(xs, ys)) if np.isfinite(b)]
+    spots = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in (marks or {}).items() for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))]
+    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(HUES[:len(names)])),
+                       legend=alt.Legend(orient="bottom", columns=3, labelLimit=280) if len(names) > 1 else None)
+    across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False), axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy"))
+    up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log" if "y" in log else "linear", zero="y" not in log and not share, nice=True),
+               axis=alt.Axis(format="~%", tickCount=5) if share else alt.Axis(labelExpr=_TICKS, tickCount=5))
+    layers = [alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2.2, clip=True).encode(x=across, y=up, color=colour)]
+    if spots:
+        layers.append(alt.Chart(alt.Data(values=spots)).mark_point(filled=True, size=70, opacity=1).encode(x=across, y=up, color=colour))
+    ends = "; ".join(f"{s}: {number(float(ys[0]))} at {number(float(xs[0]))}, {number(float(ys[-1]))} at {number(float(xs[-1]))}"
+                     for s, (xs, ys) in ((s, np.broadcast_arrays(*map(np.atleast_1d, c))) for s, c in curves.items()))
+    return Picture(alt.layer(*layers).properties(width=WIDTH, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y} against {x}.")
+
+
+def bars(parts: dict, *, x: str, y: str = "", colours: dict | None = None, title: str = "", height: int = 34) -> Picture:
+    """Stacked bars {bar: {part: value}}, one row a bar."""
+    rows, names = [], []
+    for bar, amounts in parts.items():
+        start = 0.0
+        for part, amount in amounts.items():
+            if part not in names:
+                names.append(part)
+            rows.append({"bar": bar, "part": part, "start": start, "end": start + float(amount)})
+            start += float(amount)
+    range_ = [(colours or {}).get(n, HUES[i % len(HUES)]) for i, n in enumerate(names)]
+    chart = alt.Chart(alt.Data(values=rows)).mark_bar(stroke=None).encode(
+        x=alt.X("start:Q", title=x, axis=alt.Axis(labelExpr=_TICKS, tickCount=6), scale=alt.Scale(nice=False)), x2="end:Q",
+        y=alt.Y("bar:N", title=y or None, sort=list(parts), axis=alt.Axis(ticks=False, domain=False, labelLimit=230), scale=alt.Scale(paddingInner=0.3)),
+        color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=range_), legend=alt.Legend(orient="bottom", columns=5, labelLimit=260)))
+    totals = "; ".join(f"{bar}: {number(sum(map(float, amounts.values())))}" for bar, amounts in parts.items())
+    return Picture(chart.properties(width=WIDTH, height=alt.Step(height)).to_dict(), f"{x}. {totals}.", title or x)
+
+
+def say(text: str, **facts) -> Html:
+    """A sentence with computed numbers in it: `{name:share}` in the manners of the table of quantities, or any format of Python's."""
+    import mistune
+    from scantling.learn.tell import tell
+
+    said_ = tell(text, None, **facts)
+    return Html(mistune.create_markdown(plugins=["table"])(said_), said_)
