@@ -59,14 +59,15 @@ def plain(model, phase, cluster, space):
             group = ranks
             if sharding == "hsdp":
                 group = int(np.gcd(ranks, max(cluster.scale_up_domain // tp, 1)))
-                if not 1 < group < ranks:
+                if not 1 < group < ranks or (ep > 1 and (group * tp) % (ep * etp)):      # torchtitan: expert ranks inside a shard group
                     continue
-            if tp == 1 and sp != max(space.sp):
+            able = tp > 1 and phase.seq_len % (tp * (2 * cp if cp > 1 else 1)) == 0      # torchtitan's trainer
+            if not able and sp != max(space.sp):
                 continue
             held = -(-model.layers // pp)
             for recompute in space.recompute:
                 for whole in sorted({int(np.ceil(s * held)) for s in space.recompute_share}) if recompute == "full" else [held]:
-                    out.add((tp, cp, pp, vpp, dp, ep, etp, int(sp and tp > 1), sharding, group, schedule, mb, recompute, whole))
+                    out.add((tp, cp, pp, vpp, dp, ep, etp, int(sp and able), sharding, group, schedule, mb, recompute, whole))
     return out
 
 
@@ -78,7 +79,8 @@ def listed(plan, model):
              round(o * -(-model.layers // int(c)))) for a, b, c, d, e, f, g, h, i, j, k, m, n, o in rows]
 
 
-@pytest.mark.parametrize("text", [DENSE % (16, 64), DENSE % (24, 96), DENSE % (13, 30), MOE % (16, 32), MOE % (24, 48), "model: deepseek-v3\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 4096, global_batch: 32}"])
+@pytest.mark.parametrize("text", [DENSE % (16, 64), DENSE % (24, 96), DENSE % (13, 30), MOE % (16, 32), MOE % (24, 48), "model: deepseek-v3\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 4096, global_batch: 32}",
+                                  "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 16}\njob: {seq_len: 8194, global_batch: 32}"])
 def test_every_legal_plan_once_and_no_other(text):
     model, phase, cluster = setting(text)
     found = listed(plans.enumerate_plans(model, phase, cluster, SMALL), model)
@@ -128,6 +130,7 @@ BROKEN = {      # (pins, field named, words of the rule): what each framework re
     "Megatron-Core: seq_length % (2 x cp)": (dict(cp=3), "plan.cp", "sequence"),
     "Megatron-LM: more stages than layers": (dict(pp=64, tp=1), "plan.pp", "layer"),
     "experts on a dense model": (dict(ep=2), "plan.ep", "expert"),
+    "torchtitan: seq_len % (tp x 2 cp) with sequence parallelism": (dict(tp=8, sp=True), "plan.sp", "sequence"),
     "zero3 with interleaving": (dict(sharding="zero3", vpp=2, pp=2, schedule="interleaved"), "plan.", ""),
 }
 
@@ -135,7 +138,7 @@ BROKEN = {      # (pins, field named, words of the rule): what each framework re
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_pin_that_breaks_a_rule_names_rule_and_field(name):
     pins, field, words = BROKEN[name]
-    text = (DENSE % (128, 64)) + f"plan: {pins}".replace("'", "")
+    text = (DENSE % (128, 64)).replace("8192", "8196" if "sp" in pins else "8192") + f"plan: {pins}".replace("'", "")
     with pytest.raises(DesignError) as caught:
         model, phase, cluster = setting(text)
         plans.enumerate_plans(model, phase, cluster, plans.DEFAULT, phase.pins)
@@ -160,7 +163,7 @@ def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, m
 def test_every_law_says_what_and_whose():
     for rule in (*plans.LAWS, *plans.LATER):
         assert len(rule.text) > 10 and len(rule.source) > 5
-        assert rule.field in {"tp", "cp", "pp", "dp", "ep", "etp", "micro_batch", "sharding"}
+        assert rule.field in {"tp", "cp", "pp", "dp", "ep", "etp", "micro_batch", "sp", "sharding"}
 
 
 @pytest.mark.parametrize("layers", [2, 3, 4])

@@ -107,16 +107,29 @@ LAWS = (
     Rule("pp", "every stage holds a layer", "Megatron-LM and torchtitan refuse empty stages", lambda c, m, j, k: c["pp"] <= m.layers),
     Rule("tp", "tp x cp x pp is at most the devices", "one rank a device", lambda c, m, j, k: c["tp"] * c["cp"] * c["pp"] <= k.devices),
 )
-LATER = (
+BATCH = (
     Rule("micro_batch", "dp x micro_batch divides the global batch", "every step must see the whole batch (convergence)",
          lambda c, m, j, k: j.global_batch % (c["dp"] * c["micro_batch"]) == 0),
+)
+EXPERTS = (
     Rule("ep", "ep divides the experts", "each rank holds whole experts (Megatron-Core)", lambda c, m, j, k: _divides(c["ep"], max(m.experts, 1))),
     Rule("ep", "ep x etp divides dp x cp x tp", "expert groups fold into the other ranks (Liu et al. 2025)",
          lambda c, m, j, k: (c["dp"] * c["cp"] * c["tp"]) % (c["ep"] * c["etp"]) == 0),
     Rule("etp", "etp divides the expert width", "column-parallel experts", lambda c, m, j, k: _divides(c["etp"], max(m.expert_ffn_hidden, 1)) | (c["etp"] == 1)),
+)
+SEQUENCE = (
+    Rule("sp", "with sequence parallelism, tp (with cp: tp x 2 cp) divides the sequence", "torchtitan's trainer asks for it; Megatron-Core splits a rank's tokens over tp",
+         lambda c, m, j, k: (c["sp"] == 0) | (j.seq_len % (c["tp"] * np.where(c["cp"] > 1, 2 * c["cp"], 1)) == 0)),
+)
+SHARDED = (
     Rule("sharding", "zero3 and hsdp do not combine with interleaved chunks", "weights would be gathered once per chunk; no framework offers it",
          lambda c, m, j, k: (c["sharding"] < ZERO3) | (c["vpp"] == 1)),
 )
+GROUPS = (
+    Rule("ep", "under hsdp, ep x etp divides shard_group x tp", "torchtitan folds expert ranks into one shard group's",
+         lambda c, m, j, k: (c["sharding"] != HSDP) | (c["ep"] == 1) | ((c["shard_group"] * c["tp"]) % (c["ep"] * c["etp"]) == 0)),
+)
+LATER = (*BATCH, *EXPERTS, *SEQUENCE, *SHARDED, *GROUPS)
 
 
 @lru_cache(maxsize=4096)
@@ -181,9 +194,9 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
         c = whole
     else:
         c = cross(c, "micro_batch", pick("micro_batch", space.micro_batch))
-    c = _lawful(c, LATER[:1], model, phase, cluster, pins)
+    c = _lawful(c, BATCH, model, phase, cluster, pins)
     c = _experts(c, model, space, pick)
-    c = _lawful(c, LATER[1:4], model, phase, cluster, pins)
+    c = _lawful(c, EXPERTS, model, phase, cluster, pins)
     c = _schedules(c, model, phase, space, pick)
     c = cross(c, "sharding", [code(SHARDINGS, s) for s in pick("sharding", space.sharding)])
     if pins.get("sharding") is None:    # gradients sharded between micro-batches would be reduced after each one: only without accumulation
@@ -191,13 +204,16 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
         alone = c["dp"] * c["cp"] == 1      # nothing to shard over: one way, and its name is none
         c = keep(c, (~alone | (c["sharding"] == c["sharding"].min())) & (alone | once | (c["sharding"] != ZERO2)))
         c["sharding"] = np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"])
-    c = _lawful(c, LATER[4:], model, phase, cluster, pins)
-    c = _shard_groups(c, cluster, pins)
+    c = _lawful(c, SHARDED, model, phase, cluster, pins)
+    c = _lawful(_shard_groups(c, cluster, pins), GROUPS, model, phase, cluster, pins)
     c = _recompute(c, model, space, pins, pick)
     c = cross(c, "offload", [code(OFFLOADS, v) for v in pick("offload", space.offload)])
     c = cross(c, "sp", [int(v) for v in pick("sp", space.sp)])
-    if pins.get("sp") is None:
-        c = keep({**c, "sp": np.where(c["tp"] > 1, c["sp"], 0)}, (c["tp"] > 1) | (c["sp"] == max(space.sp)))
+    if pins.get("sp") is None:      # one row where only one value is left
+        able = (c["tp"] > 1) & SEQUENCE[0].kept({**c, "sp": 1}, model, phase, cluster)
+        c = keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(space.sp)))
+    else:
+        c = _lawful(c, SEQUENCE, model, phase, cluster, pins)
     cp_type = code(CP_TYPES, pins["cp_type"]) if pins.get("cp_type") else 0
     columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload") else v for k, v in c.items()}
     return Plan(**columns, cp_type=cp_type)

@@ -59,7 +59,7 @@ def situation(resolved, phase) -> Situation:
     names = stack(resolved.stack)
     moments, master = OPTIMIZER_BYTES[phase.optimizer]
     precision = SAME_RATE.get(phase.precision, phase.precision)
-    half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not math.isnan(x)) if precision != "fp32" else chip.peak_flops(precision)
+    half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not math.isnan(x)) if precision not in ("fp16", "fp32") else chip.peak_flops(precision)
     modern = chip.family in ("hopper", "blackwell")
     old = chip.family == "volta"
     flash = 0.0 if old else names.flash if names.flash or not (modern or chip.family == "tpu") else 2.0
