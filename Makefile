@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-launch lint calibrate validation bench bench-desk gallery pictures clean
+.PHONY: help env lab report page test test-launch properties lint calibrate validation bench bench-desk gallery pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -38,7 +38,11 @@ test: $(READY)        ## every test; those in a browser need Chromium
 
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
-	@LAUNCH_JUDGES=1 $(BIN)/python -m pytest -m launch tests/test_launch_judges.py tests/test_launch_train.py $(PYTEST)
+	@LAUNCH_JUDGES=1 $(BIN)/python -m pytest -m launch tests/test_plan_rules.py tests/test_launch_judges.py tests/test_launch_train.py $(PYTEST)
+
+DESIGNS ?= 10000
+properties: $(READY)        ## 10,000 designs drawn at random, and what must hold for each: about 30 minutes
+	@$(BIN)/python tests/random_designs.py $(DESIGNS)
 
 lint: $(READY)        ## ruff over the tree
 	@$(BIN)/ruff check .

@@ -68,7 +68,7 @@ def _shortage(s, lam, repair, down):
     a = step[: s + 1, : s + 1].T - np.eye(s + 1)
     a[-1] = 1.0
     before = np.linalg.solve(a, np.eye(s + 1)[-1])
-    lost = float(before @ wait[1:]) * repair / (s + 1)
+    lost = max(float(before @ wait[1:]), 0.0) * repair / (s + 1)      # rounding of the solve
     return lost / (1 / lam + down + lost)
 
 
