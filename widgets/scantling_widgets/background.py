@@ -15,11 +15,11 @@ class Job(W.HBox):
     """
 
     def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable):
-        self.button = W.Button(description=name, layout=W.Layout(width="180px", flex="0 0 auto"))
-        self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="200px", visibility="hidden"))
-        self.count = W.Label("", layout=W.Layout(width="120px"))
-        self.stop = W.Button(description="Cancel", layout=W.Layout(width="80px", visibility="hidden"))
-        super().__init__([self.button, self.bar, self.count, self.stop])
+        self.button = W.Button(description=name, layout=W.Layout(width="auto", min_width="96px", flex="0 0 auto"))
+        self.count = W.Label("", layout=W.Layout(width="118px"))
+        self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="120px", visibility="hidden"))
+        self.stop = W.Button(description="Cancel", layout=W.Layout(width="76px", visibility="hidden"))
+        super().__init__([self.button, self.count, self.bar, self.stop], layout=W.Layout(align_items="center", grid_gap="8px"))
         self._start, self._on_step, self._on_end = start, on_step, on_end
         self._cancelled = threading.Event()
         self.thread: threading.Thread | None = None

@@ -6,7 +6,7 @@ from scantling.cost import frontier as undominated
 from .figures import Figure, named
 from .grammar import alt
 from .palette import ACCENT, OVER, SECOND
-from .words import axis, label, show
+from .words import axis, label, show, titled
 
 _BYTES, _STEP, _DAYS, _USD = "candidates.memory_bytes", "candidates.step_s", "days", "cost_usd"
 
@@ -120,9 +120,9 @@ def _tornado_words(given, rows=(), key="days") -> str:
 
 def _tornado_chart(key):
     def build(legend: bool = False) -> alt.Chart:
-        unit, ticks = axis(key)
+        _, ticks = axis(key)
         y = alt.Y("what:N", title=None, sort=alt.EncodingSortField(field="rank", op="min"), axis=alt.Axis(ticks=False, domain=False, minExtent=140))
-        x = alt.X("from:Q", title=f"{label(key)}, {unit}", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7, labelExpr=ticks))
+        x = alt.X("from:Q", title=titled(key), scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7, labelExpr=ticks))
         colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
         bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))
         return alt.layer(bars, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))

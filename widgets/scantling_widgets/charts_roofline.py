@@ -11,6 +11,8 @@ from .words import axis, share, show
 _KERNELS = {"projections": "#0072b2", "mlp": "#56b4e9", "experts": "#d55e00", "shared_experts": "#e69f00", "attention": "#cc79a7", "elementwise": "#009e73", "logits": "#8a8f98", "optimizer": "#9b72aa"}
 _LINKS = {"scale-up": "#0072b2", "scale-out": SECOND}
 _RATE, _PER_BYTE = "roofline.achieved_flops", "roofline.intensity"
+_DECADES = [10.0**e for e in range(-3, 10)]
+_BETWEEN = [200.0, 500.0, 2000.0, 5000.0]
 _LOW, _ROOM = 0.4, 2.2          # of the lowest point, and above the peak
 
 
@@ -42,7 +44,7 @@ def _kernels_data(given, roof: Mapping | None = None) -> dict:
                             f"({k['bound']}-bound), {share(k['share'])} of the step" for k in rows]},
         "roofs": _join(_roof(f"HBM {i}", hbm, p, low, right) for i, p in enumerate(peaks)),
         "tops": _join(tops),
-        "slopes": {"x": [(low * high) ** 0.5 / hbm], "y": [(low * high) ** 0.5], "says": [f"HBM {show('communication.bytes', hbm)}/s"]},
+        "slopes": {"x": [0.1 * high / hbm], "y": [0.1 * high], "says": [f"HBM {show('communication.bytes', hbm)}/s"]},
         "frame": {"x": [low / hbm, right], "y": [low, high * _ROOM]},
     }
 
@@ -53,8 +55,8 @@ def _kernels_words(given, roof=None) -> str:
 
 def _axes(x_title: str):
     unit, ticks = axis(_RATE)
-    x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr="datum.value < 1000 ? format(datum.value, '~r') : format(datum.value, '~s')", tickCount=6, grid=False))
-    y = alt.Y("y:Q", title=unit, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=ticks, tickCount=5))
+    x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelFlush=False, labelExpr="datum.value < 1000 ? format(datum.value, '~r') : format(datum.value, '~s')", values=_DECADES, grid=False))
+    y = alt.Y("y:Q", title=unit, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=ticks, values=[1e12 * v for v in _DECADES + _BETWEEN]))
     return x, y
 
 
@@ -85,17 +87,17 @@ def _links_data(given, roof: Mapping | None = None) -> dict:
     rows, peak = roof["axes"], roof["peak_flops"]
     rates = {"scale-up": roof["scale_up_bytes_per_s"], "scale-out": roof["scale_out_bytes_per_s"]}
     low = roof["achieved_flops"] * 0.04
-    right = max(max(a["intensity"] for a in rows) * 3, 3 * peak / min(rates.values()))
+    left, right = low / max(rates.values()) / 8, max(max(a["intensity"] for a in rows) * 3, 3 * peak / min(rates.values()))      # room for the names of the slopes
     return {
         "points": {"x": [a["intensity"] for a in rows], "y": [a["achieved_flops"] for a in rows], "name": [a["axis"].upper() for a in rows], "tier": [a["tier"] for a in rows],
                    "says": [f"{a['axis'].upper()} over {a['tier']}: {show(_PER_BYTE, a['intensity'])} sent; the link alone would allow {show(_RATE, a['attainable_flops'])}; "
                             f"{show('step_s', a['exposed_s'])} of {show('step_s', a['time_s'])} exposed" for a in rows]},
         "roofs": _join(_roof(tier, rate, peak, low, right) for tier, rate in rates.items()),
-        "slopes": _join({"x": [(low * peak) ** 0.5 / rate], "y": [(low * peak) ** 0.5], "says": [f"{tier} {show('communication.bytes', rate)}/s"], "tier": [tier], "side": [side]}
+        "slopes": _join({"x": [0.14 * peak / rate], "y": [0.14 * peak], "says": [f"{tier} {show('communication.bytes', rate)}/s"], "tier": [tier], "side": [side]}
                         for (tier, rate), side in zip(rates.items(), ("left", "right"))),
         "tops": {"x": [right], "y": [peak], "says": [f"{show(_RATE, peak)} dense peak"]},
-        "step": {"y": [roof["achieved_flops"]], "x": [right], "says": [f"this plan: {show(_RATE, roof['achieved_flops'])}"]},
-        "frame": {"x": [low / max(rates.values()), right], "y": [low, peak * _ROOM]},
+        "step": {"y": [roof["achieved_flops"]], "x": [left], "says": [f"this plan: {show(_RATE, roof['achieved_flops'])}"]},
+        "frame": {"x": [left, right], "y": [low, peak * _ROOM]},
     }
 
 
@@ -114,7 +116,7 @@ def _links_chart(legend: bool = True) -> alt.Chart:
     tops = alt.Chart(named("tops")).mark_text(align="right", baseline="bottom", dy=-4, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
     level = alt.Chart(named("step"))
     rule = level.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, style="soft").encode(y=y)
-    said = level.mark_text(align="right", baseline="top", dy=4, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
+    said = level.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
     points = alt.Chart(named("points")).mark_point(filled=True, size=110, shape="diamond", opacity=1).encode(x=x, y=y, color=alt.Color("tier:N", scale=colour, legend=None), tooltip=tip)
     names = alt.Chart(named("points")).mark_text(baseline="bottom", dy=-8, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y=y, text="name:N", tooltip=tip)
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y=y)

@@ -72,3 +72,13 @@ def examples() -> tuple[dict, ...]:
     from . import resources
 
     return tuple({"value": str(path), "text": path.stem} for path in sorted(resources.example().parent.glob("*.yaml")))
+
+
+def around(value, whole: bool = False) -> tuple[list, int]:
+    """Round multiples of a value from a quarter to four times, and the place of the value itself; nothing where there is none."""
+    if not value:
+        return ([0, 1, 2, 4, 8, 16, 32], 0) if whole and value == 0 else ([], -1)
+    factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+    ladder = [round(value * f) if whole else value * f for f in factors]
+    ladder = sorted(set(ladder)) if whole else ladder
+    return ladder, ladder.index(value) if value in ladder else -1

@@ -44,10 +44,11 @@ class Desk(W.VBox):
         self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="96px", flex="0 0 auto"))
         self._fix.add_class("sd-fix")
         self._fix.on_click(lambda _: self._do(self._apply_fix))
+        self.strip.add_class("sd-stick")
         self._tabs()
         right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
-                       layout=W.Layout(flex="1 1 0", min_width="0", overflow="hidden", grid_gap="6px"))
-        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT, overflow="visible"))
+                       layout=W.Layout(flex="1 1 0", min_width="0", overflow="visible", grid_gap="6px"))
+        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
         left.add_class("sd-left")
         body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible"))
         super().__init__([theme.sheet(), self._headbox, body])
@@ -87,7 +88,8 @@ class Desk(W.VBox):
     def _pictures(self) -> None:
         self.memory, self.step = charts.memory.live(), charts.step.live()
         self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
-        self._memory_key, self._step_key = W.HTML(), W.HTML()
+        explain = lambda key, facts: headline.explanation(key, self.session, facts or None)
+        self._memory_key, self._step_key = legend.Key(explain), legend.Key(explain)
         cards = [theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
                  theme.card(charts.step.title, self.step, self._step_key, note=self._step_note)]
         self._main = W.GridBox(cards, layout=W.Layout(grid_template_columns="minmax(0, 1fr) minmax(0, 1fr)", grid_gap="8px", width="100%"))
@@ -159,15 +161,15 @@ class Desk(W.VBox):
         if not given.get("plan"):
             for picture, key in ((self.memory, self._memory_key), (self.step, self._step_key)):
                 picture.update({name: {} for name in picture.data}, picture.empty)
-                key.value = ""
+                key.show([])
             self._memory_note.value = self._step_note.value = ""
         else:
             charts.memory.show(self.memory, given, pinned=pinned)
             charts.step.show(self.step, given, pinned=pinned)
-            self._step_key.value = legend.step(given)
+            self._step_key.show(legend.step(given))
             self._step_note.value = f'<div class="sd-card-title"><span>line: {theme.escape(band("step_s", given["step_s_low"], given["step_s_high"]))}, the 80 % band</span></div>'
             worst = charts.fullest(given)
-            self._memory_key.value = legend.memory(worst)
+            self._memory_key.show(legend.memory(worst), worst)
             self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
         self._show_line()
         self.form.show(inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {}))

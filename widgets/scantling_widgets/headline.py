@@ -121,28 +121,49 @@ def fix_text(fix) -> str:
     return f"{fix['change']}: {words.label('verdict').lower()} {fix['verdict']}" + (f" ({', '.join(then)})" if then else "")
 
 
-def explanation(key: str, session) -> dict:
-    """What the number of a card opens to."""
+_OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
+
+
+def explanation(key: str, session, facts: Mapping | None = None, alone: bool = False) -> dict:
+    """What a number opens to; `facts` are those of the row that it stands in.
+
+    `alone`: the row is another plan or design, so that no result of the one on the desk explains it.
+    """
     given = session.now.given
-    if key == "verdict":
+    if alone:
+        own = {"plan": facts, **{k: given.get(k) for k in _OF_THE_MODEL}, **(facts or {})}
+        return words.explain(key, own, inputs(session, own), own)
+    if key == "verdict" and facts is None:
         out = words.explain("verdict", given, {})
         memory = given.get("memory_bytes") or {}
         out["lines"] += [(words.label(f"memory_bytes.{part}"), show(f"memory_bytes.{part}", amount)) for part, amount in memory.items()]
         out["lines"] += [("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]]
         out["lines"] += [("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]]
         return out
-    out = words.explain(key, given, inputs(session))
-    change = session.pinned and difference(key, at(given, key), at(session.pinned.given, key), None)[0]
+    out = words.explain(key, given, inputs(session), facts)
+    change = session.pinned and facts is None and difference(key, at(given, key), at(session.pinned.given, key), None)[0]
     if change:
         out["lines"].append(("Pinned design", f"{words.in_text(session.pinned.given, key)}; now {change}"))
     return out
 
 
-def inputs(session) -> dict:
+def inputs(session, given: Mapping | None = None) -> dict:
     """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
     from .inputs import main_phase
 
     resolved = session.now.resolved
+    given = session.now.given if given is None else given
     phase = resolved.phases[main_phase(resolved)]
-    return {"tokens": phase.tokens, "seq_len": phase.seq_len, "global_batch": phase.global_batch, "precision": phase.precision, "devices": resolved.cluster.devices,
-            "model": resolved.model.name, "params": resolved.params.total, **{k: v for k, v in (session.now.given.get("endurance") or {}).items() if isinstance(v, (int, float))}}
+    model, cluster = resolved.model, resolved.cluster
+    chip, design = cluster.accelerator, session.now.design
+    stated = lambda section: ", ".join(f"{k} {words.plain(v)}" for k, v in section.items()) or "none"
+    prices = {k: v for k, v in (given.get("cost") or {}).items() if k in ("usd_per_device_hour", "pue", "usd_per_kwh") and v is not None}
+    endurance = {k: v for k, v in (given.get("endurance") or {}).items() if isinstance(v, (int, float, str))}
+    return {
+        "tokens": phase.tokens, "seq_len": phase.seq_len, "global_batch": phase.global_batch, "precision": phase.precision, "optimizer": phase.optimizer,
+        "devices": cluster.devices, "params": resolved.params.total, "vocab": model.vocab, "storage": cluster.storage, "stack": resolved.stack or "not named",
+        "model": f"{model.name} ({model.layers} layers, h {model.hidden:,}, {model.heads} heads, {model.kv_heads} KV heads, vocab {model.vocab:,})",
+        "cluster": f"{cluster.devices:,} x {chip.name}", "accelerator": f"{chip.name}, {words.quantities.shown(chip.hbm_usable_bytes, 'bytes')} usable",
+        "prices": stated(prices), "usd_per_device_hour": prices.get("usd_per_device_hour"), "pue": prices.get("pue"), "usd_per_kwh": prices.get("usd_per_kwh"),
+        "constraints": stated(design.constraints.given()), "reliability": stated({k: v for k, v in endurance.items() if k in ("preset", "failures_per_1000_node_days", "repair_s")}),
+        "devices_per_node": cluster.devices_per_node, **endurance}

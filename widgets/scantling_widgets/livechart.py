@@ -6,7 +6,7 @@ few kilobytes, and a change is one message that holds columns only.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -19,6 +19,11 @@ from .kept import kept
 
 STATIC = Path(__file__).parent / "static"
 _RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
+
+
+def module(*names: str) -> str:
+    """Scripts of the static folder, joined into one module of a widget."""
+    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 def vega_version() -> str:
@@ -78,6 +83,7 @@ class LiveChart(anywidget.AnyWidget):
     alt        the text that stands for the picture for somebody who cannot see it
     empty      what to say instead of a picture that has no data
     file_name  stem of the files that the download buttons give
+    picked     {index, serial}: the column `pick` of the mark that was clicked on last
     """
 
     _esm = STATIC / "livechart.js"
@@ -88,9 +94,14 @@ class LiveChart(anywidget.AnyWidget):
     empty = traitlets.Unicode("Nothing to draw for this design.").tag(sync=True)
     file_name = traitlets.Unicode("chart").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
+    picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
 
     def __init__(self, spec, data, **traits):
         super().__init__(runtime=_runtime(), spec=spec, data={name: columns(frame) for name, frame in data.items()}, **traits)
+
+    def on_pick(self, act: Callable[[int], None]) -> None:
+        """Call `act` with the column `pick` of the mark that is clicked on."""
+        self.observe(lambda change: act(int(change["new"]["index"])), "picked")
 
     def update(self, data, alt: str | None = None) -> None:
         """Put new data under the chart that is on the page: one message, the chart stays."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import anywidget
 import traitlets
 
-from .livechart import STATIC
+from .livechart import module
 
 
 class Strip(anywidget.AnyWidget):
@@ -17,7 +17,7 @@ class Strip(anywidget.AnyWidget):
     detail  {title, value, lines: [(term, text)]} of that number
     """
 
-    _esm = STATIC / "strip.js"
+    _esm = module("sheet.js", "strip.js")
     items = traitlets.List().tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
     opened = traitlets.Unicode("").tag(sync=True)

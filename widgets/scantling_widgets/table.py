@@ -1,23 +1,30 @@
 """A table on the page: sorts in the browser, downloads as CSV, may offer an action per row."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import anywidget
 import traitlets
 
-from .livechart import STATIC
+from .livechart import module
 
 
-def cell(text: str, sort=None, mark: str = "", hint: str = "") -> dict:
-    """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad) and a hint."""
-    return {"text": text, "sort": text if sort is None else sort, "mark": mark, "hint": hint}
+def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") -> dict:
+    """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad), a hint, and the quantity it opens to."""
+    out = {"text": text, "sort": text if sort is None else sort}
+    for name, value in (("mark", mark), ("hint", hint), ("key", key)):
+        if value:
+            out[name] = value
+    return out
 
 
 class Table(anywidget.AnyWidget):
-    """Columns [{key, label, align, hint}] and rows of cells; `action` names what the first cell of a row does."""
+    """Columns [{key, label, align, hint}] and rows of cells; `action` names what the first cell of a row does.
 
-    _esm = STATIC / "table.js"
+    explain(key, facts) -> {title, value, lines} is what a cell with a key opens to; `facts` are those of its row, set by `fill`.
+    """
+
+    _esm = module("sheet.js", "table.js")
     label = traitlets.Unicode("table").tag(sync=True)
     columns = traitlets.List().tag(sync=True)
     rows = traitlets.List().tag(sync=True)
@@ -28,12 +35,31 @@ class Table(anywidget.AnyWidget):
     sortable = traitlets.Bool(True).tag(sync=True)
     file_name = traitlets.Unicode("table").tag(sync=True)
     picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
+    asked = traitlets.Dict({"key": "", "index": -1, "serial": 0}).tag(sync=True)
+    detail = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, label: str, on_pick: Callable[[int], None] | None = None, **traits):
+    def __init__(self, label: str, on_pick: Callable[[int], None] | None = None, *, explain: Callable[[str, Mapping], Mapping] | None = None, **traits):
         super().__init__(label=label, **traits)
+        self._explain, self._facts = explain, ()
+        self.observe(self._asked, "asked")
         if on_pick is not None:
             self.observe(lambda change: on_pick(int(change["new"]["index"])), "picked")
 
     def pick(self, index: int) -> None:
         """What the browser does when the user chooses a row; for scripts and tests."""
         self.picked = {"index": index, "serial": self.picked["serial"] + 1}
+
+    def fill(self, rows: list, facts: Sequence[Mapping] = ()) -> None:
+        """Put rows into the table, with the facts that the numbers of each are explained by."""
+        self._facts = facts
+        self.rows = rows
+
+    def ask(self, key: str, index: int) -> None:
+        """What the browser does when the user opens a number; for scripts and tests."""
+        self.asked = {"key": key, "index": index, "serial": self.asked["serial"] + 1}
+
+    def _asked(self, change) -> None:
+        if self._explain is not None:
+            index = int(change["new"]["index"])
+            facts = self._facts[index] if 0 <= index < len(self._facts) else {}
+            self.detail = {**self._explain(change["new"]["key"], facts), "serial": change["new"]["serial"]}

@@ -8,7 +8,7 @@ from functools import cache
 from scantling import quantities
 from scantling.quantities import band
 
-__all__ = ["at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split"]
+__all__ = ["at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split", "titled"]
 
 
 @cache
@@ -38,6 +38,12 @@ def axis(key: str) -> tuple[str, str]:
     return q.shown_unit, f"format(datum.value / {q.scale:g}, ',~r')"
 
 
+def titled(key: str) -> str:
+    """Title of an axis that shows a quantity: its name and, where the name does not say it, the unit."""
+    unit = quantity(key).shown_unit
+    return label(key) if not unit or unit.lower() == label(key).lower() else f"{label(key)}, {unit}"
+
+
 def split(text: str) -> tuple[str, str]:
     """A shown number as (number, unit), so that the two can be set apart in type."""
     found = re.fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
@@ -57,35 +63,64 @@ def in_text(given: Mapping, key: str) -> str:
     return show(key, at(given, key))
 
 
-def explain(key: str, given: Mapping, resolved: Mapping) -> dict:
+def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None = None) -> dict:
     """What a number opens to: formula, the values in it, source, convention, band.
 
-    `resolved` holds inputs of the design by plain name, for those that an assessment does not repeat.
+    `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the design by plain name, for those
+    that an assessment does not repeat. A quantity that is "as" another is explained by the other's formula.
     """
     q = quantity(key)
-    lines = [("Formula", f"{q.label} = {q.formula}" if q.formula else "")]
-    lines.append(("With these values", values_in(q.inputs, given, resolved)))
-    low, high = at(given, key + "_low"), at(given, key + "_high")
+    base = _base(q)
+    own = facts or {}
+    said = own.get(key.rsplit(".", 1)[-1], at(own, base.key)) if facts else at(given, key)
+    lines = [("Formula", f"{base.label} = {base.formula}" if base.formula else "")]
+    lines.append(("With these values", values_in(base.inputs, given, resolved, own)))
+    low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
     if low is not None and high is not None:
-        lines.append(("Band", f"{band(key, low, high)}: four of five published runs lie inside"))
-    lines += [("Convention", q.convention), ("Source", q.source), ("Computed by", f"scantling.{q.function}" if q.function else "")]
-    return {"title": q.label, "value": in_text(given, key), "lines": [(term, text) for term, text in lines if text]}
+        lines.append(("Band", f"{band(base.key, low, high)}: four of five published runs lie inside"))
+    lines += [("Convention", q.convention or base.convention), ("Source", q.source or base.source), ("Computed by", f"scantling.{base.function}" if base.function else "")]
+    return {"title": q.label, "value": show(key, said), "lines": [(term, text) for term, text in lines if text]}
 
 
-def values_in(inputs, given: Mapping, resolved: Mapping) -> str:
+def _base(q: quantities.Quantity) -> quantities.Quantity:
+    """The quantity whose formula explains this one: itself, or the one that it is "as"."""
+    found = re.match(r"as ([a-z_][\w.]*)", q.formula)
+    if not found:
+        return q
+    try:
+        base = quantity(found[1].rstrip("."))
+    except KeyError:
+        return q
+    last = q.key.rsplit(".", 1)[-1]
+    try:
+        base = quantity(f"{base.key}.{last}")          # "as memory_bytes" of a part of it
+    except KeyError:
+        pass
+    return base if base is not q else q
+
+
+def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) -> str:
     """`name = value` for every input that is a number or a word."""
     said = []
     for name in inputs:
-        value = at(given, name)
-        if value is None:
-            value = resolved.get(name)
-        if value is None or isinstance(value, (Mapping, list, tuple)):
-            if isinstance(value, Mapping):
-                said += [f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}" for part, amount in value.items()
-                         if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount]
+        value = found(name, given, resolved, facts)
+        if value is None or isinstance(value, (list, tuple)):
+            continue
+        if isinstance(value, Mapping):
+            said += [f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}" for part, amount in value.items()
+                     if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount]
             continue
         said.append(f"{name} = {show_or(name, value)}")
     return "; ".join(said)
+
+
+def found(name: str, given: Mapping, resolved: Mapping, facts: Mapping = {}):
+    """The value of one input of a formula: of the row first, then of the assessment, then of the design."""
+    last = name.rsplit(".", 1)[-1]
+    for value in (at(facts, name), facts.get(last), at(given, name), resolved.get(name), resolved.get(last), at(given, f"plan.{name}")):
+        if value is not None:
+            return value
+    return None
 
 
 def label_or(key: str, fallback: str) -> str:
@@ -95,9 +130,14 @@ def label_or(key: str, fallback: str) -> str:
         return fallback
 
 
+def plain(value) -> str:
+    """A number without a unit, or the word itself."""
+    return quantities.shown(value, "ratio") if isinstance(value, float) else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
 def show_or(key: str, value) -> str:
     """`show`, or for an input that is no output of the kit a plain number."""
     try:
         return show(key, value)
     except KeyError:
-        return quantities.shown(value, "ratio") if isinstance(value, float) else quantities.shown(value, "count") if isinstance(value, int) else str(value)
+        return plain(value)

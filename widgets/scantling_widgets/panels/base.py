@@ -6,6 +6,7 @@ from typing import Any
 
 import ipywidgets as W
 
+from .. import headline
 from ..theme import text
 
 
@@ -20,6 +21,14 @@ class Panel:
         self.box = W.VBox(layout=W.Layout(grid_gap="8px"))
         self.built = False
         self._drawn: Any = None
+
+    def explain(self, key: str, facts: Mapping[str, Any]) -> dict:
+        """What a number of a table of this tab opens to."""
+        return headline.explanation(key, self.session, facts or None)
+
+    def explain_alone(self, key: str, facts: Mapping[str, Any]) -> dict:
+        """The same, where the row is of another plan or design."""
+        return headline.explanation(key, self.session, facts, alone=True)
 
     def build(self) -> list[W.Widget]:
         raise NotImplementedError

@@ -21,7 +21,7 @@ class Compare(Panel):
         self.hint = theme.text()
         self.fields = Table("Fields of the design that differ", file_name="design-differences", sortable=False, empty="The two designs are the same.",
                             columns=[{"key": "field", "label": "Field", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}])
-        self.numbers = Table("Numbers that differ", file_name="comparison", sortable=False, empty="Every number is the same.",
+        self.numbers = Table("Numbers that differ", file_name="comparison", sortable=False, explain=self.explain, empty="Every number is the same.",
                              columns=[{"key": "quantity", "label": "Quantity", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}, {"key": "difference", "label": "Difference"}])
         return [self.hint, theme.card("Design", self.fields), theme.card("Result", self.numbers)]
 
@@ -61,5 +61,5 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
         if a == b or isinstance(a, (Mapping, list, tuple)) or isinstance(b, (Mapping, list, tuple)) or key in ("name", "error"):
             continue
         text, sense = headline.difference(key, b, a, better.get(key)) if not isinstance(a, bool) and not isinstance(b, bool) else ("", "")
-        rows.append([cell(quantity.label, hint=key), show(key, a), show(key, b), cell(text, mark={"better": "good", "worse": "bad"}.get(sense, ""))])
+        rows.append([cell(quantity.label, hint=key), show(key, a), cell(show(key, b), key=key), cell(text, mark={"better": "good", "worse": "bad"}.get(sense, ""))])
     return rows

@@ -20,8 +20,8 @@ class Cost(Panel):
         self.of = None
         self.job = Job("Sweep device counts", self._start, self._step, self._end)
         self.chart = frontier.live()
-        self.bill = Table("The bill", file_name="cost", sortable=False, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
-        self.sweep = Table("Device counts", self._pick, action="Use this many devices", file_name="device-counts", empty="Not swept yet.",
+        self.bill = Table("The bill", file_name="cost", sortable=False, explain=self.explain, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
+        self.sweep = Table("Device counts", self._pick, action="Use this many devices", file_name="device-counts", empty="Not swept yet.", explain=self.explain_alone,
                            columns=[{"key": "devices", "label": "Devices", "align": "left"}, *({"key": c, "label": label(c)} for c in _COLUMNS)])
         return [self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("Device counts", self.sweep), theme.card("The bill", self.bill), few=True)]
 
@@ -50,7 +50,8 @@ class Cost(Panel):
         frontier.show(self.chart, given, points=self.points)
         stale = self.of is not None and self.of.design.change({"cluster.devices": 1}) != self.session.now.design.change({"cluster.devices": 1}) if self.points else False
         self.sweep.note = "Swept for an earlier design; sweep again." if stale else ""
-        self.sweep.rows = [[cell(f"{p['devices']:,}", p["devices"]), *(cell(show(c, p["given"].get(c)), p["given"].get(c)) for c in _COLUMNS)] for p in self.points]
+        self.sweep.fill([[cell(f"{p['devices']:,}", p["devices"]), *(cell(show(c, p["given"].get(c)), p["given"].get(c), key=c) for c in _COLUMNS)] for p in self.points],
+                        [p["given"] for p in self.points])
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.points):

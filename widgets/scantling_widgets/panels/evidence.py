@@ -16,7 +16,7 @@ class Evidence(Panel):
 
     def build(self):
         self.text = theme.text()
-        self.runs = Table("Nearest published runs", file_name="nearest-runs", empty="No published run is near this design.",
+        self.runs = Table("Nearest published runs", file_name="nearest-runs", explain=self.explain, empty="No published run is near this design.",
                           columns=[{"key": c, "label": label(f"nearest_runs.{c}"), "align": "" if c in _NUMBERS else "left", "wrap": c in ("plan", "source")} for c in _RUNS])
         self.assumed = Table("Assumed, because the design does not say", file_name="assumed", empty="Nothing was assumed.",
                              columns=[{"key": c, "label": label(f"assumed.{c}"), "align": "left", "wrap": True} for c in ("field", "value", "why")])

@@ -17,7 +17,7 @@ class Network(Panel):
         from ..report.charts import traffic
 
         self.traffic = traffic
-        self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.",
+        self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.", explain=self.explain,
                            columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
         self.chart = traffic.live(legend=True)
         self.tiers = theme.text()
@@ -26,7 +26,8 @@ class Network(Panel):
 
     def draw(self):
         given = self.session.now.given
-        self.table.rows = [[_cell(c, row.get(c)) for c in _COLUMNS] for row in given.get("communication") or []]
+        rows = given.get("communication") or []
+        self.table.fill([[_cell(c, row.get(c)) for c in _COLUMNS] for row in rows], rows)
         if given.get("step_breakdown_s"):
             self.traffic.show(self.chart, given)
         self.tiers.value = tiers(self.session.now.resolved.cluster)
@@ -35,7 +36,7 @@ class Network(Panel):
 
 def _cell(column, value):
     text = str(value).upper() if column == "axis" and len(str(value)) == 2 else show(f"communication.{column}", value)
-    return cell(text, value)
+    return cell(text, value, key="" if column in _LEFT else f"communication.{column}")
 
 
 def tiers(cluster) -> str:

@@ -13,6 +13,7 @@ _PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "sharding", 
 _COLUMNS = (*_PLAN, "step_s", "mfu", "memory_bytes", "devices_used")
 _LISTED = 50          # the picture beside the table shows them all
 _SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")                 # left out where all plans have the same
+_OPEN = ("step_s", "mfu", "memory_bytes", "devices_used")
 _LEFT = ("sharding", "schedule", "recompute")
 _FREE = ("dp", "grad_accum", "shard_group", "precision", "sp")       # these follow from the rest of a plan, or are no pin of it
 
@@ -21,7 +22,7 @@ class Plans(Panel):
     title = "Plans"
 
     def build(self):
-        self.table = Table("Best plans, fastest first", self._pick, action="Use this plan", file_name="plans", empty="No plan is legal and fits.")
+        self.table = Table("Best plans, fastest first", self._pick, action="Use this plan", file_name="plans", empty="No plan is legal and fits.", explain=self.explain_alone)
         self.rejected = Table("Plans refused, by reason", file_name="plans-refused", columns=[{"key": "reason", "label": "Refused because", "align": "left", "wrap": True}, {"key": "plans", "label": "Plans"}],
                               empty="No plan was refused.")
         self.chart = candidates.live()
@@ -34,7 +35,8 @@ class Plans(Panel):
         shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in self._plans}) > 1]
         with self.table.hold_sync():
             self.table.columns = [{"key": "rank", "label": "Use", "align": "left"}, *({"key": c, "label": label(f"candidates.{c}"), "align": "left" if c in _LEFT else ""} for c in shown)]
-            self.table.rows = [[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c)) for c in shown)] for i, p in enumerate(self._plans)]
+            self.table.fill([[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c), key=f"candidates.{c}" if c in _OPEN else "") for c in shown)]
+                             for i, p in enumerate(self._plans)], self._plans)
             self.table.chosen = next((i for i, p in enumerate(self._plans) if all(p.get(c) == plan.get(c) for c in _PLAN)), -1)
             self.table.note = _counts(given)
         rejected = given.get("rejected") or {}

@@ -18,7 +18,7 @@ class Reliability(Panel):
 
         self.goodput = goodput
         self.curve, self.lost = goodput.live(), badput.live()
-        self.table = Table("Failures and checkpoints", file_name="reliability", columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
+        self.table = Table("Failures and checkpoints", file_name="reliability", explain=self.explain, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         return [theme.side_by_side(theme.card(goodput.title, self.curve), theme.card(badput.title, self.lost), theme.card("Failures and checkpoints", self.table))]
 
     def draw(self):
@@ -35,7 +35,7 @@ def numbers(section: str, values: Mapping) -> list[list[dict]]:
         if value is None or isinstance(value, (Mapping, list, tuple)):
             continue
         key = f"{section}.{name}"
-        rows.append([cell(label_or(key, name.replace("_", " ")), hint=formula(key)), cell(show_or(key, value), value if isinstance(value, (int, float)) else None)])
+        rows.append([cell(label_or(key, name.replace("_", " ")), hint=formula(key)), cell(show_or(key, value), value if isinstance(value, (int, float)) else None, key=key if formula(key) else "")])
     return rows
 
 

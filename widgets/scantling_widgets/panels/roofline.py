@@ -1,8 +1,9 @@
 """What each kind of kernel could reach and does, and whether the links could carry each axis of the plan."""
 from __future__ import annotations
 
-from .. import legend, theme
+from .. import theme
 from ..charts_roofline import COLOURS, kernels, links
+from ..legend import Key, entry
 from ..table import Table, cell
 from ..words import label, share, show
 from .base import Panel
@@ -18,10 +19,10 @@ class Roofline(Panel):
 
     def build(self):
         self.kernels, self.links = kernels.live(), links.live()
-        self.key = theme.text()
+        self.key = Key(self.explain)
         self.note = theme.text()
-        self.table = Table("Kernels of one step, on the fullest stage", file_name="roofline", columns=[{"key": c, "label": label(f"roofline.{c}"), "align": "left" if c in _LEFT else ""} for c in _COLUMNS])
-        self.axes = Table("Axes of the plan against their links", file_name="roofline-links", empty="One device: nothing is sent.",
+        self.table = Table("Kernels of one step, on the fullest stage", file_name="roofline", explain=self.explain, columns=[{"key": c, "label": label(f"roofline.{c}"), "align": "left" if c in _LEFT else ""} for c in _COLUMNS])
+        self.axes = Table("Axes of the plan against their links", file_name="roofline-links", explain=self.explain, empty="One device: nothing is sent.",
                           columns=[{"key": c, "label": label(key), "align": "left" if c in _LEFT else ""} for c, key in _AXES.items()])
         return [self.note, theme.side_by_side(theme.card(kernels.title, self.kernels, self.key), theme.card(links.title, self.links), few=True),
                 theme.card("Kernels of one step, on the fullest stage", self.table), theme.card("Axes of the plan against their links", self.axes)]
@@ -33,8 +34,8 @@ class Roofline(Panel):
         roof = roofline(self.session.now.result).as_dict()
         kernels.show(self.kernels, given, roof=roof)
         links.show(self.links, given, roof=roof)
-        self.key.value = legend.key((COLOURS[k["kernel"]], k["label"], share(k["share"]), False) for k in roof["kernels"])
+        self.key.show([entry(COLOURS[k["kernel"]], k["label"], share(k["share"])) for k in roof["kernels"]])
         self.note.value = (f"<p>Executed {theme.escape(show('roofline.achieved_flops', roof['achieved_flops']))} per device over the whole step; left of the ridge, "
                            f"{theme.escape(show('roofline.ridge', roof['ridge']))}, memory binds. A point is as large as its share of the step.</p>")
-        self.table.rows = [[cell(k["label"]), *(cell(show(f"roofline.{c}", k[c]), k[c]) for c in _COLUMNS[1:])] for k in roof["kernels"]]
-        self.axes.rows = [[cell(a["axis"].upper()), cell(a["tier"]), *(cell(show(key, a[c]), a[c]) for c, key in list(_AXES.items())[2:])] for a in roof["axes"]]
+        self.table.fill([[cell(k["label"]), *(cell(show(f"roofline.{c}", k[c]), k[c], key="" if c in _LEFT else f"roofline.{c}") for c in _COLUMNS[1:])] for k in roof["kernels"]], roof["kernels"])
+        self.axes.fill([[cell(a["axis"].upper()), cell(a["tier"]), *(cell(show(key, a[c]), a[c], key=key) for c, key in list(_AXES.items())[2:])] for a in roof["axes"]], roof["axes"])

@@ -10,8 +10,17 @@ function render({ model, el }) {
   // arrows, Home, letters and Enter belong to the control that has the focus, not to the notebook around the desk
   const keep = event => { if (!event.ctrlKey && !event.metaKey && event.key !== "Tab") event.stopPropagation(); };
   let root = null;
-  requestAnimationFrame(() => { root = el.closest(".sd-desk") ?? el; root.addEventListener("keydown", keep); root.dataset.lmSuppressShortcuts = "true";
-    root.closest(".jp-OutputArea-child")?.classList.add("sd-full"); });
+  const fit = () => root?.style.setProperty("--sd-view", ((root.closest(".jp-WindowedPanel-outer")?.clientHeight || innerHeight) - 12) + "px");
+  const sizes = new ResizeObserver(fit);
+  requestAnimationFrame(() => {
+    root = el.closest(".sd-desk") ?? el;
+    root.addEventListener("keydown", keep);
+    root.dataset.lmSuppressShortcuts = "true";
+    root.closest(".jp-OutputArea-child")?.classList.add("sd-full");
+    root.closest(".jp-OutputArea")?.classList.add("sd-area");
+    sizes.observe(root.closest(".jp-WindowedPanel-outer") ?? document.documentElement);
+    fit();
+  });
 
   function propose(field, value, final) {
     serial += 1;
@@ -160,6 +169,6 @@ function render({ model, el }) {
   model.on("change:groups change:values change:answered change:drawn", patch);
   serial = model.get("answered");
   patch();
-  return () => { root?.removeEventListener("keydown", keep); model.off("change:groups change:values change:answered change:drawn", patch); };
+  return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:values change:answered change:drawn", patch); };
 }
 export default { render };

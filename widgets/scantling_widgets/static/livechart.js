@@ -104,6 +104,11 @@ function render({ model, el }) {
     const result = await embedder(box, spec, { actions: false, renderer: "svg" });
     if (gone) { result.finalize(); return; }
     view = result.view;
+    view.addEventListener("click", (event, item) => {                 // a mark whose row has a `pick` may be chosen
+      const index = item?.datum?.pick;
+      if (index == null || index < 0) return;
+      model.set("picked", { index, serial: (model.get("picked").serial ?? 0) + 1 }); model.save_changes();
+    });
     el.dataset.embeds = 1 + Number(el.dataset.embeds ?? 0);
     finish();
   }

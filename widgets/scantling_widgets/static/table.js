@@ -12,6 +12,8 @@ function render({ model, el }) {
   const scroller = document.createElement("div");
   scroller.className = "sd-table-scroll"; scroller.tabIndex = 0;
   el.replaceChildren(tools, scroller);
+  const sheet = sheetOf(el);
+  let asked = null;
 
   const text = cell => cell && typeof cell === "object" ? cell.text : cell == null ? "–" : String(cell);
   const rank = cell => cell && typeof cell === "object" ? cell.sort : cell;
@@ -63,6 +65,16 @@ function render({ model, el }) {
           button.title = action;
           button.addEventListener("click", () => { model.set("picked", { index, serial: (model.get("picked").serial ?? 0) + 1 }); model.save_changes(); });
           td.append(button);
+        } else if (cell?.key) {
+          const button = document.createElement("button");
+          button.type = "button"; button.className = "sd-open"; button.textContent = text(cell);
+          button.title = "Open the formula of this number"; button.setAttribute("aria-haspopup", "dialog");
+          button.addEventListener("click", () => {
+            if (sheet.open() && sheet.anchor() === button) return sheet.leave();
+            asked = button;
+            model.set("asked", { key: cell.key, index, serial: (model.get("asked").serial ?? 0) + 1 }); model.save_changes();
+          });
+          td.append(button);
         } else td.textContent = text(cell);
         if (cell && typeof cell === "object") { if (cell.mark) td.dataset.mark = cell.mark; if (cell.hint) td.title = cell.hint; }
       });
@@ -82,8 +94,11 @@ function render({ model, el }) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
-  model.on("change:rows change:columns change:chosen change:note", draw);
+  const answer = () => { if (asked?.isConnected && model.get("detail").title) sheet.show(model.get("detail"), asked); };
+  const redraw = () => { if (sheet.open()) sheet.hide(); draw(); };
+  model.on("change:rows change:columns change:chosen change:note", redraw);
+  model.on("change:detail", answer);
   draw();
-  return () => model.off("change:rows change:columns change:chosen change:note", draw);
+  return () => { model.off("change:rows change:columns change:chosen change:note", redraw); model.off("change:detail", answer); };
 }
 export default { render };
