@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from scantling_widgets.report.paper import chromium
+from scantling_widgets.chromium import chromium
 
 _left_out = pytest.StashKey[int]()
 

@@ -2,18 +2,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 from pathlib import Path
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
+from scantling_widgets.chromium import FLAGS, chromium
+
 PATIENCE_MS = 60_000          # a machine that does other work as well may be slow; nothing here waits when it need not
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-def chromium() -> str | None:
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextlib.contextmanager
@@ -22,7 +15,7 @@ def browser(width: int = 1440, height: int = 900):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        program = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        program = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         try:
             context = program.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
             context.refused = []

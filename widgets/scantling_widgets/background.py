@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import ipywidgets as W
@@ -12,15 +13,16 @@ class Job(W.HBox):
 
     start() -> (number of steps, generator)     read at the press of the button
     on_step(item), on_end(error or None)        called in that thread
+    waits: the steps are ticks of a clock, so that seconds are told; None is a tick without news
     """
 
-    def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable):
+    def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable, waits: bool = False):
         self.button = W.Button(description=name, layout=W.Layout(width="auto", min_width="96px", flex="0 0 auto"))
         self.count = W.Label("", layout=W.Layout(width="118px"))
         self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="120px", visibility="hidden"))
         self.stop = W.Button(description="Cancel", layout=W.Layout(width="76px", visibility="hidden"))
         super().__init__([self.button, self.count, self.bar, self.stop], layout=W.Layout(align_items="center", grid_gap="8px"))
-        self._start, self._on_step, self._on_end = start, on_step, on_end
+        self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
         self._cancelled = threading.Event()
         self.thread: threading.Thread | None = None
         self.button.on_click(lambda _: self.run())
@@ -36,20 +38,24 @@ class Job(W.HBox):
         self.thread.start()
 
     def _work(self) -> None:
-        error = None
+        error, items = None, iter(())
         try:
             steps, items = self._start()
-            self.bar.max, self.bar.value = max(1, steps), 0
+            self.bar.max, self.bar.value, self.count.value = max(1, steps), 0, ""
             self.bar.layout.visibility = self.stop.layout.visibility = "visible"
+            began = time.monotonic()
             for done, item in enumerate(items, 1):
                 self._on_step(item)
-                self.bar.value, self.count.value = done, f"{done} of {steps}"
+                waiting = item is None and self.waits          # nothing new, only time: say how long
+                self.bar.value = min(done, self.bar.max - 1) if waiting else done
+                self.count.value = f"{time.monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
                 if self._cancelled.is_set():
                     self.count.value += ", cancelled"
                     break
         except Exception as caught:
             error = caught
         finally:
+            getattr(items, "close", bool)()
             self.bar.layout.visibility = self.stop.layout.visibility = "hidden"
             self.button.disabled = False
             self._on_end(error)

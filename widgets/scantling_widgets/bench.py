@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from .chromium import FLAGS, chromium
+
 MOVES = 100
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage"]
 _MOVE = """async ([field, by]) => {
   const input = document.querySelector(`.sd-row[data-field='${field}'] input`);
   const charts = [...document.querySelectorAll('.sd-chart')].slice(0, 2);
@@ -46,11 +46,11 @@ def page_ms(url: str, moves: int = MOVES) -> list[float]:
     """Time of each move from the event to the redrawn pictures, in a page of Chromium [ms]."""
     from playwright.sync_api import sync_playwright
 
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    program = chromium()
     if program is None:
         raise SystemExit("no Chromium on this machine")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(url)
         page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=90_000)

@@ -1,15 +1,20 @@
-"""The design as a file: read it, write it, paste it; and the report of it."""
+"""The design as a file: read it, write it, paste it; its report; and the files that a framework starts from."""
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import ipywidgets as W
 from scantling.design import Design
+from scantling.launch import FRAMEWORKS, ON
 
-from .. import theme
+from .. import rendering, theme
 from ..background import Job
+from ..table import Table, cell
 from .base import Panel
+
+_LABEL = {"description_width": "76px"}
 
 
 class Report(Panel):
@@ -18,27 +23,41 @@ class Report(Panel):
 
     def build(self):
         wide = W.Layout(width="100%")
-        self.text = W.Textarea(description="Design file", layout=W.Layout(width="100%", height="230px"), style={"description_width": "80px"}, continuous_update=False)
-        self.path = W.Text(value="my-design.yaml", description="Path", layout=wide, style={"description_width": "80px"})
-        self.say = theme.text()
-        use, save, load = (W.Button(description=name, tooltip=tip, layout=W.Layout(width="130px")) for name, tip in (
-            ("Use this text", "Put the design that the text spells on the desk"), ("Save", "Write the design on the desk to the path"), ("Load", "Put the design at the path on the desk")))
+        line = lambda *items: W.HBox(items, layout=W.Layout(grid_gap="8px", align_items="center", flex_flow="row wrap"))
+        text = lambda name, value: W.Text(value=value, description=name, layout=wide, style=_LABEL, continuous_update=False)
+        self.text = W.Textarea(layout=W.Layout(width="100%", height="270px"), continuous_update=False, tooltip="The design file")
+        self.text.add_class("sd-code")
+        self.path, self.folder, self.kit = text("File", "my-design.yaml"), text("Folder", "reports"), text("Folder", "launch")
+        self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
+        use, save, load = (W.Button(description=name, tooltip=tip, layout=W.Layout(width="auto")) for name, tip in (
+            ("Use this text", "Put the design that the text spells on the desk"), ("Save", "Write the design on the desk to the file"), ("Load", "Put the design of the file on the desk")))
         use.on_click(lambda _: self._try(self._use))
         save.on_click(lambda _: self._try(self._save))
         load.on_click(lambda _: self._try(self._load))
-        self.folder = W.Text(value="reports", description="Folder", layout=wide, style={"description_width": "80px"})
-        self.job = Job("Render the report", self._start, self._rendered, self._end)
-        return [theme.side_by_side(theme.card("The design, as its file", self.text, W.HBox([use])),
-                                   theme.card("Save, load, report", self.path, W.HBox([save, load]), self.folder, self.job, self.say))]
+        self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
+        drop = lambda name, options: W.Dropdown(options=list(options), description=name, style=_LABEL, layout=W.Layout(width="240px"))
+        self.to, self.on = drop("Framework", FRAMEWORKS), drop("Start with", ON)
+        self.kit_job = Job("Write the launch kit", self._kit_start, self._kit_step, lambda error: self._told(self.kit_said, error))
+        self.files = Table("Files of the launch kit", file_name="launch-kit", sortable=False, empty="Not written yet.",
+                           columns=[{"key": "file", "label": "File", "align": "left"}, {"key": "lines", "label": "Lines"}])
+        return [theme.side_by_side(
+            theme.card("The design, as its file", self.text, line(use)),
+            W.VBox([theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report: one offline HTML page and its notebook", self.folder, self.job, self.said)], layout=W.Layout(grid_gap="8px", min_width="0")),
+            theme.card("Launch kit: the plan as a framework's own files", self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files))]
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()
 
+    # ------------------------------------------------------------ the file
     def _try(self, action) -> None:
         try:
-            self.say.value = f"<p>{theme.escape(action())}</p>"
+            self.say.value = f"<p role='status'>{theme.escape(action())}</p>"
         except Exception as error:                      # said beside the button that was pressed; the desk stays as it is
-            self.say.value = f"<p class='sd-fault' role='alert'>{theme.escape(f'{error}')}</p>"
+            self._told(self.say, error)
+
+    def _told(self, where: W.HTML, error) -> None:
+        if error is not None:
+            where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
     def _use(self) -> str:
         design = Design.from_text(self.text.value, self.session.now.design.folder)
@@ -48,7 +67,7 @@ class Report(Panel):
         path = Path(os.path.expanduser(self.path.value))
         self.session.now.design.write(path, force=path == getattr(self, "_saved", None))
         self._saved = path
-        return f"Written to {path}."
+        return f"Written to {path.resolve()}."
 
     def _load(self) -> str:
         path = Path(os.path.expanduser(self.path.value))
@@ -56,28 +75,31 @@ class Report(Panel):
         self._saved = path
         return f"{path} is on the desk." if taken else "Not taken; the line above says why."
 
+    # ------------------------------------------------------------ the report
     def _start(self):
-        design, folder = self.session.now.design, Path(os.path.expanduser(self.folder.value))
-        return 1, render(design, folder)
+        self.said.value = "<p role='status'>Rendering; the desk stays live.</p>"
+        return rendering.report(self.session.now.design, Path(os.path.expanduser(self.folder.value)))
 
-    def _rendered(self, path) -> None:
-        self.say.value = f"<p>Report written to {theme.escape(str(path))}.</p>"
+    def _rendered(self, page) -> None:
+        if page is not None:
+            self.said.value = f"<p role='status'>Written to {theme.escape(str(page))}.</p>"
 
-    def _end(self, error) -> None:
-        if error is not None:
-            self.say.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
+    def _ended(self, error) -> None:
+        if error is None and "Rendering" in self.said.value:
+            self.said.value = "<p role='status'>Cancelled; nothing was written.</p>"
+        self._told(self.said, error)
 
+    # ------------------------------------------------------------ the launch kit
+    def _kit_start(self):
+        self.kit_said.value, self._kit_files = "<p role='status'>Expressing the plan.</p>", {}
+        self.files.rows = []
+        return rendering.launch_kit(self.session.now.result, self.to.value, self.on.value, Path(os.path.expanduser(self.kit.value)))
 
-def render(design, folder: Path):
-    """Yields the path of the report of a design, once it is written."""
-    import tempfile
-
-    from ..report.run import run
-
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "design.yaml"
-        design.write(file)
-        record, = run([file], folder, workers=1)
-        if record.status != "done":
-            raise RuntimeError(record.error)
-        yield folder / f"{record.name}.html"
+    def _kit_step(self, found) -> None:
+        if isinstance(found, dict):
+            self._kit_files = found
+            return
+        gaps = json.loads(self._kit_files["plan.json"]).get("not_expressed") or []
+        said = [f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}" for g in gaps]
+        self.kit_said.value = f"<p role='status'>Written to {theme.escape(str(found))}.</p>" + (theme.lines(said) if said else "")
+        self.files.rows = [[cell(name), cell(f"{text.count(chr(10)):,}", text.count("\n"))] for name, text in sorted(self._kit_files.items())]

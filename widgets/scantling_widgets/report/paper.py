@@ -2,17 +2,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+from ..chromium import chromium
 
-
-def chromium() -> str | None:
-    """The browser to print with: $CHROMIUM, or the first found on the path."""
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+__all__ = ["chromium", "print_pdf"]
 
 
 def print_pdf(browser: str, page: Path, paper: str = "A4", timeout_s: float = 60) -> bytes:

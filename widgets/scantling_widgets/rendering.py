@@ -1,0 +1,95 @@
+"""The report and the launch kit of a design, made in the background: steps that are told as they are done, and that can be stopped."""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_TICK_S, _USUAL_TICKS = 0.25, 60         # a report takes some ten to twenty seconds
+
+
+class Stopped(Exception):
+    """The child that made the report ended without one."""
+
+
+def slug(name: str) -> str:
+    """A name as a file is called."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "design"
+
+
+def report(design, folder: Path) -> tuple[int, Iterator]:
+    """(steps, ticks): renders in a process of its own; yields None while it works and the path of the page at the end.
+
+    Closing the iterator ends the process, its kernel with it; a report that was not finished leaves no file.
+    """
+    return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
+
+
+def _report(design, folder: Path) -> Iterator:
+    name = slug(design.title)
+    with tempfile.TemporaryDirectory(prefix="scantling-desk-") as scratch:
+        file = Path(scratch) / f"{name}.yaml"
+        for field in ("model.hf_config", "calibration"):
+            design = _beside(design, field, file.parent)
+        design.write(file)
+        argv = [sys.executable, "-m", "scantling", "report", str(file), "-o", str(folder), "--workers", "1"]
+        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            while child.poll() is None:
+                time.sleep(_TICK_S)
+                yield None
+            said, complaint = child.communicate()
+        finally:
+            _end(child)
+        page = folder / f"{name}.html"
+        if child.returncode in (1, 2) or not page.is_file():
+            raise Stopped((complaint or said).strip().splitlines()[-1] if (complaint or said).strip() else f"the report ended with {child.returncode}")
+        yield page
+
+
+def _beside(design, field: str, folder: Path):
+    """The design with a file that it refers to copied beside its own."""
+    here = design.data()
+    for step in field.split("."):
+        here = here.get(step) if isinstance(here, dict) else None
+    if isinstance(here, str) and (source := Path(design.folder or ".") / here).is_file():
+        shutil.copy(source, folder / source.name)
+        return design.change({field: source.name})
+    return design
+
+
+def _end(child: subprocess.Popen) -> None:
+    if child.poll() is None:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(child.pid, how)
+                child.wait(5)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+            except ProcessLookupError:
+                break
+    for stream in (child.stdout, child.stderr):
+        stream.close()
+
+
+def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
+    """(steps, results): the files of a kit as text, then the folder they were written to. Stopped after the first, nothing is written."""
+    def run():
+        from scantling.launch import kits, write
+
+        if assessment.verdict != "feasible":
+            raise Stopped("nothing is written: " + (assessment.limits[0] if assessment.limits else assessment.verdict))
+        files = kits(assessment, to, on)
+        yield files
+        path = Path(os.path.abspath(folder))
+        write(files, path)
+        yield path
+    return 2, run()
