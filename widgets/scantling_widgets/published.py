@@ -18,15 +18,18 @@ _CROSS = "M-1,-1L1,1M-1,1L1,-1"
 _TICKS = "datum.value >= 1e12 ? format(datum.value, '~e') : datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~r')"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Html:
     """HTML that a notebook shows, with plain words for programs that cannot."""
 
     html: str
     words: str
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": self.html, "text/plain": self.words}
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.words
 
 
 def value(x, unit: str = "") -> str:
@@ -134,7 +137,7 @@ def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, m
     spots = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in (marks or {}).items() for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))]
     colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(HUES[:len(names)])),
                        legend=alt.Legend(orient="bottom", columns=3, labelLimit=280) if len(names) > 1 else None)
-    across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False), axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy"))
+    across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False), axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy", labelSeparation=8))
     up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log" if "y" in log else "linear", zero="y" not in log and not share, nice=True),
                axis=alt.Axis(format="~%", tickCount=5) if share else alt.Axis(labelExpr=_TICKS, tickCount=5))
     layers = [alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2.2, clip=True).encode(x=across, y=up, color=colour)]
@@ -142,7 +145,7 @@ def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, m
         layers.append(alt.Chart(alt.Data(values=spots)).mark_point(filled=True, size=70, opacity=1).encode(x=across, y=up, color=colour))
     ends = "; ".join(f"{s}: {number(float(ys[0]))} at {number(float(xs[0]))}, {number(float(ys[-1]))} at {number(float(xs[-1]))}"
                      for s, (xs, ys) in ((s, np.broadcast_arrays(*map(np.atleast_1d, c))) for s, c in curves.items()))
-    return Picture(alt.layer(*layers).properties(width=WIDTH, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y} against {x}.")
+    return Picture(alt.layer(*layers).properties(width=WIDTH, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y[:1].upper()}{y[1:]} against {x}.")
 
 
 def bars(parts: dict, *, x: str, y: str = "", colours: dict | None = None, title: str = "", height: int = 34) -> Picture:
@@ -161,7 +164,7 @@ def bars(parts: dict, *, x: str, y: str = "", colours: dict | None = None, title
         y=alt.Y("bar:N", title=y or None, sort=list(parts), axis=alt.Axis(ticks=False, domain=False, labelLimit=230), scale=alt.Scale(paddingInner=0.3)),
         color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=range_), legend=alt.Legend(orient="bottom", columns=5, labelLimit=260)))
     totals = "; ".join(f"{bar}: {number(sum(map(float, amounts.values())))}" for bar, amounts in parts.items())
-    return Picture(chart.properties(width=WIDTH, height=alt.Step(height)).to_dict(), f"{x}. {totals}.", title or x)
+    return Picture(chart.properties(width=WIDTH, height=alt.Step(height)).to_dict(), f"{x}. {totals}.", title or f"{x[:1].upper()}{x[1:]}.")
 
 
 def say(text: str, **facts) -> Html:
