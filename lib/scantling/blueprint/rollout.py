@@ -39,7 +39,7 @@ def rollout(assessment) -> Rollout:
     first, staged = smoke(assessment, run), drills(assessment)
     drilled = sum(d["expected_s"] for d in staged)
     costs = [t.usd for t in tests]
-    calendar = (dict(what="burn-in tests", days=seconds / DAY_S), dict(what="repairs of what they find, once over", days=float(assessment.endurance.repair_s) / DAY_S),
+    calendar = (dict(what="burn-in tests", days=seconds / DAY_S), dict(what="soak under the real job, repairs as it goes", days=number("R167")), dict(what="repairs of what they find, once over", days=float(assessment.endurance.repair_s) / DAY_S),
                 dict(what="numerical smoke test", days=first["seconds"] / DAY_S), dict(what="drills", days=drilled / DAY_S))
     return Rollout(run, tests, seconds, None if None in costs else sum(costs), run.nodes * number("R128") / 100, cut, first, alerts(assessment, run, cut), timeout_gain(assessment),
-                   playbooks(assessment, run, cut), staged, run.usd(drilled / DAY_S), on_call(assessment, run), calendar, source(*ARRIVE_DEAD))
+                   playbooks(assessment, run, cut), staged, run.usd(drilled / DAY_S), on_call(assessment, run), calendar, source(*ARRIVE_DEAD, "R167"))
