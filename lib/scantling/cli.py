@@ -21,7 +21,8 @@ WRONG = 2
 # name: (module of the command, function in it, module that does the work, one line of help)
 COMMANDS = {
     "design": ("cli_design", "design", "verdict", "Assess one design: verdict, plan, memory, step, days, cost."),
-    "search": ("cli_design", "search", "searching", "The best plans of a design, fastest first."),
+    "search": ("cli_search", "search", "searching", "The best plans of a design, fastest first; of many variants; here or on a Dask cluster."),
+    "spaces": ("cli_search", "spaces", "spaces", "The axes and values that a search tries."),
     "candidates": ("cli_decide", "candidates", "frontier", "Plans that differ in kind, for a short measured sweep; and its results read back."),
     "sweep": ("cli_decide", "sweep", "sweeps", "Every combination of values of some fields, here or on a Dask cluster."),
     "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),

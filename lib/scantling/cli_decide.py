@@ -25,6 +25,17 @@ def _values(text: str) -> list:
     return out
 
 
+def axes_of(words) -> dict:
+    """{field: values} of words like cluster.devices=4096,8192."""
+    axes = {}
+    for word in words:
+        field, equals, values = word.partition("=")
+        if not equals or not values:
+            raise DesignError(word, allowed="field=value,value,…", problem="is no field with values")
+        axes[field] = _values(values)
+    return axes
+
+
 @click.command()
 @click.argument("file")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the candidates here, with empty columns for what is measured.")
@@ -93,12 +104,7 @@ def sweep(file, over, scheduler, as_json):
     from .sweeps import edge
     from .sweeps import sweep as run
 
-    axes = {}
-    for word in over:
-        field, equals, values = word.partition("=")
-        if not equals or not values:
-            raise DesignError(word, allowed="field=value,value,…", problem="is no field with values")
-        axes[field] = _values(values)
+    axes = axes_of(over)
     try:
         cells = run(Design.read(file), axes, scheduler=scheduler, progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True))
     except ImportError:

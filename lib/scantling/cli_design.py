@@ -1,4 +1,4 @@
-"""Commands on one design: design, search, goodput."""
+"""Commands on one design: design, goodput."""
 
 from __future__ import annotations
 
@@ -75,33 +75,6 @@ def design(ctx, file, as_json):
         from .cli_summary import summary
 
         summary(result, console())
-    ctx.exit(EXIT[result["verdict"]])
-
-
-@click.command()
-@click.argument("file")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print.")
-@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write all fitting plans here.")
-@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
-@click.pass_context
-def search(ctx, file, top, csv_file, as_json):
-    """The plans that fit the design in FILE, best first, and how many were rejected for which reason."""
-    from .searching import search as find
-
-    found, result = assessed(file)
-    if result["verdict"] == "impossible":
-        ctx.exit(refuse(result, as_json))
-    plans = find(found)
-    if csv_file:
-        from .design_yaml import write_text
-
-        write_text(csv_file, plans.to_csv(index=False), force=True)
-    if as_json:
-        print_json({"name": result["name"], "verdict": result["verdict"], **dict(plans.attrs), "plans": plans.head(top).to_dict("records")})
-    else:
-        from .cli_summary import leaderboard
-
-        leaderboard(result, plans, top, console())
     ctx.exit(EXIT[result["verdict"]])
 
 

@@ -209,13 +209,15 @@ def leaderboard(result: dict, plans, top: int, out: Console) -> None:
             "grad_accum",
             "recompute",
             "offload",
+            "precision",
             "step_s",
             "mfu",
             "memory_bytes",
         )
         if c in plans
     ]
-    columns = [
+    swept = plans.attrs.get("over") or []
+    columns = swept + [
         c
         for c in columns
         if c in ("tp", "pp", "dp", "step_s", "mfu", "memory_bytes")
@@ -224,7 +226,7 @@ def leaderboard(result: dict, plans, top: int, out: Console) -> None:
     ]
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for c in columns:
-        grid.add_column({"step_s": "step", "mfu": "MFU", "memory_bytes": "memory"}.get(c, c), justify="right", no_wrap=True)
+        grid.add_column({"step_s": "step", "mfu": "MFU", "memory_bytes": "memory"}.get(c, c.rpartition(".")[2]), justify="right", no_wrap=True)
     keys = table()
     for row in plans.head(top)[columns].to_dict("records"):
         grid.add_row(*(show("memory_bytes.total" if c == "memory_bytes" else c, row[c]) if c in keys else str(row[c]) for c in columns))

@@ -182,7 +182,7 @@ def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
     logits = tail * f.logits
     activations = activations + logits
     gathered = 2.0 * heads * f.head * f.per_tp          # the head's weight gradient, before it is accumulated
-    if np.any(f.bytes.gathered):
+    if np.any(f.bytes.gathered) or (f.routed and np.any(f.expert_bytes.gathered)):
         outside = ends * f.per_tp
         gathered = (gathered + np.minimum(k.layers_gathered * f.widest * f.per_tp, trunk - outside) * f.bytes.gathered
                     + np.minimum(np.maximum(embeds, heads) * n.embedding * f.per_tp, outside) * f.bytes.gathered_ends)

@@ -14,6 +14,7 @@ from .situation import Situation, situation
 from .step import Step, rates, step_time
 
 CHUNK = 8192            # rows whose columns stay in a core's cache
+REMOTE = 8 * CHUNK      # rows that one task of a cluster takes
 SAFE = 0.80             # share of the capacity below which a plan is safe
 ZERO3 = SHARDINGS.index("zero3")
 REASONS = ("weights, gradients and optimizer states alone exceed the device's memory", "activations exceed what the states leave of the device's memory",
@@ -33,6 +34,7 @@ class Found:
     order: np.ndarray           # indices of the fitting plans: those of a kind that has been run best first, then the others
     practised: np.ndarray       # bool: of a kind that published runs use
     seconds: float
+    unseen: int = 0             # legal plans that were not looked at, because the search was stopped
 
     @property
     def legal(self) -> int:
@@ -63,32 +65,55 @@ class Found:
         return planning.as_dict(self.plan, i, self.situation.resolved.model, self.situation.phase)
 
 
-def find(where: Situation, space=planning.DEFAULT, pins: dict | None = None, progress=None) -> Found:
+def find(where: Situation, space=planning.DEFAULT, pins: dict | None = None, progress=None, scheduler=None) -> Found:
     """Search the space under the pins. Raises DesignError, naming the rule, where the pins leave no legal plan.
 
-    progress : function(done, of) called after each chunk; it may raise to stop.
+    progress : function(done, of) called after each chunk; it may raise to stop, or return False to end with what has been looked at.
+    scheduler : address of a Dask scheduler, or a distributed.Client; None searches here. The outcome is the same.
     """
     start = time.perf_counter()
     pins = {"cp_type": getattr(where.stack, "cp_type", "") or None, **(where.phase.pins if pins is None else pins)}
     plan = planning.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
     n = np.size(plan.tp)
-    host = host_bytes(where.resolved.cluster)
-    total, reason, step_s = np.empty(n), np.full(n, -1), np.full(n, np.inf)
-    for i in range(0, n, CHUNK):
-        part = slice(i, min(i + CHUNK, n))
-        c = where.cases(take(plan, part))
-        m = memory(c)
-        total[part] = m.total
-        reason[part] = why_not(m, host)
-        ok = np.flatnonzero(reason[part] < 0)
-        if len(ok):
-            step_s[i + ok] = step_time(c.take(ok)).total
-        if progress:
-            progress(part.stop, n)
+    total, reason, step_s, seen = np.empty(n), np.full(n, -1), np.full(n, np.inf), np.zeros(n, bool)
+    size = CHUNK if scheduler is None else REMOTE
+    parts = [slice(i, min(i + size, n)) for i in range(0, n, size)]
+    if scheduler is None:
+        results = _here(where, plan, parts, progress, n)
+    else:
+        from .sweeps import across
+
+        results = across(scored, [(where, take(plan, part)) for part in parts], scheduler, progress, n, size)
+    for result, part in zip(results, parts):
+        if result is not None:
+            total[part], reason[part], step_s[part] = result
+            seen[part] = True
+    if not seen.all():
+        plan, total, reason, step_s = take(plan, seen), total[seen], reason[seen], step_s[seen]
     fits = reason < 0
     known = practised(plan, where)
     order = np.concatenate([ranked(plan, step_s, np.flatnonzero(fits & kind)) for kind in (known, ~known)])
-    return Found(where, plan, total, fits, reason, step_s, order, known, time.perf_counter() - start)
+    return Found(where, plan, total, fits, reason, step_s, order, known, time.perf_counter() - start, int(n - seen.sum()))
+
+
+def _here(where, plan, parts, progress, n):
+    """Results of the parts one after the other, as far as progress lets them."""
+    for part in parts:
+        yield scored(where, take(plan, part))
+        if progress and progress(part.stop, n) is False:
+            return
+
+
+def scored(where: Situation, plan: Plan) -> tuple:
+    """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not fit) of plan columns."""
+    c = where.cases(plan)
+    m = memory(c)
+    n = np.size(plan.tp)
+    reason, step_s = np.broadcast_to(why_not(m, host_bytes(where.resolved.cluster)), n), np.full(n, np.inf)
+    ok = np.flatnonzero(reason < 0)
+    if len(ok):
+        step_s[ok] = step_time(c.take(ok)).total
+    return np.broadcast_to(m.total, n), reason, step_s
 
 
 def practised(plan: Plan, where: Situation):
@@ -131,18 +156,45 @@ def ranked(plan: Plan, step_s, rows):
     return rows[np.lexsort((at("micro_batch"), simplicity, key))]
 
 
-def search(design, space=None, progress=None):
+def search(design, space=None, progress=None, scheduler=None):
     """All fitting plans of a design's longest phase, best first, as a pandas DataFrame.
 
-    Columns: the fields of a plan, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight"),
+    Where the space names precisions and the design leaves its own open, each of them that the chip has is searched too.
+    progress, scheduler : as `find`.
+
+    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight"),
     practised (False for a kind of plan that nobody has published: `assess` takes the first row where it is True).
-    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}; legal = fitting + rejected.
+    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans not looked at); legal = fitting + rejected.
     """
     import pandas as pd
 
     resolved = design.resolve()
     phase = max(resolved.phases, key=lambda p: p.tokens or 0)
-    found = find(situation(resolved, phase), space or planning.offered(planning.DEFAULT, resolved.stack), progress=progress)
+    space = planning.offered(space or planning.DEFAULT, resolved.stack)
+    outcomes = []
+    for name in precisions(resolved, phase, space):
+        found = find(situation(resolved, replace(phase, precision=name)), space, progress=progress, scheduler=scheduler)
+        outcomes.append(found)
+        if found.unseen:
+            break
+    tables = [_table(found) for found in outcomes]
+    table = tables[0] if len(tables) == 1 else pd.concat([t for t in tables if len(t)] or tables[:1]).sort_values("step_s", kind="stable", ignore_index=True)
+    rejected = {text: n for text in REASONS if (n := sum(f.rejected.get(text, 0) for f in outcomes))}
+    table.attrs = {"legal": sum(f.legal for f in outcomes), "evaluated": sum(int(f.fits.sum()) for f in outcomes), "seconds": sum(f.seconds for f in outcomes), "rejected": rejected,
+                   "unseen": sum(f.unseen for f in outcomes)}
+    return table
+
+
+def precisions(resolved, phase, space) -> list[str]:
+    """The phase's precision and, where the design leaves it open, those of the space that the chip has."""
+    left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
+    chip = resolved.cluster.accelerator
+    return [phase.precision, *(p for p in space.precision if left_open and p != phase.precision and getattr(chip, f"{p[:3]}_flops", 0) > 0)]
+
+
+def _table(found: Found):
+    import pandas as pd
+
     rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
     plan = take(found.plan, rows)
     table = pd.DataFrame(columns_of(found, plan, len(rows)))
@@ -151,8 +203,7 @@ def search(design, space=None, progress=None):
         table = table.assign(devices_used=devices(plan).astype(int), step_s=found.step_s[rows], tokens_per_s_per_device=tokens, mfu=mfu,
                              memory_bytes=found.total_bytes[rows], practised=found.practised[rows],
                              zone=np.where(found.total_bytes[rows] <= SAFE * found.situation.chip.usable_bytes, "safe", "tight"))
-    table.attrs = {"legal": found.legal, "evaluated": int(found.fits.sum()), "seconds": found.seconds, "rejected": found.rejected}
-    return table
+    return table.assign(precision=found.situation.phase.precision)
 
 
 def columns_of(found: Found, plan: Plan, n: int) -> dict:

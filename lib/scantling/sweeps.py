@@ -5,12 +5,14 @@ A sweep is a list of changes; the order of the results is that of the changes, w
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from .errors import DesignError
 
+PATIENCE_S = 10         # for a scheduler to answer
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
 
@@ -56,29 +58,30 @@ def sweep(design, over: dict, *, space=None, progress=None, scheduler=None, chun
                 progress(i + 1, len(grid))
         return out
     parts = [grid[i:i + chunk] for i in range(0, len(grid), chunk)]
-    return [c for part in across(_cells, [(design.to_yaml(), paths, part, space) for part in parts], scheduler, progress, len(grid), chunk) for c in part]
+    return [c for part in across(_cells, [(design, paths, part, space) for part in parts], scheduler, progress, len(grid), chunk) for c in part]
 
 
-def _cells(text, paths, part, space):
-    from .design import Design
-
-    design = Design.from_text(text)
+def _cells(design, paths, part, space):
     return [cell(design, paths, at, space) for at in part]
 
 
 def across(function, tasks, scheduler, progress=None, total=None, each: int = 1) -> list:
-    """Results of function(*task) for each task on a Dask cluster, in the order of the tasks. Raises ImportError where Dask is not installed."""
+    """Results of function(*task) for each task on a Dask cluster, in the order of the tasks; what a worker that dies had in hand goes to another.
+
+    progress may return False to stop: what is not done then is None. Raises ImportError where Dask is not installed.
+    """
     from distributed import Client, as_completed
 
-    client = scheduler if hasattr(scheduler, "submit") else Client(scheduler)
+    client = scheduler if hasattr(scheduler, "submit") else Client(scheduler, timeout=PATIENCE_S)
     try:
         futures = [client.submit(function, *task, pure=False) for task in tasks]
         done = 0
         for _ in as_completed(futures):
             done += 1
-            if progress:
-                progress(min(done * each, total or len(tasks)), total or len(tasks))
-        return client.gather(futures)
+            if progress and progress(min(done * each, total or len(tasks)), total or len(tasks)) is False:
+                client.cancel([f for f in futures if not f.done()])
+                break
+        return [f.result() if f.status == "finished" else None for f in futures] if done < len(futures) else client.gather(futures)
     finally:
         if client is not scheduler:
             client.close()
@@ -95,35 +98,55 @@ def table(cells: list[Cell], over: dict, key: str) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], float).reshape([len(v) for v in over.values()])
 
 
-def variants(designs, *, space=None, progress=None, scheduler=None, top: int = 20) -> list[dict]:
-    """Searches of many designs, each streamed in chunks: the best `top` plans of each with its place in the list, best step time per token first.
+def variant_designs(design, over: dict) -> list[tuple]:
+    """[(values, changed copy)] of every combination that the design allows, in order (the last path varies fastest)."""
+    out = []
+    for at in itertools.product(*over.values()):
+        try:
+            out.append((at, design.change(dict(zip(over, at)))))
+        except DesignError:
+            continue
+    return out
+
+
+def variants(designs, *, space=None, progress=None, scheduler=None, top: int = 20, counts: bool = False):
+    """Searches of many designs, each streamed in chunks: the best `top` plans of each with its place in the list, most tokens/s first.
 
     For what is too large for one search: thousands of cluster variants x plans. The rows are the same from this process and from a cluster.
+    counts : also {legal, evaluated, seconds, rejected, unseen} over all searches (unseen: designs not looked at), as (rows, counts).
+    progress may return False to stop.
     """
-    texts = [d.to_yaml() for d in designs]
+    start = time.perf_counter()
+    tasks = [(d, i, space, top) for i, d in enumerate(designs)]
     if scheduler is None:
         parts = []
-        for i, text in enumerate(texts):
-            parts.append(_best(text, i, space, top))
-            if progress:
-                progress(i + 1, len(texts))
+        for i, task in enumerate(tasks):
+            parts.append(_best(*task))
+            if progress and progress(i + 1, len(tasks)) is False:
+                break
     else:
-        parts = across(_best, [(text, i, space, top) for i, text in enumerate(texts)], scheduler, progress, len(texts))
-    return sorted(itertools.chain(*parts), key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]))
+        parts = across(_best, tasks, scheduler, progress, len(tasks))
+    done = [p for p in parts if p is not None]
+    rows = sorted(itertools.chain(*(p[0] for p in done)), key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]))
+    if not counts:
+        return rows
+    reasons = dict.fromkeys(text for p in done for text in p[1]["rejected"])
+    total = {k: sum(p[1][k] for p in done) for k in ("legal", "evaluated")} | {"rejected": {text: sum(p[1]["rejected"].get(text, 0) for p in done) for text in reasons}}
+    return rows, total | {"seconds": time.perf_counter() - start, "unseen": len(tasks) - len(done)}
 
 
-def _best(text, number, space, top):
+def _best(design, number, space, top):
     from . import plans
-    from .design import Design
     from .searching import find
     from .situation import situation
 
     try:
-        r = Design.from_text(text).resolve()
+        r = design.resolve()
         phase = max(r.phases, key=lambda p: p.tokens or 0)
         found = find(situation(r, phase), space or plans.offered(plans.DEFAULT, r.stack))
     except DesignError:
-        return []
+        return [], dict(legal=0, evaluated=0, rejected={})
     tokens = phase.global_batch * phase.seq_len
-    return [dict(design=number, rank=k, devices=r.cluster.devices, step_s=float(found.step_s[i]), tokens_per_s=tokens / float(found.step_s[i]),
+    rows = [dict(design=number, rank=k, devices=r.cluster.devices, step_s=float(found.step_s[i]), tokens_per_s=tokens / float(found.step_s[i]),
                  memory_bytes=float(found.total_bytes[i]), legal=found.legal, **found.row(int(i))) for k, i in enumerate(found.order[:top])]
+    return rows, dict(legal=found.legal, evaluated=int(found.fits.sum()), rejected=found.rejected)

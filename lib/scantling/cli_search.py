@@ -1,0 +1,146 @@
+"""The search from a terminal: one design's plans or those of many variants of it, here or on a cluster, with progress that can be stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+
+import click
+
+from .cli import EXIT, console, print_json
+from .errors import DesignError
+
+
+class Bar:
+    """Progress on stderr; the first Ctrl-C ends the search with what it has, the second ends the program."""
+
+    def __init__(self, shown: bool):
+        self.shown, self.stopped, self.bar = shown, False, None
+
+    def __call__(self, done, of):
+        if self.shown:
+            if self.bar is None or self.bar.length != of or done < self.bar.pos:
+                self._close()
+                self.bar = click.progressbar(length=of, label=f"{of:,}", file=click.get_text_stream("stderr"))
+                self.bar.__enter__()
+            self.bar.update(done - self.bar.pos)
+        return not self.stopped
+
+    def _close(self):
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+            self.bar = None
+
+    @contextlib.contextmanager
+    def watching(self):
+        """Inside, an interrupt only asks the search to end."""
+        def ask(number, frame):
+            if self.stopped:
+                raise KeyboardInterrupt
+            self.stopped = True
+            click.echo("\nstopping after this chunk; once more to quit", err=True)
+
+        try:
+            before = signal.signal(signal.SIGINT, ask)
+        except ValueError:      # not the main thread
+            before = None
+        try:
+            yield self
+        finally:
+            self._close()
+            if before is not None:
+                signal.signal(signal.SIGINT, before)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print.")
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write all fitting plans here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
+@click.option("--wide", is_flag=True, help="The wide space: offload, uneven stages, expert tensor parallelism, zero-bubble schedules, precision where it is left open.")
+@click.option("--space", type=click.Choice(["coarse", "default", "wide"]), help="Another space; `scantling spaces` lists their axes.")
+@click.option("--over", multiple=True, metavar="FIELD=V1,V2,…", help="Search every plan of every variant: may be given more than once.")
+@click.option("--scheduler", help="Address of a Dask scheduler (tcp://…); without it everything runs here.")
+@click.option("--progress/--no-progress", default=None, help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.")
+@click.pass_context
+def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, progress):
+    """The plans that fit the design in FILE, best first, and how many were rejected for which reason.
+
+    Ctrl-C ends a search early with what it has looked at.
+    """
+    from .cli_design import assessed, refuse
+    from .spaces import SPACES
+
+    if wide and space not in (None, "wide"):
+        raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
+    space = "wide" if wide else space or "default"
+    found, result = assessed(file)
+    if result["verdict"] == "impossible" and not over:
+        ctx.exit(refuse(result, as_json))
+    bar = Bar(progress if progress is not None else space == "wide" or bool(over) or bool(scheduler))
+    try:
+        with bar.watching():
+            plans = _plans(found, SPACES[space], over, scheduler, bar, top)
+    except ImportError:
+        raise DesignError("--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask") from None
+    except OSError as e:
+        raise DesignError("--scheduler", scheduler, "the address of a running Dask scheduler, such as tcp://127.0.0.1:8786", problem=f"cannot be reached: {e}") from None
+    if csv_file:
+        from .design_yaml import write_text
+
+        write_text(csv_file, plans.to_csv(index=False), force=True)
+    if as_json:
+        print_json({"name": result["name"], "verdict": result["verdict"], "space": space, **dict(plans.attrs), "plans": plans.head(top).to_dict("records")})
+    else:
+        from .cli_summary import leaderboard
+
+        leaderboard(result, plans, top, console())
+        if unseen := plans.attrs.get("unseen"):
+            console().print(f"stopped: {unseen:,} more were not looked at; the order above is of those that were")
+    ctx.exit(EXIT[result["verdict"]])
+
+
+def _plans(design, space, over, scheduler, bar, top):
+    if not over:
+        from .searching import search as run
+
+        return run(design, space, bar, scheduler)
+    import pandas as pd
+
+    from .cli_decide import axes_of
+    from .sweeps import variant_designs, variants
+
+    axes = axes_of(over)
+    designs = variant_designs(design, axes)
+    rows, counts = variants([d for _, d in designs], space=space, progress=bar, scheduler=scheduler, top=top, counts=True)
+    table = pd.DataFrame([{**dict(zip(axes, designs[row["design"]][0])), **{k: v for k, v in row.items() if k not in ("design", "rank", "legal")}} for row in rows])
+    table.attrs = counts | {"over": list(axes)}
+    return table
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def spaces(file, as_json):
+    """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE, how many legal plans each has for it."""
+    from .spaces import SPACES, counted, described
+
+    listed = {name: described(name) for name in SPACES}
+    counts = []
+    if file:
+        from .cli_design import read
+
+        r = read(file).resolve()
+        counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
+    if as_json:
+        print_json({"spaces": listed, **({"design": counts} if counts else {})})
+        return
+    out = console()
+    for rows in zip(*listed.values()):
+        out.print(f"{rows[0]['field']}: {rows[0]['what']}")
+        for i, (name, row) in enumerate(zip(listed, rows)):
+            if i == 0 or row["values"] != rows[i - 1]["values"]:
+                same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
+                out.print(f"    {', '.join(same)}: {row['values']}")
+    for c in counts:
+        out.print(f"{c['space']}: {c['legal']:,} legal plans for this design")
