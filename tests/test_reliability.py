@@ -392,3 +392,18 @@ def test_anything_the_design_file_allows_gives_finite_figures(devices, spec):
     json.dumps(e.as_dict(), allow_nan=False)
     assert e.goodput + sum(e.badput.values()) == pytest.approx(1, abs=1e-9)
     judge(e, {"min_goodput": 0.9, "survive": "rack", "max_lost_work_s": 60})
+
+
+def test_waiting_by_spares_falls_and_is_what_the_badput_says():
+    import scantling
+    from scantling.design import Design
+    from scantling.spares import erlang_b, waiting
+    from scantling_widgets.resources import example
+
+    endurance = scantling.assess(Design.read(example())).endurance
+    table = waiting(endurance)
+    assert table["shortage"] == sorted(table["shortage"], reverse=True)
+    assert table["shortage"][int(endurance.spares)] == pytest.approx(endurance.badput["spare shortage"], rel=0.1)
+    load = 0.9 * float(endurance.repair_s) / float(endurance.mtbf_s)       # nearly every failure takes a node out
+    assert table["wait_chance"][2] == pytest.approx(float(erlang_b(2, load)), rel=0.25)
+    assert table["wait_chance"][0] == 1.0

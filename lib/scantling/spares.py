@@ -77,6 +77,22 @@ def wait_chance(spares, load):
     return erlang_b(spares, load)
 
 
+def waiting(endurance, most: int = 12) -> dict[str, list]:
+    """What each number of spare nodes, from none to `most` or a few beyond those it has, leaves of waiting for a repair.
+
+    endurance : reliability.Endurance of one design.  Returns {spares, shortage, wait_chance}: share of the wall time that the job stands still
+    (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
+    """
+    from .failures import EVICTS
+
+    e = endurance
+    s = np.arange(min(max(most, int(e.spares) + 2, int(e.spares_recommended) + 4), 60) + 1)
+    rate = EVICTS / float(e.mtbf_s)
+    repair, detect = max(float(e.repair_s), 1e-3), float(e.detect_s)
+    return {"spares": s.tolist(), "shortage": np.asarray(shortage(s, rate, repair, detect / EVICTS), float).tolist(),
+            "wait_chance": np.asarray(wait_chance(s, EVICTS * repair / (float(e.mtbf_s) + detect)), float).tolist()}
+
+
 def spares_for(load, chance=0.99, limit=4096):
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
