@@ -104,6 +104,25 @@ def local_update(params, step_s, *, inner_steps=100, sites=2, site_bytes_per_s=1
     }
 
 
+SITE_BYTES_PER_S = 12.5e9       # between one site and the others, one direction: a 100 Gbit/s wave
+INNER_STEPS = 100               # local steps between averages: INTELLECT-1 (arXiv 2412.01152); DiLoCo took 500 (arXiv 2311.08105)
+EDGE_MTBF_S, EDGE_REPAIR_S = 1710 * 3600.0, 10 * 3600.0     # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
+
+
+def apart(params, step_s, sites) -> dict:
+    """What running over several sites costs in time: {share, every_step_share, sync_s, alone}.
+
+    share : of the time that averaging every INNER_STEPS steps leaves open (`local_update`), each site restarting alone after its own
+    failures and joining at the next average.  every_step_share : the same for a synchronous run, which all-reduces fp32 gradients over
+    SITE_BYTES_PER_S at every step and stops whenever one site is cut off (sites x repair / time between failures of an edge).
+    sync_s : one exchange [s].  alone : failures stop one site instead of all, by this factor.
+    """
+    relaxed = local_update(params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=SITE_BYTES_PER_S)
+    cut = sites * EDGE_REPAIR_S / EDGE_MTBF_S
+    every = relaxed["sync_s"] / (step_s + relaxed["sync_s"])
+    return {"share": relaxed["overhead"], "every_step_share": 1 - (1 - every) / (1 + cut), "sync_s": relaxed["sync_s"], "alone": sites}
+
+
 def sites_goodput(site_mtbf_s, sites, loss_s, *, coupled=True):
     """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per failure: M / (M + s L) when every failure
     stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer step."""

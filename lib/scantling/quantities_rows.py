@@ -198,6 +198,7 @@ ENDURANCE = tuple(q("endurance." + k, label, kind, unit, formula, inputs, source
     ("write_bytes_per_s", "Write rate", "bytes_per_s", "bytes/s", "of the cluster's store", "cluster.storage", "", "", "storage.rates"),
     ("retention", "Copies to keep", "count", "copies", "enough to reach back past a corruption found late", "checkpoint_interval_s", "", "", "checkpoint.retention"),
     ("domain_nodes", "Nodes of a failure domain", "count", "nodes", "nodes that fail together", "cluster", "", "", "failures.domains"),
+    ("sites", "Sites", "count", "sites", "datacentres that the job runs over", "cluster.sites", "", "they average every 100 steps", "elastic.apart"),
     ("copies_survive", "Copies survive", "text", "", "largest domain whose loss the copies outlive", "cluster.storage", "", "process: only on the nodes' own disks", "storage.rates"),
     ("interval_set_by", "Interval set by", "text", "", "the optimum, the save itself or a ceiling", "checkpoint_interval_s", "", "", ""),
     ("assumed", "Assumed", "text", "", "as assumed", "", "", "", ""),
@@ -208,7 +209,7 @@ ENDURANCE = tuple(q("endurance." + k, label, kind, unit, formula, inputs, source
     q("endurance.badput." + k, label, "share", "share", formula, "goodput", _GOODPUT) for k, label, formula in (
         ("saves", "Saves", "training stalled in saves"), ("lost work", "Lost work", "work done again after a failure"), ("detection", "Detection", "until a failure is noticed"),
         ("restart", "Restart", "from the new allocation to training"), ("spare shortage", "Spare shortage", "waiting for a repaired node"), ("planned stops", "Planned stops", "maintenance and upgrades"),
-        ("stragglers", "Stragglers", "degraded nodes not yet replaced"), ("sdc", "Silent corruption", "steps replayed after silent data corruption")))
+        ("stragglers", "Stragglers", "degraded nodes not yet replaced"), ("sdc", "Silent corruption", "steps replayed after silent data corruption"), ("sites", "Sites apart", "averaging between datacentres")))
 
 COST = tuple(q("cost." + k, label, kind, unit, formula, inputs, source, convention) for k, label, kind, unit, formula, inputs, source, convention in (
     ("device_hours", "Device-hours", "hours", "h", "(devices + spares) x wall hours", "days devices spares", "", "restarts and waiting included"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from . import checkpoint, failures, goodput, spares, storage
+from . import checkpoint, elastic, failures, goodput, spares, storage
 from .records import Assumed
 
 DETECT_S = 180.0        # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293 s2.2)
@@ -14,7 +14,8 @@ RELAUNCH_S = 60.0       # processes restarted in place: 46-65 s at 2,048-16,384 
 REPAIR_S = 14_400.0     # drain, reboot, test, return of a node: 4 h; NCSA Delta measured 2.2 h (arXiv 2503.11901)
 SDC_LATENCY_S = 1800.0  # corruption to discovery with periodic checks; gives the 0.25 % of steps that Gemini 2.5 replayed, at 16,384 devices
 LEAST_RATE = 1e-6       # failures per 1,000 node-days
-BADPUT = ("saves", "lost work", "detection", "restart", "spare shortage", "planned stops", "stragglers", "sdc")
+BADPUT = ("saves", "lost work", "detection", "restart", "spare shortage", "planned stops", "stragglers", "sdc", "sites")
+GRADIENT_SHARE = 4 / 14 # of a whole copy's bytes: fp32 gradients against weights, master weights and moments
 
 
 def communicator_init_s(devices):
@@ -57,6 +58,7 @@ class Endurance:
     write_bytes_per_s: object
     retention: object
     domain_nodes: dict
+    sites: int
     copies_survive: str
     curve: dict
     interval_set_by: str
@@ -70,7 +72,7 @@ class Endurance:
 
 
 def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, constraints=None, devices=None,
-           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True, fails_in_restart=True, save_survives=False) -> Endurance:
+           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True, fails_in_restart=True, save_survives=False, accounts="exact") -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
     cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be missing.
@@ -80,8 +82,11 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the
     step.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).  fails_in_restart : a failure can strike a
-    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long. Sources differ in the last
-    two.
+    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long.  accounts : "exact",
+    "renewal" or "linear" (`goodput.shares`). Sources differ in the last three.
+
+    Several sites average every 100 steps and restart alone (`elastic.apart`); the headline says so in `assumed`, with what a
+    synchronous run would lose.
 
     M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved
     by ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is
@@ -123,15 +128,22 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
     sdc = -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s)
     short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
+    sites, far = max(1, int(cluster.sites)), 0.0
+    if sites > 1:
+        way = elastic.apart(np.asarray(checkpoint_bytes, float) * GRADIENT_SHARE / 4, step_s or 1.0, sites)
+        far = way["share"]
+        say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {elastic.SITE_BYTES_PER_S / 1e9:g} GB/s "
+                           f"({np.max(way['sync_s']):,.0f} s each, {np.max(far):.1%} of the time) and restart alone; all-reducing every step would lose "
+                           f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist"))
 
     def split(tau):
         safe = 0.0 if fails_in_restart else restart
-        part = goodput.shares(m, stall, tau, durable_s=0.0 if save_survives else durable, restart_s=restart - safe, down_s=detect + safe)
+        part = goodput.shares(m * sites, stall, tau, durable_s=0.0 if save_survives else durable, restart_s=restart - safe, down_s=detect + safe, accounts=accounts)
         moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
         part["detection"], part["restart"] = part["detection"] - moved, part["restart"] + moved
         out, left = {}, 1.0
         for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share),
-                          ("sdc", sdc)):
+                          ("sdc", sdc), ("sites", far)):
             out[key], left = left * loss, left * (1 - loss)
         return left * part.pop("useful"), {**{k: left * v for k, v in part.items()}, **out}
 
@@ -151,7 +163,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         spares_for={str(c): spares.spares_for(load, c, limit=most) for c in (0.9, 0.99, 0.999)},
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
         retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
-        domain_nodes=hit, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))
+        domain_nodes=hit, sites=sites, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))
 
 
 def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0, seed=0) -> dict:
@@ -196,9 +208,15 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50, days_p90, replicas, seed, failures}.
 
     work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario` (shrink, lemons, contended, …).
+    Several sites: one of them is simulated, its work stretched by the exchange between them.
     """
+    from dataclasses import replace
+
     from .simulate import of_endurance, simulate
 
+    if endurance.sites > 1:
+        work_s = work_s / (1 - endurance.badput["sites"] / (endurance.goodput + endurance.badput["sites"]))
+        endurance = replace(endurance, mtbf_s=endurance.mtbf_s * endurance.sites)
     return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
 
 
