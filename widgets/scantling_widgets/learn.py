@@ -13,13 +13,14 @@ from scantling.learn.grade import OPEN
 from scantling.learn.question import Choice, Explain, Number, Plan
 from scantling.learn.session import Card, Session
 
+from .charts_learn import bars, lines
 from .figures import Figure
 from .report import pictures
 from .report.pictures import Picture
 
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")       # what Jupyter's server, and Voilà, tell the kernels behind their pages
 
-__all__ = ["begin", "beside", "chart", "picture"]
+__all__ = ["bars", "begin", "beside", "chart", "lines", "picture"]
 
 
 def live() -> bool:

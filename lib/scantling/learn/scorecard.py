@@ -65,6 +65,8 @@ class Scorecard:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        if not any(self.verdicts.values()) and not self.blank:
+            return show.style() + show.block(self._rubric())
         e = show.escape
         rows = "".join(
             f'<tr><td class="t">{e(a.axis.name)}</td><td>{a.points:.1f} of {a.most:.0f}</td>'
@@ -82,6 +84,14 @@ class Scorecard:
             out += [show.block(f'<div class="scl-card">{show.ask_part(v.question, self.facts)}{show.verdict_part(v)}{show.answer_part(v.question, self.facts)}</div>')
                     for v in self.verdicts.values() if v is not None]
         return show.style() + show.block("".join(out))
+
+
+    def _rubric(self) -> str:
+        """What is looked for on the axes that were asked: for somebody who has not answered yet, or reads the page."""
+        e = show.escape
+        rows = "".join(f'<tr><td class="t">{e(a.axis.name)}</td>' + "".join(f'<td class="t">{e(getattr(a.axis, level))}</td>' for level in LEVELS) + "</tr>" for a in self.axes)
+        return (f'<p>Nothing is answered yet. This is what each axis is judged by:</p><table class="scl-table"><tr><th class="t">axis</th>'
+                f'{"".join(f"""<th class="t">{level}</th>""" for level in LEVELS)}</tr>{rows}</table>')
 
 
 def scorecard(session) -> Scorecard:

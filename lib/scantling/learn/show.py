@@ -32,7 +32,7 @@ color:var(--scl-ink);font-family:var(--jp-content-font-family,inherit);font-size
 .scl-take{border:1px solid var(--scl-line);border-left:4px solid var(--scl-good);border-radius:4px;padding:.4em .9em;margin:.7em 0}
 .scl table,.scl-table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums;font-size:.93em}
 .scl th,.scl td{padding:.2em .8em .2em 0;text-align:right !important;border:0;border-bottom:1px solid var(--scl-line);color:var(--scl-ink);background:none;vertical-align:top}
-.scl th{color:var(--scl-soft);font-weight:500}.scl th.t,.scl td.t{text-align:left !important}
+.scl td:not(.t),.scl th:not(.t){white-space:nowrap}.scl th{color:var(--scl-soft);font-weight:500}.scl th.t,.scl td.t{text-align:left !important}
 .scl .picture{margin:.6em 0}.scl .picture svg{max-width:100%;height:auto}.scl figcaption{color:var(--scl-soft);font-size:.88em}
 .scl .picture svg [fill="#1c2430"]{fill:var(--scl-ink)}.scl .picture svg [stroke="#1c2430"]{stroke:var(--scl-ink)}
 .scl .picture svg [fill="#56616f"]{fill:var(--scl-soft)}.scl .picture svg [stroke="#56616f"]{stroke:var(--scl-soft)}

@@ -21,6 +21,11 @@ class _Teller(string.Formatter):
         return self.more[key] if key in self.more else getattr(self.facts, str(key))
 
     def format_field(self, value, spec):
+        if spec == "sci":
+            mantissa, power = f"{float(value):.2e}".split("e")
+            return f"{mantissa}e{int(power)}"
+        if spec == "bytes" and 1e6 <= abs(value) < 0.9995e9:
+            return f"{number(float(value) / 1e6)} MB"
         if spec in _MANNERS:
             return shown(value, spec)
         if not spec and isinstance(value, float):

@@ -42,9 +42,13 @@
   let checked = 0;
   for (const card of cards) {
     const key = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(card.dataset.key), c => c.charCodeAt(0))));
-    if (key.kind === "plan") continue;                        // a plan is judged by the models, in a notebook
+    const row = document.createElement("form"), out = document.createElement("div"), button = document.createElement("button"), first = card.querySelector("details");
+    if (key.kind === "plan") {
+      row.textContent = `Name ${key.wanted}. The models judge a plan: open the notebook to check yours.`;
+      row.className = "scl-try"; card.insertBefore(row, first);
+      continue;
+    }
     checked += 1;
-    const row = document.createElement("form"), out = document.createElement("div"), button = document.createElement("button");
     row.className = "scl-try"; button.textContent = "Check";
     let get;
     if (key.kind === "choice") {
@@ -70,7 +74,6 @@
       if (status === "right") solved.add(key.id);
       count();
     });
-    const first = card.querySelector("details");
     card.insertBefore(row, first); card.insertBefore(out, first);
   }
   if (checked) { count(); document.body.append(tally); }
