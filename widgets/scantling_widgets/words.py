@@ -130,6 +130,27 @@ def label_or(key: str, fallback: str) -> str:
         return fallback
 
 
+_ENDINGS = (("_bytes_per_s", "bytes_per_s", ""), ("_per_s", "rate", "/s"), ("usd_per_day", "usd", "/day"), ("usd", "usd", ""), ("_bytes", "bytes", ""), ("_s", "seconds", ""), ("days", "days", "days"),
+            ("days_between", "days", "days"), ("_cost", "share", ""), ("likelihood", "share", ""), ("goodput", "share", ""), ("share", "share", ""), ("_w", "watts", "W"), ("_mw", "rate", "MW"),
+            ("per_run", "ratio", ""))
+
+
+def named(name: str, value) -> str:
+    """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost` in dollars."""
+    if value is None or isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+        return quantities.shown(value, "text")
+    for ending, kind, unit in _ENDINGS:
+        if name.endswith(ending) or (kind in ("usd", "days", "share") and name.startswith(ending + "_")):
+            return f"0 {unit}" if value == 0 and unit else quantities.shown(value, kind, unit)
+    return plain(float(value)) if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
+
+
+def facts_of(title: str, value: str, facts: Mapping, skip=()) -> dict:
+    """A record as what a number of it opens to: every field by its name, with its unit."""
+    said = [(name.replace("_", " "), named(name, item)) for name, item in facts.items() if name not in skip and item not in (None, "") and not isinstance(item, (Mapping, list, tuple))]
+    return {"title": title, "value": value, "lines": [(name[:1].upper() + name[1:], text) for name, text in said]}
+
+
 def plain(value) -> str:
     """A number without a unit, or the word itself."""
     return quantities.shown(value, "ratio") if isinstance(value, float) else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

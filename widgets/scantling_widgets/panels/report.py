@@ -25,7 +25,7 @@ class Report(Panel):
         wide = W.Layout(width="100%")
         line = lambda *items: W.HBox(items, layout=W.Layout(grid_gap="8px", align_items="center", flex_flow="row wrap"))
         text = lambda name, value: W.Text(value=value, description=name, layout=wide, style=_LABEL, continuous_update=False)
-        self.text = W.Textarea(layout=W.Layout(width="100%", height="270px"), continuous_update=False, tooltip="The design file")
+        self.text = W.Textarea(description="Design file", layout=W.Layout(width="100%", height="270px"), continuous_update=False)
         self.text.add_class("sd-code")
         self.path, self.folder, self.kit = text("File", "my-design.yaml"), text("Folder", "reports"), text("Folder", "launch")
         self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
