@@ -12,11 +12,13 @@ fitted on whole runs, compute beside them. This one times a collective alone, at
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
+
+from .ground import Record
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 ALGORITHMS = ("ring", "tree", "nvls", "sharp", "hierarchical", "direct", "relayed")
@@ -119,7 +121,8 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
         nvls: rate U 2(n-1)/(n+1), every device reads n shards reduced and writes its own to all; two domains at most.
         sharp: the ring's rate times a gain; one hop to the switches.
         hierarchical: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
-        direct (all-to-all): max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer; relayed: one message per domain, passed on inside.
+        direct (all-to-all): max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains; relayed: one message per domain, passed on inside. Inside one domain all peers
+        are reached at once (no published curve; the rate is the catalogue's 0.75 of the link).
     Trees are left out across domains wider than a node, where the one published series (20 racks) shows the latency of a ring.
     """
     k = k or constants()
@@ -168,10 +171,10 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
     hierarchical = np.where(~exchange & several & (m > 1), rounds * inside + across, np.inf)
 
     far, near = np.where(several, size * (n - m) / n / (nic * k.direct_share * w.out_share), 0.0), size * (m - 1) / n / (link * 0.75)
-    begin = k.direct_start * hop_out * _RING_HOP[1, 2]
-    direct = np.where(exchange, total(begin + k.direct_peer_s * (n - 1), np.maximum(far, near)), np.inf)
+    begin = np.where(several, k.direct_start * hop_out * _RING_HOP[1, 2] + k.direct_peer_s * (n - 1), k.start * _START[2] + step_in)
+    direct = np.where(exchange, total(begin, np.maximum(far, near)), np.inf)
     passed_on = size * (m - 1) / m / (link * 0.75)
-    relayed = np.where(exchange & several & (m > 1), total(begin + k.direct_peer_s * (d - 1 + m - 1), np.maximum(far, passed_on)), np.inf)
+    relayed = np.where(exchange & several & (m > 1), total(begin - k.direct_peer_s * (n - d - m + 1), np.maximum(far, passed_on)), np.inf)
     found = dict(zip(ALGORITHMS, (ring, tree, nvls, sharp, hierarchical, direct, relayed)))
     return {name: np.where(n > 1, seconds, np.where(np.isfinite(seconds), 0.0, seconds)) for name, seconds in found.items()}
 
@@ -183,7 +186,7 @@ def fastest(collective, message_bytes, w: Wires, k: CurveConstants | None = None
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(Record):
     """One collective of one group over message sizes: seconds by algorithm, what a library picks, and its bus bandwidth."""
 
     collective: str
@@ -195,10 +198,6 @@ class Curve:
     picked: tuple[str, ...]
     busbw_bytes_per_s: tuple[float, ...]
     half_size_bytes: float          # message at half of the largest bus bandwidth
-
-    def as_dict(self) -> dict:
-        """Plain data."""
-        return asdict(self)
 
 
 SIZES = tuple(2.0**e for e in range(10, 35, 2))

@@ -1,0 +1,162 @@
+"""The network blueprint of a design: scale-up domain, topology with its counts and price, alternatives, tiers, axes, bursts, settings, curves."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isnan
+
+from .. import catalogue
+from .curves import Curve
+from .ground import Record, is_torus
+from .network_build import Alternative, Prices, Switch, alternatives, built, cards, prices, published, radix_of, switch_for, switches, usd
+from .network_traffic import Axis, Burst, Setting, axes, bursts, curves_of, settings
+from .topology import Topology
+
+# NVL72: 18 switch chips, one link of every device to each; four wire pairs a link and direction pair make the rack's copper
+PAIRS_PER_LINK = 4
+
+
+@dataclass(frozen=True)
+class ScaleUp(Record):
+    """The domain inside which every device reaches every other at the link's rate."""
+
+    fabric: str
+    name: str
+    devices: int
+    domains: int
+    link_bytes_per_s: float             # of one device, one direction
+    switches: int                       # of one domain; 0 where chips are joined directly
+    links: int                          # of one domain; 0 where nobody has published them
+    copper_cables: int                  # of one domain, where it is wider than a board
+    bisection_bytes_per_s: float        # of one domain, one direction
+    egress_bytes_per_s: float           # scale-out of one domain, one direction
+    reduction: bool
+    ratio_one_way: float                # link over the device's share of the cards, both one direction
+    ratio_as_printed: float             # both directions of the link, as data sheets print it, over one direction of a card
+
+
+@dataclass(frozen=True)
+class Tier(Record):
+    """One tier of the network as a device sees it."""
+
+    tier: str
+    devices: int
+    bytes_per_s: float                  # per device, one direction, all of them sending
+    switches_passed: int
+    switching_s: float                  # in the switches of the way
+    hop_s: float                        # one step of a collective, software included
+    oversubscription: float
+
+
+@dataclass(frozen=True)
+class Network(Record):
+    """Everything point by point; `topology` is what the design is built with, `alternatives` starts with it."""
+
+    scale_up: ScaleUp
+    fabric: str
+    fabric_name: str
+    switch: Switch | None
+    rails: int
+    card_bytes_per_s: float
+    topology: Topology
+    rule: str
+    provided: bool
+    usd: float | None
+    usd_per_device: float | None
+    prices: Prices
+    alternatives: tuple[Alternative, ...]
+    cheapest: str
+    cheapest_saves_usd: float | None
+    tiers: tuple[Tier, ...]
+    axes: tuple[Axis, ...]
+    bursts: Burst
+    settings: tuple[Setting, ...]
+    curves: tuple[Curve, ...]
+    published: tuple[dict, ...]         # published networks nearest in size
+    notes: tuple[str, ...]
+
+
+def network(assessment) -> Network:
+    """Network of the main phase's plan on the design's cluster.
+
+    Rule of the topology: a torus where the chips are one; what the design says of pods and oversubscription; a dragonfly on Slingshot;
+    else a non-blocking tree of as few tiers as the switch's ports allow, rails on their own leaves. `alternatives` prices the others.
+    """
+    cluster = assessment.resolved.cluster
+    own, rule, provided = built(assessment)
+    fabric = catalogue.fabric(cluster.scale_out)
+    n, rate = cards(cluster)
+    others = alternatives(assessment, own)
+    ranked = [a for a in others if a.run_usd is not None]
+    best = min(ranked, key=lambda a: a.run_usd) if ranked else others[0]
+    saves = others[0].run_usd - best.run_usd if ranked and others[0].run_usd is not None else None
+    switch = None if own.kind == "torus" else switch_for(cluster.scale_out) or switches()["sn5600"]
+    rows = axes(assessment)
+    price = usd(own)
+    near = sorted(published(), key=lambda p: abs(p["devices"] - cluster.devices))[:3]
+    return Network(scale_up(cluster), fabric.id, fabric.name, switch, cluster.nics_per_node, rate, own, rule, provided, price,
+                   None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows,
+                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), tuple(near), _notes(cluster, own, switch, provided, rate))
+
+
+def scale_up(cluster) -> ScaleUp:
+    """The scale-up domain: HGX board, NVL72 rack, mesh or torus.
+
+    Links: one of a device to each switch chip, times the links a device has to it. NVL72: 18 chips x 72 = 1,296 links, four twisted pairs
+    each: 5,184 copper cables. bisection: half of the devices' links where switches join them; of a torus the worst cut.
+    """
+    up = catalogue.fabric(cluster.scale_up)
+    size = max(1, min(cluster.scale_up_domain, cluster.devices))
+    chip = switch_for(up.id, "scale-up")
+    count = ceil(chip.per_domain * size / max(up.domain_devices, 1)) if chip and size > 1 else 0
+    if chip and size > cluster.devices_per_node:
+        count = chip.per_domain
+    links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s) if chip and size > 1 else 0
+    rack = size > cluster.devices_per_node and links > 0
+    torus = is_torus(cluster)
+    from .topology import near_cube
+    from .topology import torus as of
+
+    bisection = of(near_cube(size, 2 if "2D" in up.name else 3), up.p2p_bytes_per_s).bisection_bytes_per_s if torus else size / 2 * cluster.scale_up_bytes_per_s
+    out = cluster.scale_out_bytes_per_s
+    _, card = cards(cluster)
+    return ScaleUp(up.id, up.name, size, ceil(cluster.devices / size), cluster.scale_up_bytes_per_s, count, links, links * PAIRS_PER_LINK if rack else 0, bisection,
+                   size * out, up.in_network_reduction, cluster.scale_up_bytes_per_s / out, 2 * cluster.scale_up_bytes_per_s / card)
+
+
+def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
+    """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
+    delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
+    out, hop = cluster.scale_out_bytes_per_s, cluster.scale_out_latency_s
+    rows = [Tier("scale-up domain", max(1, min(cluster.scale_up_domain, cluster.devices)), cluster.scale_up_bytes_per_s, 1, 0.0, cluster.scale_up_latency_s, 1.0)]
+    if t.kind == "torus":
+        if cluster.devices > cluster.scale_up_domain:
+            rows.append(Tier("slices", cluster.devices, out, 3, 0.0, hop, 1.0))
+        return tuple(rows)
+    per = cluster.devices / max(t.endpoints, 1)
+    within = lambda endpoints: int(min(cluster.devices, max(round(endpoints * per), cluster.devices_per_node)))  # noqa: E731
+    if cluster.devices > rows[0].devices:
+        rows.append(Tier("leaf unit", within(t.unit_endpoints), out, 1, delay, hop, 1.0))
+        last = rows[-1].devices
+        if within(t.pod_endpoints) > last:
+            passed = t.hops if t.pod_endpoints >= t.endpoints else max(3, t.hops - 2) if t.kind == "pods" else t.hops - 1 if t.hops > 3 else t.hops
+            rows.append(Tier("pod", within(t.pod_endpoints), out, passed, passed * delay, hop, 1.0))
+            last = rows[-1].devices
+        if last < cluster.devices:
+            rows.append(Tier("site", cluster.devices, out / t.oversubscription, t.hops, t.hops * delay, hop, t.oversubscription))
+    if cluster.sites > 1:
+        wan = catalogue.fabric("spectrum-xgs")
+        rows.append(Tier("sites", cluster.devices, float("nan"), t.hops, t.hops * delay, wan.latency_s, float("nan")))
+    return tuple(rows)
+
+
+def _notes(cluster, t: Topology, switch, provided, rate) -> tuple[str, ...]:
+    out = []
+    if provided and switch is not None:
+        out.append(f"{cluster.scale_out} is the provider's network: counts are those of an equivalent of {t.radix}-port switches")
+    if switch is not None and switch.verified != "text":
+        out.append(f"ports of {switch.name} are {switch.verified}, not read in a maker's text")
+    if t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"):
+        out.append(f"{t.tiers} tiers of {t.radix} ports end at {t.reach_endpoints:,.0f} cards: twice this size needs another tier")
+    if switch is not None and t.radix != radix_of(switch, rate):
+        out.append(f"radix {t.radix} after splitting ports")
+    return tuple(out)
