@@ -289,10 +289,10 @@ def sites_apart(s: Scene):
         return None
     events = n * s.run.days * 24 / number("R157")
     chance = 1 - math.exp(-events)
-    days = events * number("R158") / 24 / chance
-    return dict(id="sites", risk="a site loses its link to the others", likelihood=chance, source=source("R157", "R158"), days=days, in_headline="sites" in s.a.endurance.badput,
-                evidence=f"{n} sites, an edge fails every {number('R157'):,.0f} h and is back in {number('R158'):.0f} h: {events:.2g} in the run; a synchronous job waits",
-                mitigation="two disjoint paths; local updates, so that the others go on", left=0.0, owner="network engineer")
+    days = events * number("R158") / 24 / n / chance
+    return dict(id="sites", risk="a site is cut off from the others and its steps do not count", likelihood=chance, source=source("R157", "R158"), days=days,
+                evidence=f"{n} sites, an edge fails every {number('R157'):,.0f} h and is back in {number('R158'):.0f} h: {events:.2g} in the run; a synchronous run would lose {n} times as much",
+                mitigation="two disjoint paths to each site", left=0.0, owner="network engineer")
 
 
 def lost_replica(s: Scene):
