@@ -115,12 +115,14 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     unit = f.unit if _share(f) else ""
     several, places = len({p.series for p in r.points}) > 1, len({p.locator for p in r.points}) > 1
     tell_of = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
-    head = "".join(f"<th>{escape(t)}</th>" for t in ([*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]))
+    names = [*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]
+    words = {"series", "where"} | ({f.x} if any(isinstance(p.x, str) for p, _ in tell_of) else set())
+    head = "".join(f"<th{_left(n in words)}>{escape(n)}</th>" for n in names)
     rows = []
     for p, e in tell_of:
         note = "" if p.counted else f" <span title='{escape(p.why)}'>shown only</span>"
         cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit), value(p.ours, unit), error(e, f.absolute) + note, *([escape(p.locator)] if places else [])]
-        rows.append("<tr>" + "".join(f"<td style='white-space:nowrap'>{c}</td>" if i < len(cells) - places else f"<td>{c}</td>" for i, c in enumerate(cells)) + "</tr>")
+        rows.append("<tr>" + "".join(f"<td{_left(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
     body = f"<table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
     if len(rows) > most:
         body += f"<details><summary>{len(rows) - most} more</summary><table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
@@ -128,6 +130,16 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     misses = f"<p>Where it misses: {escape(f.misses)}.</p>" if f.misses else ""
     sources = "; ".join(f"<a href='{escape(url)}'>{escape(title)}</a>{', ' + escape(at) if len(at) < 120 else ''}" if url.startswith("http") else escape(title) for title, at, url in r.sources[:5])
     return Html(f"<div class='published'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
+
+
+def _left(text: bool, whole: bool = False) -> str:
+    return (' class="t"' if text else "") + (" style='white-space:nowrap'" if whole else "")
+
+
+def grid(head: tuple, rows) -> Html:
+    """A table of texts, every column left, cells wrapped."""
+    cells = lambda tag, row: "<tr>" + "".join(f'<{tag} class="t" style="white-space:normal">{escape(str(c))}</{tag}>' for c in row) + "</tr>"   # noqa: E731
+    return Html(f'<div class="scl"><table class="scl-table">{cells("th", head)}{"".join(cells("td", r) for r in rows)}</table></div>', "; ".join(" ".join(map(str, r)) for r in rows))
 
 
 def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, marks: dict | None = None, title: str = "", height: int = 230) -> Picture:

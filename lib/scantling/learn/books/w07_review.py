@@ -208,15 +208,15 @@ class Facts:
 
     @cached_property
     def document(self):
-        rows = (("a", "compute", f"6 · N · D = {self.flops:.3g} FLOP for {self.params / 1e9:.1f}B parameters and {self.tokens / 1e12:.0f}T tokens"),
-                ("b", "time", f"MFU {self.said_mfu:.0%} of {self.sparse_flops / 1e12:,.0f} TFLOP/s on {self.devices:,} H100: {self.said_days:.0f} days, before the deadline of {self.deadline_days}"),
+        rows = (("a", "compute", f"6 · N · D = {self.flops / 1e24:.2f} · 10²⁴ FLOP for {self.params / 1e9:.1f}B parameters and {self.tokens / 1e12:.0f}T tokens"),
+                ("b", "time", f"MFU {self.said_mfu * 100:.0f} % of {self.sparse_flops / 1e12:,.0f} TFLOP/s on {self.devices:,} H100: {self.said_days:.0f} days, before the deadline of {self.deadline_days}"),
                 ("c", "layout", f"tensor {self.tp} · pipeline {self.pp} · data {self.devices // (self.tp * self.pp)}, nodes of {self.per_node}; \"wide tensor parallelism leaves room in memory\""),
-                ("d", "bubble", f"{self.m} micro-batches, {self.pp} stages: {self.bubble:.1%} of the step; no recompute"),
+                ("d", "bubble", f"{self.m} micro-batches, {self.pp} stages: {self.bubble * 100:.1f} % of the step; no recompute"),
                 ("e", "network", f"InfiniBand 400 Gb/s a device, {self.oversubscription:.0f}:1 at the spine between pods of 512: \"only gradients cross it\""),
-                ("f", "checkpoints", f"{self.said_save_bytes / 1e9:.0f} GB every {self.save_every_s / 60:.0f} minutes to a {self.store_bytes_per_s / 1e9:.0f} GB/s file system, training waits: {self.said_save_s:.0f} s, {self.said_overhead:.1%}"),
+                ("f", "checkpoints", f"{self.said_save_bytes / 1e9:.0f} GB every {self.save_every_s / 60:.0f} minutes to a {self.store_bytes_per_s / 1e9:.0f} GB/s file system, training waits: {self.said_save_s:.0f} s, {self.said_overhead * 100:.1f} %"),
                 ("g", "failures", f"the rate of Llama 3's fleet: one in {self.mtbf_s / HOUR_S:.0f} hours"),
                 ("h", "cost", f"{self.devices:,} · 24 · {self.said_days:.0f} · ${self.price:.2f} = ${self.said_usd / 1e6:.1f}M"))
-        return "| line | | the plan says |\n| --- | --- | --- |\n" + "\n".join(f"| {k} | {n} | {s} |" for k, n, s in rows)
+        return rows
 
 
 QUESTIONS = (
