@@ -28,6 +28,7 @@ COMMANDS = {
     "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),
     "diagnose": ("cli_decide", "diagnose", "diagnose", "Where a measured run loses its time, most likely first."),
     "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
+    "blueprint": ("cli_blueprint", "blueprint", "blueprint", "The site around the job: network, scheduler, storage, domains, risks, roll-out."),
     "init": ("cli_files", "init", "brief", "Write a commented design file from a catalogue model or a line of text."),
     "schema": ("cli_files", "schema", "design", "Print the JSON Schema of the design file."),
     "catalogue": ("cli_files", "catalogue", "catalogue", "List the ids of models, accelerators, fabrics, stacks and more."),

@@ -1,7 +1,7 @@
 """Storage around the job: burst tier, parallel file system and object store sized from saves, restarts and ingest, and what the market has for them."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _candidate(s, needs, run: Run, provisioned: float, object_bytes: float) -> C
     rates_known = any(k in ("write", "read") and v for k, v in known.items()) or tier == "object store"
     if not rates_known:
         return None
-    return Candidate(s.id, s.name, s.kind, tier, pieces, piece, have.get("write"), have.get("read"), have.get("capacity"), not misses and "write" not in unknown, misses, unknown,
+    return Candidate(s.id, s.name, s.kind, tier, pieces, piece, have.get("write"), have.get("read"), have.get("capacity"), not misses and (tier == "object store" or "write" not in unknown), misses, unknown,
                      month, None if month is None else month * run.days / MONTH_DAYS, s.source)
 
 
@@ -199,10 +199,3 @@ def _lines(needs, worst, found, twice, run: Run) -> tuple[str, ...]:
     if twice["usd_per_month"] is not None:
         out.append(f"twice the store's rate is worth {twice['goodput_gain']:.2%} of goodput, {twice['usd_per_month']:,.0f} USD a month of this cluster")
     return tuple(out)
-
-
-def with_store(assessment, store: str):
-    """The same stores for another store of the catalogue. Raises DesignError for an unknown id."""
-    catalogue.storage(store)
-    changed = replace(assessment.resolved.cluster, storage=store)
-    return storage.rates(changed)

@@ -53,7 +53,7 @@ class Report:
             assessment = scantling.assess(design)
         self.design, self.assessment = design, assessment
         self.data = text.plain(assessment.as_dict())
-        self.view = text.view(self.data, design.resolve(), getattr(assessment, "main", 0))
+        self.view = text.view(self.data, design.resolve(), getattr(assessment, "main", 0)) | {"b": text.Parts(assessment.blueprint)}
 
     @property
     def impossible(self) -> bool:

@@ -21,7 +21,7 @@ LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", 
 
 # inputs, and figures that stand in several lists: how they are shown
 KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
-         "kg": "count", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
+         "kg": "count", "events": "rate", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
 UNITS = {"kg": "kg"}
 
 RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabrics whose devices read each other's memory
@@ -31,6 +31,11 @@ def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the assessment, or a kind of input."""
     from scantling import quantities
     return quantities.shown(value, KINDS[key], UNITS.get(key, "")) if key in KINDS else quantities.show(key, value)
+
+
+def in_unit(unit: str, value) -> str:
+    """A value that comes with the name of its unit."""
+    return show({"bytes": "bytes", "bytes/s": "bytes_per_s", "s": "time_s", "share": "share"}.get(unit, "count"), value)
 
 
 def band(key: str, low, high) -> str:
@@ -44,8 +49,8 @@ def environment() -> jinja2.Environment:
     """Templates of this package; everything put into one is escaped."""
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
-    env.globals.update(n=show, band=band)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
+    env.globals.update(n=show, band=band, unit=in_unit)
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
                        schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
@@ -67,6 +72,19 @@ def view(data: dict, resolved, main: int = 0) -> dict:
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
             "headline": headline(a, getattr(a, "cost", None) or {}), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
             "risks": risks(a, resolved), "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
+
+
+class Parts:
+    """The parts of a blueprint as plain data, each worked out when a section first asks for it."""
+
+    def __init__(self, blueprint):
+        self._blueprint = blueprint
+
+    def __getattr__(self, name: str):
+        part = getattr(self._blueprint, name)
+        made = None if part is None else plain(part.as_dict())
+        setattr(self, name, made)
+        return made
 
 
 def given_line(resolved, main: int = 0) -> str:
@@ -269,6 +287,11 @@ def _after_colon(text) -> str:
     """What stands behind the first colon; the heading before it is on the page already."""
     head, colon, rest = str(text).partition(": ")
     return (rest if colon and len(head) < 60 else str(text)).rstrip(".")
+
+
+def _beyond(text, name) -> str:
+    """The text without the name that stands before it on the page."""
+    return str(text).removeprefix(str(name)).lstrip(" ,:")
 
 
 def _nodes(count) -> str:
