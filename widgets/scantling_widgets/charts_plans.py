@@ -67,7 +67,7 @@ def _frontier_data(given, points=()) -> dict:
     best = undominated([g["days"] for _, g in rows], [g["cost_usd"] for _, g in rows]).tolist() if rows else []
     out = {"edge": {"days": [rows[i][1]["days"] for i in best], "usd": [rows[i][1]["cost_usd"] for i in best]},
            "points": {"days": [g["days"] for _, g in rows], "usd": [g["cost_usd"] for _, g in rows], "devices": [f"{n:,}" if i in best else "" for i, (n, _) in enumerate(rows)],
-                      "verdict": [g["verdict"] for _, g in rows], "says": says}}
+                      "verdict": [g["verdict"] for _, g in rows], "says": says, "pick": [points.index(p) for p in points if p["given"].get("days") is not None and p["given"].get("cost_usd") is not None]}}
     now = given.get("days") is not None and given.get("cost_usd") is not None and bool(rows)
     out["now"] = {"days": [given["days"]] if now else [], "usd": [given["cost_usd"]] if now else [], "says": [f"on the desk: {show(_DAYS, given['days'])}, {show(_USD, given['cost_usd'])}"] if now else []}
     return out
@@ -77,14 +77,17 @@ def _frontier_words(given, points=()) -> str:
     return "Days against dollars over device counts. " + "; ".join(_frontier_data(given, points)["points"]["says"]) + "."
 
 
+_LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
+
+
 def _frontier_chart(legend: bool = False) -> alt.Chart:
     unit, ticks = axis(_USD)
-    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=5, format="~r", grid=False))
-    y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", tickCount=5))
+    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(type="log"), axis=alt.Axis(values=_LADDER, labelOverlap="greedy", format="~r", grid=False))
+    y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", values=[1e6 * v for v in _LADDER]))
     tip = alt.Tooltip("says:N", title=" ")
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
     line = alt.Chart(named("edge")).mark_line(strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x=x, y=y, order="days:Q")
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+    dots = base.mark_point(filled=True, size=70, opacity=1, cursor="pointer").encode(
         color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=[ACCENT, "#e69f00"]), legend=alt.Legend(orient="top", title=None)),
         shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=["circle", "triangle-up"]), legend=alt.Legend(orient="top", title=None)))
     names = base.mark_text(align="left", dx=7, dy=-6, fontSize=10.5, style="ink-text").encode(text="devices:N")
@@ -93,7 +96,7 @@ def _frontier_chart(legend: bool = False) -> alt.Chart:
 
 
 frontier = Figure("days-against-dollars", "Days against dollars, over device counts", _frontier_chart, _frontier_data, _frontier_words, height=240,
-                  empty="Press “Sweep device counts” to draw this. It needs tokens and a price.")
+                  empty="Days and dollars need tokens and a price: give both, then sweep.")
 
 
 # ---------------------------------------------------------------- what moves the result

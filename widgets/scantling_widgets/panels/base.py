@@ -36,13 +36,17 @@ class Panel:
     def draw(self) -> None:
         raise NotImplementedError
 
+    def opened(self) -> None:
+        """What starts when the tab is shown for the first time."""
+
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this comparison."""
         if not self.always and not self.session.now.given.get("plan"):
             self.box.children = (text("<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"),)
             self._drawn = None
             return
-        if not self.built:
+        first = not self.built
+        if first:
             self.made = tuple(self.build())
             self.built = True
         if self.box.children != self.made:
@@ -51,3 +55,5 @@ class Panel:
         if self._drawn is None or self._drawn[0] is not state[0] or self._drawn[1] is not state[1]:
             self.draw()
             self._drawn = state
+        if first:
+            self.opened()

@@ -23,7 +23,11 @@ class Cost(Panel):
         self.bill = Table("The bill", file_name="cost", sortable=False, explain=self.explain, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         self.sweep = Table("Device counts", self._pick, action="Use this many devices", file_name="device-counts", empty="Not swept yet.", explain=self.explain_alone,
                            columns=[{"key": "devices", "label": "Devices", "align": "left"}, *({"key": c, "label": label(c)} for c in _COLUMNS)])
-        return [self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("Device counts", self.sweep), theme.card("The bill", self.bill), few=True)]
+        self.chart.on_pick(self._pick)
+        return [self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("The bill", self.bill), few=True), theme.card("Device counts", self.sweep)]
+
+    def opened(self):
+        self.job.run()
 
     def draw(self):
         given = self.session.now.given

@@ -1,13 +1,17 @@
-"""Who talks to whom: every axis of the plan with its group, tier, volume, time and the part that is not hidden."""
+"""Who talks to whom: the cluster drawn, axis by tier, every axis of the plan with volume, time and the part that is not hidden."""
 from __future__ import annotations
 
-from .. import theme
+import ipywidgets as W
+
+from .. import theme, words
+from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
 from ..table import Table, cell
-from ..words import label, quantities, show
+from ..words import label, named, quantities, show
 from .base import Panel
 
 _COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
 _LEFT = ("axis", "what", "tier")
+_OTHERS = {"what": "Topology", "switches": "Switches", "all_cables": "Cables", "bisection": "Bisection", "usd": "Price", "usd_per_device": "Per device", "step_change": "Step time", "run_usd": "Over this run"}
 
 
 class Network(Panel):
@@ -17,37 +21,57 @@ class Network(Panel):
         from ..report.charts import traffic
 
         self.traffic = traffic
+        self.by = W.Dropdown(options=[(text, by) for by, text in VIEWS.items()], description="Show", style={"description_width": "42px"}, layout=W.Layout(width="360px"))
+        self.by.observe(lambda _: self._show_nodes(), "value")
+        self.note = theme.text()
+        self.cluster, self.site, self.matrix = nodes["pp"].live(legend=True), site.live(legend=True), matrix.live()
+        self.chart = traffic.live(legend=True)
         self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.", explain=self.explain,
                            columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
-        self.chart = traffic.live(legend=True)
-        self.tiers = theme.text()
-        self.why = theme.text()
-        return [self.table, theme.side_by_side(theme.card(traffic.title, self.chart), theme.card("The cluster", self.tiers), theme.card("Why this plan", self.why))]
+        self.others = Table("Other topologies for the same devices", file_name="topologies", columns=[{"key": k, "label": text, "align": "left" if k == "what" else "", "wrap": k == "what"} for k, text in _OTHERS.items()],
+                            explain=lambda key, row: words.facts_of(row["what"], named(key, row.get(key)), {**row["topology"], **{k: v for k, v in row.items() if k != "what"}}))
+        self.settings = Table("Settings of the fabric", file_name="fabric-settings", sortable=False, columns=[{"key": k, "label": text, "align": "left", "wrap": k != "what"} for k, text in (("what", "What"), ("choice", "Choice"), ("why", "Why"))])
+        self.tiers, self.why = theme.text(), theme.text()
+        return [theme.card("The cluster, drawn", W.HBox([self.by, self.note], layout=W.Layout(grid_gap="12px", align_items="center")), self.cluster),
+                theme.side_by_side(theme.card(matrix.title, self.matrix), theme.card(site.title, self.site), few=True),
+                theme.card("Communication of one step", self.table),
+                theme.side_by_side(theme.card("On the wire: exposed, and hidden", self.chart), theme.card("The network", self.tiers), theme.card("Why this plan", self.why)),
+                theme.card("Other topologies for the same devices", self.others), theme.card("Settings of the fabric", self.settings)]
 
     def draw(self):
-        given = self.session.now.given
+        given, blueprint = self.session.now.given, self.session.now.result.blueprint
+        self.placement, network = blueprint.placement.as_dict(), blueprint.network.as_dict()
+        self._show_nodes()
+        matrix.show(self.matrix, given, network=network)
+        site.show(self.site, given, placement=self.placement)
         rows = given.get("communication") or []
         self.table.fill([[_cell(c, row.get(c)) for c in _COLUMNS] for row in rows], rows)
         if given.get("step_breakdown_s"):
             self.traffic.show(self.chart, given)
-        self.tiers.value = tiers(self.session.now.resolved.cluster)
+        self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         self.why.value = theme.lines(w["text"] for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
+        others = network["alternatives"]
+        self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
+        self.others.fill([[cell(o["what"]), *(_other(k, o) for k in list(_OTHERS)[1:])] for o in others], others)
+        self.settings.rows = [[s["what"], s["choice"], s["why"]] for s in network["settings"]]
+
+    def _show_nodes(self) -> None:
+        by = self.by.value
+        self.cluster.spec = nodes[by].spec(True)
+        nodes[by].show(self.cluster, self.session.now.given, placement=self.placement, by=by)
+        p = self.placement
+        self.note.value = (f"<span class='sd-dim'>{p['devices']:,} devices: {p['node_count']:,} nodes of {p['per_node']}, {p['unit_count']:,} leaf units, {p['pod_count']:,} pods; ranks in order "
+                           f"{'-'.join(p['order'])}. {drawn(p, by)}</span>")
+
+
+def _other(key, row):
+    value = row["topology"]["bisection_bytes_per_s"] if key == "bisection" else row["topology"][key] if key in row["topology"] else row.get(key)
+    if key == "step_change":
+        return cell("as designed" if row["chosen"] else "the same" if abs(value or 0) < 1e-4 else ("+" if value > 0 else "−") + words.share(abs(value)), value)
+    text = quantities.shown(value, "bytes_per_s") if key == "bisection" else named(key, value)
+    return cell(text, value, key=key if value is not None else "")
 
 
 def _cell(column, value):
     text = str(value).upper() if column == "axis" and len(str(value)) == 2 else show(f"communication.{column}", value)
     return cell(text, value, key="" if column in _LEFT else f"communication.{column}")
-
-
-def tiers(cluster) -> str:
-    """The cluster from the device outwards, as a list."""
-    rate = lambda v: quantities.shown(v, "bytes_per_s")
-    items = [
-        f"{cluster.devices:,} × {cluster.accelerator.name} in {cluster.nodes:,} nodes of {cluster.devices_per_node}",
-        f"scale-up: {cluster.scale_up}, {cluster.scale_up_domain} devices to a domain, {rate(cluster.scale_up_bytes_per_s)} per device, one direction",
-        f"scale-out: {cluster.scale_out}, {rate(cluster.scale_out_bytes_per_s)} per device, one direction, {cluster.nics_per_node} NICs to a node",
-        f"oversubscription {cluster.oversubscription:g} : 1" + (f"; pods of {cluster.pod_devices:,} devices" if cluster.pod_devices and cluster.pod_devices < cluster.devices else ""),
-    ]
-    if cluster.sites > 1:
-        items.append(f"{cluster.sites} sites")
-    return theme.lines(items)

@@ -42,6 +42,9 @@ class Sensitivity(Panel):
         self._offer()
         self._shown()
 
+    def opened(self):
+        self.job.run()
+
     def _shown(self) -> None:
         self._show()
         self._show_sweep()
