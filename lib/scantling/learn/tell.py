@@ -26,6 +26,8 @@ class _Teller(string.Formatter):
             return f"{mantissa}e{int(power)}"
         if spec == "bytes" and 1e6 <= abs(value) < 0.9995e9:
             return f"{number(float(value) / 1e6)} MB"
+        if spec == "bytes" and 1e3 <= abs(value) < 0.9995e6:
+            return f"{number(float(value) / 1e3)} KB"
         if spec in _MANNERS:
             return shown(value, spec)
         if not spec and isinstance(value, float):

@@ -222,7 +222,7 @@ class Facts:
     @cached_property
     def slow_net(self):
         """The same machine with half the bandwidth out of each device, its plan kept: what each axis loses."""
-        return assess(self.make(scale_out={"like": "ib-ndr", "gbytes_per_s_per_device": 25}).change(plan={"tp": self.tp, "pp": self.pp, "dp": self.dp, "cp": 1, "vpp": self.parts}))
+        return assess(self.make(scale_out={"like": "ib-ndr", "device_gbytes_per_s": 25}).change(plan={"tp": self.tp, "pp": self.pp, "dp": self.dp, "cp": 1, "vpp": self.parts}))
 
     def busbw(self, size):
         return float(np.interp(np.log(size), np.log(self.two_nodes.message_bytes), self.two_nodes.busbw_bytes_per_s))
@@ -272,7 +272,7 @@ QUESTIONS = (
            ("What does a stage hand over, and who holds it?", "The hidden states, split over the tensor-parallel ranks.", "`8,192 · 16,384 · 2 / 8`"),
            "{pp_bytes:bytes}. With 8 parts a device and {micro_batches} micro-batches, both ways, a step sends {pp_step:bytes}.",
            "A boundary is crossed once a micro-batch where tensor parallelism has eight collectives a layer: pipeline is the axis for slow tiers.",
-           expected="pp_bytes", unit="MB", scale=1e6, within=1.05, shown="bytes",
+           expected="pp_bytes", unit="MB", scale=1e6, within=1.05,
            slips=(Slip("activation", "With sequence parallelism each of the 8 ranks holds, and sends, an eighth."), Slip(lambda f: f.pp_bytes * 2, "Forward only: one way, 16 bit."),
                   Slip(lambda f: f.pp_bytes / 2, "Two bytes a value: you counted values."))),
     Number("dp_bytes", "Data parallel 32 over tp 8 · pp 16: gradients reduce-scattered in fp32, weights all-gathered in bf16. How many GB does a device send per step?", "communication", "senior",
@@ -327,7 +327,7 @@ QUESTIONS = (
            expected="rack_answer",
            options=(Option("a", "It stays or falls, to 8 or less.", "tp {rack_best}."), Option("b", "It doubles, to 16: there is bandwidth for it now.", "{rack[16].step_s:seconds} a step against {rack[4].step_s:seconds} at tp 4: doubling tp halves the compute that its traffic has to pay for, on any link."),
                     Option("c", "It fills the domain: 64.", "{rack[64].step_s:seconds} a step: {rack[64].step_breakdown_s[tp]:seconds} of it is tensor-parallel traffic, on the fastest link there is."))),
-    Explain("overlap", "Why does most data-parallel traffic vanish from the step, while most tensor-parallel traffic stays? And when does the first stop being true?", "communication", "staff",
+    Explain("overlap", "Why can data-parallel traffic run beneath the compute, while tensor-parallel traffic hardly can? And when does the first stop being true?", "communication", "staff",
             ("What can the device do while it waits?", "Dependence: who needs the result, and when?", "Think of the last layers of the backward pass, of few micro-batches, of a slow port."),
             "Exposed in the classic plan: tp {tp_row[exposed_s]:seconds} of {tp_row[time_s]:seconds}, dp {dp_row[exposed_s]:seconds} of {dp_row[time_s]:seconds}.",
             "Traffic hides where nothing waits for it. Ask of each axis who needs its result next, and when.",
