@@ -115,7 +115,7 @@ def numbers_in(text: str) -> set[str]:
 
 def known_numbers(design: Design) -> set[str]:
     """Every number that the assessment or the resolved inputs hold, in every way the library shows numbers."""
-    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "usd", "kwh")
+    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "usd", "kwh", "watts")
     known: set[str] = set()
 
     def walk(value, deep=0):
@@ -138,8 +138,9 @@ def known_numbers(design: Design) -> set[str]:
             for kind in kinds:
                 known.update(numbers_in(quantities.shown(value, kind)))
             known.update(numbers_in(f"{value:g}"))
-    result, resolved = scantling.assess(design).as_dict(), design.resolve()
-    walk(result)
+    assessment, resolved = scantling.assess(design), design.resolve()
+    walk(assessment.as_dict())
+    walk(assessment.blueprint.as_dict())
     walk(design.data())
     for part in (resolved.cluster, resolved.model, resolved.params, resolved.phases, resolved.name, resolved.cluster.nodes):
         walk(part)

@@ -145,8 +145,8 @@ def playbooks(assessment, run: Run, screen) -> tuple[Playbook, ...]:
                  sdc, usd(sdc), rate * run.days * DAY_S * good, source("R010", "R069")),
         Playbook("creeping step time", (f"step above {1 + SWING:.2f} times its median of the last day for an hour", "the slowest rank is the same in a hundred steps"),
                  (f"forward time of every node from the timers: one above {1 + screen.evict_slower_than:.3f} of the mean is the cause; swap it",
-                  "none: clocks, power and temperature by row; then flaps, retransmits and the rate of each card",
-                  "none: all-reduce on pairs at the next stop, against the burn-in's thresholds",
+                  "if none: clocks, power and temperature by row; then flaps, retransmits and the rate of each card",
+                  "if none: all-reduce on pairs at the next stop, against the burn-in's thresholds",
                   f"a swap costs {swap / 60:.3g} min: for one per cent of the step it is paid back in {swap / 0.01 / HOUR_S:.3g} h, so do it unless the run ends before"),
                  swap, usd(swap), None, source("R138", "R155")),
     )

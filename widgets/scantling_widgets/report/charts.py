@@ -147,4 +147,5 @@ steps = Figure("steps", "One training step", _parts_chart(STEP, "seconds of one 
 SIDE_BY_SIDE = (memories, steps)
 FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": tornado("days")}
 ORDER = ("verdict", "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
-         "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities")
+         "domains", "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities",
+         "fabrics", "stores", "rollout", "evolution")

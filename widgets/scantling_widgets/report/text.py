@@ -12,6 +12,7 @@ REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
 SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "zero-bubble": "zero-bubble", "zb1p": "zero-bubble ZB-H1",
              "zbv": "zero-bubble ZB-V", "dualpipe": "DualPipe", "none": "no schedule"}
+VERDICTS = {"feasible": "meets every constraint", "constraint-missed": "still misses one", "impossible": "holds no plan"}
 RECOMPUTE = {"none": "No activation recompute", "selective": "Selective activation recompute", "full": "Full activation recompute"}
 LOSSES = {"attention": "attention core", "elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
           "cp": "exposed CP communication", "ep": "exposed EP all-to-all", "dp": "exposed DP communication", "pp": "exposed PP sends", "bubble": "pipeline bubble",
@@ -24,6 +25,7 @@ KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s":
          "kg": "count", "events": "rate", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
 UNITS = {"kg": "kg"}
 
+_OF_UNIT = (("bytes/s", "bytes_per_s"), ("bytes", "bytes"), ("FLOP/s", "flops"), ("share", "share"), ("s", "seconds"), ("days", "days"), ("USD", "usd"), ("W", "watts"), ("kWh", "kwh"))
 RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabrics whose devices read each other's memory
 
 
@@ -35,7 +37,12 @@ def show(key: str, value) -> str:
 
 def in_unit(unit: str, value) -> str:
     """A value that comes with the name of its unit."""
-    return show({"bytes": "bytes", "bytes/s": "bytes_per_s", "s": "time_s", "share": "share"}.get(unit, "count"), value)
+    from scantling import quantities
+    kind = next((kind for name, kind in _OF_UNIT if unit == name or unit.startswith(f"{name} ")), None)
+    if kind:
+        return quantities.shown(value, kind)
+    whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
+    return quantities.shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
 
 
 def band(key: str, low, high) -> str:
@@ -51,7 +58,7 @@ def environment() -> jinja2.Environment:
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band, unit=in_unit)
     env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
-                       schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
+                       verdict=lambda v: VERDICTS.get(v, v), schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
 
@@ -71,7 +78,7 @@ def view(data: dict, resolved, main: int = 0) -> dict:
             "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
             "headline": headline(a, getattr(a, "cost", None) or {}), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
-            "risks": risks(a, resolved), "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
+            "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
 
 
 class Parts:
@@ -170,49 +177,6 @@ def badput(endurance: dict) -> list[dict]:
     return [{"name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()), "share": value} for key, value in sorted(shares.items(), key=lambda kv: -(kv[1] or 0)) if value]
 
 
-def risks(a, resolved) -> list[dict]:
-    """Risk, failure domain, effect and mitigation, each raised by a figure of this design."""
-    c, plan, rows, out = resolved.cluster, a.plan, getattr(a, "communication", []) or [], []
-    endurance = getattr(a, "endurance", None) or {}
-
-    def risk(risk, domain, effect, mitigation):
-        out.append({"risk": risk, "domain": domain, "effect": effect, "mitigation": mitigation})
-    if c.nodes > 1:
-        risk("Node or device loss", "one node, and with it the whole synchronous gang",
-             f"One is expected every {show('mtbf_s', a.mtbf_s)}; work since the last durable checkpoint, at most one interval of "
-             f"{show('checkpoint_interval_s', a.checkpoint_interval_s)}, is repeated.",
-             f"{_nodes(a.spares_recommended)} kept warm, in-place restart in {show('time_s', endurance.get('restart_s'))}.")
-    if a.step_breakdown_s.get("straggler"):
-        risk("Stragglers", "the slowest of the devices sets the pace of all",
-             f"{show('time_s', a.step_breakdown_s['straggler'])} of each step of {show('step_s', a.step_s)}.",
-             "burn-in with a synthetic step, per-rank step times watched, slow devices evicted.")
-    wide = [r for r in rows if r["tier"] in ("scale-out", "scale_out") and r["bytes"]]
-    if wide and c.nodes > 1:
-        slow = max(wide, key=lambda r: r["time_s"])
-        risk(f"Degraded rail or flapping link on {fabric(c.scale_out)}", "one rail, one leaf switch",
-             f"{slow['axis'].upper()} {slow['what']} takes {show('time_s', slow['time_s'])} a step over it and waits for its slowest member.",
-             "bandwidth test of every rail before the start, link counters watched, the node behind a bad port swapped for a spare.")
-    if c.oversubscription > 1 and wide:
-        risk(f"Core oversubscribed {c.oversubscription:g} : 1", f"everything above a pod of {show('devices', c.pod_devices)} devices",
-             "Traffic between pods shares the reduced core: " + ", ".join(dict.fromkeys(r["axis"].upper() for r in wide)) + " ride on this tier.",
-             "ranks placed so that pipeline neighbours share a pod and the data-parallel axis alone crosses it.")
-    tight = next((limit for limit in a.limits if str(limit).lower().startswith(("memory", "tight"))), None)
-    if tight:
-        risk("Out of memory", "the fullest pipeline stage", f"{_sentence(tight.split(':', 1)[-1])}",
-             f"nearest change: {a.nearest_fixes[0]['change']}." if a.nearest_fixes else "plans with more recompute or sharding stand in appendix A.")
-    if endurance.get("checkpoint_durable_s"):
-        risk("Checkpoint lost while it drains", storage(c.storage) if c.storage else "the shared file system",
-             f"A save of {show('bytes', a.checkpoint_bytes)} is durable {show('time_s', endurance['checkpoint_durable_s'])} after its stall; a failure before that falls back "
-             "to the one before.", f"{show('count', endurance.get('retention') or 2)} versions kept, a peer copy on node-local NVMe where there is one.")
-    if resolved.model.experts and plan["ep"] > 1:
-        ep = a.step_breakdown_s.get("ep", 0)
-        risk("Expert load imbalance", "the most loaded expert rank", f"EP already exposes {show('time_s', ep)} a step at the assumed balance.",
-             "balancing loss or bias agreed with the ML side, per-expert token counts watched.")
-    if c.sites > 1:
-        risk("Partition between sites", f"one of {c.sites} sites", "A synchronous step spans all of them.", "relaxed synchronisation across sites.")
-    return out
-
-
 def specialist(a, resolved, job) -> list[dict]:
     """What an ML specialist has to confirm."""
     plan, out = a.plan, []
@@ -271,7 +235,8 @@ def plan_text(p) -> str:
     if get("micro_batch"):
         words.append(f"micro-batch {get('micro_batch')}")
     if get("recompute") not in (None, "none"):
-        words.append(f"{get('recompute')} recompute")
+        some = get("recompute_layers")
+        words.append(f"{get('recompute')} recompute" + (f" of {some} layers" if some and some < (get("layers_per_stage") or 0) else ""))
     if get("offload") not in (None, "none"):
         words.append(f"offload {get('offload')}")
     return ", ".join(words) or "one device"
