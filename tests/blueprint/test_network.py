@@ -81,7 +81,7 @@ def test_metas_pods():
 def test_meta_on_a_design_whose_pods_and_ratio_are_stated():
     a = assess(design(devices=24576, pod_devices=3072, oversubscription=7, scale_out="rocev2-400", plan={"tp": 8, "pp": 16, "dp": 192}, job={"global_batch": 1920}))
     n = a.blueprint.network
-    assert n.topology.kind == "pods" and n.topology.pod_endpoints == 3072 and n.tiers[-1].bytes_per_s == pytest.approx(50e9 / 7)
+    assert n.topology.kind == "pods" and n.topology.pod_endpoints == 3072 and n.tiers[-1].device_bytes_per_s == pytest.approx(50e9 / 7)
     assert a.blueprint.placement.pod_count == 8
 
 
@@ -92,6 +92,15 @@ def test_tpu_v4_pod():
     assert t.ports["circuit switch"]["down"] == 128 <= network_build.switches()["palomar"].ports
     assert t.transceivers / 4096 == 1.5 and t.cables["cube to circuit switch"] == 64 * 96
     assert t.all_cables - t.cables["cube to circuit switch"] // 2 == 3 * 4096, "three links a chip, each with two ends"
+
+
+def test_other_tpu_pods():
+    """Ironwood: 9,216 chips in 144 racks of 64, 1.5 optical transceivers a chip; v5e and v6e: 16 x 16 chips, no optical switches
+    (Google Cloud TPU documentation; nextbigfuture 2025-11; Hot Chips 2025)."""
+    t = topology.torus(topology.near_cube(9216), 100e9)
+    assert t.ports["circuit switch"]["down"] / 2 == 144 and t.unit_endpoints == 64 and t.transceivers / 9216 == 1.5
+    flat = topology.torus(topology.near_cube(256, 2), 45e9)
+    assert flat.circuits == 0 and flat.all_cables == 2 * 256 and flat.hops == 16 and flat.bisection_bytes_per_s == pytest.approx(2 * 16 * 45e9)
 
 
 def test_tpu_v5p_bisection():

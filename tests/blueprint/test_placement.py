@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 from scantling import Design, assess
-from scantling.blueprint.placement import KIT, LLAMA3, Layout, describe, layouts
+from scantling.blueprint.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
 
 
 def layout(tp=1, cp=1, dp=1, pp=1, order=KIT, node=8, domain=8, rack=16, unit=256, pod=1024, site=10**9):
@@ -92,9 +92,20 @@ def meta():
 def test_llama_3s_order_keeps_pipelines_in_a_pod(meta):
     """Llama 3, section 3.3.2: tp, cp, pp, dp, so that only data parallelism meets the narrow tier. Both orders over pods of 3,072."""
     kit, llama = meta.blueprint.placement.orders
-    assert llama["order"] == "tp-cp-pp-dp" and llama["pp_pairs_over_pod"] < kit["pp_pairs_over_pod"]
+    assert llama["order"] == "tp-cp-pp-dp" and kit["over_pod"]["pp"] > 0 == llama["over_pod"].get("pp", 0)
     assert llama["bytes_over_pod"] < kit["bytes_over_pod"]
     assert any("tp-cp-pp-dp" in note for note in meta.blueprint.placement.notes)
+
+
+def test_bytes_over_an_edge_counted_by_hand():
+    """16 devices, blocks of 8: tp 2, dp 2, pp 4. Stages of 4 ranks: one pipeline edge of three lies between the blocks, in each of 4 pipelines."""
+    lay = layout(tp=2, dp=2, pp=4)
+    assert bytes_over(lay, 8, {"tp": 10.0, "dp": 7.0, "pp": 6.0}) == {"tp": 0.0, "dp": 0.0, "pp": 4 * 3.0}
+    assert bytes_over(lay, 8, {"pp": 6.0}, vpp=2)["pp"] == 4 * 3.0 * 1.5, "interleaved: one more pass from the last stage to the first"
+    wide = layout(tp=1, dp=16, pp=1)
+    assert bytes_over(wide, 4, {"dp": 1.0}) == {"dp": 4.0}, "a ring over four blocks leaves each once"
+    experts = bytes_over(layout(dp=16, domain=4), 8, {"ep": 1.0}, ep=16)
+    assert experts["ep"] == pytest.approx(16 * 8 / 12), "of the 12 ranks beyond its domain, 8 stand in the other block"
 
 
 def test_first_replica_and_node_columns(meta):

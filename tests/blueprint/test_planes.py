@@ -75,9 +75,11 @@ def test_experts_exchange_tokens_twice_a_layer_each_way():
 def test_zero_volumes():
     """Rajbhandari et al. 2020, section 7: sharded weights are gathered for forward and for backward, gradients scattered once a pass;
     stage 1 scatters gradients and gathers updated weights once a step."""
-    full = {r.what: r for r in assessment("fsdp").blueprint.planes.collectives if r.axis == "dp"}
-    params = 8.03e9 * 63 / 64
-    assert full["weights, forward and backward"].bytes / full["weights, forward and backward"].times == pytest.approx(2 * params, rel=0.01)
+    full = assessment("fsdp")
+    weights, gradients = (r for r in full.blueprint.planes.collectives if r.axis == "dp")
+    layers, m = 32, full.plan["grad_accum"]
+    assert (weights.times, gradients.times) == (2 * layers * m, layers * m), "each of 32 layers twice forward and back, once for its gradients"
+    assert weights.bytes / (2 * m) == pytest.approx(2 * 8.03e9 * 63 / 64, rel=0.01)
     assert [r.times for r in assessment("dense").blueprint.planes.collectives if r.axis == "dp"] == [1, 1]
 
 

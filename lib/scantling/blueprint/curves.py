@@ -12,7 +12,7 @@ fitted on whole runs, compute beside them. This one times a collective alone, at
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -194,7 +194,7 @@ class Curve(Record):
     ranks: int
     domains: int
     message_bytes: tuple[float, ...]
-    seconds: dict                   # algorithm -> seconds by size
+    seconds: dict                   # algorithm -> seconds by size; `sharp` also where switches could reduce and the design does not say so
     picked: tuple[str, ...]
     busbw_bytes_per_s: tuple[float, ...]
     half_size_bytes: float          # message at half of the largest bus bandwidth
@@ -203,11 +203,11 @@ class Curve(Record):
 SIZES = tuple(2.0**e for e in range(10, 35, 2))
 
 
-def curve(collective: str, w: Wires, axis: str = "", sizes=SIZES) -> Curve:
-    """The curve of one group by every algorithm that exists there."""
-    by = times(collective, np.asarray(sizes), w)
+def curve(collective: str, w: Wires, axis: str = "", sizes=SIZES, could_reduce: bool = False) -> Curve:
+    """The curve of one group by every algorithm that exists there; `could_reduce` shows what reduction in the network would add."""
+    by = times(collective, np.asarray(sizes), replace(w, sharp=1) if could_reduce else w)
     own = {name: tuple(float(x) for x in seconds) for name, seconds in by.items() if np.all(np.isfinite(seconds))}
-    library = [name for name in own if name in LIBRARY]
+    library = [name for name in own if name in LIBRARY and (name != "sharp" or w.sharp)]
     table = np.array([own[name] for name in library])
     best = table.argmin(axis=0)
     bus = volume(collective, float(w.ranks)) * np.asarray(sizes) / np.maximum(table.min(axis=0), 1e-12)

@@ -40,11 +40,24 @@ class Tier(Record):
 
     tier: str
     devices: int
-    bytes_per_s: float                  # per device, one direction, all of them sending
+    device_bytes_per_s: float           # one direction, all devices sending
     switches_passed: int
     switching_s: float                  # in the switches of the way
     hop_s: float                        # one step of a collective, software included
     oversubscription: float
+
+
+@dataclass(frozen=True)
+class Crossing(Record):
+    """What one step sends over one kind of edge, and how long that keeps the edge busy when spread evenly."""
+
+    edge: str                           # domains (scale-up) | units (under one leaf a rail) | pods
+    blocks: int
+    bytes: float                        # one direction, all devices, a step
+    by_axis: dict
+    capacity_bytes_per_s: float
+    busy_s: float
+    busy_share: float                   # of the step
 
 
 @dataclass(frozen=True)
@@ -68,6 +81,7 @@ class Network(Record):
     cheapest_saves_usd: float | None
     tiers: tuple[Tier, ...]
     axes: tuple[Axis, ...]
+    crossings: tuple[Crossing, ...]
     bursts: Burst
     settings: tuple[Setting, ...]
     curves: tuple[Curve, ...]
@@ -91,10 +105,10 @@ def network(assessment) -> Network:
     saves = others[0].run_usd - best.run_usd if ranked and others[0].run_usd is not None else None
     switch = None if own.kind == "torus" else switch_for(cluster.scale_out) or switches()["sn5600"]
     rows = axes(assessment)
-    price = usd(own)
+    price = usd(own) if cluster.devices > cluster.scale_up_domain else None      # nothing to buy where one domain holds the job
     near = sorted(published(), key=lambda p: abs(p["devices"] - cluster.devices))[:3]
     return Network(scale_up(cluster), fabric.id, fabric.name, switch, cluster.nics_per_node, rate, own, rule, provided, price,
-                   None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows,
+                   None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows, crossings(assessment, own),
                    bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), tuple(near), _notes(cluster, own, switch, provided, rate))
 
 
@@ -147,6 +161,19 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
         wan = catalogue.fabric("spectrum-xgs")
         rows.append(Tier("sites", cluster.devices, float("nan"), t.hops, t.hops * delay, wan.latency_s, float("nan")))
     return tuple(rows)
+
+
+def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
+    """Load of every edge under the kit's rank order (placement.orders): capacity is all devices' share of the cards, at pods over the
+    oversubscription. Even spreading is the best case; `settings` says what hashing makes of it."""
+    cluster, place = assessment.resolved.cluster, assessment.blueprint.placement
+    step, out = float(assessment.chosen.step.total), []
+    for name, per, ratio in (("domain", place.per_domain, 1.0), ("unit", place.per_unit, 1.0), ("pod", place.per_pod, t.oversubscription)):
+        by = place.orders[0][f"over_{name}"]
+        if by and ceil(place.devices / per) != (out[-1].blocks if out else 0):
+            total, capacity = sum(by.values()), place.devices * cluster.scale_out_bytes_per_s / ratio
+            out.append(Crossing(f"{name}s", ceil(place.devices / per), total, by, capacity, total / capacity, total / capacity / step))
+    return tuple(out)
 
 
 def _notes(cluster, t: Topology, switch, provided, rate) -> tuple[str, ...]:

@@ -86,10 +86,10 @@ def prices() -> Prices:
     adds 2 switch ports and one cable a device, 2.9 k$, where the same source prints 2.4 k$ (51.6 against 49.2 k$).
     """
     one = {p.item: p for p in catalogue.prices(category="capex")}
-    switch, whole = one["ib-ndr-switch-64p"], one["h100 cluster all-in"]
+    switch, whole, sheet = one["ib-ndr-switch-64p"], one["h100 cluster all-in"], one["h100 8-GPU node"].source
     port = switch.value / 64
     cable = (NETWORK_SHARE * whole.value - 3 * port) / 2
-    return Prices(port, cable, switch.date, switch.source, "a two-tier cluster has 3 switch ports and 2 cables a device; its network is 8 to 13 % of the all-in price")
+    return Prices(port, cable, switch.date, sheet, "a two-tier cluster has 3 switch ports and 2 cables a device; its network is 8 to 13 % of the all-in price")
 
 
 def usd(t: Topology) -> float | None:

@@ -80,6 +80,8 @@ def axes(assessment) -> tuple[Axis, ...]:
     out = []
     for row in communication(chosen):
         axis, n, calls = row["axis"], row["group"], max(int(row["calls"]), 1)
+        if axis == "dp":
+            calls *= layer_units(chosen)
         per = inside(chosen, axis)
         each = row["bytes"] / calls
         message = each if axis == "pp" else each * n / max(n - 1, 1)
@@ -90,6 +92,13 @@ def axes(assessment) -> tuple[Axis, ...]:
         out.append(Axis(axis, row["what"], n, per, group.widest, "scale-up" if n <= per else row["tier"], row["bytes"], calls, message, row["time_s"], row["exposed_s"],
                         row["exposed_s"] / step, float(alone)))
     return tuple(out)
+
+
+def layer_units(chosen) -> int:
+    """Pieces in which sharded weights are gathered: one a layer that the device holds under zero3 and hsdp, else 1 (buckets stream)."""
+    if SHARDINGS.index(chosen.plan["sharding"]) < SHARDINGS.index("zero3"):
+        return 1
+    return max(1, round(float(chosen.case.shape.layers) / chosen.plan["pp"]))
 
 
 def inside(chosen, axis: str) -> int:
@@ -123,10 +132,12 @@ def curves_of(assessment) -> tuple[curves.Curve, ...]:
     p = chosen.plan
     wanted = [("tp", "all_gather", p["tp"]), ("tp", "all_reduce", p["tp"]), ("ep", "all_to_all", p["ep"]), ("dp", "all_reduce", p["dp"] * p["cp"]),
               ("dp", "reduce_scatter", p["dp"] * p["cp"]), ("dp", "all_gather", p["dp"] * p["cp"])]
-    out = [curves.curve(collective, curves.wires(cluster, n, inside(chosen, axis)), axis) for axis, collective, n in wanted if n > 1]
-    nodes = min(cluster.devices, max(cluster.scale_up_domain, 1) * 32)
-    if nodes > 1:
-        out.append(curves.curve("all_reduce", curves.wires(cluster, nodes, min(cluster.scale_up_domain, nodes)), "burn-in"))
+    could = catalogue.fabric(cluster.scale_out).in_network_reduction
+    out = [curves.curve(collective, curves.wires(cluster, n, inside(chosen, axis)), axis, could_reduce=could) for axis, collective, n in wanted if n > 1]
+    several = min(cluster.devices, max(cluster.scale_up_domain, 1) * 32)
+    if several > 1:
+        for collective in ("all_reduce", "all_gather", "all_to_all"):
+            out.append(curves.curve(collective, curves.wires(cluster, several, min(cluster.scale_up_domain, several)), "32 domains", could_reduce=could))
     return tuple(out)
 
 

@@ -71,15 +71,18 @@ class Layout:
 
     def groups(self, axis: str) -> np.ndarray:
         """All groups of an axis, one a row. [shape (devices / size, size)]"""
-        sizes = [self.sizes[a] for a in reversed(self.order)]
-        grid = np.arange(self.devices).reshape(sizes)
-        return np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1).reshape(-1, self.sizes[axis])
+        kept = self.__dict__.setdefault("_groups", {})
+        if axis not in kept:
+            sizes = [self.sizes[a] for a in reversed(self.order)]
+            grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
+            kept[axis] = np.ascontiguousarray(np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1).reshape(-1, self.sizes[axis]))
+        return kept[axis]
 
     def crossings(self, axis: str, per: int) -> np.ndarray:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per` devices. [shape (groups,)]"""
         block = self.groups(axis) // per
-        pairs = np.count_nonzero(block != np.roll(block, -1, axis=1), axis=1)
-        return pairs if self.sizes[axis] > 2 else pairs // 2
+        pairs = np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
+        return pairs + (block[:, 0] != block[:, -1]) if self.sizes[axis] > 2 else pairs
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Placement(Record):
     groups: tuple[Group, ...]
     nodes: dict                         # node, rack, unit, pod, first and last coordinate of its ranks by axis
     first_replica: dict                 # ranks of dp 0: rank, node, rack, tp, cp, pp
-    orders: tuple[dict, ...]            # both orders: pairs and bytes a step over node, unit and pod boundaries
+    orders: tuple[dict, ...]            # the kit's and Llama 3's: bytes a step over the edges of domains, units and pods, by axis
     notes: tuple[str, ...]
     layout: Layout = field(repr=False)
     experts: Layout | None = field(default=None, repr=False)
@@ -195,22 +198,55 @@ def blocks(assessment) -> tuple[int, int, int]:
     return unit, pod, max(int(many), 1) * cluster.devices_per_node
 
 
+def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
+    """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the stage, etp innermost. [shape (groups, ep)]"""
+    sizes = layout.sizes
+    stage = np.arange(sizes["tp"] * sizes["cp"] * sizes["dp"])
+    ranks = layout.rank(tp=stage % sizes["tp"], cp=stage // sizes["tp"] % sizes["cp"], dp=stage // (sizes["tp"] * sizes["cp"]))
+    return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
+
+
+def bytes_over(layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, vpp: int = 1) -> dict:
+    """Bytes of one step that leave blocks of `per` devices, one direction, all devices together, by axis.
+
+    sent: bytes of a device by axis; `ep` those that leave its scale-up domain. Rings (tp, cp, dp): every pair of neighbours in different
+    blocks passes a device's bytes. Pipelines: half of them forward, half back; from last to first all but one of vpp times. Experts: evenly to all
+    ranks outside the sender's domain.
+    """
+    out = {}
+    for axis in AXES:
+        if layout.sizes[axis] > 1 and sent.get(axis):
+            if axis == "pp":
+                block = layout.groups("pp") // per
+                pairs = int(np.count_nonzero(block[:, 1:] != block[:, :-1])) + int(np.count_nonzero(block[:, 0] != block[:, -1])) * (1 - 1 / vpp)
+            else:
+                pairs = int(layout.crossings(axis, per).sum())
+            out[axis] = pairs * sent[axis] / (2.0 if axis == "pp" else 1.0)
+    if ep > 1 and sent.get("ep"):
+        groups = _few(expert_groups(layout, ep, etp))
+        outside = lambda size: (groups[:, :, None] // size != groups[:, None, :] // size).sum()  # noqa: E731
+        beyond = outside(layout.per_domain)
+        out["ep"] = layout.devices * sent["ep"] * float(outside(per) / beyond) if beyond else 0.0
+    return out
+
+
 def _orders(assessment, plan, shape) -> tuple[dict, ...]:
-    """Both orders: neighbours of rings (dp) and pipelines (pp) that do not share a node, a leaf unit, a pod; bytes a step they send there."""
+    """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis and in all (`bytes_over`)."""
     from ..figures import communication
+    from .network_traffic import expert_share_out
 
     sent = {row["axis"]: row["bytes"] for row in communication(assessment.chosen)}
+    ep, etp = int(plan["ep"]), int(plan["etp"])
+    if "ep" in sent:
+        sent["ep"] *= expert_share_out(assessment.chosen)
     rows = []
     for order in (KIT, LLAMA3):
         layout, _ = layouts(plan, **shape, order=order)
         row = {"order": "-".join(order)}
-        for name, per in (("node", layout.per_node), ("unit", layout.per_unit), ("pod", layout.per_pod)):
-            total = 0.0
-            for axis in ("dp", "pp"):
-                pairs = int(layout.crossings(axis, per).sum()) if layout.sizes[axis] > 1 else 0
-                row[f"{axis}_pairs_over_{name}"] = pairs
-                total += pairs * sent.get(axis, 0.0) / (2.0 if axis == "pp" else 1.0)     # half of pp's bytes go forward, half back
-            row[f"bytes_over_{name}"] = total
+        for name, per in (("domain", layout.per_domain), ("unit", layout.per_unit), ("pod", layout.per_pod)):
+            by = bytes_over(layout, per, sent, ep, etp, int(plan["vpp"])) if per < layout.devices else {}
+            row[f"over_{name}"] = by
+            row[f"bytes_over_{name}"] = sum(by.values())
         rows.append(row)
     return tuple(rows)
 

@@ -9,7 +9,7 @@ from .. import compute, storage
 from ..cases import RECOMPUTES, SHARDINGS, micro_batches
 from . import curves
 from .ground import Record
-from .network_traffic import inside
+from .network_traffic import inside, layer_units
 
 TOKEN_COPY_BYTES = 16       # ids and labels, 8 bytes each, from host memory to a device
 NORM_BYTES = 4              # one fp32 sum
@@ -210,5 +210,6 @@ def _operations(axis: str, chosen, row) -> list[tuple]:
     if plan["sharding"] == "none":
         return [("gradients", "all_reduce", 1.0, 1, "backward of the last micro-batch")]
     if dp["gather"] > 0:
-        return [("weights, forward and backward", "all_gather", dp["gather"], 2 * m, "the layer before"), ("gradients", "reduce_scatter", dp["gradients"], m, "the layer after")]
+        units = layer_units(chosen)
+        return [("weights of a layer, forward and backward", "all_gather", dp["gather"], 2 * m * units, "the layer before"), ("gradients of a layer", "reduce_scatter", dp["gradients"], m * units, "the layer after")]
     return [("gradients", "reduce_scatter", dp["gradients"], 1, "backward of the last micro-batch"), ("updated weights", "all_gather", dp["weights"], 1, "the next forward")]

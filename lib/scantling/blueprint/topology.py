@@ -224,7 +224,8 @@ def torus(sides, link_bytes_per_s: float, *, cube: int = 4, ports: int = 128) ->
     """Torus of those sides; three-dimensional ones are cubes of 4 x 4 x 4 in copper, joined by optical circuit switches.
 
     Links: d a chip (each shared by two: 2d ports). A cube has 6 faces of 16 links, 96 fibres; opposite faces of one position meet at the
-    same switch, so 48 switches of 2 x cubes ports join a pod: TPU v4's 64 cubes fill 128 of 136. Transceivers: 96 a cube, 1.5 a chip.
+    same switch, so 48 switches of 2 x cubes ports join a pod: TPU v4's 64 cubes fill 128 of 136. Larger pods count as many more
+    switches of that size; wider ones would need fewer. Transceivers: 96 a cube, 1.5 a chip.
     Bisection (one direction) 2 N / longest side x link, both halves of the wrap-around: 57.6 TB/s for v5p's 16 x 20 x 28 at 90 GB/s.
     Hops: half of each side. Jouppi et al. 2023, arXiv 2304.01433.
     """
