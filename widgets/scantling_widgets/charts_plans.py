@@ -82,8 +82,8 @@ _LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
 
 def _frontier_chart(legend: bool = False) -> alt.Chart:
     unit, ticks = axis(_USD)
-    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(type="log"), axis=alt.Axis(values=_LADDER, labelOverlap="greedy", format="~r", grid=False))
-    y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", values=[1e6 * v for v in _LADDER]))
+    x = alt.X("days:Q", title="days of wall time", scale=alt.Scale(type="log", nice=False, padding=24), axis=alt.Axis(values=_LADDER, labelOverlap="greedy", format="~r", grid=False))
+    y = alt.Y("usd:Q", title=f"cost, million {unit}", scale=alt.Scale(type="log", nice=False, padding=16), axis=alt.Axis(labelExpr="format(datum.value / 1e6, ',~r')", values=[1e6 * v for v in _LADDER]))
     tip = alt.Tooltip("says:N", title=" ")
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
     line = alt.Chart(named("edge")).mark_line(strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x=x, y=y, order="days:Q")

@@ -7,19 +7,22 @@ from .figures import Figure, named
 from .grammar import alt
 from .words import share
 
-_KINDS = {"F": ("forward", "#0072b2"), "B": ("backward", "#e69f00"), "W": ("weight gradients", "#009e73")}
+_KINDS = {"F": ("forward", "#0072b2"), "B": ("backward", "#e69f00"), "W": ("weight gradients", "#cc79a7")}
 _NAMES, _COLOURS = [n for n, _ in _KINDS.values()], [c for _, c in _KINDS.values()]
 
 
-def _gantt_data(given, layout=None) -> dict:
-    """`layout`: a `scantling.schedule.Layout`; the picture holds its passes as they are."""
+def _gantt_data(given, layout=None, window=(0.0, 1.0)) -> dict:
+    """`layout`: a `scantling.schedule.Layout`; the picture holds its passes as they are. `window`: (first, last) share of the time that is drawn."""
     if layout is None:
         return {"passes": {}}
-    kinds = [_KINDS[k][0] for k in layout.kind.tolist()]
-    return {"passes": {"stage": layout.device, "start": layout.start_s, "end": layout.end_s, "kind": kinds, "edge": [0.4 if len(kinds) < 700 else 0.0] * len(kinds), "batch": layout.micro_batch,
-                       "label": [str(b) if layout.pp <= 8 and layout.m <= 16 else "" for b in layout.micro_batch.tolist()], "mid": (layout.start_s + layout.end_s) / 2,
-                       "says": [f"stage {d}, micro-batch {b}, {k}" + (f", chunk {c}" if layout.vpp > 1 else "") for d, b, k, c in
-                                zip(layout.device.tolist(), layout.micro_batch.tolist(), kinds, layout.chunk.tolist())]}}
+    first, last = (layout.makespan_s * w for w in window)
+    seen = np.flatnonzero((layout.end_s > first) & (layout.start_s < last))
+    start, end, device, batch, chunk = (np.asarray(column)[seen] for column in (layout.start_s, layout.end_s, layout.device, layout.micro_batch, layout.chunk))
+    kinds = [_KINDS[k][0] for k in np.asarray(layout.kind)[seen].tolist()]
+    wide = (last - first) / max(float(np.min(end - start, initial=1.0)), 1e-9) <= 70          # room for a number in every pass
+    return {"passes": {"stage": device, "start": np.maximum(start, first), "end": np.minimum(end, last), "kind": kinds, "edge": [0.4 if len(kinds) < 1200 else 0.0] * len(kinds), "batch": batch,
+                       "label": [str(b) if wide else "" for b in batch.tolist()], "mid": (start + end) / 2,
+                       "says": [f"stage {d}, micro-batch {b}, {k}" + (f", chunk {c}" if layout.vpp > 1 else "") for d, b, k, c in zip(device.tolist(), batch.tolist(), kinds, chunk.tolist())]}}
 
 
 def words_of(layout) -> str:
@@ -29,22 +32,36 @@ def words_of(layout) -> str:
     return f"{layout.schedule}: {layout.pp} stages × {layout.m} micro-batches, idle {share(idle)}, at most {held.max():.3g} micro-batches held (stage {int(held.argmax())})"
 
 
-def _gantt_words(given, layout=None) -> str:
+def _gantt_words(given, layout=None, window=(0.0, 1.0)) -> str:
     return "Pipeline schedule in time. " + words_of(layout) if layout is not None else "No schedule."
 
 
-def _gantt_chart(legend: bool = True) -> alt.Chart:
+def _gantt_chart(kinds):
+    def build(legend: bool = True) -> alt.Chart:
+        return _gantt(kinds)
+    return build
+
+
+def _gantt(kinds) -> alt.Chart:
     y = alt.Y("stage:O", title="stage", axis=alt.Axis(ticks=False, domain=False, labelOverlap=True), scale=alt.Scale(paddingInner=0.12, paddingOuter=0.05))
     x = alt.X("start:Q", title="time, in forward passes of one stage", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=10, grid=False))
     key = alt.Legend(orient="top", title=None)
     base = alt.Chart(named("passes"))
     bars = base.mark_bar(stroke="#ffffff").encode(
-        x=x, strokeWidth=alt.StrokeWidth("edge:Q", scale=None), x2="end:Q", y=y, color=alt.Color("kind:N", scale=alt.Scale(domain=_NAMES, range=_COLOURS), legend=key), tooltip=alt.Tooltip("says:N", title=" "))
-    labels = base.mark_text(fontSize=9, color="#ffffff").encode(x="mid:Q", y=y, text="label:N")
+        x=x, strokeWidth=alt.StrokeWidth("edge:Q", scale=None), x2="end:Q", y=y, color=alt.Color("kind:N", scale=alt.Scale(domain=_NAMES[:kinds], range=_COLOURS[:kinds]), legend=key), tooltip=alt.Tooltip("says:N", title=" "))
+    labels = base.mark_text(fontSize=9, color="#ffffff", clip=True).encode(x="mid:Q", y=y, text="label:N")
     return alt.layer(bars, labels)
 
 
-gantt = Figure("pipeline-schedule", "Pipeline schedule", _gantt_chart, _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.")
+gantt = Figure("pipeline-schedule", "Pipeline schedule", _gantt_chart(2), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.")
+
+
+split = Figure("pipeline-schedule-split", "Pipeline schedule", _gantt_chart(3), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.")
+
+
+def gantt_of(layout) -> Figure:
+    """The figure for a layout: with weight gradients named where the schedule has passes of their own for them."""
+    return split if layout is not None and "W" in layout.kind else gantt
 
 
 def _held_data(given, layouts=()) -> dict:

@@ -47,7 +47,8 @@ class Desk(W.VBox):
         self.strip.add_class("sd-stick")
         self._tabs()
         right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
-                       layout=W.Layout(flex="1 1 0", min_width="0", overflow="visible", grid_gap="6px"))
+                       layout=W.Layout(flex="1 1 0", min_width="0", grid_gap="6px"))
+        right.add_class("sd-right")
         left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
         left.add_class("sd-left")
         body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible"))
