@@ -58,3 +58,72 @@ def test_diagnose(file, capsys):
     assert main(["diagnose", str(file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["measured_s"] == 6.0 and said["causes"] and not said["inside"]
+
+
+def test_the_spaces_are_listed_with_their_counts(file, capsys):
+    assert main(["spaces", str(file), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert set(said["spaces"]) == {"coarse", "default", "wide"}
+    legal = {row["space"]: row for row in said["design"]}
+    assert legal["coarse"]["legal"] < legal["default"]["legal"] < legal["wide"]["legal"]
+    assert set(legal["coarse"]["axes"]["tp"]) <= set(legal["default"]["axes"]["tp"]) <= set(legal["wide"]["axes"]["tp"])
+    assert "zb-1p" in legal["wide"]["axes"]["schedule"] and "optimizer" in legal["wide"]["axes"]["offload"]
+    words = {row["field"]: row["values"] for row in said["spaces"]["default"]}
+    for axis in ("tp", "micro_batch"):                  # what is said is what occurs
+        assert set(map(str, legal["default"]["axes"][axis])) <= set(words[axis].split())
+    assert main(["spaces"]) == 0
+    assert "micro_batch" in capsys.readouterr().out
+
+
+def test_a_wide_search_tries_precisions_left_open(file, capsys):
+    counts = {}
+    for more in ([], ["--wide"], ["--space", "coarse"]):
+        assert main(["search", str(file), "--json", "--no-progress", *more]) == 0
+        said = json.loads(capsys.readouterr().out)
+        counts[said["space"]] = said
+    assert counts["coarse"]["legal"] < counts["default"]["legal"] < counts["wide"]["legal"]
+    assert counts["wide"]["plans"][0]["precision"] == "fp8" and counts["default"]["plans"][0]["precision"] == "bf16"
+    for said in counts.values():
+        assert said["legal"] == said["evaluated"] + sum(said["rejected"].values())
+    file.write_text(TEXT.replace("global_batch: 256", "global_batch: 256, precision: bf16"))
+    assert main(["search", str(file), "--json", "--no-progress", "--wide"]) == 0
+    assert {p["precision"] for p in json.loads(capsys.readouterr().out)["plans"]} == {"bf16"}
+    assert main(["search", str(file), "--wide", "--space", "coarse"]) == 2
+
+
+def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys, monkeypatch):
+    import os
+    import signal
+
+    monkeypatch.setattr("scantling.searching.CHUNK", 4096)
+    real = __import__("scantling.searching", fromlist=["scored"]).scored
+    calls = []
+
+    def slow(where, plan):
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:       # the design's own assessment comes first
+            calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(where, plan)
+    monkeypatch.setattr("scantling.searching.scored", slow)
+    assert main(["search", str(file), "--wide", "--json"]) == 0
+    out = capsys.readouterr()
+    said = json.loads(out.out)
+    assert len(calls) == 3 and said["legal"] == 3 * 4096 and said["unseen"] > 0 and said["plans"]
+    assert "stopping" in out.err
+
+
+def test_a_budget_of_compute_as_size_tokens_and_days(file, capsys):
+    assert main(["scaling", str(file), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["compute_flops"] == pytest.approx(6 * 8.03e9 * 1e12, rel=0.01)
+    rows = {r["law"]: r for r in said["rows"]}
+    assert rows[None]["days"] > 0 and {"besiroglu-2024", "hoffmann-2022-1", "deepseek-llm-2024"} <= set(rows)
+    for law in ("besiroglu-2024", "hoffmann-2022-1"):
+        assert 6 * rows[law]["params"] * rows[law]["tokens"] == pytest.approx(said["compute_flops"], rel=1e-6)
+        assert 10 < rows[law]["tokens_per_param"] < 30 and rows[law]["loss"] < rows[None]["loss"] and "arXiv" in rows[law]["source"]
+        assert rows[law]["days"] == pytest.approx(rows[None]["days"], rel=0.25)     # the same compute on the same machine
+    assert main(["scaling", str(file), "--flops", "1e3"]) == 2
+    capsys.readouterr()
+    assert main(["scaling", str(file), "--flops", "1e22"]) == 0
+    assert "1e+22 FLOP (given)" in capsys.readouterr().out

@@ -97,6 +97,10 @@ def test_advice_tells_small_from_large():
     small, large = cv.batch_advice(0.5e6, 300e9), cv.batch_advice(200e6, 300e9)
     assert (small.standing, large.standing) == ("small", "large")
     assert small.extra_tokens[1] < 0.2 < 1 < large.extra_tokens[0]
+    # each at its own critical batch: 20 % more data (Zhang et al.), twice the data (McCandlish et al., Bergsma et al.)
+    for law, extra in (("zhang-2024", 0.2), ("bergsma-2025-critical", 1.0)):
+        at = cv.batch_advice(float(cv.batch_size(300e9, law)), 300e9).extra_tokens
+        assert min(abs(x - extra) for x in at) < 1e-9
     assert any("specialist" in flag for flag in small.flags)
     # Llama 3 405B ran at 16M tokens on 15.6T: below every critical estimate from tokens
     assert cv.batch_advice(16e6, 15.6e12).standing == "small"

@@ -19,7 +19,7 @@ ASKED = {
     "stall and recovery": SMALL + "constraints: {max_checkpoint_stall_s: 1, max_recovery_s: 60}",
     "a pinned plan too large": "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: {seq_len: 8192, global_batch: 128}\n"
                                "plan: {tp: 2, pp: 1, sharding: none, recompute: none}",
-    "too few devices": "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 16}\njob: {seq_len: 4096, global_batch: 64}",
+    "too few devices": "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 16, host_memory_gb: 256, nvme_gb: 0}\njob: {seq_len: 4096, global_batch: 64}",
 }
 
 

@@ -5,13 +5,16 @@ import numpy as np
 
 from . import plans as planning
 from .cases import PRECISIONS, SHARDINGS, micro_batches
+from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
-from .limits import short
+from .limits import LOSSES, short
 from .quantities import show
 from .searching import REASONS, ZERO3, find, unpinned
-from .step import device_params
+from .step import PARTS, device_params, step_time
 
+WORTH_SAYING = 0.005
+OWN = ("gemm", "attention", "elementwise", "logits")      # what the fullest stage does itself: which of them it is depends on where the head is
 WORTH = 0.05        # a trap is listed when it costs at least this share of a step
 AXES = ("tp", "cp", "pp", "dp", "ep")
 SMALL_BUCKET = 25e6     # bytes: the default of PyTorch's DistributedDataParallel
@@ -36,10 +39,13 @@ def _column(found, name):
     return np.broadcast_to(np.asarray(getattr(found.plan, name), float), found.fits.shape)
 
 
-def best_where(found, mask):
-    """Row of the fastest fitting plan under a mask; None where none fits."""
-    rows = np.flatnonzero(mask & found.fits)
-    return int(rows[np.argmin(found.step_s[rows])]) if len(rows) else None
+def best_where(found, mask, practised: bool = True):
+    """Row of the fastest fitting plan under a mask, of a kind that has been run where there is one; None where none fits."""
+    for kind in (mask & found.practised, mask) if practised else (mask,):
+        rows = np.flatnonzero(kind & found.fits)
+        if len(rows):
+            return int(rows[np.argmin(found.step_s[rows])])
+    return None
 
 
 def _trap(found, chosen, what, mask, why) -> list[dict]:
@@ -53,11 +59,11 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
         leanest = int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
         need, have = found.total_bytes[leanest], found.situation.chip.usable_bytes
         return [dict(what=what, why=f"{why}; none of its {int(mask.sum()):,} plans fits: the leanest ({short(found.row(leanest))}) needs {show('memory_bytes.total', need)} of "
-                     f"{show('memory_bytes.capacity', have)}, {REASONS[found.reason[leanest]]}", cost=f"{need / have - 1:+.0%} memory")]
+                     f"{show('memory_bytes.capacity', have)}: {REASONS[found.reason[leanest]]}", cost=f"{need / have - 1:+,.0%} memory")]
     loss = found.step_s[row] / base - 1
     if loss < WORTH:
         return []
-    return [dict(what=what, why=f"{why}; its best plan ({short(found.row(row))}) takes {show('step_s', found.step_s[row])} a step against {show('step_s', base)}", cost=f"{loss:+.0%} step time")]
+    return [dict(what=what, why=f"{why}; its best plan ({short(found.row(row))}) takes {show('step_s', found.step_s[row])} a step against {show('step_s', base)}", cost=f"{loss:+,.0%} step time")]
 
 
 def avoid(assessment) -> list[dict]:
@@ -66,7 +72,7 @@ def avoid(assessment) -> list[dict]:
     if found is None:
         return []
     link = chosen.case.link
-    tp, pp, cp, ep, etp = (_column(found, k) for k in ("tp", "pp", "cp", "ep", "etp"))
+    tp, pp, cp, dp, ep, etp = (_column(found, k) for k in ("tp", "pp", "cp", "dp", "ep", "etp"))
     sharding, vpp, recompute = _column(found, "sharding"), _column(found, "vpp"), _column(found, "recompute")
     m = np.broadcast_to(micro_batches(found.situation.job, found.plan), found.fits.shape)
     ratio = link.up_bytes_per_s / link.out_bytes_per_s
@@ -77,16 +83,21 @@ def avoid(assessment) -> list[dict]:
     out += _trap(found, chosen, "sharded data parallelism alone (no tp, pp or cp)", (tp * pp * cp == 1) & (sharding >= ZERO3),
                  f"all {assessment.resolved.params.total / 1e9:,.0f}B weights are gathered over the network every micro-batch, and dp stops at the global batch of {chosen.phase.global_batch:,}")
     out += _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", (pp > 1) & (m < 4 * pp) & (vpp == 1), "the bubble is (pp − 1) / micro-batches of the step")
-    out += _trap(found, chosen, "unsharded optimizer states", sharding == 0, f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
-    out += _trap(found, chosen, "recomputing everything", (recompute == 2) & (_column(found, "recompute_share") == 1), "a second forward for memory that this design has to spare")
+    out += _trap(found, chosen, "unsharded optimizer states", (sharding == 0) & (dp * cp > 1), f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
+    if chosen.plan["recompute"] != "full" or chosen.plan["recompute_layers"] < -(-assessment.resolved.model.layers // chosen.plan["pp"]):
+        out += _trap(found, chosen, "recomputing everything", (recompute == 2) & (_column(found, "recompute_share") == 1), f"a second forward pass that this design does not need: it fits {_kept(chosen.plan)}")
     out += _trap(found, chosen, f"experts spread across scale-up domains (ep x etp above {domain})", ep * etp > domain, "dispatch and combine would ride the network cards in every MoE layer")
     out += _trap(found, chosen, "expert parallelism of one", (ep == 1) & (assessment.resolved.model.experts > 1), "every rank would hold all experts")
     out += _intervals(assessment) + _buckets(assessment) + _range(assessment)
     return sorted(out, key=lambda a: -_size(a["cost"]))
 
 
+def _kept(plan) -> str:
+    return {"none": "without", "selective": "with selective recompute"}.get(plan["recompute"], f"with {plan['recompute_layers']} layers a stage recomputed")
+
+
 def _size(cost: str) -> float:
-    return float(cost.split("%")[0].replace(",", "").replace("−", "-"))
+    return abs(float(cost.split("%")[0].replace(",", "").replace("−", "-")))
 
 
 def _buckets(assessment) -> list[dict]:
@@ -130,11 +141,10 @@ def _intervals(assessment) -> list[dict]:
     if float(e.checkpoint_interval_s) >= 3600:
         return []
     hourly = float(e.goodput) * at(3600.0) / at(float(e.checkpoint_interval_s))
-    loss = 1 - hourly / float(e.goodput)
-    if loss < 0.01:
+    if float(e.goodput) - hourly < 0.01:
         return []
     return [dict(what="hourly checkpoints", why=f"a failure every {show('mtbf_s', float(e.mtbf_s))} throws away half an hour on average; goodput {show('goodput', hourly)} "
-                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=f"{loss:+.1%} goodput")]
+                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=f"{100 * (float(e.goodput) - hourly):.1f}% less goodput")]
 
 
 def why(assessment) -> list[dict]:
@@ -155,6 +165,7 @@ def why(assessment) -> list[dict]:
             text += ": not used"
         sides = [s for s in (_beside(found, chosen, axis, plan[axis], up) for up in (True, False)) if s]
         out.append(dict(axis=axis, text=text + ("; " + "; ".join(sides) if sides else "")))
+    out += _pinned(assessment, found)
     share = SHARDINGS.index(plan["sharding"])
     others = {SHARDINGS[i]: best_where(found, _column(found, "sharding") == i) for i in range(len(SHARDINGS)) if i != share}
     costs = [f"{name} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
@@ -173,4 +184,33 @@ def _beside(found, chosen, axis, value, up) -> str:
     row = best_where(found, column == other)
     if row is None:
         return f"{axis} {int(other)} does not fit"
-    return f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time"
+    return f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time" + ("" if found.practised[row] else " on paper (untried)")
+
+
+def _pinned(assessment, found) -> list[dict]:
+    """What the pins cost: the open search's best plan, and what letting go of each pin alone gains."""
+    chosen = assessment.chosen
+    where, base = chosen.found.situation, float(chosen.step.total)
+    pins = [k for k, v in where.phase.pins.items() if v is not None]
+    if not pins or not chosen.fits or found.best() is None:
+        return []
+    best = found.best()
+    gain = 1 - float(found.step_s[best]) / base
+    if gain < WORTH_SAYING:
+        return [dict(axis="pins", text=f"pins: the open search finds nothing {WORTH_SAYING:.1%} faster than the pinned plan")]
+    alone = {}
+    for pin in pins:
+        try:
+            one = find(unpinned(where, *(p for p in pins if p != pin)), planning.offered(planning.DEFAULT, assessment.resolved.stack))
+        except DesignError:
+            continue
+        if one.best() is not None and 1 - float(one.step_s[one.best()]) / base >= WORTH_SAYING:
+            alone[pin] = 1 - float(one.step_s[one.best()]) / base
+    each = ", ".join(f"{pin} {gained:.1%}" for pin, gained in sorted(alone.items(), key=lambda kv: -kv[1]))
+    other = step_time(found.case(best))
+    of = lambda part: (float(getattr(chosen.step, part)) - float(getattr(other, part))) / base      # noqa: E731
+    parts = sorted([(sum(of(part) for part in OWN), "work of the fullest stage"), *((of(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN)])
+    saved = ", ".join(f"{name} {share:.1%}" for share, name in reversed(parts) if share >= WORTH_SAYING)
+    spent = ", ".join(f"{name} {-share:.1%}" for share, name in parts if share <= -WORTH_SAYING)
+    return [dict(axis="pins", text=f"pins: the open search's best ({short(found.row(best))}) takes {gain:.1%} less: of today's step it saves {saved}" + (f" and adds {spent}" if spent else "")
+                 + "; letting go of one pin alone gains " + (each or "nothing"))]

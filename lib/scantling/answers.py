@@ -178,33 +178,62 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     return dict(compute_flops=compute, params=size, tokens=tokens, days=b.days, mfu=b.mfu, law=law, source=row.source, plan=b.plan)
 
 
+def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
+    """One budget of compute by every published law, each trained on the design's machine: {compute_flops, from, rows}.
+
+    compute_flops : training compute [FLOP, 6 x parameters x tokens]; left out, what the machine does by constraints.deadline_days, else what the design itself spends.
+    rows : [{law, title, params, tokens, tokens_per_param, loss, days, cost_usd, mfu, verdict, plan, caveat, source}], the design's own model and tokens first (law None)
+    where it has tokens. loss : by the refitted Chinchilla surface [nats a token], for comparing rows; days, cost, mfu, plan are None where no plan holds the model.
+    Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
+    Raises ValueError where there is neither a budget, nor a deadline, nor tokens.
+    """
+    from .convergence import allocations, loss
+    from .verdict import assess
+
+    now = assess(design)
+    n, d = float(now.resolved.params.active), sum(p.tokens or 0.0 for p in now.resolved.phases)
+    if compute_flops is not None:
+        origin = "given"
+    elif design.constraints.deadline_days is not None:
+        compute_flops, origin = within_budget_of_compute(design)["compute_flops"], f"what the machine does in {design.constraints.deadline_days:g} days"
+    elif d:
+        compute_flops, origin = 6 * n * d, "6 x parameters x tokens of the design"
+    else:
+        raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
+    rows = []
+    if d and now.phases:
+        rows.append(dict(law=None, title="this design", params=n, tokens=d, caveat="", source="", **_trained(now)))
+    free = {f"plan.{k}": None for k in design.plan.given()} | {"constraints": None}
+    for a in allocations(compute_flops):
+        b = _try(design, {**free, "model": {"size": float(f"{a.params:.4g}")}, f"{_job(now)}.tokens": float(f"{a.tokens:.4g}")})
+        rows.append(dict(law=a.law, title=a.title, params=a.params, tokens=a.tokens, caveat=a.caveat, source=a.source, **_trained(b)))
+    for row in rows:
+        row |= dict(tokens_per_param=row["tokens"] / row["params"], loss=float(loss(row["params"], row["tokens"])))
+    return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
+
+
+def _trained(a) -> dict:
+    if not _fits(a):
+        return dict(verdict="refused" if a is None else a.verdict, days=None, cost_usd=None, mfu=None, plan=None)
+    return dict(verdict=a.verdict, days=a.days, cost_usd=a.cost_usd, mfu=a.mfu, plan=a.plan)
+
+
 def reshapes(design, most: int = 20) -> list[dict]:
     """Other ways to make the same global batch, fastest first: [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share}].
 
     dp x micro_batch x grad_accum is the global batch of the design in every row, so the optimizer's steps are the same up to rounding and no learning
     rate has to change. Each row is the fastest plan of its shape; pins of the plan are not kept.
     """
-    import numpy as np
-
-    from . import plans
-    from .cases import devices
-    from .searching import find, unpinned
+    from .batch_guide import reshapes_of
     from .verdict import assess
 
     a = assess(design)
-    if not a.phases:
+    if not a.phases or not a.chosen.fits:
         return []
-    where = unpinned(a.chosen.found.situation)
-    found = find(where, plans.offered(plans.DEFAULT, a.resolved.stack))
-    rows = found.order[found.practised[found.order]]
-    _, first = np.unique(np.stack([found.plan.dp[rows], found.plan.micro_batch[rows]]), axis=1, return_index=True)
-    used = devices(found.plan)
-    out = []
-    for i in rows[np.sort(first)][:most]:
-        p = found.row(int(i))
-        out.append({k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")}
-                   | dict(devices_used=int(used[i]), step_s=float(found.step_s[i]), memory_share=float(found.total_bytes[i] / where.chip.usable_bytes)))
-    return out
+    p = a.plan
+    now = {k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")} | dict(devices_used=a.devices_used, step_s=float(a.chosen.step.total),
+                                                                                     memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"], step_ratio=1.0)
+    return sorted([now, *reshapes_of(a, most - 1)], key=lambda row: row["step_s"])
 
 
 def _job(a) -> str:

@@ -26,6 +26,7 @@ COMMANDS = {
     "candidates": ("cli_decide", "candidates", "frontier", "Plans that differ in kind, for a short measured sweep; and its results read back."),
     "sweep": ("cli_decide", "sweep", "sweeps", "Every combination of values of some fields, here or on a Dask cluster."),
     "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),
+    "scaling": ("cli_decide", "scaling", "answers", "Model size and tokens for a budget of compute, by published laws, and the days they take."),
     "diagnose": ("cli_decide", "diagnose", "diagnose", "Where a measured run loses its time, most likely first."),
     "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
     "blueprint": ("cli_blueprint", "blueprint", "blueprint", "The site around the job: network, scheduler, storage, domains, risks, roll-out."),

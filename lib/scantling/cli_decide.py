@@ -144,3 +144,42 @@ def answer(file, question, as_json):
         from .limits import short
 
         console().print(", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in said.items() if k != "plan") + f"\nplan: {short(said['plan'])}")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--flops", type=float, help="Training compute; without it, what the machine of FILE does by its deadline, else what FILE itself spends.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def scaling(file, flops, as_json):
+    """A budget of compute as model size and tokens by published scaling laws, and the days each takes on FILE's machine."""
+    from .answers import by_scaling_laws
+    from .cli_design import read
+    from .quantities import show
+
+    if flops is not None and not 1e15 <= flops <= 1e32:
+        raise DesignError("--flops", flops, "a number from 1e15 to 1e32", problem="is no budget of a training run")
+    try:
+        said = by_scaling_laws(read(file), flops)
+    except ValueError as e:
+        if isinstance(e, DesignError):
+            raise
+        raise DesignError("--flops", problem=str(e)) from None
+    if as_json:
+        print_json(said)
+        return
+    from rich.table import Table
+
+    out = console()
+    out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("law", "parameters", "tokens", "tokens/parameter", "loss", "days", "cost", "MFU"):
+        grid.add_column(head, justify="left" if head == "law" else "right", no_wrap=True)
+    for r in said["rows"]:
+        days = show("days", r["days"]) if r["days"] is not None else r["verdict"]
+        grid.add_row(r["law"] or r["title"], show("params", r["params"]), f"{r['tokens'] / 1e12:,.3g}T", f"{r['tokens_per_param']:,.3g}", f"{r['loss']:.3f}", days,
+                     show("cost_usd", r["cost_usd"]) if r["cost_usd"] is not None else "—", show("mfu", r["mfu"]) if r["mfu"] is not None else "—")
+    out.print(grid)
+    out.print("loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), to compare rows by; fitted up to 3e21 FLOP on dense models. Ask an ML specialist before a size is settled.")
+    for r in said["rows"]:
+        if r["source"]:
+            out.print(f"· {r['law']}: {r['source']}")

@@ -54,7 +54,13 @@ def _fix(fix) -> str:
         return str(fix)
     change = fix.get("change", "")
     change = ", ".join(f"{k} {v}" for k, v in change.items()) if isinstance(change, dict) else str(change)
-    return change + (f" → {fix['verdict']}" if fix.get("verdict") else "")
+    if not fix.get("verdict"):
+        return change
+    from .quantities import show
+
+    figures = [show(k, fix[k]) for k in ("days", "cost_usd") if fix.get(k) is not None] + ([f"MFU {show('mfu', fix['mfu'])}"] if fix.get("mfu") is not None else [])
+    still = [text.partition(",")[0].partition(";")[0] for text in fix.get("missed") or []]
+    return f"{change} → {fix['verdict']}: " + ", ".join(figures) + (f"; still missed: {', '.join(still)}" if still else "")
 
 
 @click.command()

@@ -136,9 +136,9 @@ def spaces(file, as_json):
         print_json({"spaces": listed, **({"design": counts} if counts else {})})
         return
     out = console()
-    for rows in zip(*listed.values()):
+    for rows in zip(*listed.values(), strict=True):
         out.print(f"{rows[0]['field']}: {rows[0]['what']}")
-        for i, (name, row) in enumerate(zip(listed, rows)):
+        for i, row in enumerate(rows):
             if i == 0 or row["values"] != rows[i - 1]["values"]:
                 same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
                 out.print(f"    {', '.join(same)}: {row['values']}")

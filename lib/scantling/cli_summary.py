@@ -36,13 +36,16 @@ _WIDTH = 28
 
 
 def summary(result: dict, out: Console) -> None:
-    """Verdict, plan, headline figures with their bands, memory, step, limits, fixes, what to avoid, nearest runs, assumptions."""
+    """Verdict, plan, headline figures with their bands, memory, step, limits, fixes, what to avoid, why this plan, the batch, nearest runs, assumptions."""
     title = Text(plain(result["name"], 120), style="bold")
     title.append("   ").append(result["verdict"], style=_COLOUR[result["verdict"]])
     out.print(title)
     out.print(Text(plan_line(result["plan"])))
     out.print()
     _headline(result, out)
+    _lines(out, "Limits", [str(x) for x in result.get("limits") or []])
+    _lines(out, "Nearest changes that help", [_fix(f) for f in result.get("nearest_fixes") or []])
+    _lines(out, "Tried", _tried(result))
     _bars(
         out,
         "Memory of the fullest device",
@@ -61,9 +64,9 @@ def summary(result: dict, out: Console) -> None:
         max(v for _, v in parts),
         show("step_s", result["step_s"]),
     )
-    _lines(out, "Limits", [str(x) for x in result.get("limits") or []])
-    _lines(out, "Nearest changes that help", [_fix(f) for f in result.get("nearest_fixes") or []])
     _lines(out, "Avoid", [_avoid(a) for a in result.get("avoid") or []])
+    _lines(out, "Why this plan", [w["text"] for w in result.get("why") or []])
+    _lines(out, "Global batch", (result.get("batch") or {}).get("lines") or [])
     _lines(out, "Nearest published runs", [_run(r) for r in (result.get("nearest_runs") or [])[:5]])
     _assumed(result.get("assumed") or [], out)
 
@@ -146,6 +149,17 @@ def _fix(fix):
     from .cli_design import _fix as line
 
     return line(fix)
+
+
+def _tried(result):
+    """What every change comes to where an MFU floor is missed that none of them reaches."""
+    floor = next((m for m in result.get("missed") or [] if m["field"] == "min_mfu"), None)
+    rows = result.get("tried") or []
+    if floor is None or not rows or any(r["mfu"] >= floor["limit"] for r in rows):
+        return []
+    best = sorted({r["change"].partition(" (")[0]: r["mfu"] for r in rows}.items(), key=lambda kv: -kv[1])
+    shown = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
+    return [f"none of {len(best)} changes reaches MFU {show('mfu', floor['limit'])}: " + ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in shown)]
 
 
 def _avoid(item):

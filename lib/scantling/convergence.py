@@ -114,10 +114,7 @@ def loss(params, tokens, law="besiroglu-2024"):
 
     L = E + A/N^alpha + B/D^beta, N parameters, D tokens seen once.
 
-    Raises
-    ------
-    ValueError
-        For an unknown law or one without a surface.
+    Raises ValueError for an unknown law or one without a surface.
     """
     row = _law(LAWS, law)
     if row.surface is None:
@@ -159,7 +156,8 @@ def allocations(compute_flops):
 class BatchLaw:
     """A published power law of the batch size in tokens: batch = unit_tokens·k·(x/unit_x)^exponent, x as `of` names it.
 
-    kind "critical": beyond it more data parallelism buys little; "optimal": least loss at given size and tokens.
+    kind "critical": beyond it more data parallelism buys little; "optimal": least loss at given size and tokens. overhead: share of the
+    tokens that a critical batch spends above the least, by the source's own definition.
     """
 
     id: str
@@ -173,13 +171,14 @@ class BatchLaw:
     fitted: str
     source: str
     verified: str
+    overhead: float = 1.0
 
 
 BATCH_LAWS: dict[str, BatchLaw] = {
     law.id: law
     for law in (
         BatchLaw("zhang-2024", "critical", "tokens", 22.91, 0.47, 1e6, 512, "20 % more data than the best batch would need",
-                 "85M to 1.2B parameters, C4, Adam, sequences of 512", "Zhang et al. 2024, arXiv:2410.21676, section 3.3 (batch in sequences, D in millions; within 4 % of the paper's fits in N where both meet)", "memory"),
+                 "85M to 1.2B parameters, C4, Adam, sequences of 512", "Zhang et al. 2024, arXiv:2410.21676, section 3.3 (batch in sequences, D in millions; within 4 % of the paper's fits in N where both meet)", "memory", 0.2),
         BatchLaw("bergsma-2025-critical", "critical", "tokens", 0.0471, 0.462, 1.0, 2048, "twice the steps that an unbounded batch would need",
                  "111M to 3.3B parameters, SlimPajama, AdamW with maximal update parametrisation, 20 to 1,280 tokens per parameter",
                  "Bergsma et al. 2025, arXiv:2505.13738 (exponent read in text, coefficient and unit from recall)", "memory"),
@@ -248,7 +247,7 @@ class BatchAdvice:
     """How a global batch stands to the published laws.
 
     standing: "small" below every critical estimate, "contested" between them, "large" above all. extra_tokens: share of the tokens
-    that the batch wastes against a small one, by the lowest and the highest critical estimate. flags: what a specialist must confirm.
+    that the batch spends above the least, overhead·B/B_crit by each critical law, lowest and highest. flags: what a specialist must confirm.
     """
 
     batch_tokens: float
@@ -282,8 +281,8 @@ def batch_advice(batch_tokens, tokens, compute_flops=None, final_loss=None):
     if standing != "small":
         flags.append("Above a critical batch more devices save time but spend tokens; a smaller batch early in training avoids part of it.")
     flags.append(_SPECIALIST)
-    extra = tuple(float(batch_cost(batch_tokens, c)[1] - 1) for c in (high, low))
-    return BatchAdvice(float(batch_tokens), found["critical"], found["optimal"], standing, extra, tuple(flags))
+    extra = sorted(float(BATCH_LAWS[name].overhead * batch_tokens / c) for name, c in found["critical"].items())
+    return BatchAdvice(float(batch_tokens), found["critical"], found["optimal"], standing, (extra[0], extra[-1]), tuple(flags))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import json
 import math
 
 from .errors import DesignError
-from .fixes_tried import Change, plan_changes, recovery_changes, relaxations, site_changes
+from .fixes_tried import Change, plan_changes, recovery_changes, relaxation, relaxations, site_changes
 
 MOST = 8
 LARGE = 6.0             # effort above which pairs of changes are tried too: ten times the devices
@@ -22,15 +22,28 @@ def nearest_fixes(assessment, most: int = MOST) -> list[dict]:
     `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown. `missed` lists what such a design still
     misses. Where nothing but giving way on a constraint makes the design feasible, the changes that come closest are listed too.
     """
-    trial = Trial(assessment)
-    for change in (*plan_changes(assessment), *site_changes(assessment), *recovery_changes(assessment)):
-        trial.assess(change)
-    trial.devices()
-    if not any(row["verdict"] == "feasible" and effort < LARGE for effort, row in trial.kept):
+    trial = assessment.__dict__["_trial"] = Trial(assessment)
+    trial.real()
+    if not trial.near():
         trial.pairs()
+    if not trial.near():
+        trial.mixed()
     for change in relaxations(assessment):
         trial.assess(change)
     return trial.answer(most)
+
+
+def tried(assessment) -> list[dict]:
+    """What every single change that was tried comes to, feasible or not: [{change, verdict, mfu, days, cost_usd, devices}]; empty where the design is feasible."""
+    if "_trial" not in assessment.__dict__ and assessment.verdict != "feasible":
+        nearest_fixes(assessment)
+    trial = assessment.__dict__.get("_trial")
+    return [_row(change, other) for change, other in trial.looked if not change.gives_way and not (change.kind and "cluster.devices" in change.set)] if trial else []
+
+
+def _row(change, other) -> dict:
+    f = other.figures
+    return dict(change=change.text, verdict=other.verdict, mfu=f["mfu"], days=f["days"], cost_usd=f["cost_usd"], devices=other.resolved.cluster.devices)
 
 
 class Trial:
@@ -41,6 +54,7 @@ class Trial:
         self.fits = bool(assessment.phases) and all(c.fits for c in assessment.phases)
         self.missed = {m.field: m for m in assessment.missed} if assessment.phases else {}
         self.kept: list[tuple[float, dict]] = []
+        self.looked: list[tuple] = []           # (change, assessment) of what fits
         self.seen: dict[str, object] = {}
 
     def assess(self, change: Change):
@@ -55,11 +69,43 @@ class Trial:
         except DesignError:
             other = None
         self.seen[key] = other
+        if other is not None and other.phases and all(c.fits for c in other.phases):
+            self.looked.append((change, other))
         if other is not None and other.verdict != "impossible" and (other.verdict == "feasible" or self.closer(other)):
-            f = other.figures
-            self.kept.append((change.effort, dict(change=change.text, set=change.set, verdict=other.verdict, missed=[m.text for m in other.missed], days=f["days"],
-                                                  cost_usd=f["cost_usd"], mfu=f["mfu"], devices=other.resolved.cluster.devices, _give_way=change.gives_way)))
+            row = _row(change, other)
+            self.kept.append((change.effort, dict(change=row.pop("change"), set=change.set, verdict=row.pop("verdict"), missed=[m.text for m in other.missed], **row, _change=change)))
         return other
+
+    def real(self):
+        """Every change but giving way, alone."""
+        for change in (*plan_changes(self.before), *site_changes(self.before), *recovery_changes(self.before)):
+            self.assess(change)
+        self.devices()
+
+    def near(self) -> bool:
+        """Whether a real change of little effort makes the design feasible."""
+        return any(row["verdict"] == "feasible" and effort < LARGE and not row["_change"].gives_way for effort, row in self.kept)
+
+    def mixed(self):
+        """Where several constraints are missed: giving way on one of them, together with the smallest change that meets the others."""
+        from .verdict import assess
+
+        if not self.fits or len(self.missed) < 2:
+            return
+        for field in self.missed:
+            one = relaxation(self.before, field)
+            if one is None:
+                continue
+            rest = assess(self.design.change({f"constraints.{field}": None}))
+            if rest.verdict == "feasible":
+                continue
+            trial = Trial(rest)
+            trial.real()
+            for effort, row in sorted((k for k in trial.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0])[:1]:
+                after = assess(self.design.change(row["set"]))
+                way = relaxation(after, field) if {m.field for m in after.missed} == {field} else None
+                if way is not None:
+                    self.assess(Change(effort + way.effort, f"{row['change']}, and {way.text}", {**row["set"], **way.set}))
 
     def closer(self, other) -> bool:
         """It fits now; or nothing new is missed, and what is missed is fewer or nearer to its limit."""
@@ -118,27 +164,38 @@ class Trial:
                 devices = self.whole(self.before.resolved.cluster.devices * scale)
                 if devices > LARGEST or "dp" in self.design.plan.given():
                     break
-                other = self.assess(Change(change.effort + 2.5 + math.log2(scale), f"{change.text}, and {devices:,} devices", {**change.set, "cluster.devices": devices}))
+                other = self.assess(Change(change.effort + 2.5 + math.log2(scale), f"{change.text}, and {devices:,} devices", {**change.set, "cluster.devices": devices}, change.kind))
                 if other is not None and other.verdict == "feasible":
                     break
 
     def answer(self, most: int) -> list[dict]:
-        """Feasible first, smallest effort first; one row a family of device counts; the closest misses where no real change suffices."""
-        feasible = sorted((k for k in self.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0])
-        counts = [k for k in feasible if set(k[1]["set"]) == {"cluster.devices"}]
-        feasible = [k for k in feasible if k not in counts[1:]]
-        real = any(not k[1]["_give_way"] for k in feasible)
-        rest = sorted((k for k in self.kept if k[1]["verdict"] != "feasible"), key=self.distance)
+        """Feasible first, smallest effort first; one row of each kind of change; the closest misses where no real change suffices."""
+        feasible = _one_each(sorted((k for k in self.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0]))
+        real = any(not k[1]["_change"].gives_way for k in feasible)
+        rest = _one_each(sorted((k for k in self.kept if k[1]["verdict"] != "feasible" and not k[1]["_change"].gives_way), key=self.distance))
         shown = feasible[:most] if real else feasible[:max(most - CLOSEST, 1)] + rest[:CLOSEST]
         if not shown:
             shown = rest[:most]
-        return [{k: v for k, v in row.items() if k != "_give_way"} for _, row in shown]
+        return [{k: v for k, v in row.items() if k != "_change"} for _, row in shown]
 
     def distance(self, kept) -> tuple:
         """Fewest constraints missed, then the best MFU (or the fewest days), then the least effort."""
         effort, row = kept
         by = -row["mfu"] if "min_mfu" in self.missed or row["days"] is None else row["cost_usd"] or 0 if "budget_usd" in self.missed else row["days"]
         return len(row["missed"]), by, effort
+
+
+def _one_each(kept) -> list:
+    """The first row of each kind: device counts, chips, fabrics; what is of no kind stays."""
+    seen, out = set(), []
+    for row in kept:
+        change = row[1]["_change"]
+        kind = change.kind or ("devices" if set(change.set) == {"cluster.devices"} else None)
+        if kind not in seen:
+            out.append(row)
+        if kind:
+            seen.add(kind)
+    return out
 
 
 def _gap(miss) -> float:
@@ -165,4 +222,4 @@ def cheaper(assessment, most: int = 5) -> list[dict]:
         trial.count(trial.whole(assessment.resolved.cluster.devices * scale))
     rows = [row for _, row in trial.kept if row["verdict"] == "feasible" and row["days"] <= most_days and row["cost_usd"] is not None and row["cost_usd"] < f["cost_usd"] * 0.995]
     rows.sort(key=lambda r: r["cost_usd"])
-    return [{k: v for k, v in row.items() if k != "_give_way"} for row in rows[:most]]
+    return [{k: v for k, v in row.items() if k != "_change"} for row in rows[:most]]

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass, field
 
 from . import catalogue
+from .quantities import show
 
 # chips to try instead, by family: what the market offers in their place, smallest step first
 INSTEAD = {"volta": ("a100-80-sxm", "h100-sxm"), "ampere": ("h100-sxm", "h200-sxm"), "ada": ("h100-sxm",), "hopper": ("h200-sxm", "b200-sxm", "gb200-nvl72"),
@@ -23,8 +24,8 @@ class Change:
 
     @property
     def gives_way(self) -> bool:
-        """True where only the constraint changes."""
-        return all(path.startswith("constraints.") for path in self.set)
+        """True where only what is asked for changes."""
+        return self.kind == "less" or all(path.startswith("constraints.") for path in self.set)
 
 
 def _state(assessment):
@@ -56,6 +57,9 @@ def plan_changes(assessment):
             yield Change(1.4, "shard states, gradients and weights (zero3)", {"plan.sharding": "zero3"})
         if plan.get("recompute", "full") != "full":
             yield Change(1.2, "recompute everything", {"plan.recompute": "full", "plan.recompute_layers": None})
+        for what, words in (("optimizer", "optimizer states"), ("optimizer+params", "weights, gradients and optimizer states")):
+            if plan.get("offload") is None:
+                yield Change(2.2, f"offload {words} to host memory", {"plan.offload": what})
         if plan.get("micro_batch", 1) > 1:
             yield Change(1.1, "micro-batch 1", {"plan.micro_batch": 1, "plan.grad_accum": None})
     for name in plan:
@@ -76,6 +80,10 @@ def site_changes(assessment):
         yield Change(3.2, "fp8 matrix products (to be confirmed by an ML specialist)", {"job.precision": "fp8"}, "precision")
     if "min_mfu" in missed and phase.precision not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops):
         yield Change(3.2, "bf16 throughout, whose peak is easier to reach", {"job.precision": "bf16"}, "precision")
+    idle = _whole_batch(assessment) if fits else None
+    if idle:
+        yield Change(1.6, f"a global batch of {idle:,} sequences, which divides over {r.cluster.devices:,} devices (to be confirmed by an ML specialist)",
+                     {f"{job}.global_batch": idle, f"{job}.global_batch_tokens": None})
     if fits:
         yield Change(3.4, f"a global batch of {2 * phase.global_batch:,} sequences (to be confirmed by an ML specialist)",
                      {f"{job}.global_batch": 2 * phase.global_batch, f"{job}.global_batch_tokens": None}, "batch")
@@ -91,6 +99,16 @@ def site_changes(assessment):
     for other in INSTEAD.get(chip.family, ()):
         if other != chip.id and other in catalogue.accelerators():
             yield Change(3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP}, "chip")
+
+
+def _whole_batch(assessment) -> int | None:
+    """The batch nearest to the design's that all devices share at today's tp, pp and cp; None where they do already."""
+    plan, batch = assessment.plan, assessment.chosen.phase.global_batch
+    rooms = assessment.resolved.cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
+    if rooms <= plan["dp"] or "dp" in assessment.design.plan.given():
+        return None
+    whole = rooms * plan["micro_batch"]
+    return max(round(batch / whole), 1) * whole
 
 
 def fabrics_by_rate() -> list:
@@ -144,27 +162,51 @@ def recovery_changes(assessment):
                 yield Change(2.1, f"{spares} spare nodes", {"reliability.spares": spares})
 
 
+CEILINGS = {"deadline_days": ("days", "a deadline of {}"), "budget_usd": ("cost_usd", "a budget of {}"), "max_power_mw": ("", "{:,.3g} MW of power")}
+FLOORS = {"min_mfu": ("mfu", "an MFU floor of {}"), "min_goodput": ("goodput", "a goodput floor of {}")}
+OTHERS = {"max_checkpoint_overhead": "a share of {:g} of the time for saves", "max_lost_work_s": "{:g} s of work lost to a failure", "max_recovery_s": "{:g} s to recover",
+          "max_checkpoint_stall_s": "a stall of {:g} s a save"}
+
+
+def relaxation(assessment, field: str) -> Change | None:
+    """One missed constraint moved to what is predicted; None for what is no number."""
+    miss = {m.field: m for m in assessment.missed}.get(field)
+    if miss is None or field not in {**CEILINGS, **FLOORS, **OTHERS}:
+        return None
+    effort = 5.0
+    if field in CEILINGS:
+        value = float(_up(miss.value * 1.0005))
+        effort = 4.0 + math.log2(max(value / miss.limit, 1))
+        key, text = CEILINGS[field]
+        text = text.format(show(key, value) if key else value)
+    elif field in FLOORS:
+        value = math.floor(miss.value * 1000) / 1000
+        key, text = FLOORS[field]
+        text = text.format(show(key, value))
+    else:
+        value = float(f"{miss.value * 1.01:.3g}")
+        text = OTHERS[field].format(value)
+    return Change(effort, text, {f"constraints.{field}": value})
+
+
 def relaxations(assessment):
-    """The constraints themselves, moved to what is predicted; and all of them at once where several are missed."""
+    """The constraints themselves, moved to what is predicted; fewer tokens; and all constraints at once where several are missed."""
     _, missed, _ = _state(assessment)
-    moved = {}
-    for name, text in (("deadline_days", "a deadline of {v:,.3g} days"), ("budget_usd", "a budget of {v:,.0f} USD"), ("max_power_mw", "{v:,.3g} MW of power")):
-        if name in missed:
-            value = _up(missed[name].value * 1.0005)
-            moved[name] = value
-            yield Change(4.0 + math.log2(max(value / missed[name].limit, 1)), text.format(v=value), {f"constraints.{name}": float(value)})
-    if "min_mfu" in missed:
-        moved["min_mfu"] = math.floor(missed["min_mfu"].value * 1000) / 1000
-        yield Change(5.0, f"an MFU floor of {moved['min_mfu']:.1%}", {"constraints.min_mfu": moved["min_mfu"]})
-    if "min_goodput" in missed:
-        moved["min_goodput"] = math.floor(missed["min_goodput"].value * 1000) / 1000
-        yield Change(5.0, f"a goodput floor of {moved['min_goodput']:.1%}", {"constraints.min_goodput": moved["min_goodput"]})
-    for name in ("max_checkpoint_overhead", "max_lost_work_s", "max_recovery_s", "max_checkpoint_stall_s"):
-        if name in missed:
-            moved[name] = float(f"{missed[name].value * 1.01:.3g}")
-            yield Change(5.0, f"{name} of {moved[name]:g}", {f"constraints.{name}": moved[name]})
+    moved = [c for c in (relaxation(assessment, field) for field in missed) if c is not None]
+    yield from moved
+    phases = assessment.resolved.phases
+    if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(phases) == 1:
+        share = min(m.limit / m.value for m in missed.values())
+        tokens = _down(phases[0].tokens * share * 0.9995)
+        yield Change(4.9 - math.log2(share), f"{tokens / 1e12:.3g}T tokens, {tokens / phases[0].tokens:.0%} of what is asked for (to be confirmed by an ML specialist)", {f"{_job(assessment)}.tokens": tokens}, "less")
     if len(moved) > 1:
-        yield Change(9.0, "all of these at once: " + ", ".join(f"{k} {v:g}" for k, v in moved.items()), {f"constraints.{k}": float(v) for k, v in moved.items()})
+        yield Change(9.0 + sum(c.effort for c in moved) / 10, " and ".join(c.text for c in moved), {k: v for c in moved for k, v in c.set.items()})
+
+
+def _down(value: float) -> float:
+    """The next number of three digits below a value."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.floor(value / unit) * unit:.6g}")
 
 
 def _up(value: float) -> float:

@@ -103,8 +103,10 @@ def limits(assessment) -> list[str]:
     out += unpublished(chosen)
     if f["devices_used"] < r.cluster.devices:
         out.append(f"idle: the plan uses {f['devices_used']:,} of {r.cluster.devices:,} devices; the global batch {chosen.phase.global_batch:,} and the layers do not divide over all of them")
-    loss = max((k for k in f["step_breakdown_s"] if k != "gemm"), key=lambda k: f["step_breakdown_s"][k])
-    out.append(f"step: the largest loss beside the matrix products is {LOSSES.get(loss, loss)}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
+    out += offloaded(assessment)
+    loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
+    name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
+    out.append(f"step: beside the model's own arithmetic the most goes to {name}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
     return out
 
 
@@ -140,7 +142,23 @@ def unpublished(chosen) -> list[str]:
     return [*out, f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
 
 
-LOSSES = {"attention": "attention", "elementwise": "element-wise traffic", "logits": "the output head and loss", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",
+def offloaded(assessment) -> list[str]:
+    """A line on state that leaves the device: how much, and where it goes."""
+    out = []
+    for one in assessment.phases:
+        size = float(one.memory.host)
+        if one.fits and size > 0:
+            cluster = assessment.resolved.cluster
+            memory = 0.9 * float(np.nan_to_num(cluster.host_memory_bytes)) / cluster.devices_per_node
+            gb = lambda x: show("memory_bytes.total", x)   # noqa: E731
+            why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
+            out.append(f"offload: {gb(size)} of state a device leave it{why}; host memory holds {gb(memory)} a device"
+                       + (f", so {gb(size - memory)} go to NVMe, whose lower rate is not in the step: expect it slower" if size > memory else ""))
+    return out
+
+
+USEFUL = ("gemm", "attention", "logits")
+LOSSES = {"elementwise": "element-wise traffic", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",
           "cp": "exposed context-parallel traffic", "ep": "exposed expert-parallel traffic", "dp": "exposed data-parallel traffic", "pp": "stage-to-stage sends",
           "bubble": "the pipeline bubble", "optimizer": "the optimizer", "host": "launch and host time", "straggler": "waiting for the slowest node", "data": "data stalls"}
 
@@ -175,7 +193,8 @@ def arithmetic(where) -> tuple[str, ...]:
     lines = [
         f"state: {n:,} parameters x {per:g} bytes (weights 2, gradients {job.grad_bytes:g}, moments {job.optimizer_bytes:g}, master weights {job.master_bytes:g}) = {gb(state)}",
         f"devices: {cluster.devices:,} x {gb(where.chip.usable_bytes)} usable = {gb(hbm)}; host memory and NVMe that may be used: {gb(host)}",
-        f"sum: {gb(state)} of state {'>' if state > hbm + host else '<'} {gb(hbm + host)} of all memory, before a single activation",
+        f"sum: {gb(state)} of state > {gb(hbm + host)} of all memory, before a single activation" if state > hbm + host else
+        f"sum: {gb(state)} of state < {gb(hbm + host)} of all memory; it is what cannot leave the device that does not fit",
         f"leanest: memory falls with every further way of splitting, recomputing and offloading, so the far end of each bounds all plans; of its {found.legal:,} plans the leanest "
         f"({short(found.row(i))}) needs {gb(m.total)} per device of {gb(m.capacity)}"
         + (f", and {gb(m.host)} of offloaded state per device of {gb(host_bytes(cluster))}" if float(m.host) > 0 else ""),

@@ -106,8 +106,9 @@ def parameter_bytes(c: Cases, group):
     states = states * owned
     host = 0.0 * share
     if np.any(p.offload):
-        host = away * states + gone * weight * np.where(z3, share, 1.0)
-        resident, gathered = np.where(gone, 0.0, resident), np.where(gone, cached, gathered)
+        # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time (Rajbhandari et al. 2021, section 5)
+        host = away * states + gone * (weight * np.where(z3, share, 1.0) + gradient * np.where(z2, share, 1.0))
+        resident, gathered, gradient = np.where(gone, 0.0, resident), np.where(gone, cached + weight, gathered), np.where(gone, 0.0, gradient)
         states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
     cache = np.where(z3 | gone, 0.0, cached - weight) * copies
     return SimpleNamespace(

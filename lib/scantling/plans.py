@@ -55,6 +55,8 @@ DEFAULT = Space()
 COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute_share=(0.5, 1.0), etp=(1,), sp=(1,))
 WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
              offload=OFFLOADS, uneven=True, etp=(1, 2, 4, 8, 0), precision=("bf16", "fp8"))
+# where nothing fits as it is
+OFFLOADED = replace(DEFAULT, offload=OFFLOADS, uneven=True)
 # the lean end of every axis that memory falls along: what does not fit here fits nowhere
 LAST_RESORT = Space(tp=(), cp=tuple(2 ** i for i in range(12)), min_chunk=1, micro_batch=(1,), vpp=(1,), schedule=("1f1b",), sharding=("zero1", "zero3"), recompute=("full",),
                     recompute_share=(1.0,), offload=OFFLOADS, sp=(1,), uneven=True)

@@ -43,8 +43,9 @@ class Quantity:
 @cache
 def table() -> dict[str, Quantity]:
     """All quantities by key, in the order of the contract."""
+    from .quantities_decide import ROWS as DECIDE
     from .quantities_rows import ROWS
-    return {q.key: q for q in ROWS}
+    return {q.key: q for q in (*ROWS, *DECIDE)}
 
 
 def quantity(key: str) -> Quantity:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from . import compute, traffic
-from .cases import RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
+from .cases import PRECISIONS, RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
 from .model import flops_per_token, parameters
 from .pipeline import bubble_time, schedule_code, stage_layers, weight_kept
 
+ZERO3, FP32 = SHARDINGS.index("zero3"), PRECISIONS.index("fp32")
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
 GPIPE, ONE_F, INTERLEAVED = schedule_code("gpipe"), schedule_code("1f1b"), schedule_code("interleaved")
 PARTS = ("gemm", "attention", "elementwise", "logits", "recompute", "tp", "cp", "ep", "dp", "pp", "bubble", "optimizer", "host", "straggler", "data")
@@ -123,6 +124,11 @@ def step_time(c: Cases) -> Step:
     expert_shards = np.where(p.sharding > 0, np.maximum(shards * p.tp / (p.ep * p.etp), 1.0), 1.0)
     updated = dense / shards + experts / expert_shards
     optimizer = k.optimizer_bytes * updated / np.where(p.offload > 0, np.minimum(c.chip.host_bytes_per_s, 16e9), c.chip.hbm_bytes_per_s * k.hbm_share)
+    streamed = 0.0
+    if np.any(p.offload > 1):       # weights of every micro-batch from the host, forward and backward, gradients back to it; compute hides what it can
+        wide = 2.0 + 2.0 * (job.precision == FP32)
+        bytes_ = 3 * wide * (dense / np.where(p.sharding >= ZERO3, shards, 1.0) + experts / np.where(p.sharding >= ZERO3, expert_shards, 1.0))
+        streamed = np.where(p.offload > 1, np.maximum(bytes_ / np.minimum(c.chip.host_bytes_per_s, 16e9) - slowest, 0.0), 0.0)
     step_host = k.step_host_s * (0.1 + 0.9 * np.minimum(s.layers / p.pp / 24.0, 1.0)) * np.where(c.software.graphs >= 2, 0.5, 1.0)
     nodes = np.maximum(devices(p) / 8, 1.0)
 
@@ -132,7 +138,7 @@ def step_time(c: Cases) -> Step:
         gemm=rounds * gemm, attention=rounds * attention, elementwise=rounds * elementwise,
         logits=m * overall * np.where(at_end, logits, 0.0), recompute=rounds * again, tp=rounds * tp_s, cp=rounds * cp_s,
         ep=rounds * ep_s, dp=(m * micro_exposed + step_exposed) * overall, pp=m * pp.exposed_s * overall,
-        bubble=bubble * overall, optimizer=optimizer * overall, host=(rounds * host + step_host * overall))
+        bubble=bubble * overall, optimizer=optimizer * overall, host=(rounds * host + m * streamed + step_host * overall))
     busy = sum(parts.values())
     hidden = dict(
         hidden_tp=rounds * np.maximum(tp.wire_s - tp.exposed_s, 0) * rounds_tp, hidden_cp=rounds * np.maximum(cp.wire_s - cp.exposed_s, 0) * rounds_cp,

@@ -110,6 +110,13 @@ class Assessment:
         return nearest_fixes(self) if self.verdict != "feasible" else []
 
     @cached_property
+    def tried(self) -> list[dict]:
+        """What every change that was tried comes to, where the design is not feasible as it is: fixes.tried."""
+        from .fixes import tried
+
+        return tried(self) if self.phases else []
+
+    @cached_property
     def avoid(self) -> list[dict]:
         """Tempting plans that lose here, with what each costs."""
         from .advice import avoid
@@ -122,6 +129,13 @@ class Assessment:
         from .advice import why
 
         return why(self) if self.phases else []
+
+    @cached_property
+    def batch(self) -> dict:
+        """The global batch as the convergence constraint: critical batches, shapes that keep it, learning rate: batch_guide.batch_guide."""
+        from .batch_guide import batch_guide
+
+        return batch_guide(self) if self.phases else {}
 
     @cached_property
     def recovery(self) -> dict:
@@ -151,8 +165,8 @@ class Assessment:
                     "nearest_fixes": self.nearest_fixes if advice else []}
         from .figures import tables
 
-        return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid,
-                "nearest_fixes": self.nearest_fixes if advice else [], **tables(self)}
+        return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid, "batch": self.batch,
+                "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], **tables(self)}
 
 
 def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Assessment:
@@ -178,13 +192,13 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
 
 
 def choose(where: Situation, space: planning.Space) -> tuple[Found | None, bool]:
-    """(search, fits): under the pins; with offload where nothing fits; the pinned plan as it is where only the pins stop it; (None, False) where nothing can fit."""
+    """(search, fits): under the pins; the pinned plan as it is where only the pins stop it; with offload where nothing else fits; (None, False) where nothing can fit."""
     own = planning.offered(space, where.resolved.stack)
     found = find(where, own)
     if found.best() is not None:
         return found, True
     free = unpinned(where)
-    for there, wider in ((where, space), (where, planning.LAST_RESORT), (free, space), (free, planning.LAST_RESORT)):
+    for there, wider in ((where, space), (free, space), (where, planning.OFFLOADED), (where, planning.LAST_RESORT), (free, planning.OFFLOADED), (free, planning.LAST_RESORT)):
         if there is where and wider is own:
             continue
         if there is free and not where.phase.pins:
