@@ -4,7 +4,7 @@ from math import comb, exp, factorial
 
 import numpy as np
 import pytest
-from scantling import Design, assess
+from scantling import Design, assess, catalogue
 from scantling.blueprint import network_build, network_traffic, topology
 from scantling.blueprint.network_build import published
 
@@ -223,6 +223,15 @@ def test_every_kind_of_cluster_gets_a_network_in_plain_json():
         n = assess(d).blueprint.network
         assert kind in (None, n.topology.kind), (chip, n.topology.kind)
         json.dumps(n.as_dict(), allow_nan=False)
+
+
+def test_curves_say_how_far_they_were_off(llama):
+    n = llama.blueprint.network
+    assert [r["judged_on"] for r in n.curve_errors] == ["NVLink4", "NDR400 IB + SHARP"]
+    assert all(r["large_error"] <= 0.15 for r in n.curve_errors)
+    assert {c["series"] for c in n.measured_curves} <= set(catalogue.collective_series()) and n.measured_curves
+    plain = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": "mi300x", "devices": 64}, "job": {"seq_len": 4096, "global_batch": 64, "precision": "bf16"}}))
+    assert all(r["judged_on"] is None for r in plain.blueprint.network.curve_errors)
 
 
 def test_impossible_designs_have_no_network():

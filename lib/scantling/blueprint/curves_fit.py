@@ -135,6 +135,12 @@ def fit(p: Points) -> CurveConstants:
     return build(least_squares(residuals, np.zeros(len(names)), diff_step=1e-4, max_nfev=60).x)
 
 
+def _errors(p: Points, without: dict) -> list[dict]:
+    from .curves_score import of_constants, table
+
+    return [r for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()})) if r["series"] == "all of the fabric"]
+
+
 def main() -> None:
     """Fit on everything and without each series; write the calibration file."""
     from dataclasses import asdict
@@ -142,8 +148,9 @@ def main() -> None:
     p = points()
     out = {"made_by": "python -m scantling.blueprint.curves_fit", "points": len(p.series), "constants": asdict(fit(p)),
            "without": {name: asdict(fit(p.take(~left_out(name, p)))) for name in scored()}}
+    out["errors"] = [{k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")} for r in _errors(p, out["without"])]
     path = Path(catalogue.HERE) / "collective_calibration.json"
-    rounded = json.loads(json.dumps(out), parse_float=lambda text: float(f"{float(text):.5g}"))
+    rounded = json.loads(json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}"))
     path.write_text(json.dumps(rounded, indent=1) + "\n")
     print(f"{path.name}: {len(p.series)} points, {len(scored())} fits with one series left out")
 

@@ -18,10 +18,14 @@ LIMITS = {"large": 0.15, "small": 0.35}
 def errors(refit: bool = False) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Per series (message bytes, predicted / measured - 1), from constants fitted without it."""
     p = points()
-    without = calibration()["without"]
+    kept = calibration()["without"]
+    return of_constants(p, {name: fit(p.take(~left_out(name, p))) if refit else CurveConstants(**kept[name]) for name in scored()})
+
+
+def of_constants(p, by_series: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The same from given constants for each series."""
     out = {}
-    for name in scored():
-        k = fit(p.take(~left_out(name, p))) if refit else CurveConstants(**without[name])
+    for name, k in by_series.items():
         own = p.take(p.series == name)
         out[name] = own.message_bytes, fastest(own.collective, own.message_bytes, own.wires, k) / own.seconds - 1
     return out

@@ -8,7 +8,7 @@ from .. import catalogue
 from .curves import Curve
 from .ground import Record, is_torus
 from .network_build import Alternative, Prices, Switch, alternatives, built, cards, prices, published, radix_of, switch_for, switches, usd
-from .network_traffic import Axis, Burst, Setting, axes, bursts, curves_of, settings
+from .network_traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, settings, trust
 from .topology import Topology
 
 # NVL72: 18 switch chips, one link of every device to each; four wire pairs a link and direction pair make the rack's copper
@@ -85,6 +85,8 @@ class Network(Record):
     bursts: Burst
     settings: tuple[Setting, ...]
     curves: tuple[Curve, ...]
+    curve_errors: tuple[dict, ...]      # how far such curves were off where somebody has measured
+    measured_curves: tuple[dict, ...]   # of the same accelerator
     published: tuple[dict, ...]         # published networks nearest in size
     notes: tuple[str, ...]
 
@@ -109,7 +111,7 @@ def network(assessment) -> Network:
     near = sorted(published(), key=lambda p: abs(p["devices"] - cluster.devices))[:3]
     return Network(scale_up(cluster), fabric.id, fabric.name, switch, cluster.nics_per_node, rate, own, rule, provided, price,
                    None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows, crossings(assessment, own),
-                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), tuple(near), _notes(cluster, own, switch, provided, rate))
+                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), trust(cluster), measured(cluster), tuple(near), _notes(cluster, own, switch, provided, rate))
 
 
 def scale_up(cluster) -> ScaleUp:

@@ -141,6 +141,35 @@ def curves_of(assessment) -> tuple[curves.Curve, ...]:
     return tuple(out)
 
 
+# fabric of the published curves that stands for a design's, by the start of its id; the first that fits
+_JUDGED_UP = (("nvlink3", "NVLink3"), ("nvlink4", "NVLink4"), ("nvlink5-nvl72", "NVLink5 NVL72"), ("nvlink5", "NVLink5"))
+_JUDGED_OUT = (("efa-v4", "NVLink5 + EFA v4 8x400G"), ("efa", "NVLink4 + EFA v2 32x100G"), ("gb200-so", "NVL72 + Quantum-X800/NDR + SHARP"), ("ib-", "NDR400 IB + SHARP"))
+
+
+def trust(cluster) -> tuple[dict, ...]:
+    """How far the curves were off on published series of the fabrics nearest to the design's, each series left out of its fit.
+
+    {tier, fabric, judged_on, large_error, small_error}: medians of the time from 64 MiB and below (curves_score); judged_on None where
+    nobody has published a curve of such a fabric.
+    """
+    errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
+    wide = cluster.scale_up_domain > cluster.devices_per_node and cluster.scale_up.startswith("nvlink5")
+    out = []
+    for tier, fabric, judged in (("scale-up", cluster.scale_up, _JUDGED_UP), ("scale-out", "gb200-so" if wide and cluster.scale_out.startswith(("ib-", "gb200")) else cluster.scale_out, _JUDGED_OUT)):
+        name = next((n for start, n in judged if fabric.startswith(start)), None)
+        row = errors.get(name, {})
+        out.append({"tier": tier, "fabric": cluster.scale_up if tier == "scale-up" else cluster.scale_out, "judged_on": name, "large_error": row.get("large_error"), "small_error": row.get("small_error")})
+    return tuple(out)
+
+
+def measured(cluster, most: int = 6) -> tuple[dict, ...]:
+    """Published curves of the same accelerator, to lay over the model's: {series, collective, devices, domains, message_bytes, busbw_bytes_per_s, source}."""
+    chip = cluster.accelerator.id
+    rows = [s for s in catalogue.collective_series().values() if s.accelerator == chip and len(s.message_bytes) > 1 and "nvshmem" not in s.collective]
+    return tuple({"series": s.id, "fabric": s.fabric, "collective": s.collective.replace("alltoall", "all_to_all"), "devices": s.devices, "domains": s.nvlink_domains,
+                  "message_bytes": s.message_bytes, "busbw_bytes_per_s": s.busbw_bytes_per_s, "source": s.source} for s in rows[:most])
+
+
 def bursts(assessment, rows) -> Burst:
     """Load of the cards over a step.
 
