@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 
 import click
 
@@ -21,7 +22,7 @@ class Bar:
         if self.shown:
             if self.bar is None or self.bar.length != of or done < self.bar.pos:
                 self._close()
-                self.bar = click.progressbar(length=of, label=f"{of:,}", file=click.get_text_stream("stderr"))
+                self.bar = click.progressbar(length=of, label=f"{of:,}", file=sys.stderr)
                 self.bar.__enter__()
             self.bar.update(done - self.bar.pos)
         return not self.stopped
