@@ -64,7 +64,7 @@ def test_row(q: Quantity):
 
 @pytest.mark.parametrize(("key", "value", "text"), [
     ("mfu", 0.413, "41.3 %"), ("mfu", 1e-5, "<0.1 %"), ("mfu", 0.0, "0 %"), ("step_s", 40.123, "40.1 s"), ("step_s", 0.0123, "12.3 ms"), ("step_s", 1.2e-5, "12.0 µs"), ("mtbf_s", 11134, "3.09 h"), ("mtbf_s", 1500.0, "25.0 min"),
-    ("mtbf_s", 4e6, "46.3 days"), ("days", 53.94, "53.9 days"), ("days", 0.01, "14.4 min"), ("params", 405_853_388_800, "406 B"), ("params", 124e6, "124 M"), ("params", 1.04e12, "1.04 T"), ("memory_bytes.total", 71.23e9, "71.2 GB"),
+    ("mtbf_s", 4e6, "46.3 days"), ("days", 53.94, "53.9 days"), ("days", 0.01, "14.4 min"), ("days", 128_384, "351 years"), ("params", 405_853_388_800, "406 B"), ("params", 124e6, "124 M"), ("params", 1.04e12, "1.04 T"), ("memory_bytes.total", 71.23e9, "71.2 GB"),
     ("memory_bytes.total", 84.93e9, "84.9 GB"), ("checkpoint_bytes", 5.68e13, "56.8 TB"), ("cost_usd", 98.6e6, "$98.6M"), ("cost_usd", 1234.0, "$1,234"), ("cost.usd_per_device_hour", 2.5, "$2.50"), ("energy_kwh", 3.2e7, "32.0 GWh"),
     ("flops_per_token", 2.7e12, "2.70 TFLOP"), ("devices_used", 16384, "16,384 devices"), ("spares", 1, "1 node"), ("model_tflops_per_device", 430.0, "430 TFLOP/s"), ("plan.sp", True, "yes"), ("plan.sharding", "zero1", "zero1"), ("days", None, "—"),
     ("mfu", math.nan, "—"), ("mtbf_s", math.inf, "∞"), ("mfu", np.float64(0.5), "50.0 %"), ("plan.layer_split", [7, 8, 8, 7], "7, 8, 8, 7"), ("step_s", 0, "0 s"),
