@@ -32,7 +32,7 @@ def _candidates_data(given) -> dict:
     memory, step = [p["memory_bytes"] for p in plans], [p["step_s"] for p in plans]
     kind = ["best" if i == 0 else "other" for i in range(len(plans))]
     edge = undominated(memory, step).tolist() if plans else []
-    return {"plans": {"memory": memory, "step": step, "kind": kind, "says": says},
+    return {"plans": {"memory": memory, "step": step, "kind": kind, "says": says, "pick": list(range(len(plans)))},
             "edge": {"memory": [memory[i] for i in edge], "step": [step[i] for i in edge]},
             "line": {"memory": [capacity] if capacity and plans else [], "says": ["usable HBM"] if capacity and plans else []}}
 
@@ -50,7 +50,7 @@ def _candidates_chart(legend: bool = False) -> alt.Chart:
     y = alt.Y("step:Q", title="step time, s", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
     kind = alt.Color("kind:N", scale=alt.Scale(domain=["best", "other"], range=[SECOND, ACCENT]), legend=None)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=["best", "other"], range=["diamond", "circle"]), legend=None)
-    points = alt.Chart(named("plans")).mark_point(filled=True, size=64, opacity=0.8).encode(x=x, y=y, color=kind, shape=shape, tooltip=[alt.Tooltip("says:N", title="plan"), alt.Tooltip("step:Q", title="step time, s", format=".3~r"), alt.Tooltip("memory:Q", title="memory, bytes", format=".3~s")])
+    points = alt.Chart(named("plans")).mark_point(filled=True, size=64, opacity=0.8, cursor="pointer").encode(x=x, y=y, color=kind, shape=shape, tooltip=[alt.Tooltip("says:N", title="plan"), alt.Tooltip("step:Q", title="step time, s", format=".3~r"), alt.Tooltip("memory:Q", title="memory, bytes", format=".3~s")])
     edge = alt.Chart(named("edge")).mark_line(interpolate="step-after", strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x="memory:Q", y="step:Q")
     line = alt.Chart(named("line")).mark_rule(strokeWidth=2, color=OVER).encode(x="memory:Q", tooltip=alt.Tooltip("says:N", title=" "))
     return alt.layer(line, edge, points)

@@ -36,6 +36,8 @@ def _verdict(given, pinned) -> dict:
     memory = given.get("memory_bytes")
     if memory and memory["total"] > memory["capacity"]:
         word, state = "Does not fit", "bad"
+    elif word == "Feasible" and (given.get("plan") or {}).get("offload") not in (None, "none"):
+        word, state = "Fits, offload", "warn"
     elif word == "Feasible" and any(str(limit).startswith("tight:") for limit in given.get("limits") or ()):
         word, state = "Fits, tight", "warn"
     item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state, "hint": "Open what decides the verdict",
@@ -92,8 +94,9 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     if given.get("verdict") == "constraint-missed":
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
         return "warn", "Misses a limit.", f"{_sentence(limits[0]) if limits else ''}{fix}"
-    if limits and str(limits[0]).startswith("tight:"):
-        return "warn", "Fits, tight.", _sentence(str(limits[0]).removeprefix("tight:"))
+    for start, word in (("tight:", "Fits, tight."), ("offload:", "Fits with offload only.")):
+        if limits and str(limits[0]).startswith(start):
+            return "warn", word, _sentence(str(limits[0]).removeprefix(start))
     if limits:
         return "good", "Fits.", _sentence(limits[0])
     if avoid:

@@ -19,8 +19,8 @@ _STEP = {
 MEMORY = {key: (quantity(f"memory_bytes.{key}").label, colour) for key, colour in _MEMORY.items()}
 STEP = {key: (quantity(f"step_breakdown_s.{key}").label.removesuffix(", exposed"), colour) for key, colour in _STEP.items()}
 
-OVER = "#c0392b"          # what lies beyond the memory of a device, and what misses a limit
-ACCENT = "#1a6fb0"
+OVER = "#d64541"          # what lies beyond the memory of a device, and what misses a limit
+ACCENT = "#2e86c1"        # 3 : 1 and more on white and on JupyterLab's dark
 SECOND = "#d55e00"        # the other of two designs
 
 

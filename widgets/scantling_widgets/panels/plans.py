@@ -26,18 +26,20 @@ class Plans(Panel):
         self.rejected = Table("Plans refused, by reason", file_name="plans-refused", columns=[{"key": "reason", "label": "Refused because", "align": "left", "wrap": True}, {"key": "plans", "label": "Plans"}],
                               empty="No plan was refused.")
         self.chart = candidates.live()
+        self.chart.on_pick(self._pick)
         return [self.table, theme.side_by_side(theme.card(candidates.title, self.chart), theme.card("Refused", self.rejected))]
 
     def draw(self):
         given = self.session.now.given
-        self._plans = list(given.get("candidates") or [])[:_LISTED]
+        self._plans = list(given.get("candidates") or [])
+        listed = self._plans[:_LISTED]
         plan = given.get("plan") or {}
-        shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in self._plans}) > 1]
+        shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
         with self.table.hold_sync():
             self.table.columns = [{"key": "rank", "label": "Use", "align": "left"}, *({"key": c, "label": label(f"candidates.{c}"), "align": "left" if c in _LEFT else ""} for c in shown)]
             self.table.fill([[cell(f"{i + 1}", i), *(cell(show(f"candidates.{c}", p.get(c)), p.get(c), key=f"candidates.{c}" if c in _OPEN else "") for c in shown)]
-                             for i, p in enumerate(self._plans)], self._plans)
-            self.table.chosen = next((i for i, p in enumerate(self._plans) if all(p.get(c) == plan.get(c) for c in _PLAN)), -1)
+                             for i, p in enumerate(listed)], listed)
+            self.table.chosen = next((i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in _PLAN)), -1)
             self.table.note = _counts(given)
         rejected = given.get("rejected") or {}
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in sorted(rejected.items(), key=lambda item: -item[1])]

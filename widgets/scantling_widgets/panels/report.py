@@ -24,6 +24,7 @@ class Report(Panel):
     def build(self):
         wide = W.Layout(width="100%")
         line = lambda *items: W.HBox(items, layout=W.Layout(grid_gap="8px", align_items="center", flex_flow="row wrap"))
+        dim = lambda said: theme.text(f"<p class='sd-dim'>{said}</p>")
         text = lambda name, value: W.Text(value=value, description=name, layout=wide, style=_LABEL, continuous_update=False)
         self.text = W.Textarea(description="Design file", layout=W.Layout(width="100%", height="270px"), continuous_update=False)
         self.text.add_class("sd-code")
@@ -42,8 +43,8 @@ class Report(Panel):
                            columns=[{"key": "file", "label": "File", "align": "left"}, {"key": "lines", "label": "Lines"}])
         return [theme.side_by_side(
             theme.card("The design, as its file", self.text, line(use)),
-            W.VBox([theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report: one offline HTML page and its notebook", self.folder, self.job, self.said)], layout=W.Layout(grid_gap="8px", min_width="0")),
-            theme.card("Launch kit: the plan as a framework's own files", self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files))]
+            W.VBox([theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report", dim("One HTML page that opens offline, and its notebook."), self.folder, self.job, self.said)], layout=W.Layout(grid_gap="8px", min_width="0")),
+            theme.card("Launch kit", dim("The plan as a framework's own configuration, with launch script, checkpoint plan and reasons."), self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files))]
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()
