@@ -169,7 +169,7 @@ def test_a_hostile_name_stays_text(name, tmp_path):
     """The name as the shell, YAML, JSON, Python and #SBATCH readers see it."""
     name = name.replace("\n", " ").replace("\u2028", " ").replace("\u202e", "")
     a = assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name=name))
-    clean = assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name="clean"))
+    clean = assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name="plainname"))
     for to, on in (("ddp", "slurm"), ("megatron", "kubernetes"), ("torchtitan", "torchrun"), ("maxtext", "torchrun")):
         files, reference = kits(a, to, on), kits(clean, to, on)
         assert json.loads(files["plan.json"])["name"] == a.resolved.name
@@ -178,15 +178,15 @@ def test_a_hostile_name_stays_text(name, tmp_path):
                 continue
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if file.endswith((".sh", ".sbatch")):
-                expected = [line.replace("clean", slug(name)) for line in reference[file].splitlines() if not line.startswith("#")]
+                expected = [line.replace("plainname", slug(name)) for line in reference[file].splitlines() if not line.startswith("#")]
                 assert lines == expected, file
-                assert [x.replace("clean", slug(name)) for x in reference[file].splitlines() if x.startswith("#SBATCH")] == [x for x in text.splitlines() if x.startswith("#SBATCH")]
+                assert [x.replace("plainname", slug(name)) for x in reference[file].splitlines() if x.startswith("#SBATCH")] == [x for x in text.splitlines() if x.startswith("#SBATCH")]
             elif file.endswith(".py"):
                 assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(reference[file]))
             elif file.endswith((".yaml", ".yml")):
                 found = yaml.safe_load(text)
                 found.get("metadata", {}).pop("annotations", None)
-                other = yaml.safe_load(reference[file].replace("clean", slug(name)))
+                other = yaml.safe_load(reference[file].replace("plainname", slug(name)))
                 other.get("metadata", {}).pop("annotations", None)
                 assert found == other
 

@@ -13,6 +13,9 @@ from scantling.launch import kits, write
 from scantling.verdict import assess
 
 HERE = Path(__file__).parent / "launch"
+sys.path.insert(0, str(HERE.parent))
+from test_launch_judges import result  # noqa: E402
+
 PYTHON = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling")) / "judges" / "bin" / "python"
 WANTED = bool(os.environ.get("LAUNCH_JUDGES"))
 pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(not WANTED, reason="make test-launch trains small models")]
@@ -22,14 +25,18 @@ def tiny(ranks, sharding):
     return Design.from_data({
         "scantling": 1, "name": "tiny", "model": dict(layers=4, hidden=128, ffn_hidden=352, heads=8, kv_heads=4, head_dim=16, vocab=1024, mlp="swiglu", attention="gqa"),
         "cluster": {"accelerator": "h100-sxm", "devices": ranks, "devices_per_node": ranks, "scale_up_domain": ranks}, "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
-        "plan": {"sharding": sharding, "tp": 1, "pp": 1, "cp": 1, "micro_batch": 2, "recompute": "none"}})
+        "plan": {"sharding": sharding, **({"shard_group": 2} if sharding == "hsdp" else {}), "tp": 1, "pp": 1, "cp": 1, "micro_batch": 2, "recompute": "none"}})
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize(("to", "sharding"), [("fsdp", "zero3"), ("ddp", "none"), ("deepspeed", "zero1"), ("deepspeed", "zero2"), ("deepspeed", "zero3")])
+RUNS = [("fsdp", "zero3", 2), ("fsdp", "zero3", 4), ("fsdp", "hsdp", 4), ("ddp", "none", 2), ("ddp", "none", 4), ("deepspeed", "zero1", 2), ("deepspeed", "zero1", 4), ("deepspeed", "zero2", 2),
+        ("deepspeed", "zero2", 4), ("deepspeed", "zero3", 2), ("deepspeed", "zero3", 4), ("accelerate", "zero3", 2)]
+
+
+@pytest.mark.parametrize(("to", "sharding", "ranks"), RUNS)
 def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
     write(kits(assess(tiny(ranks, sharding)), to), tmp_path / "kit")
-    p = subprocess.run([sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)], capture_output=True, text=True, timeout=900)
+    p = subprocess.run([sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)], capture_output=True, text=True, timeout=900,
+                       env=os.environ | ({"TRAIN_PATH": str(HERE / "cpu_fsdp")} if to == "accelerate" else {}))
     assert p.returncode == 0, p.stderr[-3000:]
     run = json.loads(p.stdout)
     whole = {step: (loss, norm) for step, loss, norm in run["whole"]}
@@ -42,3 +49,16 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
     for state in run["state"]:
         found, planned = state["found"], state["planned"]
         assert {k: found[k] for k in ("parameters", "gradients", "master", "moments")} == {k: planned[k] for k in ("parameters", "gradients", "master", "moments")}
+    result(f"train {to} {sharding} {ranks}", to=to, sharding=sharding, ranks=ranks, steps=20, killed=run["killed_after"], resumed=run["resumed"][0][0] - 1, bytes=sum(run["state"][0]["found"].values()))
+
+
+def test_weights_go_out_and_in(tmp_path):
+    """A trained checkpoint and weights of three families, through handover.py: the Hugging Face class gives the same logits, and INIT the same model back."""
+    write(kits(assess(tiny(2, "zero3")), "fsdp"), tmp_path / "kit")
+    p = subprocess.run([str(PYTHON), str(HERE / "judge_handover.py"), str(tmp_path / "kit")], capture_output=True, text=True, timeout=600, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    assert p.returncode == 0, p.stderr[-3000:]
+    found = json.loads(p.stdout.splitlines()[-1])
+    assert set(found) == {"trained Llama", "Llama", "Llama stretched", "Qwen3", "Qwen2", "Mixtral"}
+    for name, row in found.items():
+        assert row["logits"] < 1e-4, name       # fp32, weights rounded alike
+        assert row["back"] == 0.0, name

@@ -13,7 +13,7 @@ from accelerate.commands.launch import _validate_launch_command, launch_command_
 from accelerate.parallelism_config import ParallelismConfig  # noqa: E402
 from accelerate.utils import FullyShardedDataParallelPlugin  # noqa: E402
 from accelerate.utils.launch import prepare_multi_gpu_env  # noqa: E402
-from stand_ins import judge_all  # noqa: E402
+from stand_ins import judge_all, trainer  # noqa: E402
 
 
 def judge(kit):
@@ -38,7 +38,7 @@ def judge(kit):
                     recompute="full" if fsdp.activation_checkpointing else "none", dp=ways.dp_replicate_size * ways.dp_shard_size, tp=ways.tp_size, cp=ways.cp_size)
     if spec["devices"] != c.num_processes:
         raise ValueError(f"{c.num_processes} processes for {spec['devices']} devices")
-    return out
+    return trainer(kit) | out
 
 
 if __name__ == "__main__":

@@ -33,11 +33,13 @@ for name in ("megatron.bridge", "megatron.bridge.recipes"):      # their __init_
     package.__path__, package.AutoBridge = [str(Path(CORE) / name.replace(".", "/"))], None
     sys.modules[name] = package
 import megatron.core.models.common.embeddings.rope_utils as rope  # noqa: E402
+import megatron.core.transformer.moe.moe_utils as moe  # noqa: E402
 import megatron.core.utils as utils  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
 utils._te_version = Version("2.12.0")
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb or object()
+moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = moe.fused_sort_chunks_by_index = moe.fused_sort_chunks_by_index_with_probs = object()
 logging.disable(logging.WARNING)
 from megatron.bridge.training.config import runtime_config_update  # noqa: E402
 from megatron.core.transformer.transformer_block import get_num_layers_to_build  # noqa: E402
@@ -81,7 +83,7 @@ def judge(kit):
         recompute=m.recompute_granularity or "none", global_batch=c.train.global_batch_size, seq_len=m.seq_length, layers_by_stage=stages,
         precision=FP8[m.fp8_recipe] if m.fp8 else "nvfp4" if m.fp4 else "bf16" if m.bf16 else "fp16" if m.fp16 else "fp32", save_steps=c.checkpoint.save_interval,
         cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get(m.cp_comm_type[0] if isinstance(m.cp_comm_type, list) else m.cp_comm_type or "p2p"),
-        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none", layers=m.num_layers, hidden=m.hidden_size, experts=m.num_moe_experts or 0)
+        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none", layers=m.num_layers, hidden=m.hidden_size, experts=m.num_moe_experts or 0, shard_group=0)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 os.environ["DS_ACCELERATOR"] = "cpu"
 from deepspeed.runtime import config as C  # noqa: E402
-from stand_ins import judge_all  # noqa: E402
+from stand_ins import judge_all, trainer  # noqa: E402
 
 SOURCES = ("constants", "config", "zero.config", "activation_checkpointing.config", "tensor_parallel.config", "precision_config", "swap_tensor.constants")
 KNOWN = set()
@@ -45,7 +45,7 @@ def judge(kit):
     c = C.DeepSpeedConfig(str(kit / "ds_config.json"), mpu=Ranks(spec["devices"]))
     dp = c.train_batch_size // (c.train_micro_batch_size_per_gpu * c.gradient_accumulation_steps)
     z = c.zero_config
-    return dict(tp=1, pp=1, cp=1, dp=dp, sharding=ZERO[c.zero_optimization_stage], micro_batch=c.train_micro_batch_size_per_gpu, grad_accum=c.gradient_accumulation_steps,
+    return trainer(kit) | dict(dp=dp, sharding=ZERO[c.zero_optimization_stage], micro_batch=c.train_micro_batch_size_per_gpu, grad_accum=c.gradient_accumulation_steps,
                 global_batch=c.train_batch_size, precision="bf16" if c.bfloat16_config.enabled else "fp16" if c.float16_config.enabled else "fp32",
                 offload="none" if z.offload_optimizer is None else "optimizer" if z.offload_param is None else "optimizer+params")
 

@@ -1,4 +1,4 @@
-"""python judge_kubernetes.py KIT...: jobset.yaml against the published JobSet models (a key lost in the round trip is unknown) and its pod against Kubernetes' own schema."""
+"""python judge_kubernetes.py KIT...: jobset.yaml and pytorchjob.yaml against the projects' published CRD schemas, made strict, and their pods against Kubernetes' own schema."""
 from __future__ import annotations
 
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import yaml
+from crd import check
 from kubeflow_trainer_api import models
 from stand_ins import judge_all
 
@@ -21,14 +22,25 @@ def lost(given, kept, path=""):
 
 def judge(kit):
     d = yaml.safe_load((Path(kit) / "jobset.yaml").read_text())
-    if (d["apiVersion"], d["kind"]) != ("jobset.x-k8s.io/v1alpha2", "JobSet"):
-        raise ValueError(f"not a JobSet: {d['apiVersion']} {d['kind']}")
+    check(d)
     kept = models.JobsetV1alpha2JobSet.from_dict(d).to_dict()
     if lost(d, kept):
         raise KeyError(f"unknown fields: {lost(d, kept)}")
     job = d["spec"]["replicatedJobs"][0]["template"]
     kubernetes_validate.validate({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": d["metadata"]["name"]}, "spec": job["spec"]}, "1.37", strict=True)
     limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    other = Path(kit) / "pytorchjob.yaml"
+    if other.exists():
+        j = yaml.safe_load(other.read_text())
+        check(j)
+        pods = 0
+        for role in j["spec"]["pytorchReplicaSpecs"].values():
+            kubernetes_validate.validate({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": role["template"]["spec"]}, "1.37", strict=True)
+            pods += role["replicas"]
+            if role["template"]["spec"]["containers"][0]["name"] != "pytorch":      # the operator's webhook
+                raise ValueError("the container of a PyTorchJob is named pytorch")
+        if pods != job["spec"]["parallelism"] or pods != j["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"]:
+            raise ValueError(f"{pods} pods")
     return dict(name=d["metadata"]["name"], nodes=job["spec"]["parallelism"], per_node=next(iter(limits.values())), resource=next(iter(limits)))
 
 

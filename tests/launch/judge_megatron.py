@@ -1,6 +1,7 @@
 """python judge_megatron.py KIT...: Megatron-LM's own parse_args, validate_args, TransformerConfig, process groups and layer arithmetic on megatron.args."""
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
@@ -21,16 +22,20 @@ CHIP = type("Chip", (), dict(major=9, minor=0, total_memory=80 << 30, name="H100
 torch.cuda.get_device_properties = lambda *a, **k: CHIP
 torch.cuda.get_device_capability = lambda *a, **k: (CHIP.major, CHIP.minor)
 import megatron.core.models.common.embeddings.rope_utils as rope  # noqa: E402
+import megatron.core.transformer.moe.moe_utils as moe  # noqa: E402
 import megatron.core.utils as utils  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
 utils._te_version = Version("2.12.0")
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb or object()
+moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = moe.fused_sort_chunks_by_index = moe.fused_sort_chunks_by_index_with_probs = object()
 import torch.distributed as dist  # noqa: E402
 from megatron.core import parallel_state  # noqa: E402
 from megatron.core.num_microbatches_calculator import ConstantNumMicroBatchesCalculator  # noqa: E402
 from megatron.core.transformer.transformer_block import get_num_layers_to_build  # noqa: E402
 from megatron.training import arguments  # noqa: E402
+from megatron.training.theoretical_memory_usage import compute_weight_and_optimizer_memory  # noqa: E402
+from megatron.training.vocab_utils import calculate_padded_vocab_size  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 FP8 = {"delayed": "fp8", "tensorwise": "fp8-current", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
@@ -70,12 +75,18 @@ def judge(kit):
         raise ValueError(f"changed silently: {silent}")
     zero = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(a.data_parallel_sharding_strategy) if a.use_megatron_fsdp else \
         "zero1" if a.use_distributed_optimizer else "none"
+    one = argparse.Namespace(**vars(a))      # Megatron's own count: 18 bytes a parameter of one rank that holds everything
+    one.tensor_model_parallel_size = one.pipeline_model_parallel_size = one.data_parallel_size = one.expert_model_parallel_size = one.expert_tensor_parallel_size = 1
+    one.world_size = 1
+    one.use_distributed_optimizer, one.padded_vocab_size = False, calculate_padded_vocab_size(a.vocab_size, a.make_vocab_size_divisible_by, a.tensor_model_parallel_size)
+    params = round(compute_weight_and_optimizer_memory(one) / 18)
+    layers = -(-a.num_layers // pp) if a.recompute_method == "uniform" else (a.recompute_num_layers or 0) * vpp
     recompute = {None: "none", "full": "full", "selective": "selective"}[a.recompute_granularity]
     return dict(
         tp=a.tensor_model_parallel_size, pp=pp, vpp=vpp, cp=a.context_parallel_size, ep=a.expert_model_parallel_size,
         etp=a.expert_tensor_parallel_size, dp=a.data_parallel_size, sp=bool(a.sequence_parallel), sharding=zero, micro_batch=a.micro_batch_size,
         grad_accum=m, recompute=recompute, global_batch=a.global_batch_size, seq_len=a.seq_length, layers_by_stage=stages,
-        recompute_method=a.recompute_method, recompute_num_layers=a.recompute_num_layers,
+        recompute_layers=layers, params=params, shard_group=0,
         precision=FP8[a.fp8_recipe] if a.fp8 else "nvfp4" if a.fp4 else "bf16" if a.bf16 else "fp16" if a.fp16 else "fp32",
         cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get((a.cp_comm_type or ["p2p"])[0]),
         offload="optimizer" if a.optimizer_cpu_offload else "none", save_steps=a.save_interval, async_save=bool(a.async_save), layers=a.num_layers,
@@ -84,8 +95,6 @@ def judge(kit):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--options"]:
-        import argparse
-
         from megatron.training.arguments import add_megatron_arguments
         p = argparse.ArgumentParser(allow_abbrev=False); add_megatron_arguments(p)      # noqa: E702
         print("\n".join(sorted(o for a in p._actions for o in a.option_strings)))

@@ -73,6 +73,24 @@ def without_triton():
     provide("triton")
 
 
+def trainer(kit):
+    """What the kit's own trainer takes from plan.json, its model built on the meta device: as train_deepspeed.py and train_accelerate.py read it."""
+    import torch
+
+    with open(f"{kit}/plan.json") as f:
+        spec = json.load(f)
+    sys.path.insert(0, str(kit))
+    from model import Transformer
+
+    plan = spec["train"]
+    with torch.device("meta"):
+        model = Transformer(spec["shape"])
+    count = sum(p.numel() for p in model.parameters())
+    return dict(tp=1, pp=1, vpp=1, cp=1, ep=1, etp=1, sp=False, cp_type="all-gather", offload="none", micro_batch=plan["micro_batch"], grad_accum=plan["grad_accum"],
+                global_batch=plan["global_batch"], seq_len=plan["seq_len"], save_steps=plan["save_steps"], recompute=plan["recompute"], recompute_layers=plan["recompute_layers"],
+                layers=len(model.blocks), layers_by_stage=[len(model.blocks)], hidden=spec["shape"]["hidden"], experts=spec["shape"]["experts"], params=count, shard_group=0)
+
+
 def judge_all(judge, kits):
     """One child process a kit, since frameworks keep global state; prints one JSON line each: kit, ok, error, plan."""
     for kit in kits:

@@ -22,7 +22,9 @@ def start(python, kit, run, ranks):
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     environment = os.environ | {"RUN_DIR": str(run), "STEPS": str(STEPS), "SAVE_STEPS": str(EVERY), "OMP_NUM_THREADS": "1", "MASTER_PORT": str(port), "RUN_ID": run.name,
-                                "PATH": f"{Path(python).parent}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
+                                "PATH": f"{Path(python).parent}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": ""}
+    if os.environ.get("TRAIN_PATH"):
+        environment["PYTHONPATH"] = os.environ["TRAIN_PATH"]
     out = open(run.parent / f"{run.name}.log", "ab")        # noqa: SIM115
     return subprocess.Popen(["bash", str(kit / "launch.sh")], env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import yaml
 
-from .fsdp import DATA_PARALLEL, SAVES, source  # noqa: F401
+from .fsdp import DATA_PARALLEL, SAVES, notes, own, source  # noqa: F401
+from .fsdp import WORDS as WORDS_FSDP
 from .fsdp import gaps as model_gaps
 from .record import Gap
 
@@ -16,6 +17,9 @@ DOMAIN = DATA_PARALLEL | {
     "precision": (("bf16", "fp16", "fp32"), "fp8 wants a backend of its own and its own model code"),
     "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
 }
+
+WORDS = WORDS_FSDP._replace(install=("pip install torch==2.13.0 accelerate==1.15.0 numpy safetensors     # wandb or tensorboard for a tracker",),
+                            knobs=WORDS_FSDP.knobs | dict(recompute="fsdp_activation_checkpointing", offload="fsdp_offload_params", sharding="parallelism_config_dp_shard_size"))
 
 
 def gaps(launch):
@@ -49,7 +53,7 @@ def config(launch) -> dict:
 
 def files(launch, kit):
     """accelerate.yaml, train_accelerate.py, model and trainer."""
-    return {FILE: yaml.safe_dump(config(launch), sort_keys=False), "train_accelerate.py": source("train_accelerate.py"), "model.py": source("model.py"), "trainer.py": source("trainer.py")}
+    return {FILE: yaml.safe_dump(config(launch), sort_keys=False), "train_accelerate.py": source("train_accelerate.py"), **own()}
 
 
 def command(launch) -> str:

@@ -12,7 +12,14 @@ DOMAIN = megatron.DOMAIN | {"optimizer": (("adamw",), "the recipe's optimizer is
 SAVES = (*megatron.SAVES[:3], "AutoBridge.from_hf_pretrained(MODEL).export_ckpt(checkpoint, folder) writes safetensors with the architecture's names")
 PRECISION = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed", "fp8-current": "bf16_with_fp8_current_scaling_mixed",
              "fp8-block": "bf16_with_fp8_subchannel_scaling_mixed", "mxfp8": "bf16_with_mxfp8_mixed", "nvfp4": "bf16_with_nvfp4_mixed"}
-gaps, adjust, environment = megatron.gaps, megatron.adjust, megatron.environment
+gaps, adjust, environment, notes = megatron.gaps, megatron.adjust, megatron.environment, megatron.notes
+WORDS = megatron.WORDS._replace(
+    install=("pip install megatron-bridge==0.6.2 'transformer-engine[pytorch]>=2.12' nvidia-resiliency-ext     # brings megatron-core",),
+    data="set dataset.* for real data: the recipe's blend of .bin and .idx prefixes; without it the recipe makes tokens up",
+    profile="add profiling.use_pytorch_profiler=true profiling.profile_step_start=20 profiling.profile_step_end=22; traces in the TensorBoard folder. Memory: profiling.record_memory_history=true",
+    skip="the recipe has no list of steps to leave out: change dataset.random_seed",
+    keep="checkpoint.most_recent_k: the last three; copy one a day elsewhere",
+    knobs=dict(micro_batch="train.micro_batch_size", recompute="model.recompute_granularity", offload="optimizer.optimizer_cpu_offload", sharding="ddp.use_distributed_optimizer", spill="model.pipeline_model_parallel_size"))
 
 
 def word(value) -> str:
@@ -33,7 +40,7 @@ def overrides(launch, lr: float) -> dict:
            "model.gated_linear_unit": m.mlp in ("swiglu", "geglu"), "model.add_bias_linear": m.mlp_bias or m.out_bias,
            "model.position_embedding_type": "learned_absolute" if m.position_rows else "rope", "model.share_embeddings_and_output_weights": m.tied_embeddings}
     if m.attention == "mla":
-        out |= {"model.q_lora_rank": m.q_lora or None, "model.kv_lora_rank": m.kv_lora, "model.qk_head_dim": m.qk_nope, "model.qk_pos_emb_head_dim": m.qk_rope, "model.v_head_dim": m.v_head_dim}
+        out |= {"model.q_lora_rank": m.q_lora or None, "model.kv_lora_rank": m.kv_lora, "model.qk_head_dim": m.qk_nope, "model.qk_pos_emb_head_dim": m.qk_rope, "model.v_head_dim": m.v_head_dim, "model.rope_type": "rope", "model.apply_rope_fusion": False}
     else:
         out |= {"model.num_query_groups": m.kv_heads, "model.kv_channels": m.head_dim}
     out |= {"model.qk_layernorm": True} if m.qk_norm else {}
@@ -41,8 +48,10 @@ def overrides(launch, lr: float) -> dict:
     if m.is_moe:
         flags = {row[0]: row[1:] for row in megatron.model_arguments(launch)}
         out |= {"model.num_moe_experts": m.experts, "model.moe_router_topk": m.top_k, "model.moe_ffn_hidden_size": m.expert_ffn_hidden, "model.moe_grouped_gemm": True,
-                "model.moe_token_dispatcher_type": "alltoall", "model.moe_router_load_balancing_type": "aux_loss", "model.moe_aux_loss_coeff": 1e-3,
+                "model.moe_token_dispatcher_type": "alltoall", "model.moe_permute_fusion": True, "model.moe_router_dtype": "fp32",
                 "model.expert_model_parallel_size": p["ep"], "model.expert_tensor_parallel_size": p["etp"]}
+        out |= {"model.moe_router_score_function": "sigmoid", "model.moe_router_enable_expert_bias": True, "model.moe_router_load_balancing_type": "seq_aux_loss", "model.moe_aux_loss_coeff": 1e-4} \
+            if m.router_buffers else {"model.moe_router_load_balancing_type": "aux_loss", "model.moe_aux_loss_coeff": 1e-3}
         out |= {"model.moe_layer_freq": _list(flags["--moe-layer-freq"][0])} if "--moe-layer-freq" in flags else {}
         out |= {"model.moe_shared_expert_intermediate_size": m.shared_ffn_hidden} if m.shared_ffn_hidden else {}
     out |= {"model.mtp_num_layers": m.mtp_layers} if m.mtp_layers else {}
@@ -66,7 +75,7 @@ def overrides(launch, lr: float) -> dict:
     out |= {"mixed_precision": PRECISION[job.precision], "train.train_iters": steps, "train.global_batch_size": job.global_batch, "train.micro_batch_size": p["micro_batch"],
             "train.exit_signal_handler": True, "dataset.seq_length": job.seq_len, "tokenizer.tokenizer_type": "NullTokenizer", "tokenizer.vocab_size": m.vocab,
             "optimizer.lr": lr, "optimizer.min_lr": lr / 10, "scheduler.lr_warmup_iters": min(2000, steps // 20), "checkpoint.save_interval": launch.save_steps,
-            "checkpoint.ckpt_format": "fsdp_dtensor" if fsdp else "torch_dist", "checkpoint.async_save": not fsdp, "validation.eval_iters": 0, "rng.seed": 1234}
+            "checkpoint.ckpt_format": "fsdp_dtensor" if fsdp else "torch_dist", "checkpoint.async_save": not fsdp, "checkpoint.most_recent_k": 3, "model.attention_dropout": 0.0, "model.hidden_dropout": 0.0, "validation.eval_iters": 0, "rng.seed": 1234}
     return out
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import json
 
-from .fsdp import DATA_PARALLEL, gaps, source  # noqa: F401
+from .fsdp import DATA_PARALLEL, gaps, notes, own, source  # noqa: F401
+from .fsdp import WORDS as WORDS_FSDP
 
 PACKAGE, VERSION, FILE = "deepspeed", "0.19.8", "ds_config.json"
 LAUNCHER = "torchrun"
@@ -16,7 +17,11 @@ DOMAIN = DATA_PARALLEL | {
     "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
 }
 SAVES = ("DeepSpeed's own files, one set a rank", "checkpoints/deepspeed/step-N, `latest` written last", "start the same command again: the tag in `latest` is loaded, then the random state; step and data position are in it",
-         "zero_to_fp32.py, which DeepSpeed puts beside the checkpoint, with --safe_serialization; ds_to_universal.py for another number of ranks")
+         "`python run/checkpoints/deepspeed/zero_to_fp32.py run/checkpoints/deepspeed whole --safe_serialization`, then `python handover.py whole hand-over`: model.safetensors and config.json with the names of the "
+         "Hugging Face class where there is one; ds_to_universal.py for another number of ranks")
+
+WORDS = WORDS_FSDP._replace(install=("pip install torch==2.13.0 deepspeed==0.19.8 numpy safetensors     # wandb or tensorboard for a tracker",),
+                            knobs=WORDS_FSDP.knobs | dict(micro_batch="train_micro_batch_size_per_gpu, with gradient_accumulation_steps raised by as much", offload="zero_optimization.offload_optimizer", sharding="zero_optimization.stage"))
 
 
 def config(launch) -> dict:
@@ -46,7 +51,7 @@ def config(launch) -> dict:
 
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
-    return {FILE: json.dumps(config(launch), indent=1) + "\n", "train_deepspeed.py": source("train_deepspeed.py"), "model.py": source("model.py"), "trainer.py": source("trainer.py")}
+    return {FILE: json.dumps(config(launch), indent=1) + "\n", "train_deepspeed.py": source("train_deepspeed.py"), **own()}
 
 
 def command(launch) -> str:

@@ -54,7 +54,7 @@ def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
         return replace(own, gaps=tuple(found))
     best = nearest(assessment, which, module, own, hard)
     launch = launch_plan(best, to, on, 0, gaps=(), asked=own)
-    launch = replace(launch, slug=own.slug)
+    launch = replace(launch, slug=own.slug, faster=faster(assessment, which, module, own, hard, launch))
     rest = misfits(module, launch)
     if [g for g in rest if g.instead is None]:
         raise Inexpressible(to, hard, "; ".join(f"{g.field} {g.value}: {g.why}" for g in rest))
@@ -63,10 +63,16 @@ def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
     return replace(launch, gaps=(*shown, *rest))
 
 
-def nearest(assessment, which, module, own: LaunchPlan, hard):
-    """The assessment of a plan that the framework can express: of those that keep less and less, the first within 3 % of the fastest."""
-    outside = {g.field for g in hard}
-    job, reasons = {}, []
+def faster(assessment, which, module, own, hard, launch) -> tuple:
+    """(plan, step_s) of the search among all that the framework can express, where that is at least 5 % faster than the nearest plan; else ()."""
+    job, space = _space(module, hard)
+    trial, _ = _try(single(assessment, which, {}, job), space, module, own) if assessment.phases[which].phase.pins else (None, "")
+    return (dict(trial.plan), trial.step_s) if trial and trial.step_s < 0.95 * launch.step_s else ()
+
+
+def _space(module, hard):
+    """(what of the job has to change, the plans that the framework can express)."""
+    outside, job = {g.field for g in hard}, {}
     for name in JOB:
         if name in outside:
             job[name] = module.DOMAIN[name][0][0]
@@ -75,27 +81,44 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
     space = replace(planning.DEFAULT, **{k: tuple(v) for k, v in limit.items() if isinstance(v, tuple)})
     if "offload" in domain:
         space = replace(space, offload=tuple(v for v in domain["offload"] if v == "none"))
+    return job, space
+
+
+def nearest(assessment, which, module, own: LaunchPlan, hard):
+    """The assessment of a plan that the framework can express: of those that keep less and less, the first within 3 % of the fastest."""
+    outside = {g.field for g in hard}
+    job, space = _space(module, hard)
+    reasons = []
     best = []
-    for kept in KEPT:
-        pins = {k: own.plan[k] for k in kept if k not in outside and _inside(module, k, own.plan[k]) and own.plan[k] is not None}
-        pins = _coherent(pins, own, outside)
-        if hasattr(module, "adjust"):
-            pins = module.adjust(pins, own, outside)
-        open_ = [] if "sharding" in pins or "sharding" not in domain else list(domain["sharding"])
-        found = []
-        for more in ({}, *({"sharding": s} for s in open_)):
-            if found and not more:
-                continue
-            trial, reason = _try(single(assessment, which, pins | more, job), space, module, own)
-            found += [trial] if trial else []
-            reasons += [reason] if reason else []
-            if trial and not more:
-                break
-        best += [min(found, key=lambda t: t.step_s)] if found else []
+    # what the design itself states stays wherever the framework has words for it and something fits so; what the search chose may move
+    for stated in ({k for k in assessment.phases[which].phase.pins if k in KEPT[0]}, set()):
+        for kept in KEPT:
+            pins = {k: own.plan[k] for k in KEPT[0] if (k in kept or k in stated) and k not in outside and _inside(module, k, own.plan[k]) and own.plan[k] is not None}
+            pins = _coherent(pins, own, outside)
+            if hasattr(module, "adjust"):
+                pins = module.adjust(pins, own, outside)
+            found, why = _trials(assessment, which, module, own, pins, job, space)
+            best += [min(found, key=lambda t: t.step_s)] if found else []
+            reasons += why
+        if best:
+            break
     if best:        # the nearer one unless another is clearly faster
         fastest = min(t.step_s for t in best)
         return next(t for t in best if t.step_s <= 1.03 * fastest)
     raise Inexpressible(own.to, hard, max(reasons, key=reasons.count) if reasons else "none fits")
+
+
+def _trials(assessment, which, module, own, pins, job, space):
+    """(assessments, reasons why not) of these pins: with the search's own sharding, else with each that the framework has."""
+    found, reasons = [], []
+    open_ = [] if "sharding" in pins or "sharding" not in module.DOMAIN else list(module.DOMAIN["sharding"][0])
+    for more in ({}, *({"sharding": s} for s in open_)):
+        trial, reason = _try(single(assessment, which, pins | more, job), space, module, own)
+        found += [trial] if trial else []
+        reasons += [reason] if reason else []
+        if trial and not more:
+            break
+    return found, reasons
 
 
 def _try(design, space, module, own):

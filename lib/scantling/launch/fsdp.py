@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files as resources
 
 from .quote import comment, py
-from .record import Gap
+from .record import Gap, Words
 
 PACKAGE, VERSION, FILE = "torch", "2.13.0", "train_fsdp.py"
 LAUNCHER = "torchrun"
@@ -26,7 +26,17 @@ DOMAIN = DATA_PARALLEL | {
 }
 SAVES = ("torch.distributed.checkpoint, sharded, one writer a rank; reads back on another number of ranks",
          "checkpoints/step-NNNNNNNNN, whole once `.metadata` is there", "start the same command again: the newest whole checkpoint is loaded, then the random state, then step and data position follow",
-         "torch.distributed.checkpoint.format_utils.dcp_to_torch_save, then safetensors.torch.save_file with your architecture's names")
+         "`python handover.py run/checkpoints/step-N hand-over` on one process: model.safetensors and config.json; Llama, Qwen3 and Mixtral shapes with the names of their Hugging Face classes, others with model.py's")
+WORDS = Words(
+    install=("pip install torch==2.13.0 numpy safetensors     # wandb or tensorboard for a tracker",),
+    data="a flat file of uint32 token ids (numpy's tofile); INIT a folder of safetensors to start from, as Hugging Face writes it, for fine-tuning",
+    log="RUN_DIR/metrics.jsonl: step, loss, gradient norm, seconds, tokens/s a device, MFU; TRACKER=wandb or TRACKER=tensorboard sends the same rows there",
+    profile="PROFILE_STEP=20 writes RUN_DIR/trace-N.json of two steps, for Perfetto. Memory: MEMORY_SNAPSHOT=1 writes memory-N.pickle after step 3, opened at pytorch.org/memory_viz",
+    skip="SKIP=first-last does it: the run goes on with the sequences that follow",
+    keep="the last three, whole ones only; copy one a day elsewhere",
+    knobs=dict(micro_batch="micro_batch in PLAN, with grad_accum raised by as much", recompute="recompute in PLAN", offload="host memory, with the deepspeed kit", sharding="sharding in PLAN", spill="tensor parallelism, with the torchtitan kit"),
+    stop="file")
+OWN = ("model.py", "trainer.py", "handover.py")
 LEFT_OUT = ("relative_positions", "embedding_norm", "sinks", "shared_gate", "parallel_block", "expert_bias", "router_bias")
 
 
@@ -46,9 +56,25 @@ def gaps(launch):
         out.append(Gap("model.mtp_layers", m.mtp_layers, "model.py does not build the modules that predict further tokens", "the next token's loss alone", "the assessment counts them"))
     if m.window and m.windowed_layers:
         out.append(Gap("model.window", m.window, "model.py attends to the whole sequence", "full attention in every layer", "the assessment counts the window"))
-    if launch.phase.precision == "fp16" and launch.to == "deepspeed":
-        return out
     return out
+
+
+def own() -> dict[str, str]:
+    """The files that every kit with its own trainer takes as they are."""
+    return {name: source(name) for name in OWN}
+
+
+def compressed(launch) -> tuple[bool, str]:
+    """(whether gradients go over the network in 16 bit, why): where data-parallel traffic between nodes is exposed for a tenth of the step."""
+    share, tier = launch.dp_exposed
+    slow = share > 0.1 and tier == "scale-out" and launch.phase.precision == "bf16"
+    return slow, f"gradients and weights on the {tier or 'same device'} are exposed for {share:.0%} of the step: " + ("gradients are sent in bf16, half the bytes; watch the loss against fp32 for 1,000 steps" if slow else "gradients are sent in fp32")
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the trainer had to choose."""
+    return ["Rotary positions have base 500,000 and norms 1e-5: set the model's own in model.py (BASE, EPSILON), or start from INIT, whose config.json is then read.",
+            "Attention runs in PyTorch's scaled_dot_product_attention (FlashAttention where the device has it); the output head and the loss in pieces of 2,048 tokens, so that logits never stand whole."]
 
 
 def header(launch, kit) -> dict:
@@ -63,7 +89,7 @@ def files(launch, kit):
     p = launch.plan
     text = {"zero3": "weights gathered again in the backward pass", "zero2": "weights stay gathered between forward and backward",
             "hsdp": f"sharded over {p['shard_group']} ranks, replicated over {p['dp'] // max(p['shard_group'], 1)}"}[p["sharding"]]
-    return {FILE: render("train_fsdp.py.j2", **header(launch, kit), sharding_text=text), "model.py": source("model.py"), "trainer.py": source("trainer.py")}
+    return {FILE: render("train_fsdp.py.j2", **header(launch, kit), sharding_text=text, compress=compressed(launch)[0], compress_why=compressed(launch)[1]), **own()}
 
 
 def command(launch) -> str:

@@ -2,21 +2,31 @@
 from __future__ import annotations
 
 from .quote import comment, js
-from .record import Gap
+from .record import Gap, Words
 
 PACKAGE, VERSION, FILE = "maxtext", "0.2.5", "maxtext.yml"
 LAUNCHER = "python"
 DOMAIN = {
     "sharding": (("zero3", "hsdp", "none", "zero1"), "gradients alone are not sharded"),
     "schedule": (("1f1b", "interleaved"), "one pipeline schedule, repeated for interleaving"),
-    "recompute": (("none", "full"), "remat policies name tensors; none of them recomputes the attention core alone"),
     "offload": (("none", "optimizer"), "optimizer states and parameters are moved apart; the kit moves the first"),
     "cp_type": (("all-gather",), "on GPUs and TPUs alike keys and values are gathered; ring needs Transformer Engine, Ulysses a TPU"),
     "precision": (("bf16", "fp32"), "fp8 and fp4 recipes are Transformer Engine's, on GPUs only, and not judged here"),
     "optimizer": (("adamw", "sgd", "muon"), "opt_type is adamw, adam_pax, sgd or muon"),
 }
 SAVES = ("Orbax, sharded, one writer a host", "run_name/checkpoints/N below base_output_directory; Orbax renames a step when it is whole", "start the same command again with the same run_name: the newest step is restored",
-         "maxtext.checkpoint_conversion.to_huggingface writes safetensors for the model families that it knows")
+         "`python3 -m maxtext.checkpoint_conversion.to_huggingface maxtext.yml model_name=FAMILY load_parameters_path=run/RUN_NAME/checkpoints/STEP/items base_output_directory=hand-over` writes safetensors, "
+         "for the families that it knows (llama, qwen, gemma, deepseek, mixtral); other shapes want a mapping of their own")
+WORDS = Words(
+    install=("pip install maxtext==0.2.5     # Python 3.12 or later; on TPUs jax[tpu], on GPUs jax[cuda12] and transformer-engine[jax]",),
+    data="Grain's ArrayRecord files, a glob that every host sees; TOKENIZER the name or folder of a Hugging Face tokenizer",
+    log="standard output and TensorBoard below RUN_DIR: loss, TFLOP/s/device, tokens/s/device of every step; enable_goodput_recording=true adds up lost time",
+    profile="profiler=xplane skip_first_n_steps_for_profiler=20 profiler_steps=3 on the command line; read with xprof in TensorBoard. Memory: the same trace's memory viewer",
+    skip="there is no list of steps to leave out: change data_shuffle_seed",
+    keep="max_num_checkpoints_to_keep: the last three; copy one a day elsewhere",
+    knobs=dict(micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much", recompute="remat_policy", offload="optimizer_memory_host_offload", sharding="ici_fsdp_parallelism", spill="ici_tensor_parallelism"),
+    stop="term")
+REMAT = {"full": "full", "selective": "minimal", "none": "minimal_with_context"}
 
 
 def gaps(launch):
@@ -37,9 +47,11 @@ def gaps(launch):
     if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
         out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
     if p["recompute"] == "none":
-        out.append(Gap("recompute", "none", "MaxText always recomputes something", "remat_policy minimal: all matrix products are kept, element-wise chains run again", "about 1 % of a step"))
+        out.append(Gap("recompute", "none", "MaxText always recomputes something", "remat_policy minimal_with_context: matrix products and the attention core's output are kept, element-wise chains run again", "about 1 % of a step"))
     if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
         out.append(Gap("recompute_layers", p["recompute_layers"], "one policy for all layers", "all of a stage", "up to a third more compute, less memory"))
+    if m.mlp == "squared-relu":
+        out.append(Gap("model.mlp", m.mlp, "mlp_activations are functions of jax.nn, which has no squared ReLU", "relu: the same products, another function", "none in time or memory"))
     if m.window and m.windowed_layers:
         out.append(Gap("model.window", m.window, "windows belong to named decoder blocks", "full attention in every layer", "the assessment counts the window"))
     if m.norm_bias or m.position_rows or m.qkv_bias or (m.is_moe and (m.moe_layout != "dense-first" or (m.attention != "mla" and (m.shared_ffn_hidden or m.moe_layers < m.layers)))):
@@ -90,10 +102,10 @@ def config(launch, lr: float) -> dict:
     out |= {"per_device_batch_size": rows / launch.devices, "gradient_accumulation_steps": 1 if p["pp"] > 1 else p["grad_accum"], "max_target_length": job.seq_len}
     if p["pp"] > 1:
         out |= {"num_pipeline_microbatches": p["grad_accum"], "num_layers_per_pipeline_stage": m.layers // (p["pp"] * p["vpp"]), "num_pipeline_repeats": p["vpp"]}
-    out |= {"remat_policy": "full" if p["recompute"] == "full" else "minimal", "optimizer_memory_host_offload": p["offload"] == "optimizer",
+    out |= {"remat_policy": REMAT[p["recompute"]], "optimizer_memory_host_offload": p["offload"] == "optimizer",
             "dtype": "float32" if job.precision == "fp32" else "bfloat16", "weight_dtype": "float32", "quantization": "fp8" if job.precision == "fp8" else "",
             "packing": chip != "gpu", "attention": "dot_product" if chip == "cpu" else "flash" if chip == "tpu" else "cudnn_flash_te", "opt_type": job.optimizer,
-            "steps": launch.steps or 1_000_000, "learning_rate": lr, "gradient_clipping_threshold": 1.0, "enable_checkpointing": True, "async_checkpointing": True,
+            "steps": launch.steps or 1_000_000, "learning_rate": lr, "warmup_steps_fraction": min(2000, (launch.steps or 1_000_000) // 20) / (launch.steps or 1_000_000), "gradient_clipping_threshold": 1.0, "enable_checkpointing": True, "async_checkpointing": True, "enable_autocheckpoint": True, "max_num_checkpoints_to_keep": 3,
             "checkpoint_period": launch.save_steps, "dataset_type": "synthetic", "base_output_directory": "run"}
     return out
 
@@ -105,4 +117,16 @@ def files(launch, kit):
 
 def command(launch) -> str:
     """What every host starts."""
-    return 'python3 -m maxtext.trainers.pre_train.train "$HERE/maxtext.yml" "base_output_directory=$RUN_DIR"'
+    return 'python3 -m maxtext.trainers.pre_train.train "$HERE/maxtext.yml" "base_output_directory=$RUN_DIR" "${DATA_ARGS[@]}"'
+
+
+def prepare(launch) -> str:
+    """Shell lines before the command."""
+    return ('DATA_ARGS=()     # made-up tokens until DATA is set\n'
+            'if [ -n "${DATA:-}" ]; then DATA_ARGS=(dataset_type=grain grain_file_type=arrayrecord "grain_train_files=$DATA" tokenizer_type=huggingface "tokenizer_path=${TOKENIZER:?the tokenizer of the data}"); fi')
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the file had to choose."""
+    return ["rope_max_timescale and normalization_layer_epsilon are MaxText's: set the model's own.", "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through Transformer Engine.",
+            *(["Experts run as sparse_matmul, without dropped tokens."] if launch.model.is_moe else [])]

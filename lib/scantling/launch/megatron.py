@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .env import Var
 from .quote import sh
-from .record import Gap
+from .record import Gap, Words
 
 PACKAGE, VERSION, FILE = "megatron-core", "0.19.2", "megatron.args"
 LAUNCHER = "torchrun"
@@ -20,7 +20,19 @@ CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 ZERO = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
 SAVES = ("torch_dist (sharded, one writer a rank, read back under other layouts)", "checkpoints/iter_NNNNNNN, `latest_checkpointed_iteration.txt` written last",
          "start the same command again: `--load` reads the newest whole iteration",
-         "tools/checkpoint/convert.py --model-type GPT --loader core --saver llama_mistral, or Megatron-Bridge's AutoBridge.export_ckpt, writes safetensors")
+         "Megatron-Bridge 0.6.2 writes safetensors with the names of the Hugging Face architecture, on one process: `python -c 'from megatron.bridge import AutoBridge; "
+         "AutoBridge.from_hf_pretrained(\"ORGANISATION/MODEL\").export_ckpt(\"run/checkpoints\", \"hand-over\")'`, with the architecture's configuration in place of ORGANISATION/MODEL")
+WORDS = Words(
+    install=("git clone --branch core_v0.19.2 MEGATRON_LM_REPOSITORY && export MEGATRON_LM=$PWD/Megatron-LM     # pretrain_gpt.py is not in the wheel",
+             "pip install megatron-core==0.19.2 'transformer-engine[pytorch]>=2.12' nvidia-resiliency-ext tensorboard     # the last for asynchronous saves"),
+    data="the prefix of a .bin and .idx pair from tools/preprocess_data.py with --append-eod, or a file of `weight prefix` words; already tokenised, so NullTokenizer is enough (end of document: the last id); "
+         "TOKENIZER names a Hugging Face tokenizer to use instead",
+    log="standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; --log-straggler names the fastest and slowest ranks with their TFLOP/s; progress.txt beside the checkpoints adds up tokens",
+    profile="add --profile --use-pytorch-profiler --profile-step-start 20 --profile-step-end 22 --profile-ranks 0; traces in RUN_DIR/tensorboard, for Perfetto. Memory: --record-memory-history, opened at pytorch.org/memory_viz",
+    skip="--iterations-to-skip with the numbers of the bad steps",
+    keep="--save-retain-interval: the last one, and for good one about every day",
+    knobs=dict(micro_batch="--micro-batch-size", recompute="--recompute-granularity", offload="--optimizer-cpu-offload", sharding="--use-distributed-optimizer", spill="--pipeline-model-parallel-size"),
+    stop="term")
 
 
 def gaps(launch):
@@ -84,7 +96,7 @@ def model_arguments(launch) -> list[tuple]:
            ("--position-embedding-type", "learned_absolute" if m.position_rows else "rope")]
     if m.attention == "mla":
         out += [("--multi-latent-attention",), ("--kv-lora-rank", m.kv_lora), ("--qk-head-dim", m.qk_nope), ("--qk-pos-emb-head-dim", m.qk_rope), ("--v-head-dim", m.v_head_dim)]
-        out += [("--q-lora-rank", m.q_lora)] if m.q_lora else []
+        out += [("--rope-type", "rope"), ("--no-rope-fusion",)] + ([("--q-lora-rank", m.q_lora)] if m.q_lora else [])
     else:
         out += [("--kv-channels", m.head_dim)]
         out += [("--group-query-attention",), ("--num-query-groups", m.kv_heads)] if m.kv_heads != m.heads else []
@@ -101,7 +113,10 @@ def model_arguments(launch) -> list[tuple]:
         pattern = [1] * m.layers if not dense else [0] * dense + [1] * m.moe_layers if m.moe_layout == "dense-first" else \
             [1 if i % (m.layers // m.moe_layers) == m.layers // m.moe_layers - 1 else 0 for i in range(m.layers)]
         out += [("--num-experts", m.experts), ("--moe-router-topk", m.top_k), ("--moe-ffn-hidden-size", m.expert_ffn_hidden), ("--moe-grouped-gemm",),
-                ("--moe-token-dispatcher-type", "alltoall"), ("--moe-router-load-balancing-type", "aux_loss"), ("--moe-aux-loss-coeff", "1e-3")]
+                ("--moe-token-dispatcher-type", "alltoall"), ("--moe-permute-fusion",), ("--moe-router-dtype", "fp32")]
+        out += [("--moe-router-score-function", "sigmoid"), ("--moe-router-enable-expert-bias",), ("--moe-router-bias-update-rate", "1e-3"),
+                ("--moe-router-load-balancing-type", "seq_aux_loss"), ("--moe-aux-loss-coeff", "1e-4")] if m.router_buffers else \
+               [("--moe-router-load-balancing-type", "aux_loss"), ("--moe-aux-loss-coeff", "1e-3")]
         out += [("--moe-layer-freq", f"({'+'.join(_runs(pattern))})")] if dense else []
         out += [("--moe-shared-expert-intermediate-size", m.shared_ffn_hidden)] if m.shared_ffn_hidden else []
     return out + ([("--mtp-num-layers", m.mtp_layers)] if m.mtp_layers else [])
@@ -160,9 +175,33 @@ def run_arguments(launch, lr: float) -> list[tuple]:
     fsdp = launch.plan["sharding"] in ZERO
     return [("--train-iters", steps), ("--lr", f"{lr:g}"), ("--min-lr", f"{lr / 10:g}"), ("--lr-decay-style", "cosine"), ("--lr-warmup-iters", min(2000, steps // 20)),
             ("--adam-beta1", "0.9"), ("--adam-beta2", "0.95"), ("--weight-decay", "0.1"), ("--clip-grad", "1.0"), ("--init-method-std", "0.02"), ("--seed", 1234),
-            ("--save-interval", launch.save_steps), ("--ckpt-format", "fsdp_dtensor" if fsdp else "torch_dist"),
-            *([] if fsdp else [("--async-save",), ("--use-persistent-ckpt-worker",)]), ("--exit-signal-handler",), ("--distributed-timeout-minutes", 10),
-            ("--log-interval", 10), ("--log-throughput",), ("--log-params-norm",), ("--eval-iters", 0)]
+            ("--attention-dropout", "0.0"), ("--hidden-dropout", "0.0"), ("--cross-entropy-loss-fusion",), ("--manual-gc",), ("--manual-gc-interval", 100),
+            ("--save-interval", launch.save_steps), ("--save-retain-interval", launch.save_steps * days_steps(launch)), ("--ckpt-format", "fsdp_dtensor" if fsdp else "torch_dist"),
+            *([] if fsdp else [("--async-save",), ("--use-persistent-ckpt-worker",)]), ("--exit-signal-handler",), ("--distributed-timeout-minutes", max(10, launch.lead_s // 60)),
+            ("--log-interval", 10), ("--log-throughput",), ("--log-progress",), ("--log-params-norm",), ("--log-straggler",), ("--straggler-minmax-count", 4),
+            ("--log-memory-to-tensorboard",), ("--eval-iters", 0)]
+
+
+def days_steps(launch) -> int:
+    """Checkpoints between those that stay for good: about a day."""
+    return max(1, round(86400 / (launch.save_steps * launch.step_s)))
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the arguments had to choose."""
+    m = launch.model
+    out = ["--rotary-base is Megatron's 10000 and --norm-epsilon 1e-5: set the model's own.", "Garbage is collected by hand every 100 steps, so that no rank pauses alone."]
+    if m.is_moe and m.router_buffers:
+        out.append("The router scores by sigmoid and balances by a bias on each expert, as the model's files have it; limits by group and the scale of the weights are not in the design "
+                   "(DeepSeek-V3 itself: --moe-router-num-groups 8 --moe-router-group-topk 4 --moe-router-topk-scaling-factor 2.5).")
+    elif m.is_moe:
+        out.append("The router is softmax with an auxiliary loss of 1e-3: set the model's own.")
+    if m.is_moe and launch.plan["ep"] > launch.cluster.scale_up_domain:
+        out.append(f"Experts lie over {launch.plan['ep']} devices, beyond the {launch.cluster.scale_up_domain} that fast links join: where DeepEP is installed, --moe-token-dispatcher-type flex --moe-enable-deepep "
+                   "sends each token once a node; measure it against alltoall in the first hour.")
+    if launch.phase.precision in FP8:
+        out.append("Attention, router, norms and the output head stay in bf16; --first-last-layers-bf16 keeps one layer at each end so too.")
+    return out
 
 
 def arguments(launch, lr: float) -> list[tuple]:
@@ -194,4 +233,7 @@ def command(launch) -> str:
 def prepare(launch) -> str:
     """Shell lines before the command."""
     return ('mapfile -d "" -t ARGS < <(xargs printf \'%s\\0\' < "$HERE/megatron.args")\n'
-            'if [ -n "${DATA:-}" ]; then DATA_ARGS=(--data-path "$DATA" --split "99,1,0"); else DATA_ARGS=(--mock-data); fi')
+            'DATA_ARGS=(--mock-data)     # made-up tokens until DATA is set\n'
+            'if [ -f "${DATA:-}" ]; then DATA_ARGS=(--data-args-path "$DATA"); elif [ -n "${DATA:-}" ]; then DATA_ARGS=(--data-path "$DATA"); fi\n'
+            'if [ -n "${DATA:-}" ]; then DATA_ARGS+=(--split "99,1,0" --data-cache-path "$RUN_DIR/data-cache"); fi\n'
+            'if [ -n "${TOKENIZER:-}" ]; then DATA_ARGS+=(--tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER"); fi')

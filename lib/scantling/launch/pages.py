@@ -5,8 +5,8 @@ import json
 from dataclasses import asdict
 
 from ..cli import clean
-from .env import environment
-from .guide import budget, data_plan, justification, observability, troubles
+from .env import environment, flags, site
+from .guide import budget, data_plan, first_hour, justification, network, observability, room, span, troubles
 from .scripts import render, scripts
 from .state import state_bytes
 
@@ -34,7 +34,7 @@ def training(launch) -> dict:
     return dict(
         dp=p["dp"], sharding=p["sharding"], shard_group=p["shard_group"], micro_batch=p["micro_batch"], grad_accum=p["grad_accum"], recompute=p["recompute"],
         recompute_layers=p["recompute_layers"], precision=job.precision, global_batch=job.global_batch, seq_len=job.seq_len, vocab=launch.model.vocab,
-        steps=launch.steps, save_steps=launch.save_steps, keep=KEEP, async_save=True, seed=1234, lr=learning_rate(launch.params.total),
+        steps=launch.steps, save_steps=launch.save_steps, keep=KEEP, async_save=True, seed=1234, lr=learning_rate(launch.params.active),
         flops_per_token=launch.figures["flops_per_token"], peak_flops=chip.peak_flops(job.precision), state_bytes={k: round(v) for k, v in kept.items()})
 
 
@@ -47,8 +47,11 @@ def kit(launch, module) -> dict[str, str]:
     about["names"] = [*own, "env.sh", "launch.sh", "plan.json"]
     plan = plan_json(launch, about)
     out = {**own, **scripts(launch, module, about), "plan.json": json.dumps(clean(plan), indent=1, ensure_ascii=True, allow_nan=False) + "\n"}
-    known = about | dict(launch=launch, plan=plan, why=justification(launch), troubles=troubles(launch, module), budget=budget(launch, about["wall_s"]), data=data_plan(launch),
-                         watch=observability(launch), equivalent=getattr(module, "equivalent", lambda _: "")(launch), files=sorted(out), saves=module.SAVES, keep=KEEP, own=sorted(own))
+    words = module.WORDS
+    known = about | dict(launch=launch, plan=plan, why=justification(launch), troubles=troubles(launch, module), budget=budget(launch, about["wall_s"], words), data=data_plan(launch, words),
+                         watch=observability(launch, words), first=first_hour(launch, words), network=network(launch), site=site(launch), flags=flags(launch) if launch.to == "maxtext" else (),
+                         notes=module.notes(launch) if hasattr(module, "notes") else [], words=words, span=span, room=room(launch, words),
+                         equivalent=getattr(module, "equivalent", lambda _: "")(launch), files=sorted(out), saves=module.SAVES, own=sorted(own))
     known["describe"] = describe
     return {**out, "README.md": render("README.md.j2", **known), "checkpoint.md": render("checkpoint.md.j2", **known)}
 

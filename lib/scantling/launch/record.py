@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..cases import devices as devices_of
 from ..figures import communication, step_s
@@ -22,6 +23,24 @@ class Gap:
     why: str
     instead: object = None
     cost: str = ""
+
+
+class Words(NamedTuple):
+    """What a framework calls things: for the reader of a kit, not for its parser.
+
+    install: shell lines. data: what DATA is. log: where loss, norm and throughput appear. profile: how to take one. skip: how to leave out
+    batches. keep: what becomes of old checkpoints. knobs: where micro_batch, recompute, offload and sharding are set. stop: "file" a file
+    `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, "" nothing saves before the end.
+    """
+
+    install: tuple[str, ...]
+    data: str
+    log: str
+    profile: str
+    skip: str
+    keep: str
+    knobs: Mapping
+    stop: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +70,7 @@ class LaunchPlan:
     asked: Mapping = field(default_factory=dict)    # the assessment's own plan
     asked_step_s: float = math.nan
     stack: str | None = None
+    faster: tuple = ()                  # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
 
     @property
     def per_node(self) -> int:
@@ -83,6 +103,17 @@ class LaunchPlan:
         """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks to."""
         family = self.cluster.accelerator.family
         return "tpu" if family == "tpu" else "amd" if family.startswith("cdna") else "nvidia" if family in NVIDIA else "other"
+
+    @property
+    def lead_s(self) -> int:
+        """Seconds between the signal to stop and the end: three steps, twice a whole save, two minutes; at least ten minutes."""
+        return max(600, 60 * math.ceil((3 * self.step_s + 2 * (self.endurance.get("checkpoint_durable_s") or 0.0) + 120) / 60))
+
+    @property
+    def dp_exposed(self) -> tuple[float, str]:
+        """(share of the step for which data-parallel traffic is exposed, its tier)."""
+        row = next((r for r in self.communication if r["axis"] == "dp"), None)
+        return (row["exposed_s"] / self.step_s, row["tier"]) if row else (0.0, "")
 
     def __getitem__(self, key):
         return self.plan[key]

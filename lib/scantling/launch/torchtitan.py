@@ -4,7 +4,7 @@ from __future__ import annotations
 from .fsdp import SAVES as DCP
 from .megatron import chunks
 from .quote import comment, py
-from .record import Gap
+from .record import Gap, Words
 
 PACKAGE, VERSION, FILE = "torchtitan", "0.3.0", "torchtitan_config.py"
 LAUNCHER = "torchrun"
@@ -19,6 +19,16 @@ DOMAIN = {
     "optimizer": (("adamw",), "the kit writes AdamW"),
 }
 SAVES = (DCP[0], "checkpoint/step-N below the dump folder", DCP[2].split(":")[0] + ": checkpoint.enable loads the newest", "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures it has an adapter for")
+
+WORDS = Words(
+    install=("pip install torch==2.13.0 torchtitan==0.3.0", "export TOKENIZER=/shared/tokenizer     # a folder with tokenizer.json: torchtitan reads text, not token ids"),
+    data="a folder of text that the `datasets` library reads as c4; another layout wants an entry of its own in torchtitan's DATASETS",
+    log="standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of every logged step",
+    profile="profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for pytorch.org/memory_viz",
+    skip="there is no list of steps to leave out: change the order of the data set",
+    keep="checkpoint.keep_latest_k: the last three; copy one a day elsewhere",
+    knobs=dict(micro_batch="training.local_batch_size", recompute="activation_checkpoint", offload="training.enable_cpu_offload", sharding="parallelism.data_parallel_shard_degree", spill="parallelism.tensor_parallel_degree"),
+    stop="")
 
 
 def gaps(launch):

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 GATED = ("swiglu", "geglu")
+BASE, EPSILON = 500000.0, 1e-5      # rotary base and norms, where the weights to start from say nothing else
+PIECE = 2048                        # tokens whose logits stand at one time
 
 
 def activation(kind, x):
@@ -21,13 +23,23 @@ def activation(kind, x):
 
 
 def norm(c, width):
-    return nn.LayerNorm(width) if c["norm_bias"] else nn.RMSNorm(width, eps=1e-5)
+    return nn.LayerNorm(width) if c["norm_bias"] else nn.RMSNorm(width, eps=c.get("norm_eps", EPSILON))
 
 
-def rotate(x, base=500000.0):
+def frequencies(c, half, device):
+    """Rotary frequencies; stretched as Llama 3.1 does where `rope_scaling` says so: slow ones divided by the factor, fast ones kept, a ramp between."""
+    f = c.get("rope_base", BASE) ** (-torch.arange(half, device=device, dtype=torch.float32) / half)
+    s = c.get("rope_scaling")
+    if not s:
+        return f
+    turns = s["original_max_position_embeddings"] * f / (2 * math.pi)
+    keep = ((turns - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"])).clamp(0, 1)
+    return f * keep + f / s["factor"] * (1 - keep)
+
+
+def rotate(x, c):
     """Rotary positions on the last dimension of x (batch, heads, sequence, width), in fp32."""
-    half = x.shape[-1] // 2
-    frequency = base ** (-torch.arange(half, device=x.device, dtype=torch.float32) / half)
+    frequency = frequencies(c, x.shape[-1] // 2, x.device)
     angle = torch.outer(torch.arange(x.shape[-2], device=x.device, dtype=torch.float32), frequency)
     a, b = x.float().chunk(2, dim=-1)
     return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1).to(x.dtype)
@@ -59,15 +71,15 @@ class Attention(nn.Module):
             q = q.view(b, s, c["heads"], -1).transpose(1, 2)
             low, shared = self.kv_down(x).split([c["kv_lora"], c["qk_rope"]], -1)
             k, v = self.kv(self.kv_norm(low)).view(b, s, c["heads"], -1).transpose(1, 2).split([c["qk_nope"], c["v_head_dim"]], -1)
-            shared = rotate(shared.unsqueeze(1)).expand(-1, c["heads"], -1, -1)
-            q = torch.cat([q[..., : c["qk_nope"]], rotate(q[..., c["qk_nope"]:])], -1)
+            shared = rotate(shared.unsqueeze(1), c).expand(-1, c["heads"], -1, -1)
+            q = torch.cat([q[..., : c["qk_nope"]], rotate(q[..., c["qk_nope"]:], c)], -1)
             k = torch.cat([k, shared], -1)
         else:
             q, k, v = (f(x).view(b, s, -1, c["head_dim"]).transpose(1, 2) for f in (self.q, self.k, self.v))
             if c["qk_norm"] == "head":
                 q, k = self.q_norm(q), self.k_norm(k)
             if not c["position_rows"]:
-                q, k = rotate(q), rotate(k)
+                q, k = rotate(q, c), rotate(k, c)
         core = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])     # noqa: E731
         y = checkpoint(core, q, k, v, use_reentrant=False) if c.get("recompute") == "selective" and self.training else core(q, k, v)
         return self.out(y.transpose(1, 2).reshape(b, s, -1))
@@ -165,5 +177,14 @@ class Transformer(nn.Module):
             x, balance = block(x)
             extra = extra if balance is None else extra + balance
         x = self.norm(x)
-        logits = F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
-        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten()) + 0.01 * extra
+        return self.loss(x.flatten(0, 1), targets.flatten()) + 0.01 * extra
+
+    def logits(self, x):
+        return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
+
+    def loss(self, x, targets):
+        """Mean cross-entropy; in pieces, each repeated in the backward pass, where the logits of all tokens would be large."""
+        part = lambda x, t: F.cross_entropy(self.logits(x).float(), t, reduction="sum")        # noqa: E731
+        if len(x) <= PIECE:
+            return part(x, targets) / len(x)
+        return sum(checkpoint(part, a, b, use_reentrant=False) for a, b in zip(x.split(PIECE), targets.split(PIECE))) / len(x)

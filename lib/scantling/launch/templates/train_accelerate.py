@@ -11,6 +11,7 @@ from accelerate.utils import set_seed
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from handover import begin, settled  # noqa: E402
 from model import Block, Transformer  # noqa: E402
 from trainer import start, train  # noqa: E402
 
@@ -22,7 +23,7 @@ def main():
     accelerator = Accelerator()
     set_seed(plan["seed"])
     Transformer._no_split_modules = [Block.__name__]
-    model = Transformer(shape).start(plan["seed"])
+    model = begin(Transformer(settled(shape)), plan["seed"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
     model, optimizer = accelerator.prepare(model, optimizer)
     train(model, optimizer.optimizer, plan, rank, ranks, device, clip=lambda: accelerator.clip_grad_norm_(model.parameters(), 1.0), cast=accelerator.autocast)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import deepspeed  # noqa: E402
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from handover import begin, settled  # noqa: E402
 from model import Transformer  # noqa: E402
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper  # noqa: E402
 from trainer import Checkpoints, Data, Watch, rate, seen, size, start  # noqa: E402
@@ -46,13 +48,13 @@ def main():
     rank, ranks, device = start()
     stage, made = config["zero_optimization"]["stage"], Transformer
     with deepspeed.zero.Init(config_dict_or_path=config, enabled=stage == 3 and torch.cuda.is_available()):
-        model = made(shape)
+        model = made(settled(shape))
     if not (stage == 3 and torch.cuda.is_available()):
-        model.start(plan["seed"])
+        begin(model, plan["seed"])
     else:
         with deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0):
             if rank == 0:
-                model.start(plan["seed"])
+                begin(model, plan["seed"])
     for i, block in enumerate(model.blocks):
         if plan["recompute"] == "full" and i < plan["recompute_layers"]:
             model.blocks[i] = checkpoint_wrapper(block)
@@ -70,10 +72,10 @@ def main():
     while step < steps:
         watch.before(step)
         for group in engine.optimizer.param_groups:
-            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), steps=plan["steps"])
+            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), plan["steps"] or int(os.environ.get("STEPS", 0)))
         total = 0.0
         for k in range(n):
-            tokens, targets = data.micro_batch(step * plan["global_batch"] + (rank * n + k) * m, m, engine.device)
+            tokens, targets = data.micro_batch(data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, engine.device)
             loss = engine(tokens, targets)
             engine.backward(loss)
             total += loss.item() / n
@@ -93,6 +95,9 @@ def main():
             (folder / tag).mkdir(parents=True, exist_ok=True)
             torch.save(saves.random_state(step), folder / tag / f"rank-{rank}.pt")
             engine.save_checkpoint(str(folder), tag=tag, client_state={"step": step})
+            if rank == 0:
+                for old in sorted(folder.glob("step-*"), key=lambda p: int(p.name[5:]))[: -plan["keep"]]:
+                    shutil.rmtree(old)
         if stop:
             break
     if step >= steps and rank == 0:

@@ -1,7 +1,8 @@
 """What every PyTorch trainer of this kit shares: data by position, checkpoints, resume, metrics, heartbeat, profiler.
 
-Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random tokens where it is not set), STEPS (stop there),
-SAVE_STEPS, SEED, LR, PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a checkpoint.
+Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random tokens where it is not set), INIT (folder of
+safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose sequences are left out), TRACKER (wandb or
+tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a checkpoint.
 """
 from __future__ import annotations
 
@@ -43,6 +44,12 @@ class Data:
         self.vocab, self.seq_len, self.seed = vocab, seq_len, seed
         self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
         self.many = (len(self.file) - 1) // seq_len if path else 0
+        first, _, last = os.environ.get("SKIP", "").partition("-")
+        self.skip = (int(first) - 1, int(last or first)) if first else None     # steps count from 1 in the log
+
+    def place(self, step):
+        """The number of the step whose sequences this step reads: those that SKIP leaves out are passed over."""
+        return step + self.skip[1] - self.skip[0] if self.skip and step >= self.skip[0] else step
 
     def sequence(self, i):
         """seq_len + 1 token ids. A file is read in an order shuffled anew every epoch."""
@@ -134,8 +141,24 @@ def size(tensors):
     return int(sum(local(t).numel() * t.element_size() for t in tensors if t is not None))
 
 
+def tracker(run):
+    """What takes the rows of metrics.jsonl beside the file; a restart goes on under WANDB_RUN_ID."""
+    kind = os.environ.get("TRACKER", "")
+    if kind == "wandb":
+        import wandb
+        wandb.init(dir=run, resume="allow", project=os.environ.get("WANDB_PROJECT", "training"))
+        return lambda row: wandb.log(row, step=row["step"])
+    if kind == "tensorboard":
+        from torch.utils.tensorboard import SummaryWriter
+        writer = SummaryWriter(str(run / "tensorboard"))
+        return lambda row: [writer.add_scalar(k, v, row["step"]) for k, v in row.items() if k != "step"]
+    if kind:
+        raise ValueError(f"TRACKER={kind}: wandb or tensorboard")
+    return lambda row: None
+
+
 class Watch:
-    """metrics.jsonl (rank 0), heartbeat-N (every rank), state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
+    """metrics.jsonl (rank 0), heartbeat-N (every rank: step, time, its own seconds and MFU), state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
 
     def __init__(self, run, rank, plan):
         self.run, self.rank, self.plan, self.since = Path(run), rank, plan, time.perf_counter()
@@ -143,6 +166,7 @@ class Watch:
         self.log = open(self.run / "metrics.jsonl", "a") if rank == 0 else None         # noqa: SIM115
         self.at = int(os.environ.get("PROFILE_STEP", -1))
         self.profiler = None
+        self.track = tracker(self.run) if rank == 0 else None
         if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history(max_entries=200_000)
 
@@ -151,16 +175,19 @@ class Watch:
             self.profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
             self.profiler.start()
 
-    def after(self, step, loss, norm, ranks):
+    def after(self, step, loss, norm, ranks, own=None):
+        """own: seconds of this rank before it waited for the others."""
         seconds = time.perf_counter() - self.since
         self.since = time.perf_counter()
-        (self.run / f"heartbeat-{self.rank}").write_text(f"{step} {time.time():.0f}\n")
+        share = lambda s: self.plan["global_batch"] * self.plan["seq_len"] / s / ranks * self.plan["flops_per_token"] / self.plan["peak_flops"]     # noqa: E731
+        (self.run / f"heartbeat-{self.rank}").write_text(json.dumps(dict(step=step, time=round(time.time()), seconds=round(own or seconds, 4), mfu=share(own or seconds))) + "\n")
         tokens = self.plan["global_batch"] * self.plan["seq_len"] / seconds / ranks
         if self.log:
             row = dict(step=step, loss=loss, grad_norm=norm, seconds=round(seconds, 4), tokens_per_s_per_device=round(tokens, 1),
                        mfu=tokens * self.plan["flops_per_token"] / self.plan["peak_flops"])
             self.log.write(json.dumps(row) + "\n")
             self.log.flush()
+            self.track(row)
         if self.profiler and step == self.at + 1:
             self.profiler.stop()
             self.profiler.export_chrome_trace(str(self.run / f"trace-{self.rank}.json"))
@@ -172,9 +199,9 @@ class Watch:
         (self.run / f"state-{self.rank}.json").write_text(json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1))
 
 
-def rate(step, peak, warm_up=2000, steps=None):
-    """Linear warm-up, then a cosine to a tenth of the peak."""
-    warm = min(1.0, (step + 1) / warm_up)
+def rate(step, peak, steps=None):
+    """Linear warm-up over a twentieth of the run, 2,000 steps at most, then a cosine to a tenth of the peak; no end, no cosine."""
+    warm = min(1.0, (step + 1) / (max(1, min(2000, steps // 20)) if steps else 2000))
     return peak * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))) if steps else peak * warm
 
 
@@ -205,11 +232,12 @@ def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: cont
     m, n = plan["micro_batch"], plan["grad_accum"]
     while step < steps:
         watch.before(step)
+        begin = time.perf_counter()
         for group in optimizer.param_groups:
-            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), steps=plan["steps"])
+            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), plan["steps"] or int(os.environ.get("STEPS", 0)))
         total = 0.0
         for k in range(n):
-            tokens, targets = data.micro_batch(step * plan["global_batch"] + (rank * n + k) * m, m, device)
+            tokens, targets = data.micro_batch(data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, device)
             with once(k == n - 1), cast():
                 loss = model(tokens, targets) / n
             with once(k == n - 1):
@@ -227,8 +255,9 @@ def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: cont
             found = None
         optimizer.zero_grad(set_to_none=True)
         step += 1
+        own = time.perf_counter() - begin
         loss, stop = seen(total, run)
-        watch.after(step, loss, norm, ranks)
+        watch.after(step, loss, norm, ranks, own)
         if step % every == 0 or stop or step == steps:
             saves.save(step, state, wait=stop or step == steps or not plan["async_save"], more=scaler.state_dict() or None)
         if stop:

@@ -1,0 +1,49 @@
+"""python record.py RESULTS: the table of lib/scantling/launch/NOTES.md from the lines that a run of the judges left, dated today."""
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NOTES = HERE.parent.parent / "lib" / "scantling" / "launch" / "NOTES.md"
+NAMES = {"megatron": ("Megatron-LM", "megatron-core"), "megatron-bridge": ("Megatron-Bridge", "megatron-bridge"), "torchtitan": ("torchtitan", "torchtitan"), "fsdp": ("FSDP2", "torch"), "ddp": ("DDP", "torch"),
+         "deepspeed": ("DeepSpeed", "deepspeed"), "accelerate": ("Accelerate", "accelerate"), "maxtext": ("MaxText", "maxtext"), "kubernetes": ("JobSet, PyTorchJob, Job, Pod", "kubernetes-validate"), "slurm": ("Slurm", None)}
+BEGIN, END = "<!-- results: make test-launch writes from here -->", "<!-- to here -->"
+
+
+def table(rows, pins, missing):
+    """Markdown of the judges' and the trainers' rows."""
+    out = [f"Last run: {datetime.date.today().isoformat()}, Python {platform.python_version()}, CPU only." + (f" Not in it or not passed: {', '.join(missing)}." if missing else ""), "",
+           "| framework | version | kits accepted | broken kits refused | fields read back as the plan's | no plan of the corpus fits | judge, s |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for key, (name, package) in NAMES.items():
+        if key not in rows:
+            continue
+        r = rows[key]
+        left = f", all but {', '.join(r['not_there'])}" if r.get("not_there") else ""
+        out.append(f"| {name} | {r.get('version') or package + ' ' + pins[package]} | {r['accepted']} of {r['accepted']} | {r['refused']} of {r['refused']} | {str(r['fields']) + left if 'fields' in r else 'nodes, devices a node'} | "
+                   f"{r.get('inexpressible', '')} | {r.get('seconds', '')} |")
+    trained = [r for k, r in rows.items() if k.startswith("train ")]
+    if trained:
+        out += ["", "| trained on CPU processes | ranks | steps | killed after | resumed at | curve equal to the unbroken one | bytes a rank, found and counted |", "| --- | --- | --- | --- | --- | --- | --- |"]
+        out += [f"| {r['to']} {r['sharding']} | {r['ranks']} | {r['steps']} | {r['killed']} | {r['resumed']} | to the last bit | {r['bytes']:,} |" for r in trained]
+    return "\n".join(out)
+
+
+def main(results):
+    rows = {}
+    for line in Path(results).read_text().splitlines():
+        r = json.loads(line)
+        rows[r["what"]] = r
+    pins = dict(re.findall(r"([\w-]+)==([\w.]+)", (HERE / "install").read_text()))
+    text = NOTES.read_text()
+    head, rest = text.split(BEGIN)
+    NOTES.write_text(head + BEGIN + "\n" + table(rows, pins, [n for k, (n, _) in NAMES.items() if k not in rows]) + "\n" + END + rest.split(END)[1])
+    print(f"results of {len(rows)} judges and runs are in {NOTES.relative_to(HERE.parent.parent)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
