@@ -40,7 +40,7 @@ class State(Record):
     item: str
     plane: str                  # training | job
     bytes: float
-    bytes_per_device: float
+    bytes_per_device: float     # its share of a save where all devices write; of what is not saved, what it holds
     held: str
     saved: bool
     without: str
@@ -136,8 +136,8 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
               f"{n:,} {cluster.accelerator.name}", assessment.blueprint.network.bursts.mean_bytes_per_s * n,
               {"step_s": f["step_s"], "micro_batches": m, "mfu": f["mfu"], "model_tflops": step_flops, "memory_bytes_per_device": f["memory_bytes"]["total"]},
               f"all {n:,} devices wait at the same barrier"),
-        Plane("data", "feeds", f"{corpus.shards:,} token shards, memory mapped, dealt by (epoch, seed, dp rank)", f"{plan['dp']:,} readers, on the hosts", corpus.read_bytes_per_s,
-              {"tokens_per_step": float(phase.global_batch * phase.seq_len), "bytes_per_step": corpus.read_bytes_per_s * f["step_s"], "corpus_bytes": corpus.bytes, "token_bytes": corpus.token_bytes,
+        Plane("data", "feeds", (f"{corpus.shards:,} " if tokens else "") + "token shards, memory mapped, dealt by (epoch, seed, dp rank)", f"{plan['dp']:,} readers, on the hosts", corpus.read_bytes_per_s,
+              {"tokens_per_step": float(phase.global_batch * phase.seq_len), "bytes_per_step": corpus.read_bytes_per_s * f["step_s"], "corpus_bytes": corpus.bytes if tokens else None, "token_bytes": corpus.token_bytes,
                "read_bytes_per_s_per_reader": corpus.read_bytes_per_s_per_reader}, "the devices idle once the prefetched batches are used"),
         Plane("storage", "remembers", f"snapshot in host memory, peer copy, {cluster.storage}, object store", "host memory, a peer's disk, file system, object store", save,
               {"checkpoint_bytes": float(e.checkpoint_bytes), "interval_s": float(e.checkpoint_interval_s), "stall_s": float(e.checkpoint_stall_s), "durable_s": float(e.checkpoint_durable_s),
