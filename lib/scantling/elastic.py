@@ -91,7 +91,7 @@ def local_update(params, step_s, *, inner_steps=100, sites=2, site_bytes_per_s=1
     all-reduce at every step is inner_steps x 4 / bytes_per_param: 400 for 100 steps in int8, INTELLECT-1's figure (arXiv 2412.01152);
     500 for DiLoCo's (arXiv 2311.08105). Optimizer quality is not modelled: `for_ml` says what has to be confirmed.
     """
-    sync = 2 * (sites - 1) / sites * float(params) * bytes_per_param
+    sync = 2 * (sites - 1) / sites * np.asarray(params, float) * bytes_per_param
     took = sync / site_bytes_per_s
     exposed = np.maximum(took - overlap_steps * step_s, 0.0)
     cycle = inner_steps * step_s

@@ -51,7 +51,9 @@ class Scene:
         now = at(float(e.mtbf_s), float(e.checkpoint_interval_s), float(e.checkpoint_durable_s), float(e.restart_s))
         short = self.short(m, pick(spare_nodes, e.spares), pick(repair_s, e.repair_s), shrinks=True)
         had = self.short(float(e.mtbf_s), float(e.spares), float(e.repair_s))
-        return float(e.goodput) * at(m, tau, durable, restart) / max(now, 1e-300) * (1 - short) / max(1 - had, 1e-9)
+        stops = float(e.planned_per_day) / DAY_S
+        planned = (1 + stops * (stall + float(e.checkpoint_durable_s) + float(e.restart_s))) / (1 + stops * (stall + durable + restart))
+        return float(e.goodput) * at(m, tau, durable, restart) / max(now, 1e-300) * (1 - short) / max(1 - had, 1e-9) * planned
 
     def short(self, mtbf_s, spare_nodes, repair_s, shrinks=False) -> float:
         """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that costs less."""

@@ -54,7 +54,7 @@ def alerts(assessment, run: Run, screen) -> tuple[Alert, ...]:
     step, per_day = f["step_s"], sum(float(x) for x in e.failures_per_day.values())
     period = float(e.checkpoint_interval_s + e.checkpoint_stall_s)
     z = float(-ndtri(min(FALSE_ALARMS_PER_DAY * step / DAY_S, 0.4)))
-    many = float(poisson.ppf(0.99, per_day))
+    many = max(float(poisson.ppf(0.99, per_day)), 1.0)
     loss = float(e.recovery_s + e.checkpoint_durable_s) + period / 2
     spread = np.sqrt(per_day * (loss**2 + period**2 / 12)) / DAY_S
     low = max(float(e.goodput) - 2.33 * float(spread), 0.0)

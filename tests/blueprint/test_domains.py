@@ -1,0 +1,89 @@
+"""Failure domains: what they take out, by counting; how often, by published counts; what that costs, by the closed form."""
+import numpy as np
+import pytest
+from scantling import assess
+from scantling.blueprint.domains import domains, replicas_hit
+from scantling.failures import DAY_S
+
+
+def counted(size, block, replicas, devices):
+    """Replicas with a rank in each aligned block of devices, one by one."""
+    of = (np.arange(devices) // block) % replicas
+    return max(len(set(of[i : i + size].tolist())) for i in range(0, devices, size))
+
+
+def test_replicas_hit_is_what_counting_gives():
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        tp, dp, pp = (int(rng.choice(c)) for c in ((1, 2, 4, 8), (1, 2, 3, 6, 16), (1, 2, 4, 5)))
+        n = tp * dp * pp
+        size = int(rng.integers(1, n + 1))
+        assert replicas_hit(size, tp, dp, n) == counted(size, tp, dp, n), (tp, dp, pp, size)
+        assert replicas_hit(size, tp * pp, dp, n) == counted(size, tp * pp, dp, n), (tp, dp, pp, size)
+
+
+def test_llama3s_54_days_give_its_table_5(assessed):
+    """419 unexpected interruptions, 262 of GPU or HBM, 47 planned, on 16,384 H100 in 54 days (arXiv 2407.21783, Table 5)."""
+    d = domains(assessed("llama-3.1-405b-16384-published"))
+    per_day = {r.id: r.events_per_run / d.run.days for r in d.rows if r.events_per_run is not None}
+    assert per_day["device"] * 54 == pytest.approx(148 + 72 + 19 + 17 + 6, rel=1e-6)
+    assert per_day["corruption"] * 54 == pytest.approx(6, rel=1e-6)
+    assert per_day["power-supply"] * 54 == pytest.approx(3, rel=1e-6)
+    assert (per_day["link"] + per_day["leaf"]) * 54 == pytest.approx(35, rel=1e-6)
+    assert per_day["pod-maintenance"] * 54 == pytest.approx(47, rel=1e-6)
+    unplanned = sum(v for k, v in per_day.items() if k not in ("pod-maintenance", "building"))
+    assert unplanned * 54 == pytest.approx(419, rel=1e-6)
+
+
+def test_one_failure_in_a_hundred_takes_a_switch_and_32_machines(assessed):
+    """ByteRobust, arXiv 2509.16293, section 8.2."""
+    d = domains(assessed("llama-3.1-405b-16384-published"))
+    leaf, total = d.row("leaf"), 419 / 54 * d.run.days
+    assert leaf.nodes == 32 and leaf.events_per_run == pytest.approx(0.01 * total, rel=1e-6)
+
+
+def test_an_operator_in_five_has_a_serious_outage_in_three_years(assessed):
+    """Uptime Institute, 2022: the rate that makes it so."""
+    row = domains(assessed("llama-3.1-405b")).row("building")
+    assert 1 - np.exp(-3 * 365.25 / row.days_between) == pytest.approx(0.20, rel=1e-6)
+
+
+def test_rows_sum_to_the_closed_form(each):
+    d, e = domains(each), each.endurance
+    assert d.unplanned_cost == pytest.approx(float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"]), rel=1e-9)
+    assert d.planned_cost == pytest.approx(float(e.badput["planned stops"]))
+    assert d.waits_cost >= 0
+
+
+def test_every_row_is_consistent(each):
+    d, plan = domains(each), each.plan
+    for r in d.rows:
+        assert 1 <= r.replicas <= r.replicas_stalled <= plan["dp"] == r.of_replicas
+        assert r.replicas_compact <= r.replicas
+        assert r.devices <= each.devices_used and r.nodes >= 1 and r.count >= 1
+        assert (r.events_per_run is None) == (r.goodput_cost is None)
+        assert r.one_percent_every_days == pytest.approx((r.loss_s + r.wait_s) / DAY_S / 0.01)
+    sizes = [r.devices for r in d.rows if r.id in ("process", "node", "rack", "pod-maintenance", "building")]
+    assert sizes == sorted(sizes)
+
+
+def test_experts_tie_replicas_together(assessed):
+    """DeepSeek-V3 spreads its experts over 64 devices (arXiv 2412.19437, section 3.2): one device stalls its whole group."""
+    d = domains(assessed("case-5-deepseek-v3"))
+    assert d.expert_span == 64 and d.row("process").replicas == 1 and d.row("process").replicas_stalled == 64
+    assert any("64 of 128" in line for line in d.advice)
+
+
+def test_spares_cover_a_rack_when_there_are_that_many(assessed):
+    base = assessed("llama-3.1-405b")
+    few, many = (domains(assess(base.design.change({"reliability.spares": n}))) for n in (1, 64))
+    assert not few.row("rack").spares_cover and few.row("rack").wait_s > 0
+    assert many.row("leaf").spares_cover and many.row("leaf").wait_s == 0
+    assert many.waits_cost < few.waits_cost
+
+
+def test_racks_and_slices_are_the_hardwares(assessed):
+    assert domains(assessed("qwen3-235b-a22b-256-gb200")).row("rack").devices == 64          # the design uses 64 of an NVL72's 72
+    torus = domains(assessed("llama-3.1-405b-256-tpu-v7x"))
+    assert torus.row("cube").devices == 64                                                   # 4 x 4 x 4 chips (TPU v4, ISCA'23)
+    assert not [r for r in torus.rows if r.id in ("leaf", "rack")]

@@ -1,0 +1,114 @@
+"""Each part of operations on every design of the gallery: plain data, nothing negative, nothing missing, quick."""
+import json
+import math
+import time
+
+import pytest
+from scantling import Design, assess
+from scantling.blueprint.ground import number, plain, run_of
+from scantling.blueprint.risks import HARMLESS
+
+PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
+MAY_FALL = ("gain", "days_gained")      # differences: of either sign
+
+
+def walk(value, path=""):
+    if isinstance(value, dict):
+        for k, v in value.items():
+            yield from walk(v, f"{path}.{k}")
+    elif isinstance(value, list):
+        for i, v in enumerate(value):
+            yield from walk(v, f"{path}[{i}]")
+    else:
+        yield path, value
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_plain_data_with_no_negative_figure(each, part):
+    data = getattr(each.blueprint, part).as_dict()
+    json.dumps(data, allow_nan=False)
+    for path, value in walk(data):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            assert math.isfinite(value), path
+            assert value >= -1e-12 or path.rsplit(".", 1)[-1] in MAY_FALL, (path, value)
+        elif isinstance(value, str):
+            assert "nan" not in value.split() and "inf" not in value.split() and "None" not in value, (path, value)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_quick_enough_for_a_panel(assessed, part):
+    from importlib import import_module
+
+    a = assessed("llama-3.1-405b")
+    work = getattr(import_module(f"scantling.blueprint.{part}"), part)
+    work(a)
+    took = []
+    for _ in range(3):
+        start = time.process_time()
+        work(a)
+        took.append(time.process_time() - start)
+    assert min(took) < (1.0 if part == "evolution" else 0.05)
+
+
+def test_an_impossible_design_has_none_of_it(assessed):
+    assert all(getattr(assessed("case-2-1t-dense-8-v100").blueprint, part) is None for part in PARTS)
+
+
+def test_figures_follow_the_design_and_are_not_canned(assessed):
+    small, large = assessed("bloom-176b-384-a100").blueprint, assessed("case-6-100k-gpus").blueprint
+    for part in PARTS:
+        a, b = (dict(walk(getattr(x, part).as_dict())) for x in (small, large))
+        same = [p for p in a.keys() & b.keys() if isinstance(a[p], float) and a[p] == b[p] and a[p] not in (0.0, 1.0)]
+        numbers = [p for p in a.keys() & b.keys() if isinstance(a[p], float)]
+        assert len(same) < 0.35 * len(numbers), (part, same)
+
+
+def test_a_run_without_tokens_is_counted_on_thirty_days(assessed):
+    run = run_of(assessed("case-3-500b-4096-h100"))
+    assert not run.of_the_run and run.days == 30
+    assert run_of(assessed("llama-3.1-405b")).days == pytest.approx(assessed("llama-3.1-405b").days)
+
+
+def test_a_day_costs_what_the_run_costs_a_day(assessed):
+    a = assessed("llama-3.1-405b")
+    assert run_of(a).usd_per_day == pytest.approx(a.cost_usd / a.days)
+
+
+def test_facts_that_are_used_are_numbers_with_sources():
+    assert number("R148") == 20 and number("R149") == 255_000      # PaLM 540B, arXiv 2204.02311
+    with pytest.raises(ValueError, match="R030|R124|R067|not one number"):
+        number("R067")                                             # "30 or 60" minutes
+    assert plain({"a": float("nan"), "b": (1, float("inf"))}) == {"a": None, "b": [1, None]}
+
+
+def test_more_failures_never_help_any_part(assessed):
+    base = assessed("llama-3.1-405b")
+    worse = assess(base.design.change({"reliability.failures_per_1000_node_days": 14.0}))
+    a, b = base.blueprint, worse.blueprint
+    assert b.domains.unplanned_cost > a.domains.unplanned_cost
+    assert b.scheduler.requeue["gain"] > a.scheduler.requeue["gain"]
+    assert b.stores.need("write").needed > a.stores.need("write").needed
+    assert b.rollout.on_call["failures_per_week"] > a.rollout.on_call["failures_per_week"]
+    fleet = {r.id: r for r in b.risks.rows}.get("failures")
+    assert fleet is None or fleet.likelihood < next(r for r in a.risks.rows if r.id == "failures").likelihood
+
+
+def test_prices_move_dollars_and_nothing_else(assessed):
+    base = assessed("llama-3.1-405b")
+    free = assess(base.design.change({"prices.usd_per_device_hour": base.cost.usd_per_device_hour * 2}))
+    a, b = base.blueprint.domains, free.blueprint.domains
+    assert b.row("device").usd_lost == pytest.approx(2 * a.row("device").usd_lost)
+    assert b.row("device").days_lost == pytest.approx(a.row("device").days_lost)
+
+
+def test_harmless_risks_are_small_and_listed_ones_are_not(each):
+    found = each.blueprint.risks
+    whole = found.run.usd(found.run.days)
+    for r in found.rows:
+        assert r.expected_days >= HARMLESS * found.run.days or (r.expected_usd or 0) >= HARMLESS * (whole or math.inf)
+
+
+def test_a_price_that_is_not_known_leaves_days():
+    a = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": "tpu-v5p", "devices": 64}, "job": {"tokens": 1e11}}))
+    data = a.blueprint.risks
+    assert data.rows and all(r.expected_days >= 0 for r in data.rows)

@@ -1,0 +1,104 @@
+"""The register: arithmetic, order, what is left out, and that each entry comes from evaluating the design."""
+import pytest
+from scantling import assess
+from scantling.blueprint.ground import run_of
+from scantling.blueprint.risks import risks
+from scantling.blueprint.risks_found import Scene
+from scantling.blueprint.rollout_watch import spikes
+
+
+def by_id(found):
+    return {r.id: r for r in found.rows}
+
+
+def test_every_row_adds_up_and_the_dearest_comes_first(each):
+    found = risks(each)
+    for r in found.rows:
+        assert 0 < r.likelihood <= 1 and r.likelihood_from and r.evidence and r.mitigation and r.owner
+        assert r.expected_days == pytest.approx(r.likelihood * r.impact_days)
+        if r.impact_usd is not None:
+            assert r.expected_usd == pytest.approx(r.likelihood * r.impact_usd)
+        if r.pays:
+            assert r.mitigation_usd < r.expected_usd
+    dollars = [r.expected_usd or 0.0 for r in found.rows]
+    assert dollars == sorted(dollars, reverse=True)
+    assert len({r.id for r in found.rows}) == len(found.rows)
+
+
+def test_a_large_site_has_what_the_list_of_usual_trouble_names(assessed):
+    found = by_id(risks(assessed("llama-3.1-405b")))
+    assert {"late", "spares", "corruption", "slow-step", "price", "network", "spikes", "domains", "failures"} <= found.keys()
+
+
+def test_likelihoods_are_the_published_ones(assessed):
+    found = by_id(risks(assessed("llama-3.1-405b")))
+    assert found["late"].likelihood == 0.40 and found["late"].impact_days == pytest.approx(91.3, abs=0.1)   # FT on SynMax: almost 40 %, over 3 months
+    assert found["stragglers"].likelihood == 0.425                                                          # ByteDance, OSDI'25
+    assert found["spikes"].likelihood == pytest.approx(2 / 5)                                               # PaLM rewound, Llama 3 and DeepSeek-V3 did not
+    assert spikes(255_000) == pytest.approx((0.4, 20)) and spikes(25_500)[1] == pytest.approx(2)            # PaLM: 20 in 255,000 steps
+
+
+def test_a_contract_price_takes_the_price_risk_away(assessed):
+    base = assessed("llama-3.1-405b")
+    assert "price" in by_id(risks(base))
+    assert "price" not in by_id(risks(assess(base.design.change({"prices.usd_per_device_hour": 2.5}))))
+
+
+def test_a_measured_step_takes_the_bands_risk_away(assessed):
+    base = assessed("llama-3.1-405b")
+    assert "slow-step" not in by_id(risks(assess(base.design.change({"measured.step_s": base.step_s}))))
+
+
+def test_small_sites_are_not_delivered_late(assessed):
+    assert "late" not in by_id(risks(assessed("llama-3.1-70b-128-h100")))
+
+
+def test_a_bad_fleet_leaves_less_to_fear(assessed):
+    base = assessed("llama-3.1-405b")
+    bad = assess(base.design.change({"reliability": {"preset": "opt-175b"}}))
+    assert "failures" in by_id(risks(base)) and "failures" not in by_id(risks(bad))
+
+
+def test_a_deadline_is_named_with_its_chance(assessed):
+    late = assess(assessed("llama-3.1-405b").design.change({"constraints.deadline_days": 60}))
+    text = by_id(risks(late))["slow-step"].evidence
+    assert "deadline of 60 days" in text and "%" in text
+
+
+def test_low_precision_is_a_risk_only_where_it_is_used(assessed):
+    assert "precision" in by_id(risks(assessed("case-5-deepseek-v3"))) and "precision" not in by_id(risks(assessed("llama-3.1-405b")))
+
+
+def test_memory_is_a_risk_only_where_it_is_tight(assessed):
+    for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus"):
+        a = assessed(name)
+        share = float(a.chosen.memory.total / a.chosen.memory.capacity)
+        row = by_id(risks(a)).get("memory")
+        assert row is None or share > 0.8
+
+
+def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
+    scene = Scene.of(each, run_of(each))
+    assert scene.goodput_at() >= float(each.endurance.goodput) * (1 - 1e-9)      # shrinking may beat waiting, never the other way
+    assert scene.goodput_at(repair_s=5 * float(each.endurance.repair_s)) <= scene.goodput_at() + 1e-12
+    assert scene.goodput_at(mtbf_s=float(each.endurance.mtbf_s) / 3) < scene.goodput_at()
+    assert scene.goodput_at(durable_s=10 * float(each.endurance.checkpoint_durable_s)) <= scene.goodput_at() + 1e-12
+
+
+def test_a_scene_agrees_with_the_design_evaluated_anew(assessed):
+    base = assessed("llama-3.1-405b")
+    scene = Scene.of(base, run_of(base))
+    for field, key, value in (("restart_s", "reliability.restart_s", 900.0), ("durable_s", "reliability.checkpoint_durable_s", 100.0)):
+        again = assess(base.design.change({key: value, "reliability.spares": int(base.endurance.spares)}))
+        assert scene.goodput_at(**{field: value}) == pytest.approx(float(again.endurance.goodput), abs=0.003)
+
+
+def test_more_sites_bring_their_own_risk(assessed):
+    apart = assess(assessed("llama-3.1-405b").design.change({"cluster.sites": 2}))
+    found = risks(apart)
+    assert "sites" in by_id(found) or any("site is cut off" in h for h in found.harmless)
+
+
+def test_what_pays_is_said_with_both_sides(assessed):
+    rows = [r for r in risks(assessed("llama-3.1-405b")).rows if r.pays is not None]
+    assert any(r.pays for r in rows) and any(not r.pays for r in rows)      # 32 spares against one lost switch do not pay
