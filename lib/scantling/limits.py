@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import plans as planning
+from .cases import devices
 from .cost import power_w
 from .figures import MEMORY_PARTS, days, step_band, step_s
-from .published import ROOM, best_published
+from .published import ROOM, best_published, beyond
 from .quantities import show
 from .reliability import judge
 from .searching import SAFE, find, host_bytes, skipped, unpinned
@@ -117,11 +118,11 @@ def record_of(chosen):
 
 
 def untried(chosen) -> bool:
-    """True where the plan is of a kind that nobody has published, or its MFU well above any published one: the band is wider."""
+    """True where the plan is of a kind or a size that nobody has published, or its MFU well above any published one: the band is wider."""
     if not chosen.fits:
         return False
     record = record_of(chosen)
-    return not chosen.found.practised[chosen.row] or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
+    return not chosen.found.practised[chosen.row] or bool(beyond(chosen.plan, int(devices(chosen.case.plan)))) or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
 
 
 def unpublished(chosen) -> list[str]:
@@ -133,6 +134,7 @@ def unpublished(chosen) -> list[str]:
     if record is not None and mfu > record.mfu:
         out.append(f"untried: {mfu:.1%} of the peak would be more than anybody has published for this device, precision and kind of model: {record.mfu:.1%} ({record.run}; {record.source})"
                    + ("; the band is wider for it" if mfu > ROOM * record.mfu else ""))
+    out += [f"untried: {line}; the band is wider for it" for line in beyond(chosen.plan, int(devices(chosen.case.plan)))]
     if not found.practised[chosen.row]:
         return [*out, f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
     better = skipped(found)
