@@ -15,7 +15,10 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib import resources as data
+from multiprocessing import get_context
 from pathlib import Path
 
 import click
@@ -76,7 +79,7 @@ def write(which: str, mode: str, out, html: bool = False) -> list[Path]:
     nbformat.write(made, files[0])
     if html:
         files.append(folder / f"{stem}.html")
-        files[1].write_text(page(execute(files[0], mode)), encoding="utf-8")
+        files[1].write_text(rendered(files[0], mode), encoding="utf-8")
     return files
 
 
@@ -89,9 +92,21 @@ def execute(path, mode: str | None = None, **parameters):
     kept = {k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ}        # a kernel started from a live one is not live itself
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
-            return papermill.execute_notebook(str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False, cwd=scratch)
+            return papermill.execute_notebook(str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False)
     finally:
         os.environ.update(kept)
+
+
+def rendered(path, mode: str | None = None) -> str:
+    """The page of a notebook, executed."""
+    return page(execute(path, mode))
+
+
+def render_all(paths, mode: str | None = None, workers: int = 2) -> Iterator[tuple[Path, str]]:
+    """(notebook, page) of several notebooks, in order, `workers` at a time."""
+    paths = list(paths)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from zip(paths, pool.map(rendered, paths, [mode] * len(paths)))
 
 
 # ---------------------------------------------------------------- the page
@@ -161,8 +176,8 @@ def main(argv: list[str] | None = None) -> int:
     """Render every walkthrough into a folder (gallery/walkthroughs), answers folded."""
     out = Path((argv or sys.argv[1:] or ["gallery/walkthroughs"])[0])
     out.mkdir(parents=True, exist_ok=True)
-    for path in sources():
-        (out / f"{path.stem}.html").write_text(page(execute(path)), encoding="utf-8")
+    for path, html in render_all(sources()):
+        (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
         print(out / f"{path.stem}.html", flush=True)
     return 0
 

@@ -1,0 +1,407 @@
+"""Walkthroughs: every listed wrong answer goes through the check and meets its own feedback; right ones are right; prose types no number that is not given."""
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+from scantling import assess, learn
+from scantling.learn import measured, show
+from scantling.learn.grade import grade, right_answer, unanswered
+from scantling.learn.question import Choice, Explain, Number, Plan, value_of
+from scantling.learn.rubric import LEVELS, rubric
+from scantling.learn.session import Session
+from scantling.learn.tell import bare, read_number, tell
+
+WALKTHROUGHS = list(learn.walkthroughs().values())
+QUESTIONS = [(w, q) for w in WALKTHROUGHS for q in w.questions]
+FACTS = {w.number: w.facts() for w in WALKTHROUGHS}
+
+
+def ident(pair):
+    return f"{pair[0].number}.{pair[1].id}"
+
+
+def of_kind(kind):
+    return pytest.mark.parametrize(("w", "q"), [p for p in QUESTIONS if isinstance(p[1], kind)], ids=[ident(p) for p in QUESTIONS if isinstance(p[1], kind)])
+
+
+each = pytest.mark.parametrize(("w", "q"), QUESTIONS, ids=map(ident, QUESTIONS))
+each_walkthrough = pytest.mark.parametrize("w", WALKTHROUGHS, ids=[w.number for w in WALKTHROUGHS])
+
+
+# ---------------------------------------------------------------- the questions
+@each_walkthrough
+def test_a_walkthrough_is_an_hour_of_a_dozen_questions(w):
+    assert 8 <= len(w.questions) <= 16
+    assert 40 <= w.minutes <= 60
+    assert 0.5 * w.minutes <= sum(q.minutes for q in w.questions) <= w.minutes
+    assert len({q.id for q in w.questions}) == len(w.questions)
+    assert any(q.level == "staff" for q in w.questions)
+
+
+@each
+def test_a_question_is_complete(w, q):
+    assert q.axis in rubric()[0]
+    assert q.level in LEVELS
+    assert len(q.hints) == 3
+    assert q.worked.strip()
+    facts = FACTS[w.number]
+    for text in q.texts():
+        if not (isinstance(q, Plan) and re.search(r"{(a|best)\b", text)):
+            filled = tell(text, facts)
+            assert not re.search(r"[{}]|\bnan\b|\binf\b", filled), filled
+
+
+@each
+def test_the_right_answer_is_right(w, q):
+    facts = FACTS[w.number]
+    verdict = grade(q, right_answer(q, facts), facts)
+    assert verdict.right, verdict.says
+    assert verdict.credit == 1.0
+    assert unanswered(None)
+    assert grade(q, ..., facts).status == "open"
+
+
+@of_kind(Number)
+def test_every_slip_meets_its_own_feedback(w, q):
+    facts = FACTS[w.number]
+    assert q.slips
+    for i, slip in enumerate(q.slips):
+        value = float(value_of(slip.value, facts)) / q.scale
+        verdict = grade(q, value, facts)
+        assert (verdict.status, verdict.slip) == ("slip", i), (i, value, verdict)
+        assert verdict.says == tell(slip.says, facts)
+        assert verdict.credit == 0.0
+
+
+@of_kind(Number)
+def test_a_number_off_the_list_is_told_which_way_it_is_off(w, q):
+    facts = FACTS[w.number]
+    right = right_answer(q, facts)
+    listed = [float(value_of(s.value, facts)) / q.scale for s in q.slips]
+    far = next(f for f in (7.3, 11.7, 13.1, 17.9, 23.3) if all(abs(math.log(abs(right * f / s))) > 0.2 for s in listed))
+    assert "high" in grade(q, right * far, facts).says
+    assert grade(q, "no idea", facts).status == "unreadable"
+    assert grade(q, f"{right!r}", facts).right
+
+
+@of_kind(Choice)
+def test_every_wrong_option_says_why(w, q):
+    facts = FACTS[w.number]
+    right = value_of(q.expected, facts)
+    right = set(right) if q.several else {right}
+    assert right <= {o.key for o in q.options}
+    for i, option in enumerate(q.options):
+        if option.key in right:
+            continue
+        assert option.says
+        verdict = grade(q, sorted(right | {option.key}) if q.several else option.key, facts)
+        assert (verdict.status, verdict.slip) == ("slip", i)
+        assert tell(option.says, facts) in verdict.says
+    if q.several:
+        assert "1 more" in grade(q, sorted(right)[1:], facts).says
+        assert grade(q, ", ".join(sorted(right)), facts).right
+    assert grade(q, "zz", facts).status == "unreadable"
+
+
+@of_kind(Plan)
+def test_every_wrong_plan_meets_its_own_feedback(w, q):
+    facts = FACTS[w.number]
+    for i, slip in enumerate(q.slips):
+        verdict = grade(q, dict(slip.example), facts)
+        assert (verdict.status, verdict.slip) == ("slip", i), (dict(slip.example), verdict)
+        assert re.search(r"\d", verdict.says), "feedback names the numbers of that very plan"
+    assert grade(q, {n: 7 for n in q.names}, facts).status in ("wrong", "slip")
+    assert "has to say" in grade(q, {}, facts).says
+    typed = ", ".join(f"{k} {v}" for k, v in right_answer(q, facts).items())
+    assert grade(q, typed, facts).right
+
+
+@of_kind(Explain)
+def test_explanations_are_set_beside_their_points_and_not_graded_on_words_alone(w, q):
+    facts = FACTS[w.number]
+    full = grade(q, q.model, facts)
+    assert all(full.hits)
+    assert "yourself" in full.says
+    assert grade(q, "Because.", facts).credit == 0.0
+    assert grade(q, "Because.", facts, mine=range(1, len(q.points) + 1)).credit == 1.0
+    assert grade(q, q.model, facts, mine=[1]).credit == pytest.approx(1 / len(q.points))
+
+
+def test_a_plan_that_cannot_run_or_does_not_fit_says_so():
+    w = learn.walkthrough("full_round")
+    q, facts = w.question("plan"), FACTS[w.number]
+    assert "hidden" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says or "divide" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says
+    assert re.search(r"does not fit: .* GB", grade(q, {"tp": 8, "pp": 1, "dp": 1024, "sharding": "zero1"}, facts).says)
+
+
+# ---------------------------------------------------------------- reading what is typed
+@pytest.mark.parametrize(("text", "unit", "value"), [
+    ("405B", "parameters", 405e9), ("1.2e25", "FLOP", 1.2e25), ("12,288", "", 12288), ("41 %", "%", 41), ("$3.5M", "", 3.5e6), ("3.1 h", "h", 3.1), ("86 M$", "M$", 86), ("7.9 min", "min", 7.9),
+    ("~ 70 days", "days", 70), ("1 day", "days", 1), ("15.6 trillion", "", 15.6e12), ("450 GB/s", "GB/s", 450), ("−2", "", -2), (5, "", 5)])
+def test_numbers_are_read_as_people_type_them(text, unit, value):
+    assert read_number(text, unit) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "many", "5 apples", "1.2.3", True])
+def test_what_is_no_number_in_the_unit_is_refused(text):
+    with pytest.raises(ValueError):
+        read_number(text, "days")
+
+
+# ---------------------------------------------------------------- a session
+def test_credit_falls_with_wrong_tries_and_hints_and_nothing_is_locked():
+    s = learn.begin("01")
+    assert not s.check("flops").right
+    assert s.credit("flops") == 0.0
+    s.check("flops", s.facts.flops / 3)
+    s.hint("flops")
+    card = s.check("flops", s.facts.flops)
+    assert card.right
+    assert s.credit("flops") == pytest.approx(1 - 0.25 - 0.15)
+    s.check("ratio", 9)
+    assert s.credit("ratio") == 1.0
+    s.check("ratio", 18)                             # what was right stays right
+    assert s.credit("ratio") == 1.0
+
+
+def test_the_scorecard_names_axes_level_and_what_to_do_again():
+    s = learn.begin("01")
+    for q in s.walkthrough.questions:
+        if q.axis != "memory":
+            s.check(q.id, right_answer(q, s.facts))
+    card = s.scorecard()
+    by_axis = {a.axis.key: a for a in card.axes}
+    assert by_axis["memory"].points == 0.0
+    assert by_axis["size"].points == by_axis["size"].most
+    assert [q.id for q, _ in card.redo] == ["state"]
+    assert "Fill the memory" in card.redo[0][1]
+    assert card.level.name == "staff"
+    assert not card.full
+    assert "staff" in repr(card)
+    assert "Do again" in card._repr_html_()
+    empty = learn.begin("01").scorecard()
+    assert empty.level.name == "mid"
+    assert len(empty.redo) == 3
+    assert all(axis.staff in show.html.unescape(empty._repr_html_()) for axis in (a.axis for a in empty.axes)), "nothing answered: the rubric itself is shown"
+
+
+def test_levels_follow_the_thresholds_of_the_rubric():
+    from scantling.learn.rubric import level_of
+    assert [level_of(p, 18).name for p in (0, 6, 7, 12, 13, 18)] == ["mid", "mid", "senior", "senior", "staff", "staff"]
+    assert len(rubric()[0]) == 9
+
+
+def test_a_blank_gives_nothing_away_before_the_end():
+    s = learn.begin("02", "blank")
+    q = s.walkthrough.question("card")
+    card = s.check("card", 80)
+    for shown in (repr(card), card._repr_html_()):
+        assert "Noted" in shown
+        assert not re.search(r"slip|Hint|Worked|box", shown)
+    assert s.work("card", "anything") is None
+    end = s.scorecard()._repr_html_()
+    assert "A usual slip" in end
+    assert tell(q.slips[2].says, s.facts).split(".")[0] in end
+
+
+def test_a_student_sees_folds_and_an_instructor_answers():
+    student, teacher = learn.begin("03"), learn.begin("03", "instructor")
+    closed, opened = student.check("rails")._repr_html_(), teacher.check("rails")._repr_html_()
+    assert closed.count("<details") == opened.count("<details") == 4
+    assert "<details open" not in closed
+    assert 'scl-answer" open' in opened
+    assert "data-key" in closed
+    assert "data-key" not in opened
+    assert str(show.shown_answer(student.walkthrough.question("rails"), 400, student.facts)) in opened
+    assert "<details class=\"scl-work\"><summary>" in student.work("rails", "x")._repr_html_()
+    student.check("rails", 400)
+    assert "scl-work\" open" in student.work("rails", "x")._repr_html_(), "what was answered right opens"
+    with pytest.raises(ValueError, match="mode"):
+        learn.begin("03", "teacher")
+
+
+def test_check_by_name_and_what_there_is_not():
+    assert learn.check("01.ratio", "9 times").right
+    assert learn.check("full_round.ratio", 18).slip == 0
+    with pytest.raises(KeyError, match="ratio"):
+        learn.check("01.nothing", 1)
+    with pytest.raises(KeyError, match="full_round"):
+        learn.begin("99")
+
+
+# ---------------------------------------------------------------- against what was published
+def test_facts_agree_with_what_they_are_modelled_on():
+    one, two, three, four = (FACTS[n] for n in ("01", "02", "03", "04"))
+    assert one.mtbf_s == pytest.approx(measured.published("llama3-mtbf").value, rel=0.01)
+    assert one.result.devices_used == one.devices
+    assert two.saved_gpt3 == pytest.approx(measured.published("selective-saved-175b").value, abs=0.006)
+    assert two.saved_mtnlg == pytest.approx(measured.published("selective-saved-530b").value, abs=0.006)
+    for stage in ("zero1", "zero2", "zero3"):
+        assert getattr(two.zero(7.5e9, 64), stage) == pytest.approx(measured.published(f"zero-7.5b-{stage}").value, rel=0.005)
+    tried = assess(two.design.change(plan={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"})).memory_bytes
+    assert two.state_zero1 == pytest.approx(tried["weights"] + tried["gradients"] + tried["optimizer"], rel=0.01), "the sum by hand is the kit's"
+    layers = three.classic.plan["grad_accum"] * three.model.layers / three.pp
+    assert three.tp_bytes == pytest.approx(three.tp_row["bytes"] / layers, rel=0.01)
+    assert three.pp_step == pytest.approx(three.pp_bytes * 2 * three.parts * three.micro_batches, rel=0.01)
+    assert three.rails == pytest.approx(three.busbw(536870912), rel=0.05), "two nodes of H100 measured by nccl-tests"
+    assert four.total == pytest.approx(four.published_total.value, rel=0.002)
+    assert four.active == pytest.approx(four.published_active.value, rel=0.02)
+    assert four.hours == pytest.approx(four.published_hours.value, rel=0.002)
+
+
+def test_published_rows_are_read_and_named():
+    run, = measured.runs("llama3-405b-t4-2")
+    assert run.devices == 16384
+    assert run.mfu_measured == pytest.approx(400e12 / 989e12, abs=0.002), "Llama 3, table 4: 400 TFLOP/s per device"
+    with pytest.raises(KeyError, match="nothing-1"):
+        measured.runs("nothing-1")
+    with pytest.raises(KeyError, match="dsv3-usd"):
+        measured.published("nothing")
+
+
+def test_beside_shows_errors_and_ranges():
+    table = learn.beside(("a", 110, 100, "ratio", "x"), ("b", 0.4, (0.38, 0.43), "share", "y"), ("c", 0.5, (0.38, 0.40), "share", "z"))
+    assert table.worst == pytest.approx(0.25)
+    assert "+10.0 %" in repr(table)
+    assert "inside" in table._repr_html_()
+
+
+# ---------------------------------------------------------------- the notebooks
+def sources():
+    from scantling_widgets import walkthroughs
+    return walkthroughs.sources()
+
+
+BOOKS = {p.stem[:2]: p for p in sources()}
+each_book = pytest.mark.parametrize("path", BOOKS.values(), ids=BOOKS)
+DIGITS = re.compile(r"(?<![A-Za-z\d_.])(?<![A-Za-z]-)\d[\d,]*(?:\.\d+)?(?:e\d+)?")
+NAMES = re.compile(r"^#+ \d+ |\b1F1B\b|\b(?:Llama|GPT|Gemini|Qwen|Mixtral|DeepSeek|Gopher|PaLM)[- ]?V?\d(?:\.\d)?", re.M)      # numbered headings, names of models
+COEFFICIENT = 100       # below it, a number in a formula is a coefficient or a unit
+
+
+def book(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def typed(text: str) -> set[str]:
+    """Numbers that stand in a text, without those in names (H100, fp8, Llama 3) and the coefficients of formulas in `code`."""
+    text = NAMES.sub("", text)
+    prose = re.sub(r"`[^`]*`", "", text)
+    inside = [n for code in re.findall(r"`[^`]*`", text) for n in DIGITS.findall(code) if float(n.rstrip(",").replace(",", "")) >= COEFFICIENT]
+    return {n.rstrip(",") for n in [*DIGITS.findall(prose), *inside]}
+
+
+def literals(source: str) -> list[str]:
+    """Texts that a cell hands to `say` and `work` as they stand."""
+    import ast
+    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("say", "work")]
+    return [bare(a.value) for call in calls for a in call.args[(call.func.id == "work"):] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+@each_book
+def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
+    about = book(path)["metadata"]["scantling"]
+    w, givens = learn.walkthrough(about["walkthrough"]), set(about["givens"])
+    bare_givens = {re.sub(r"[BMTK]$", "", g) for g in givens}
+    texts = [(text, text) for cell in book(path)["cells"] for text in (["".join(cell["source"])] if cell["cell_type"] == "markdown" else literals("".join(cell["source"])))]
+    texts += [(q.id, bare(text)) for q in w.questions for text in q.texts()]
+    for where, text in texts:
+        numbers = typed(text)
+        assert numbers <= givens | bare_givens, (numbers - givens, where, text)
+    anywhere = {n.rstrip(",") for _, text in texts for n in DIGITS.findall(text)}
+    assert {re.sub(r"[BMTK]$", "", g) for g in givens} <= anywhere, "a given that no text uses"
+
+
+@each_book
+def test_givens_are_what_the_facts_say(path):
+    about = book(path)["metadata"]["scantling"]
+    facts = FACTS[about["walkthrough"]]
+    compared = 0
+    for text, says in about["givens"].items():
+        at = facts
+        try:
+            for name in says.split("."):
+                at = getattr(at, name)
+        except AttributeError:
+            assert " " in says or not re.search(r"[._]", says), f"{text}: {says!r} is no fact"
+            continue
+        if isinstance(at, int | float):
+            compared += 1
+            assert read_number(text) == pytest.approx(float(at)), (text, says)
+    assert compared >= 2
+
+
+@each_book
+def test_the_notebook_asks_every_question_once_and_carries_no_output(path):
+    from scantling_widgets import walkthroughs
+    cells, about = book(path)["cells"], book(path)["metadata"]["scantling"]
+    w = learn.walkthrough(about["walkthrough"])
+    assert path.stem == f"{w.number}_{w.name}"
+    assert about["title"] == w.title
+    asked = re.findall(r'\bcheck\("(\w+)"', "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code"))
+    assert asked == [q.id for q in w.questions]
+    worked = re.findall(r'\bwork\("(\w+)"', "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code"))
+    assert set(worked) <= set(asked)
+    assert len(worked) >= 0.5 * len(asked)
+    assert all("commit" in c["metadata"].get("tags", []) for c in cells if c["cell_type"] == "code" and "check(" in "".join(c["source"]) and "walk.check" not in "".join(c["source"]))
+    assert walkthroughs.clean(path)
+
+
+@each_book
+def test_the_blank_copy_has_no_worked_cells(path):
+    import nbformat
+    from scantling_widgets import walkthroughs
+    made = walkthroughs.derive(nbformat.read(path, as_version=4), "blank")
+    code = "\n".join(c.source for c in made.cells if c.cell_type == "code")
+    assert "work(" not in code
+    assert 'mode: str = "blank"' in code
+    assert code.count("check(\"") == len(learn.walkthrough(path.stem[:2]).questions)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """Every walkthrough executed by papermill with the right answers, and rendered."""
+    from scantling_widgets import walkthroughs
+    return {path.stem[:2]: html for path, html in walkthroughs.render_all(BOOKS.values(), "instructor")}
+
+
+@pytest.mark.parametrize("number", BOOKS)
+def test_right_answers_under_papermill_score_in_full(taught, number):
+    html = taught[number]
+    most = Session(learn.walkthrough(number)).scorecard().most
+    assert f"<strong>{most:.1f} of {most:.0f} points: staff</strong>" in html
+    assert "Nothing to do again" in html
+    assert html.count('class="scl-verdict right"') == len(learn.walkthrough(number).questions)
+    assert 'class="scl-verdict slip"' not in html
+    assert 'class="scl-verdict wrong"' not in html
+
+
+@pytest.mark.parametrize("number", BOOKS)
+def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number):
+    from pages import Page
+    html = taught[number]
+    assert len(html) < 1_000_000
+    page = Page(html)
+    assert [f for f in page.faults if "closed" in f or "closes" in f or "twice" in f or "times" in f] == []
+    assert page.outside() == []
+    assert html.count("<svg") >= 3
+    assert not re.search(r"[{}]", re.sub(r"<(script|style|pre|svg)\b.*?</\1>", "", html, flags=re.S)), "a placeholder was left"
+
+
+# ---------------------------------------------------------------- the command
+def test_the_command_lists_copies_and_refuses(tmp_path, capsys):
+    from click.testing import CliRunner
+    from scantling.errors import DesignError
+    from scantling_widgets.walkthroughs import command
+    run = lambda *args: CliRunner().invoke(command, args)
+    assert run().output.count("questions") == len(WALKTHROUGHS)
+    out = run("2", "--as", "instructor", "-o", str(tmp_path))
+    assert out.exit_code == 0
+    assert 'mode: str = \\"instructor\\"' in (tmp_path / "02_memory_wall.instructor.ipynb").read_text(encoding="utf-8")
+    refused = run("memory_wal", "-o", str(tmp_path))
+    assert isinstance(refused.exception, DesignError)
+    assert "memory_wall" in str(refused.exception)
+    assert run("2").exit_code == 2
