@@ -83,7 +83,7 @@ def avoid(assessment) -> list[dict]:
     out += _trap(found, chosen, "sharded data parallelism alone (no tp, pp or cp)", (tp * pp * cp == 1) & (sharding >= ZERO3),
                  f"all {assessment.resolved.params.total / 1e9:,.0f}B weights are gathered over the network every micro-batch, and dp stops at the global batch of {chosen.phase.global_batch:,}")
     out += _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", (pp > 1) & (m < 4 * pp) & (vpp == 1), "the bubble is (pp − 1) / micro-batches of the step")
-    out += _trap(found, chosen, "unsharded optimizer states", (sharding == 0) & (dp * cp > 1), f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
+    out += _trap(found, chosen, "unsharded optimizer states", (sharding == 0) & (dp * cp > 1) & (chosen.plan["sharding"] != "none"), f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
     if chosen.plan["recompute"] != "full" or chosen.plan["recompute_layers"] < -(-assessment.resolved.model.layers // chosen.plan["pp"]):
         out += _trap(found, chosen, "recomputing everything", (recompute == 2) & (_column(found, "recompute_share") == 1), f"a second forward pass that this design does not need: it fits {_kept(chosen.plan)}")
     out += _trap(found, chosen, f"experts spread across scale-up domains (ep x etp above {domain})", ep * etp > domain, "dispatch and combine would ride the network cards in every MoE layer")
@@ -143,7 +143,7 @@ def _intervals(assessment) -> list[dict]:
     hourly = float(e.goodput) * at(3600.0) / at(float(e.checkpoint_interval_s))
     if float(e.goodput) - hourly < 0.01:
         return []
-    return [dict(what="hourly checkpoints", why=f"a failure every {show('mtbf_s', float(e.mtbf_s))} throws away half an hour on average; goodput {show('goodput', hourly)} "
+    return [dict(what="hourly checkpoints", why=(f"a failure every {show('mtbf_s', float(e.mtbf_s))} " + ("throws away half an hour on average" if float(e.mtbf_s) > 3600 else "comes before the hour is over")) + f"; goodput {show('goodput', hourly)} "
                  f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=f"{100 * (float(e.goodput) - hourly):.1f}% less goodput")]
 
 
@@ -169,7 +169,7 @@ def why(assessment) -> list[dict]:
     share = SHARDINGS.index(plan["sharding"])
     others = {SHARDINGS[i]: best_where(found, _column(found, "sharding") == i) for i in range(len(SHARDINGS)) if i != share}
     costs = [f"{name} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
-    out.append(dict(axis="sharding", text=f"{plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
+    out.append(dict(axis="sharding", text=f"sharding {plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
     return out
 
 

@@ -69,7 +69,7 @@ def reshapes_of(assessment, most: int = SHAPES) -> list[dict]:
 
 def _lines(g, r, phase) -> list[str]:
     """The guidance in words, with its sources."""
-    million = lambda x: f"{x / 1e6:,.3g}M"   # noqa: E731
+    million = lambda x: f"{x / 1e6:,.3g}M" if x >= 1e6 else f"{x / 1e3:,.3g}k"   # noqa: E731
     name = lambda law: law["source"].split(",")[0]   # noqa: E731
     out = [f"{million(g['tokens'])} tokens a step ({g['sequences']:,} sequences of {phase.seq_len:,})" + (f", {g['steps']:,.0f} steps" if g["steps"] else "")
            + f"; dp {g['dp']:,} x micro-batch {g['micro_batch']:,} x {g['grad_accum']:,} accumulated"]

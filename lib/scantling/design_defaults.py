@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from .design import Design, Phase, Resolved
 from .design_pins import check_pins
+from .design_words import PRECISIONS
 from .errors import DesignError
 from .records import Assumed
 
@@ -234,7 +235,7 @@ def _precision(job, spec, pins, cluster, at, assumed):
         raise DesignError(
             f"{at}.precision" if given else "plan.precision",
             precision,
-            e.allowed,
+            [p for p in PRECISIONS if p in chip.precisions()],
             e.nearest,
             problem=e.problem or f"is not a format of {chip.name}",
         ) from None

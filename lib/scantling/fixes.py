@@ -154,7 +154,7 @@ class Trial:
         if devices == self.before.resolved.cluster.devices or devices > LARGEST:
             return None
         ratio = devices / self.before.resolved.cluster.devices
-        return self.assess(Change(2.5 + abs(math.log2(ratio)), f"{devices:,} devices ({ratio:.2f} times)", {"cluster.devices": devices}))
+        return self.assess(Change(2.5 + abs(math.log2(ratio)), f"{devices:,} devices ({ratio:.3g} times)", {"cluster.devices": devices}))
 
     def pairs(self):
         """Another chip or precision together with more devices, where no single change suffices."""

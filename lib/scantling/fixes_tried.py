@@ -198,7 +198,7 @@ def relaxations(assessment):
     if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(phases) == 1:
         share = min(m.limit / m.value for m in missed.values())
         tokens = _down(phases[0].tokens * share * 0.9995)
-        yield Change(4.9 - math.log2(share), f"{tokens / 1e12:.3g}T tokens, {tokens / phases[0].tokens:.0%} of what is asked for (to be confirmed by an ML specialist)", {f"{_job(assessment)}.tokens": tokens}, "less")
+        yield Change(4.9 - math.log2(share), f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what is asked for (to be confirmed by an ML specialist)", {f"{_job(assessment)}.tokens": tokens}, "less")
     if len(moved) > 1:
         yield Change(9.0 + sum(c.effort for c in moved) / 10, " and ".join(c.text for c in moved), {k: v for c in moved for k, v in c.set.items()})
 
