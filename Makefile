@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-launch properties lint calibrate validation bench bench-desk gallery pictures clean
+.PHONY: help env lab report page test test-launch properties lint calibrate validation bench bench-desk gallery walkthroughs pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ bench-desk: $(READY)        ## how fast the desk follows a slider
 
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
 	@$(BIN)/python -m scantling_widgets.gallery
+
+walkthroughs: $(READY)        ## the walkthroughs executed and rendered, answers folded: gallery/walkthroughs/
+	@$(BIN)/python -m scantling_widgets.walkthroughs gallery/walkthroughs
 
 pictures: $(READY)        ## the pictures of the desk in the README, light and dark
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of

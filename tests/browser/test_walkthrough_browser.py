@@ -1,0 +1,147 @@
+"""A walkthrough in a browser: the rendered page with the network off, and the notebook in JupyterLab; one question wrong, then right."""
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+from scantling import learn
+from scantling_widgets import walkthroughs
+
+from .browsing import PATIENCE_MS
+from .test_report_browser import CONTRAST
+
+pytestmark = pytest.mark.browser
+
+NAME = "02_memory_wall"
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("walk") / f"{NAME}.html"
+    path.write_text(walkthroughs.rendered(walkthroughs.source("02")), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def opened(chrome, page_file):
+    """The rendered page, opened with the network off; afterwards it has asked for nothing and complained of nothing."""
+    contexts = []
+
+    def open_page(scheme="light", width=1000):
+        context = chrome.browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+        contexts.append((context, asked := [], said := []))
+        page = context.new_page()
+        page.on("request", lambda r: asked.append(r.url))
+        page.on("console", lambda m: said.append(m.text))
+        page.on("pageerror", lambda e: said.append(str(e)))
+        page.goto(page_file.as_uri())
+        return page
+    yield open_page
+    for context, asked, said in contexts:
+        assert [u for u in asked if not u.startswith("file:")] == []
+        assert said == []
+        context.close()
+
+
+def card(page, ident):
+    return page.locator(".scl-card").filter(has=page.locator(".scl-head code", has_text=re.compile(f"^{ident}$")))
+
+
+def feedback(ident, slip):
+    """The text of a slip as a reader sees it."""
+    w = learn.walkthrough("02")
+    return w.question(ident).slips[slip].says.replace("`", "")
+
+
+def test_the_rendered_page_checks_answers_offline(opened):
+    page = opened()
+    assert page.get_by_role("heading", level=1).inner_text() == "Beat the memory wall"
+    q = card(page, "card")
+    q.get_by_role("textbox").fill("80 GB")
+    q.get_by_role("button", name="Check").click()
+    assert feedback("card", 2) in q.get_by_role("status").inner_text()
+    q.get_by_role("textbox").fill("85.5")
+    q.get_by_role("textbox").press("Enter")
+    assert "Right: 85.5 GB" in q.get_by_role("status").inner_text()
+    choice = card(page, "flight")
+    choice.get_by_role("radio").nth(0).check()
+    choice.get_by_role("button", name="Check").click()
+    assert "twice as many are in flight" in choice.get_by_role("status").inner_text()
+    choice.get_by_role("radio").nth(1).check()
+    choice.get_by_role("button", name="Check").click()
+    assert "Right" in choice.get_by_role("status").inner_text()
+    text = card(page, "launch")
+    text.get_by_role("textbox").fill("Fragmentation. We recompute a layer.")
+    text.get_by_role("button", name="Check").click()
+    assert "2 of 3" in text.get_by_role("status").inner_text()
+    assert page.locator(".scl-tally").inner_text().startswith("2 of")
+
+
+def test_answers_and_hints_are_folded_until_they_are_opened(opened):
+    page = opened()
+    q = card(page, "state")
+    assert page.locator("details[open]").count() == 0
+    assert not q.get_by_text("Which bytes are divided").is_visible()
+    q.get_by_text("Hint 1").click()
+    assert q.get_by_text("Which bytes are divided").is_visible()
+    assert not q.get_by_text("N = ").is_visible()
+    q.get_by_text("Worked answer").click()
+    assert q.locator("details.scl-answer strong").is_visible()
+
+
+def test_the_page_answers_as_the_kernel_does(opened):
+    """The page's own check against the library's, over every number of the walkthrough and every slip."""
+    page, w = opened(), learn.walkthrough("02")
+    facts = w.facts()
+    for q in w.questions:
+        if q.kind != "number":
+            continue
+        given = [learn.right_answer(q, facts)] + [(s.value(facts) if callable(s.value) else getattr(facts, s.value)) / q.scale for s in q.slips] + [123456.789]
+        box = card(page, q.id)
+        for value in given:
+            box.get_by_role("textbox").fill(repr(float(value)))
+            box.get_by_role("button", name="Check").click()
+            kernel = learn.check(f"02.{q.id}", float(value))
+            assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {kernel.status}", (q.id, value)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_reads_in_light_and_dark(opened, scheme):
+    page = opened(scheme)
+    page.evaluate("() => document.querySelectorAll('details').forEach(d => { d.open = true })")
+    ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 600) == (scheme == "light")
+    worst = page.evaluate(CONTRAST)
+    assert worst[0][0] >= 4.5, worst
+
+
+@pytest.mark.parametrize("width", [380, 800])
+def test_nothing_is_wider_than_the_window(opened, width):
+    page = opened(width=width)
+    page.evaluate("() => document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_in_jupyterlab_a_wrong_answer_is_told_why_and_a_right_one_counts(lab, chrome):
+    shutil.copy(walkthroughs.source("02"), lab.work / f"{NAME}.ipynb")
+    page = chrome.new_page()
+    page.goto(f"{lab.base}/doc/tree/{NAME}.ipynb?token={lab.token}", wait_until="domcontentloaded", timeout=2 * PATIENCE_MS)
+    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'", timeout=2 * PATIENCE_MS)
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    q = page.locator(".jp-OutputArea").filter(has=page.locator(".scl-head code", has_text=re.compile("^card$"))).last
+    entry = q.locator(".scl-entry input")
+    entry.wait_for(timeout=2 * PATIENCE_MS)
+    entry.fill("80")
+    entry.press("Enter")
+    q.locator(".scl-check").click()
+    told = q.locator(".scl-feedback .scl-verdict")
+    told.filter(has_text=feedback("card", 2)).wait_for(timeout=PATIENCE_MS)
+    q.get_by_role("button", name="Hint 1 of 3").click()
+    q.get_by_text("MiB are powers of two").wait_for(timeout=PATIENCE_MS)
+    entry.fill("85.5 GB")
+    entry.press("Enter")
+    q.locator(".scl-check").click()
+    told.filter(has_text="Right: 85.5 GB").wait_for(timeout=PATIENCE_MS)
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:close', {}).catch(() => 0)")
+    page.close()
