@@ -99,6 +99,8 @@ def _own(part: str, data: dict, out: Console) -> None:
             out.print(Text(f"\n{book['id']}: {shown(book['seconds'], 'seconds')}, {shown(book['usd'], 'usd')} each", style="bold"))
             for line in (*book["signals"], *(f"{i}. {s}" for i, s in enumerate(book["steps"], 1))):
                 out.print(Text(f"  {plain(str(line), 400)}"))
+        _pairs("Watchdog on collectives", data["timeout"], out)
+        _pairs("Collectives that survive", data["collectives"], out)
         _pairs("Numerical smoke test", data["smoke"], out)
         _pairs("On call", data["on_call"], out)
 

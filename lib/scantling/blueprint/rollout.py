@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .ground import DAY_S, Record, Run, number, run_of, source
 from .rollout_tests import Screen, Test, burn_in, screen, smoke
-from .rollout_watch import Alert, Playbook, alerts, drills, on_call, playbooks, timeout_gain
+from .rollout_watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 
 ARRIVE_DEAD = ("R128",)         # 10 % of machines would not start on arrival (Imbue)
 
@@ -23,6 +23,7 @@ class Rollout(Record):
     smoke: dict
     alerts: tuple[Alert, ...]
     timeout: dict
+    collectives: dict
     playbooks: tuple[Playbook, ...]
     drills: tuple[dict, ...]
     drills_usd: float | None
@@ -41,5 +42,5 @@ def rollout(assessment) -> Rollout:
     costs = [t.usd for t in tests]
     calendar = (dict(what="burn-in tests", days=seconds / DAY_S), dict(what="soak under the real job, repairs as it goes", days=number("R167")), dict(what="repairs of what they find, once over", days=float(assessment.endurance.repair_s) / DAY_S),
                 dict(what="numerical smoke test", days=first["seconds"] / DAY_S), dict(what="drills", days=drilled / DAY_S))
-    return Rollout(run, tests, seconds, None if None in costs else sum(costs), run.nodes * number("R128") / 100, cut, first, alerts(assessment, run, cut), timeout_gain(assessment),
+    return Rollout(run, tests, seconds, None if None in costs else sum(costs), run.nodes * number("R128") / 100, cut, first, alerts(assessment, run, cut), timeout_gain(assessment), collectives(assessment, run),
                    playbooks(assessment, run, cut), staged, run.usd(drilled / DAY_S), on_call(assessment, run), calendar, source(*ARRIVE_DEAD, "R167"))

@@ -1,12 +1,13 @@
 """While it runs: dashboards and alerts with this design's thresholds, playbooks for divergence, drills, who is called how often."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import elastic, failures, stragglers
-from .ground import DAY_S, HOUR_S, Record, Run, number, source
+from ..step import step_time
+from .ground import DAY_S, HOUR_S, Record, Run, is_torus, number, source
 
 AUTO = 0.9              # of the repairs need nobody (MegaScale, R103); 3 of 419 needed somebody in Llama 3 (R025)
 FALSE_ALARMS_PER_DAY = 1 / 30
@@ -98,6 +99,33 @@ def timeout_gain(assessment) -> dict:
     now = hang_timeout_s(assessment.figures["step_s"], float(e.checkpoint_stall_s))
     slow, fast = (float(failures.detection_s(hang_share=HANG, timeout_s=t)) for t in (DEFAULT_TIMEOUT_S, now))
     return dict(timeout_s=now, default_s=DEFAULT_TIMEOUT_S, detect_s=fast, detect_default_s=slow, goodput_gain=max(slow - fast, 0.0) / (float(e.mtbf_s) + slow))
+
+
+def collectives(assessment, run: Run) -> dict:
+    """Collectives that survive: what they cost to re-form, stops that the network alone makes, and running on with one card less.
+
+    init_s : `reliability.communicator_init_s`; lazily 30 s at most (MegaScale). calls : of one device in a step; a flight recorder of ten
+    steps holds ten times that. stops : links x 0.057 % + leaf switches x 0.051 % a month (Alibaba HPN) where each card has one leaf, none
+    of them where it has two. one_card_less : step over step with (n - 1) / n of the node's cards; swap_at_once below break_even_s of
+    running on, which is the loss of one stop over what the slower step costs.
+    """
+    from ..figures import communication
+    from ..reliability import communicator_init_s
+
+    e, cluster, c = assessment.endurance, assessment.resolved.cluster, assessment.chosen.case
+    cards, nodes = max(1, int(cluster.nics_per_node)), int(cluster.nodes)
+    rows = communication(assessment.chosen)
+    calls = float(sum(r["calls"] for r in rows))
+    init = float(communicator_init_s(assessment.figures["devices_used"]))
+    leaves = -(-nodes // 32) * cards if nodes > 1 and not is_torus(cluster) else 0
+    stops = float(failures.network_crashes_per_s(nodes * cards, leaves)) * run.days * DAY_S if leaves else 0.0
+    less = float(step_time(replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s * (cards - 1) / cards))).total / step_time(c).total) if leaves and cards > 1 else None
+    stop = float(e.recovery_s + e.checkpoint_durable_s) + float(e.checkpoint_interval_s) / 2
+    return dict(abort="on the watchdog: every rank drops its communicators, keeps its memory, waits for the new list of nodes", init_s=init, init_lazy_s=min(init, 30.0), axes=len(rows) + 1, calls_per_step=calls,
+                recorder_calls=10 * calls, stops_one_leaf_per_card=stops, stops_two_leaves_per_card=0.0, one_card_less=less,
+                run_on_for_s=None if less is None or less <= 1 else stop / (less - 1),
+                rule="" if less is None else "swap at the next planned stop" if less <= 1 or stop / (less - 1) > DAY_S else f"swap at once unless the next planned stop is within {stop / (less - 1) / HOUR_S:.1f} h",
+                source=source("R085", "R105", "R117", "R118"))
 
 
 def spikes(steps: float) -> tuple[float, float]:
