@@ -151,7 +151,7 @@ def _matrix_data(given, network: Mapping | None = None) -> dict:
         return {"cells": {}}
     tiers = network["tiers"]
     names = [t["tier"] for t in tiers]
-    heads = {t["tier"]: f"{t['tier']}|{t['devices']:,} devices|{_rate(t['bytes_per_s'])}" + (f", {t['oversubscription']:g} : 1" if t["oversubscription"] > 1 else "") for t in tiers}
+    heads = {t["tier"]: f"{t['tier']}|{t['devices']:,} devices|{_rate(t['device_bytes_per_s'])}" + (f", {t['oversubscription']:g} : 1" if t["oversubscription"] > 1 else "") for t in tiers}
     cells = {"axis": [], "tier": [], "share": [], "bytes": [], "time": [], "open": [], "says": []}
     through = {"axis": [], "tier": [], "says": []}
     rows = []

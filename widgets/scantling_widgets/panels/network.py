@@ -11,7 +11,9 @@ from .base import Panel
 
 _COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
 _LEFT = ("axis", "what", "tier")
-_OTHERS = {"what": "Topology", "switches": "Switches", "all_cables": "Cables", "bisection": "Bisection", "usd": "Price", "usd_per_device": "Per device", "step_change": "Step time", "run_usd": "Over this run"}
+_OTHERS = {"what": "Topology", "switches": "Switches", "all_cables": "Cables", "bisection_bytes_per_s": "Bisection", "usd": "Price", "usd_per_device": "Per device", "step_change": "Step time", "run_usd": "Over this run"}
+_EDGES = {"domains": "between scale-up domains", "units": "between leaf units", "pods": "between pods", "sites": "between sites"}
+_AXES = ("tp", "cp", "ep", "dp", "pp")
 
 
 class Network(Panel):
@@ -29,12 +31,16 @@ class Network(Panel):
         self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.", explain=self.explain,
                            columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
         self.others = Table("Other topologies for the same devices", file_name="topologies", columns=[{"key": k, "label": text, "align": "left" if k == "what" else "", "wrap": k == "what"} for k, text in _OTHERS.items()],
-                            explain=lambda key, row: words.facts_of(row["what"], named(key, row.get(key)), {**row["topology"], **{k: v for k, v in row.items() if k != "what"}}))
+                            explain=lambda key, row: words.facts_of(row["what"], _said(key, row), {**row["topology"], **{k: v for k, v in row.items() if k != "what"}}))
+        self.edges = Table("What crosses each edge of the fabric in one step", file_name="crossings", sortable=False, empty="Nothing leaves a scale-up domain.",
+                           columns=[{"key": "edge", "label": "Edge", "align": "left"}, {"key": "blocks", "label": "Blocks"}, *({"key": a, "label": a.upper()} for a in _AXES), {"key": "bytes", "label": "In all"},
+                                    {"key": "capacity_bytes_per_s", "label": "Capacity"}, {"key": "busy_s", "label": "Busy"}, {"key": "busy_share", "label": "Of the step"}],
+                           explain=lambda key, row: words.facts_of(_EDGES.get(row["edge"], row["edge"]), named(key, row.get(key)), row, ("edge",)))
         self.settings = Table("Settings of the fabric", file_name="fabric-settings", sortable=False, columns=[{"key": k, "label": text, "align": "left", "wrap": k != "what"} for k, text in (("what", "What"), ("choice", "Choice"), ("why", "Why"))])
         self.tiers, self.why = theme.text(), theme.text()
         return [theme.card("The cluster, drawn", W.HBox([self.by, self.note], layout=W.Layout(grid_gap="12px", align_items="center")), self.cluster),
                 theme.side_by_side(theme.card(matrix.title, self.matrix), theme.card(site.title, self.site), few=True),
-                theme.card("Communication of one step", self.table),
+                theme.card("Communication of one step", self.table), theme.card("What crosses each edge of the fabric in one step", self.edges),
                 theme.side_by_side(theme.card("On the wire: exposed, and hidden", self.chart), theme.card("The network", self.tiers), theme.card("Why this plan", self.why)),
                 theme.card("Other topologies for the same devices", self.others), theme.card("Settings of the fabric", self.settings)]
 
@@ -50,9 +56,12 @@ class Network(Panel):
             self.traffic.show(self.chart, given)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         self.why.value = theme.lines(w["text"] for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
+        edges = network.get("crossings") or []
+        self.edges.fill([[cell(_EDGES.get(e["edge"], e["edge"])), cell(f"{e['blocks']:,}", e["blocks"]), *(_bytes(e["by_axis"].get(a)) for a in _AXES), _bytes(e["bytes"]),
+                          *(cell(named(k, e[k]), e[k], key=k) for k in ("capacity_bytes_per_s", "busy_s", "busy_share"))] for e in edges], edges)
         others = network["alternatives"]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
-        self.others.fill([[cell(o["what"]), *(_other(k, o) for k in list(_OTHERS)[1:])] for o in others], others)
+        self.others.fill([[cell(o["what"]), *(cell(_said(k, o), _of(k, o), key=k if _of(k, o) is not None else "") for k in list(_OTHERS)[1:])] for o in others], others)
         self.settings.rows = [[s["what"], s["choice"], s["why"]] for s in network["settings"]]
 
     def _show_nodes(self) -> None:
@@ -64,12 +73,20 @@ class Network(Panel):
                            f"{'-'.join(p['order'])}. {drawn(p, by)}</span>")
 
 
-def _other(key, row):
-    value = row["topology"]["bisection_bytes_per_s"] if key == "bisection" else row["topology"][key] if key in row["topology"] else row.get(key)
+def _bytes(value):
+    return cell(quantities.shown(value, "bytes") if value else "—", value)
+
+
+def _of(key, row):
+    """A field of a topology: its own, or of what it is made of."""
+    return row["topology"].get(key, row.get(key))
+
+
+def _said(key, row) -> str:
+    value = _of(key, row)
     if key == "step_change":
-        return cell("as designed" if row["chosen"] else "the same" if abs(value or 0) < 1e-4 else ("+" if value > 0 else "−") + words.share(abs(value)), value)
-    text = quantities.shown(value, "bytes_per_s") if key == "bisection" else named(key, value)
-    return cell(text, value, key=key if value is not None else "")
+        return "as designed" if row["chosen"] else "the same" if abs(value or 0) < 1e-4 else ("+" if value > 0 else "−") + words.share(abs(value))
+    return named(key, value)
 
 
 def _cell(column, value):
