@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scantling import Design, answers, assess, sensitivity, sweeps
+from scantling import Design, answers, assess, plans, sensitivity, sweeps
 from scantling.convergence import compute_optimal
 
 TEXT = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 256}\n"
@@ -57,6 +57,24 @@ def test_a_two_way_sweep_with_what_is_refused():
     assert matrix.shape == (3, 2)
     assert np.isnan(matrix[2]).all() and all(c.verdict == "refused" and "tp" in c.why for c in cells[4:])
     assert matrix[1, 1] == assess(D.change({"plan.tp": 2})).step_s
+
+
+def test_a_heat_map_has_the_edge_between_its_places():
+    d = D.change({"constraints.deadline_days": 25})
+    rows, columns = ("cluster.devices", [16, 32, 64, 128]), ("job.tokens", [0.5e12, 1e12, 2e12])
+    seen = []
+    h = sweeps.heat_map(d, rows, columns, progress=lambda i, n: seen.append(i))
+    assert seen[-1] == 12 and h.paths == ("cluster.devices", "job.tokens")
+    days = np.array(h.figures["days"], float)
+    assert days.shape == (4, 3) and np.all(np.diff(days, axis=0) < 0) and np.all(np.diff(days, axis=1) > 0)     # more devices sooner, more tokens later
+    assert [[v == "feasible" for v in row] for row in h.verdict] == (days <= 25).tolist()
+    for a, b in h.edge:
+        assert {h.verdict[a[0]][a[1]] == "feasible", h.verdict[b[0]][b[1]] == "feasible"} == {True, False} and abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1
+    assert h.edge and all((h.why[i][j] == "") == (h.verdict[i][j] == "feasible") for i in range(4) for j in range(3))
+    exact = sweeps.heat_map(d, rows, columns, space=plans.DEFAULT)
+    assert np.all(days / np.array(exact.figures["days"], float) < 1.15)
+    refused = sweeps.heat_map(d, ("plan.tp", [2, 3]), ("job.global_batch", [128, 256]))
+    assert refused.verdict[1] == ["refused", "refused"] and refused.figures["mfu"][1] == [None, None] and "tp" in refused.why[1][0]
 
 
 def test_the_longest_sequence_fits_and_the_next_does_not():

@@ -89,6 +89,11 @@ def main() -> None:
     print(f"one design assessed, all plans searched: median {np.median([t[0] for t in times]) * 1e3:.0f} ms wall, {np.median([t[1] for t in times]) * 1e3:.0f} ms of processor")
     coarse = [timed(lambda d=d: assess(d, space=plans.COARSE).figures)[1:] for d in designs[1:]]
     print(f"one design assessed, coarse space: median {np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, {np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor")
+    from .sweeps import heat_map
+
+    counts, batches = [2048 * i for i in range(1, 9)], [512 * i for i in range(1, 9)]
+    _, wall, own = timed(lambda: heat_map(designs[0], ("cluster.devices", counts), ("job.global_batch", batches)))
+    print(f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of processor; aim 500 ms")
     (_, where), = places((16384,))
     from .searching import find
 

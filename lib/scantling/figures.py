@@ -37,6 +37,13 @@ def step_s(assessment, chosen) -> float:
 
 def step_band(assessment, chosen) -> tuple[float, float]:
     """80 % band of the step [s]; no width where the step was measured."""
+    known = assessment.__dict__.setdefault("_bands", {})
+    if id(chosen) not in known:
+        known[id(chosen)] = _step_band(assessment, chosen)
+    return known[id(chosen)]
+
+
+def _step_band(assessment, chosen) -> tuple[float, float]:
     seconds = step_s(assessment, chosen)
     if chosen is assessment.chosen and set(assessment.resolved.measured) & {"step_s", "mfu", "tokens_per_s_per_device"}:
         return seconds, seconds

@@ -53,6 +53,8 @@ class Space:
 
 DEFAULT = Space()
 COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), sharding=("zero1", "zero3"), recompute_share=(0.5, 1.0), etp=(1,), sp=(1,))
+# some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default space's
+MAP = replace(COARSE, micro_batch=(1, 2), recompute=("none", "full"), recompute_share=(1.0,))
 WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
              offload=OFFLOADS, uneven=True, etp=(1, 2, 4, 8, 0), precision=("bf16", "fp8"))
 # where nothing fits as it is

@@ -98,6 +98,53 @@ def table(cells: list[Cell], over: dict, key: str) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], float).reshape([len(v) for v in over.values()])
 
 
+@dataclass(frozen=True)
+class HeatMap:
+    """A two-way sweep as matrices of shape (len(rows), len(columns)), plain lists throughout.
+
+    paths : the two dotted paths, that of the rows first; rows, columns : their values.
+    verdict : "feasible", "constraint-missed", "impossible" or "refused" in each place.
+    figures : {key of KEYS: matrix}, None where there is no number; memory_share : memory over usable memory of the best plan, None where refused.
+    why : the constraint that is missed most, or why the place is refused or impossible, "" where it is feasible.
+    edge : neighbouring places between which `verdict` changes to or from feasible: [((row, column), (row, column))] by index, along both axes.
+    """
+
+    paths: tuple[str, str]
+    rows: list
+    columns: list
+    verdict: list
+    figures: dict
+    memory_share: list
+    why: list
+    edge: list
+
+    def as_dict(self) -> dict:
+        """Plain data, ready for JSON."""
+        return {**self.__dict__, "paths": list(self.paths), "edge": [[list(a), list(b)] for a, b in self.edge]}
+
+
+def heat_map(design, rows: tuple, columns: tuple, *, space=None, progress=None, scheduler=None) -> HeatMap:
+    """Two inputs against each other with the edge of feasibility: `heat_map(d, ("cluster.devices", [4096, 8192]), ("job.global_batch", [1024, 2048]))`.
+
+    rows, columns : (dotted path, values).
+    space : plans.MAP unless given: eight by eight in half a second, each best step within a tenth of the default space's; plans.DEFAULT for the exact figures.
+    progress, scheduler : as `sweep`.
+    """
+    from . import plans
+
+    over = dict((rows, columns))
+    if len(over) != 2:
+        raise DesignError(rows[0], allowed="two different fields", problem="is given twice")
+    cells = sweep(design, over, space=space or plans.MAP, progress=progress, scheduler=scheduler)
+    n, m = len(rows[1]), len(columns[1])
+    matrix = lambda of: [[of(cells[i * m + j]) for j in range(m)] for i in range(n)]   # noqa: E731
+    verdict = matrix(lambda c: c.verdict)
+    good = [[v == "feasible" for v in row] for row in verdict]
+    edge = [((i, j), (i + a, j + b)) for i in range(n) for j in range(m) for a, b in ((0, 1), (1, 0)) if i + a < n and j + b < m and good[i][j] != good[i + a][j + b]]
+    figures = {key: matrix(lambda c, key=key: c.figures.get(key)) for key in KEYS}
+    return HeatMap((rows[0], columns[0]), list(rows[1]), list(columns[1]), verdict, figures, matrix(lambda c: c.memory_share), matrix(lambda c: c.why), edge)
+
+
 def variant_designs(design, over: dict) -> list[tuple]:
     """[(values, changed copy)] of every combination that the design allows, in order (the last path varies fastest)."""
     out = []

@@ -36,6 +36,10 @@ class Chosen:
     @property
     def plan(self) -> dict:
         """The plan as plain values, in the keys of the contract."""
+        return dict(self._plan)
+
+    @cached_property
+    def _plan(self) -> dict:
         return self.found.row(self.row)
 
 
