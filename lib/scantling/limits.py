@@ -102,6 +102,9 @@ def limits(assessment) -> list[str]:
             line += "; no plan of the space stays below it"
         out.append(line)
     out += unpublished(chosen)
+    if chosen.plan["sharding"] == "zero2" and chosen.plan["grad_accum"] > 1:
+        out.append(f"sharding: zero2 over {chosen.plan['grad_accum']} micro-batches is counted with sharded gradients reduced once a step, as for Llama 3; where a framework reduces after every "
+                   "micro-batch they cross the network that many times, and where it keeps them whole it needs zero1's memory")
     if f["devices_used"] < r.cluster.devices:
         out.append(f"idle: the plan uses {f['devices_used']:,} of {r.cluster.devices:,} devices; the global batch {chosen.phase.global_batch:,} and the layers do not divide over all of them")
     out += offloaded(assessment)

@@ -204,7 +204,9 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
     c = _lawful(c, EXPERTS, model, phase, cluster, pins)
     c = _schedules(c, model, phase, space, pick)
     c = cross(c, "sharding", [code(SHARDINGS, s) for s in pick("sharding", space.sharding)])
-    if pins.get("sharding") is None:    # gradients sharded between micro-batches would be reduced after each one: only without accumulation
+    if pins.get("sharding") is None:
+        # zero2 with accumulation is one of two things: gradients reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole
+        # until the last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is the zero2 of the table, so only a pin asks for it
         once = phase.global_batch <= c["dp"] * c["micro_batch"]
         alone = c["dp"] * c["cp"] == 1      # nothing to shard over: one way, and its name is none
         c = keep(c, (~alone | (c["sharding"] == c["sharding"].min())) & (alone | once | (c["sharding"] != ZERO2)))

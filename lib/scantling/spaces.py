@@ -42,7 +42,7 @@ AXES = (
     Axis("ep", "expert-parallel ways (MoE)", lambda s: _list(s.ep) if s.ep else "divisors of the experts to 256"),
     Axis("etp", "tensor-parallel ways of an expert (MoE)", lambda s: _list("as tp" if v == 0 else v for v in s.etp)),
     Axis("sp", "sequence parallelism beside tp", lambda s: _list("on" if v else "off" for v in s.sp)),
-    Axis("sharding", "what data-parallel ranks share out", lambda s: f"{_list(s.sharding)}" + ("; zero2 with one micro-batch a step alone" if "zero2" in s.sharding else "")),
+    Axis("sharding", "what data-parallel ranks share out", lambda s: f"{_list(s.sharding)}" + ("; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or kept whole as in zero1)" if "zero2" in s.sharding else "")),
     Axis("shard_group", "ranks of a shard group (hsdp)", lambda s: "those of one scale-up domain" if "hsdp" in s.sharding else "—"),
     Axis("recompute", "activations computed again", lambda s: f"{_list(s.recompute)}; full for {_list(f'{100 * x:g} %' for x in s.recompute_share)} of a stage's layers"),
     Axis("offload", "state in host memory", lambda s: _list(s.offload)),
