@@ -89,7 +89,7 @@ FIGURES = (
            lambda: points_of("mtbf-scale", lambda r: _mtbf_h(r["given"]["preset"], r["x"])), _mtbf_curves, "xy"),
     Figure("ettr-interval", "Share of time that trains against the checkpoint interval", "E[ETTR] = (1 - l (u + dt / 2)) / (1 + w / dt), l failures per second",
            "minutes between saves", "ETTR", "1", True, 0.02, 0.05, False,
-           "the RSC-2 point at 21 minutes is not met with any restart time of the paper (0.69); at 100,000 devices the first-order formula itself is low: the exact value is 0.62",
+           "the RSC-2 point at 21 minutes is not met with any restart time of the paper; at 100,000 devices the first-order formula itself is too low",
            lambda: points_of("ettr-interval", lambda r: _ettr(r["given"], r["x"])), _ettr_interval_curves, "x"),
     Figure("ettr-scale", "Share of time that trains against scale", "restart of the whole job: 1 - L / M; of one replica of d: 1 - S / M - (R / M) / d; else E[ETTR] at Young's or the given interval",
            "devices", "ETTR", "1", True, 0.025, 0.035, False, "", lambda: points_of("ettr-scale", _scale), _scale_curves, "x"),

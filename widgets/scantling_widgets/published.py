@@ -15,7 +15,8 @@ HUES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5a6f
 WIDTH = 560
 INK = "#1c2430"
 _CROSS = "M-1,-1L1,1M-1,1L1,-1"
-_TICKS = "datum.value >= 1e12 ? format(datum.value, '~e') : datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~r')"
+_TICKS = ("datum.value >= 1e15 ? replace(format(datum.value, '~e'), '+', '') : datum.value >= 1e12 ? format(datum.value / 1e12, '~r') + 'T' : "
+          "datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~r')")
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +65,7 @@ def picture(id: str, only: str = "") -> Picture:
     colour = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series, range=list(HUES[:len(series)])),
                        legend=alt.Legend(orient="bottom", columns=2 if max(map(len, series)) > 26 else 4, labelLimit=330, symbolType="circle") if len(series) > 1 else None)
     x = _axis_x(f, named, points)
-    y = alt.Y("published:Q", title=_unit(f), scale=alt.Scale(type="log" if "y" in f.log else "linear", zero=False, nice=True),
+    y = alt.Y("published:Q", title=_unit(f), scale=alt.Scale(type="log", nice=False, padding=10) if "y" in f.log else alt.Scale(zero=False, nice=True),
               axis=alt.Axis(format="~%", tickCount=5) if _share(f) else alt.Axis(tickCount=5, labelExpr=_TICKS))
     base = alt.Chart(alt.Data(values=shown))
     layers = []
@@ -117,51 +118,64 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     tell_of = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
     names = [*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]
     words = {"series", "where"} | ({f.x} if any(isinstance(p.x, str) for p, _ in tell_of) else set())
-    head = "".join(f"<th{_left(n in words)}>{escape(n)}</th>" for n in names)
+    head = "".join(f"<th{_style(n in words)}>{escape(n)}</th>" for n in names)
     rows = []
     for p, e in tell_of:
         note = "" if p.counted else f" <span title='{escape(p.why)}'>shown only</span>"
         cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit), value(p.ours, unit), error(e, f.absolute) + note, *([escape(p.locator)] if places else [])]
-        rows.append("<tr>" + "".join(f"<td{_left(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
-    body = f"<table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
+        rows.append("<tr>" + "".join(f"<td{_style(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
+    body = f"<table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
     if len(rows) > most:
-        body += f"<details><summary>{len(rows) - most} more</summary><table class='published'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
+        body += f"<details><summary>{len(rows) - most} more</summary><table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
     fitted = " The constants were fitted on these runs among others; the validation page shows them with their source left out." if f.fitted else ""
     misses = f"<p>Where it misses: {escape(f.misses)}.</p>" if f.misses else ""
     sources = "; ".join(f"<a href='{escape(url)}'>{escape(title)}</a>{', ' + escape(at) if len(at) < 120 else ''}" if url.startswith("http") else escape(title) for title, at, url in r.sources[:5])
-    return Html(f"<div class='published'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
+    return Html(f"<div class='scl'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
 
 
-def _left(text: bool, whole: bool = False) -> str:
-    return (' class="t"' if text else "") + (" style='white-space:nowrap'" if whole else "")
+def _style(text: bool, whole: bool = False) -> str:
+    """Look of a cell that needs no style sheet: text left and wrapped, numbers right and whole."""
+    return (' class="t"' if text else "") + f" style='padding:.2em .9em .2em 0;text-align:{'left' if text else 'right'};vertical-align:top{';white-space:nowrap' if whole else ''}'"
 
 
 def grid(head: tuple, rows) -> Html:
     """A table of texts, every column left, cells wrapped."""
-    cells = lambda tag, row: "<tr>" + "".join(f'<{tag} class="t" style="white-space:normal">{escape(str(c))}</{tag}>' for c in row) + "</tr>"   # noqa: E731
+    cells = lambda tag, row: "<tr>" + "".join(f"<{tag}{_style(True)}>{escape(str(c))}</{tag}>" for c in row) + "</tr>"   # noqa: E731
     return Html(f'<div class="scl"><table class="scl-table">{cells("th", head)}{"".join(cells("td", r) for r in rows)}</table></div>', "; ".join(" ".join(map(str, r)) for r in rows))
 
 
+def text(words: str) -> Html:
+    """A text as it stands, such as a design file."""
+    return Html(f"<pre>{escape(words)}</pre>", words)
+
+
+def short(x) -> str:
+    """Any value of a design as a short text."""
+    return value(float(x)) if isinstance(x, int | float) and not isinstance(x, bool) else str(x)[:60]
+
+
 def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, marks: dict | None = None, title: str = "", height: int = 230) -> Picture:
-    """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are points on it. x, y: axis titles; share: y in per cent."""
-    names = list(dict.fromkeys([*curves, *(marks or {})]))
+    """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are named points on it. x, y: axis titles; share: y in per cent."""
+    names = list(curves)
     rows = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in curves.items() for a, b in zip(*np.broadcast_arrays(xs, ys)) if np.isfinite(b)]
     spots = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in (marks or {}).items() for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))]
     colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(HUES[:len(names)])),
-                       legend=alt.Legend(orient="bottom", columns=3, labelLimit=280) if len(names) > 1 else None)
-    across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False), axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy", labelSeparation=8))
-    up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log" if "y" in log else "linear", zero="y" not in log and not share, nice=True),
+                       legend=alt.Legend(orient="bottom", columns=2 if max(map(len, names)) > 26 else 3, labelLimit=330) if len(names) > 1 else None)
+    across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False),
+                   axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy", labelSeparation=8))
+    up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log" if "y" in log else "linear", zero=False, nice="y" not in log),
                axis=alt.Axis(format="~%", tickCount=5) if share else alt.Axis(labelExpr=_TICKS, tickCount=5))
     layers = [alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2.2, clip=True).encode(x=across, y=up, color=colour)]
     if spots:
-        layers.append(alt.Chart(alt.Data(values=spots)).mark_point(filled=True, size=70, opacity=1).encode(x=across, y=up, color=colour))
+        base = alt.Chart(alt.Data(values=spots)).encode(x=across, y=up)
+        layers += [base.mark_circle(size=60, opacity=1, color=INK), base.mark_text(align="left", baseline="bottom", dx=5, dy=-4, fontSize=11, style="ink-text").encode(text="series:N")]
     ends = "; ".join(f"{s}: {number(float(ys[0]))} at {number(float(xs[0]))}, {number(float(ys[-1]))} at {number(float(xs[-1]))}"
-                     for s, (xs, ys) in ((s, np.broadcast_arrays(*map(np.atleast_1d, c))) for s, c in curves.items()))
+                     for s, (xs, ys) in ((s, np.broadcast_arrays(*map(np.atleast_1d, c))) for s, c in {**curves, **(marks or {})}.items()))
     return Picture(alt.layer(*layers).properties(width=WIDTH, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y[:1].upper()}{y[1:]} against {x}.")
 
 
-def bars(parts: dict, *, x: str, y: str = "", colours: dict | None = None, title: str = "", height: int = 34) -> Picture:
-    """Stacked bars {bar: {part: value}}, one row a bar."""
+def bars(parts: dict, *, x: str, y: str = "", share: bool = False, colours: dict | None = None, title: str = "", height: int = 34) -> Picture:
+    """Stacked bars {bar: {part: value}}, one row a bar; share: values in per cent."""
     rows, names = [], []
     for bar, amounts in parts.items():
         start = 0.0
@@ -172,9 +186,9 @@ def bars(parts: dict, *, x: str, y: str = "", colours: dict | None = None, title
             start += float(amount)
     range_ = [(colours or {}).get(n, HUES[i % len(HUES)]) for i, n in enumerate(names)]
     chart = alt.Chart(alt.Data(values=rows)).mark_bar(stroke=None).encode(
-        x=alt.X("start:Q", title=x, axis=alt.Axis(labelExpr=_TICKS, tickCount=6), scale=alt.Scale(nice=False)), x2="end:Q",
+        x=alt.X("start:Q", title=x, axis=alt.Axis(format="~%", tickCount=6) if share else alt.Axis(labelExpr=_TICKS, tickCount=6), scale=alt.Scale(nice=False)), x2="end:Q",
         y=alt.Y("bar:N", title=y or None, sort=list(parts), axis=alt.Axis(ticks=False, domain=False, labelLimit=230), scale=alt.Scale(paddingInner=0.3)),
-        color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=range_), legend=alt.Legend(orient="bottom", columns=5, labelLimit=260)))
+        color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=range_), legend=alt.Legend(orient="bottom", columns=5, labelLimit=260) if len(names) > 1 else None))
     totals = "; ".join(f"{bar}: {number(sum(map(float, amounts.values())))}" for bar, amounts in parts.items())
     return Picture(chart.properties(width=WIDTH, height=alt.Step(height)).to_dict(), f"{x}. {totals}.", title or f"{x[:1].upper()}{x[1:]}.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from ... import checkpoint, goodput
+from ...catalogue import storage
 from ...design import Design
 from ...published import best_published
 from ...verdict import assess
@@ -171,6 +172,14 @@ class Facts:
     @property
     def said_save_s(self):
         return self.said_save_bytes / self.store_bytes_per_s
+
+    @property
+    def tectonic_bytes_per_s(self):
+        return storage("meta-tectonic").total_write_bytes_per_s
+
+    @property
+    def store_ratio(self):
+        return self.tectonic_bytes_per_s / self.store_bytes_per_s
 
     @property
     def overhead(self):
