@@ -143,5 +143,6 @@ def test_in_jupyterlab_a_wrong_answer_is_told_why_and_a_right_one_counts(lab, ch
     entry.press("Enter")
     q.locator(".scl-check").click()
     told.filter(has_text="Right: 85.5 GB").wait_for(timeout=PATIENCE_MS)
+    page.get_by_text(re.compile(r"of \d+ points: mid")).wait_for(timeout=PATIENCE_MS)       # the scorecard at the end has followed
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:close', {}).catch(() => 0)")
     page.close()

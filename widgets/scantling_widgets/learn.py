@@ -48,11 +48,39 @@ def chart(drawn, words: str, caption: str = "") -> Picture:
 
 
 class LiveSession(Session):
-    """A session whose checks carry controls."""
+    """A session whose checks carry controls, and whose scorecard follows the answers."""
+
+    _cards: list
 
     def check(self, ident: str, answer=..., mine=None) -> Card:
         card = super().check(ident, answer, mine)
         return LiveCard(self, card.question, card.verdict)
+
+    def judge(self, q, answer, mine=None):
+        verdict = super().judge(q, answer, mine)
+        for shown in self.__dict__.get("_cards", ()):
+            shown.value = super().scorecard()._repr_html_()
+        return verdict
+
+    def scorecard(self):
+        return _LiveScorecard(self)
+
+    def follow(self, shown: W.HTML) -> None:
+        """Keep a widget at the scorecard as it stands."""
+        self.__dict__.setdefault("_cards", []).append(shown)
+        shown.value = super().scorecard()._repr_html_()
+
+
+class _LiveScorecard:
+    def __init__(self, session: LiveSession):
+        self.session = session
+
+    def _ipython_display_(self):
+        from IPython.display import display
+
+        shown = W.HTML()
+        self.session.follow(shown)
+        display(shown)
 
 
 class LiveCard(Card):
@@ -67,30 +95,44 @@ class LiveCard(Card):
         q, session = self.question, self.session
         self.entry, self.read = _entry(q, session)
         self.entry.add_class("scl-entry")
-        ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{show.ask_part(q, session.facts)}</div>'))
+        ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{show.ask_part(q, session.facts, options=False)}</div>'))
         self.feedback = W.HTML(self._feedback(self.verdict))
         self.feedback.add_class("scl-feedback")
-        go = W.Button(description="Check" if session.mode != "blank" else "Note", button_style="primary", tooltip="Check the answer", layout=W.Layout(width="90px"))
+        self.mine = W.VBox([])
+        go = W.Button(description="Note" if session.mode == "blank" else "Check", button_style="primary", tooltip="Check the answer", layout=W.Layout(width="90px"))
         go.add_class("scl-check")
         go.on_click(self._check)
-        controls = [self.entry, go]
+        if isinstance(q, Number | Plan):
+            self.entry.observe(self._check, "value")        # Enter, or leaving the field
+        controls, after = [self.entry, go], [self.feedback, self.mine]
         if session.mode != "blank":
             self.more = W.Button(description=self._hint_name(), tooltip="Show the next hint", layout=W.Layout(width="110px"))
             self.more.on_click(self._hint)
             self.hints = W.HTML(self._hints())
             controls.append(self.more)
-        if isinstance(q, Number | Plan):
-            self.entry.on_submit(self._check) if hasattr(self.entry, "on_submit") else None
-        row = W.HBox(controls, layout=W.Layout(align_items="flex-end", flex_flow="row wrap", grid_gap="6px"))
-        children = [ask, row, self.feedback]
-        if session.mode != "blank":
-            children += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
-        return W.VBox(children)
+            after += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
+        flow = "row wrap" if isinstance(q, Number | Plan) else "column"
+        return W.VBox([ask, W.Box(controls, layout=W.Layout(display="flex", align_items="flex-start", flex_flow=flow, grid_gap="6px")), *after])
 
     # ------------------------------------------------------------ what the buttons do
     def _check(self, _=None):
         self.verdict = self.session.judge(self.question, self.read())
         self.feedback.value = self._feedback(self.verdict)
+        if isinstance(self.question, Explain) and self.session.mode != "blank" and self.verdict.status != OPEN:
+            self._offer_points()
+
+    def _offer_points(self):
+        """The points again as boxes: the words were a guess, the reader decides."""
+        boxes = [W.Checkbox(value=hit, description=_plain(show.tell(p.says, self.session.facts)), indent=False, layout=W.Layout(width="100%"))
+                 for p, hit in zip(self.question.points, self.verdict.hits)]
+
+        def count(_):
+            mine = [i for i, box in enumerate(boxes, 1) if box.value]
+            self.verdict = self.session.judge(self.question, self.read(), mine)
+            self.feedback.value = self._feedback(self.verdict)
+        for box in boxes:
+            box.observe(count, "value")
+        self.mine.children = [W.HTML(show.block("<p>Tick what you did say:</p>")), *boxes]
 
     def _hint(self, _=None):
         n = self.session.hints.get(self.question.id, 0)
@@ -115,20 +157,22 @@ class LiveCard(Card):
         return show.block(show.verdict_part(verdict))
 
 
+def _plain(text: str) -> str:
+    """A text for a label: without the marks of markdown."""
+    return text.replace("**", "").replace("`", "")
+
+
 def _entry(q, session):
     """The input of a question, and a function that reads it."""
-    wide = W.Layout(width="min(100%, 620px)")
     if isinstance(q, Choice):
-        texts = [(f"{o.key}  {show.tell(o.text, session.facts)}"[:110], o.key) for o in q.options]
+        texts = [f"{o.key}   {_plain(show.tell(o.text, session.facts))}" for o in q.options]
         if q.several:
-            boxes = [W.Checkbox(value=False, description=f"{o.key}", indent=False, layout=W.Layout(width="70px")) for o in q.options]
-            entry = W.HBox(boxes, layout=W.Layout(flex_flow="row wrap"))
-            return entry, lambda: [o.key for o, b in zip(q.options, boxes) if b.value]
-        entry = W.RadioButtons(options=texts, value=None, layout=W.Layout(width="max-content"))
+            boxes = [W.Checkbox(value=False, description=text, indent=False, layout=W.Layout(width="100%")) for text in texts]
+            return W.VBox(boxes, layout=W.Layout(width="100%")), lambda: [o.key for o, b in zip(q.options, boxes) if b.value]
+        entry = W.RadioButtons(options=[(text, o.key) for text, o in zip(texts, q.options)], value=None, layout=W.Layout(width="max-content"))
         return entry, lambda: entry.value
     if isinstance(q, Explain):
-        entry = W.Textarea(placeholder="Your answer, in a few sentences", rows=4, layout=wide)
+        entry = W.Textarea(placeholder="Your answer, in a few sentences", rows=4, layout=W.Layout(width="min(100%, 620px)"))
         return entry, lambda: entry.value
-    wanted = q.unit or "a number" if isinstance(q, Number) else show.wanted(q)
-    entry = W.Text(placeholder=f"Your answer: {wanted}", continuous_update=False, layout=W.Layout(width="320px"))
+    entry = W.Text(placeholder=f"Your answer: {show.wanted(q)}", continuous_update=False, layout=W.Layout(width="320px"))
     return entry, lambda: entry.value

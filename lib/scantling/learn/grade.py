@@ -52,8 +52,8 @@ class Verdict:
 
 
 def unanswered(answer) -> bool:
-    """True for `...`, None and blank text."""
-    return answer is ... or answer is None or (isinstance(answer, str) and not answer.strip())
+    """True for `...`, None, blank text and an empty list."""
+    return answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()) or (isinstance(answer, list | tuple) and not answer)
 
 
 def grade(question: Question, answer, facts, mine=None) -> Verdict:
@@ -73,7 +73,7 @@ def right_answer(question: Question, facts):
         return value_of(question.expected, facts)
     if isinstance(question, Plan):
         best = _assess(value_of(question.design, facts)).plan
-        fields = dict.fromkeys((*question.names, "tp", "pp", "dp", "cp", "ep", "sharding", "micro_batch", "recompute"))
+        fields = dict.fromkeys((*question.names, "tp", "pp", "dp", "cp", "ep", "sharding", "micro_batch"))
         return {name: best[name] for name in fields if best[name] not in (None, "none") and (name in question.names or best[name] != 1)}
     return tell(question.model, facts)
 

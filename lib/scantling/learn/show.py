@@ -129,12 +129,12 @@ def answer_part(q: Question, facts, opened: bool = False) -> str:
     return f"<details class=\"scl-answer\"{' open' if opened else ''}><summary>Worked answer</summary><div>{head}{markdown(tell(q.worked, facts))}</div></details>"
 
 
-def ask_part(q: Question, facts) -> str:
-    """The question itself, with its options and what is wanted."""
+def ask_part(q: Question, facts, options: bool = True) -> str:
+    """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
     head = f'<div class="scl-head"><b>Commit</b><span>{escape(axis.name)} · {q.level}</span><span>{q.minutes:g} min</span><span><code>{escape(q.id)}</code></span></div>'
     body = markdown(tell(q.ask, facts))
-    if isinstance(q, Choice):
+    if options and isinstance(q, Choice):
         body += '<ul class="scl-options">' + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in q.options) + "</ul>"
     return head + body
 
