@@ -132,7 +132,7 @@ _MANNERS = {
     "share": _share,
     "seconds": _seconds,
     "days": lambda v, u: f"{number(v / 365.25)} years" if v >= 20_000 else f"{number(v)} days" if v >= 0.1 else _seconds(v * 86400),
-    "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e6 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES),
+    "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES),
     "bytes_per_s": lambda v, u: _scaled(v, "B/s", _SCALES),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
     "flop": lambda v, u: _scaled(v, "FLOP", _SCALES),

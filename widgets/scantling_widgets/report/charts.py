@@ -148,4 +148,4 @@ SIDE_BY_SIDE = (memories, steps)
 FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": tornado("days")}
 ORDER = ("verdict", "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
          "domains", "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities",
-         "fabrics", "stores", "rollout", "evolution")
+         "planes", "fabrics", "stores", "rollout", "evolution")
