@@ -32,6 +32,14 @@ def test_candidates_out_and_back(file, tmp_path, capsys):
         w.writerows(rows)
     assert main(["candidates", str(file), "--measured", str(out)]) == 0
     assert f"'tp': {rows[1]['tp']}" in capsys.readouterr().out
+    pinned = tmp_path / "best.yaml"
+    assert main(["candidates", str(file), "--measured", str(out), "-o", str(pinned)]) == 0
+    capsys.readouterr()
+    assert main(["design", str(pinned), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["step_s"] == said["step_s_low"] == 3.0 and said["measured"] == {"step_s": 3.0}
+    assert all(str(said["plan"][k]) == rows[1][k] for k in ("tp", "pp", "dp", "sharding", "micro_batch"))
+    assert main(["diagnose", str(pinned)]) == 0
 
 
 def test_a_sweep_with_its_edge(file, capsys):

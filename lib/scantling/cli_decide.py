@@ -38,7 +38,7 @@ def axes_of(words) -> dict:
 
 @click.command()
 @click.argument("file")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the candidates here, with empty columns for what is measured.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the candidates here, with empty columns for what is measured; with --measured, the design with the fastest plan pinned and its step.")
 @click.option("--top", default=8, show_default=True, type=click.IntRange(1), help="Candidates, each of another kind.")
 @click.option("--measured", type=click.Path(exists=True, dir_okay=False), help="Read a filled-in file back and say which plan won.")
 @click.pass_context
@@ -56,6 +56,11 @@ def candidates(ctx, file, output, top, measured):
             raise DesignError(measured, problem=str(e)) from None
         said = f"{back['agreement']:.0%} of the pairs in the predicted order" if back["agreement"] is not None else "one row only"
         console().print(f"{len(back['rows'])} measured; measured over predicted {back['calibration']:.3f} (median); {said}\npin: {back['best']}")
+        if output:
+            best = back["rows"][0]
+            memory = {"memory_gb": float(best["measured_memory_gb"])} if (best.get("measured_memory_gb") or "").strip() else {}
+            found.change({"plan": back["best"], "measured": {"step_s": best["measured_step_s"], **memory}}).write(output, force=True)
+            console().print(f"{output}: the design with that plan pinned and its measured step")
         ctx.exit(EXIT[result["verdict"]])
     if result["verdict"] == "impossible":
         from .cli_design import refuse

@@ -57,3 +57,17 @@ def test_what_bloom_left_on_the_table_is_recomputation():
     # with recomputation kept, the published degrees are within a tenth of the best
     kept = assess(published.design.change({f"plan.{k}": None for k in ("tp", "pp", "dp", "cp", "micro_batch", "sp")}))
     assert published.step_s <= 1.10 * kept.step_s
+
+
+def test_the_difference_is_explained_for_each():
+    """One line says what the pins cost and where; for BLOOM, that it is recomputation."""
+    for name in RUNS:
+        published, own = both(name)
+        line = next(w["text"] for w in published.why if w["axis"] == "pins")
+        gain = 1 - own.step_s / published.step_s
+        if gain < 0.005:
+            assert "nothing" in line, name
+        else:
+            assert f"takes {gain:.1%} less" in line and "saves" in line, name
+    bloom = next(w["text"] for w in both("bloom-176b-384-a100")[0].why if w["axis"] == "pins")
+    assert bloom.index("recomputation") < bloom.index("adds")
