@@ -66,8 +66,9 @@ bench-desk: $(READY)        ## how fast the desk follows a slider
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
 	@$(BIN)/python -m scantling_widgets.gallery
 
-walkthroughs: $(READY)        ## the walkthroughs executed and rendered, answers folded: gallery/walkthroughs/
+walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered: gallery/walkthroughs/, gallery/reference/
 	@$(BIN)/python -m scantling_widgets.walkthroughs gallery/walkthroughs
+	@$(BIN)/python -m scantling_widgets.reference gallery/reference
 
 pictures: $(READY)        ## the pictures of the desk in the README, light and dark
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of

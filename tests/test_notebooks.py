@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -79,6 +80,19 @@ def test_numbers_in_prose_are_given(path):
     typed = {n for c in notebook.cells if c.cell_type == "markdown" for n in NUMBER.findall(prose(c))}
     given = set(notebook.metadata.scantling.get("givens", {}))
     assert typed == given
+
+
+def test_the_index_names_every_figure_with_its_error_and_links_to_its_notebook():
+    from scantling_widgets import reference
+
+    page = reference.index(reference.sources())
+    assert {p.stem for p in reference.sources()} == {p.stem for p in [*REFERENCE, FIRST]}
+    for path in reference.sources():
+        assert f"href='{path.stem}.html'" in page
+    for r in published_figures.recreate_all().values():
+        assert escape(r.figure.title) in page
+        assert published.error(r.worst_error, r.figure.absolute).lstrip("+") in page
+    assert page.count("not met") == sum(f.missed for f in published_figures.figures().values())
 
 
 def test_prose_names_modules_that_exist():

@@ -85,7 +85,7 @@ def _save_stall_curves():
 
 FIGURES = (
     Figure("mtbf-scale", "Time between failures against scale", "M = 1 / (devices / 8 x failures per node-day)", "devices", "mean time between failures", "h",
-           False, 0.02, 0.04, False, "jobs of 1,024 devices failed 3.6 times as often as the rate says: it was fitted on larger jobs and misses what kills small ones",
+           False, 0.02, 0.04, False, "jobs of 1,024 devices failed several times as often as the rate says: it was fitted on larger jobs and misses what kills small ones",
            lambda: points_of("mtbf-scale", lambda r: _mtbf_h(r["given"]["preset"], r["x"])), _mtbf_curves, "xy"),
     Figure("ettr-interval", "Share of time that trains against the checkpoint interval", "E[ETTR] = (1 - l (u + dt / 2)) / (1 + w / dt), l failures per second",
            "minutes between saves", "ETTR", "1", True, 0.02, 0.05, False,

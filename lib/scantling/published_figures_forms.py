@@ -122,7 +122,7 @@ FIGURES = (
     Figure("bubble-rates", "Pipeline bubble against micro-batches", "idle / step; 1F1B idles (p - 1)(F + B + W), ZB-H1 (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2 W), transfers on top",
            "micro-batches per stage", "bubble", "1", True, 1e-4, 1.5e-4, False, "", lambda: points_of("bubble-rates", _bubble), _bubble_curves),
     Figure("activation-memory", "Activation memory that recompute and sequence parallelism save", "sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp", "model",
-           "share saved", "1", True, 0.03, 0.06, False, "the abstract says five times for all four models together; each lies between 4.5 and 5.8", lambda: points_of("activation-memory", _saved)),
+           "share saved", "1", True, 0.03, 0.06, False, "the abstract says five times for all four models together; the smallest saves more", lambda: points_of("activation-memory", _saved)),
     Figure("zero-memory", "Model states per device under ZeRO", "(2 + 2 + 12) bytes a parameter; stage 1 divides the 12 by dp, stage 2 the gradients too, stage 3 all", "data-parallel ranks",
            "model states", "GB", False, 0.005, 0.03, False, "the printed values are rounded", lambda: points_of("zero-memory", _zero), _zero_curves, "xy"),
     Figure("compute-optimal", "Tokens of a compute-optimal run", "D proportional to C to the power b; constants of each approach", "FLOP", "tokens", "1", False, 0.03, 0.11, False,

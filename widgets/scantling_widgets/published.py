@@ -118,12 +118,12 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     tell_of = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
     names = [*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]
     words = {"series", "where"} | ({f.x} if any(isinstance(p.x, str) for p, _ in tell_of) else set())
-    head = "".join(f"<th{_style(n in words)}>{escape(n)}</th>" for n in names)
+    head = "".join(f"<th{cell_style(n in words)}>{escape(n)}</th>" for n in names)
     rows = []
     for p, e in tell_of:
         note = "" if p.counted else f" <span title='{escape(p.why)}'>shown only</span>"
         cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit), value(p.ours, unit), error(e, f.absolute) + note, *([escape(p.locator)] if places else [])]
-        rows.append("<tr>" + "".join(f"<td{_style(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
+        rows.append("<tr>" + "".join(f"<td{cell_style(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
     body = f"<table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
     if len(rows) > most:
         body += f"<details><summary>{len(rows) - most} more</summary><table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
@@ -133,14 +133,14 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     return Html(f"<div class='scl'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
 
 
-def _style(text: bool, whole: bool = False) -> str:
+def cell_style(text: bool, whole: bool = False) -> str:
     """Look of a cell that needs no style sheet: text left and wrapped, numbers right and whole."""
     return (' class="t"' if text else "") + f" style='padding:.2em .9em .2em 0;text-align:{'left' if text else 'right'};vertical-align:top{';white-space:nowrap' if whole else ''}'"
 
 
 def grid(head: tuple, rows) -> Html:
     """A table of texts, every column left, cells wrapped."""
-    cells = lambda tag, row: "<tr>" + "".join(f"<{tag}{_style(True)}>{escape(str(c))}</{tag}>" for c in row) + "</tr>"   # noqa: E731
+    cells = lambda tag, row: "<tr>" + "".join(f"<{tag}{cell_style(True)}>{escape(str(c))}</{tag}>" for c in row) + "</tr>"   # noqa: E731
     return Html(f'<div class="scl"><table class="scl-table">{cells("th", head)}{"".join(cells("td", r) for r in rows)}</table></div>', "; ".join(" ".join(map(str, r)) for r in rows))
 
 
