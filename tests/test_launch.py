@@ -131,8 +131,31 @@ def test_writing_is_all_or_nothing(tmp_path, plain, monkeypatch):
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(ValueError, match="No space left"):
         write(files | {"launch.sh": "other\n"}, kit)
+    monkeypatch.undo()
     assert {p.name: p.read_bytes() for p in kit.iterdir() if p.is_file()} == before
+    move = os.rename
+
+    def stuck(a, b):
+        if str(b) == str(kit / "trainer.py"):
+            raise OSError(5, "Input/output error")
+        return move(a, b)
+
+    monkeypatch.setattr(os, "rename", stuck)
+    with pytest.raises(ValueError, match="Input/output error"):
+        write({k: "other\n" for k in files} | {"new.txt": "new\n"}, kit)
+    assert {p.name: p.read_bytes() for p in kit.iterdir()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["kit"]
+
+
+def test_a_run_beside_the_kit_is_left_alone(tmp_path, plain):
+    """Checkpoints below the kit's folder are neither copied nor moved when the kit is written again."""
+    write(kits(plain, "fsdp"), tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoint").write_text("terabytes")
+    inode = (tmp_path / "run" / "checkpoint").stat().st_ino
+    write(kits(plain, "fsdp", "slurm"), tmp_path)
+    assert (tmp_path / "run" / "checkpoint").stat().st_ino == inode
+    assert (tmp_path / "job.sbatch").stat().st_mode & 0o111
 
 
 def test_the_nearest_plan_costs_what_assessing_it_says():

@@ -145,6 +145,23 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
     result(to, accepted=len(found), refused=len(broken), fields=len(set(READ_BACK) - NOT_THERE.get(to, set())), not_there=sorted(NOT_THERE.get(to, set())), inexpressible=len(refused), seconds=round(spent))
 
 
+def test_the_guide_names_what_there_is(corpus):
+    """Every option and key that a kit's pages name is one of the framework's own."""
+    p = subprocess.run([JUDGES, str(HERE / "judge_megatron.py"), "--options"], capture_output=True, text=True, timeout=300)
+    options = set(p.stdout.split())
+    assert len(options) > 700, p.stderr[-2000:]
+    base = next(MAXTEXT.parent.parent.glob("lib/python*/site-packages/maxtext/configs/base.yml"))
+    keys = set(re.findall(r"^(\w+):", base.read_text(), re.M))
+    for plan in ("moe", "zero3", "fp8", "dense-pp", "mla"):
+        files = emitted({plan: corpus[plan]}, "megatron")[0][plan]
+        pages = "\n".join(line for line in (files["README.md"] + files["checkpoint.md"]).splitlines() if not re.search("pip install|git clone|torchfrtrace", line))
+        assert set(re.findall(r"(?<![\w-])--[a-z][\w-]+", pages)) - {"--append-eod"} <= options      # that of preprocess_data.py
+        files = emitted({plan: corpus[plan]}, "maxtext")[0][plan]
+        pages = files["README.md"] + files["checkpoint.md"]
+        named = set(re.findall(r"\b([a-z]+(?:_[a-z]+)+)(?==)", pages)) | set(re.findall(r"\((ici_\w+|remat_policy|per_device_batch_size|optimizer_memory_host_offload|max_num_\w+)", pages))
+        assert named and named - {"xla_tpu_scoped_vmem_limit_kib"} <= keys | set(re.findall(r"xla_\w+", pages)), named - keys
+
+
 def test_kubernetes_schemas(corpus, tmp_path):
     kits = []
     for to in ("megatron", "fsdp", "maxtext"):

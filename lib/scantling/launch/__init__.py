@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -30,7 +29,17 @@ def framework(to: str):
 
 
 def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
-    """The files of a launch kit, relative path to text. The main phase's kit is at the top, that of phase n of several in `phase-n/`.
+    """The files of a launch kit, relative path to text, ready for `write`, an archive or a download.
+
+    Parameters
+    ----------
+    assessment : what `scantling.assess` returns.
+    to : a key of FRAMEWORKS.
+    on : one of ON: what starts the processes.
+
+    The main phase's kit is at the top, that of phase n of several in `phase-n/`. `plan.json` holds the plan that is launched, the one
+    that was assessed and, under `not_expressed`, what of it the framework has no words for and what that costs. The same assessment gives
+    the same text. Takes some 20 ms, or a second or two where a nearest plan has to be searched.
 
     Raises DesignError for a framework or scheduler that is not there, Inexpressible where the framework has no plan that fits and keeps
     the constraints, ValueError for an impossible design.
@@ -54,30 +63,51 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
 
 
 def write(files: dict[str, str], folder) -> None:
-    """Write a kit into `folder` (made where it is not there) in one step: all files or, if anything fails, none.
+    """Write a kit into `folder` (made where it is not there): all files or, if anything fails, none.
 
-    Files of an earlier kit are replaced; others stay. Raises DesignError where the folder cannot be written.
+    Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts are executable. Raises DesignError where
+    the folder cannot be written.
     """
     folder = Path(folder)
     try:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(20, "is not a folder")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".launch-") as scratch:
+        with tempfile.TemporaryDirectory(dir=folder if folder.exists() else folder.parent, prefix=".launch-") as scratch:
             whole = Path(scratch) / "kit"
-            if folder.exists():
-                shutil.copytree(folder, whole, symlinks=True)
             for name, text in files.items():
                 path = whole / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8", newline="\n")
                 path.chmod(0o755 if name.endswith((".sh", ".sbatch")) else 0o644)
-            whole.chmod(0o755)
             if folder.exists():
-                os.rename(folder, Path(scratch) / "before")
-            os.rename(whole, folder)
+                _replace(files, whole, folder, Path(scratch) / "before")
+            else:
+                whole.chmod(0o755)
+                os.rename(whole, folder)
     except OSError as e:
         raise DesignError(str(folder), problem=f"cannot be written ({e.strerror or e})", allowed="a folder for the kit") from None
+
+
+def _replace(names, new: Path, folder: Path, before: Path) -> None:
+    """Move every file of `new` to its place in `folder`; where one does not go, put back what stood there."""
+    moved = []
+    try:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            old = before / name
+            if (folder / name).exists():
+                old.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(folder / name, old)
+            moved.append(name)
+            os.rename(new / name, folder / name)
+    except OSError:
+        for name in reversed(moved):
+            if (before / name).exists():
+                os.replace(before / name, folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+        raise
 
 
 def learning_rate(parameters: float) -> float:

@@ -12,12 +12,13 @@ DOMAIN = megatron.DOMAIN | {"optimizer": (("adamw",), "the recipe's optimizer is
 SAVES = (*megatron.SAVES[:3], "AutoBridge.from_hf_pretrained(MODEL).export_ckpt(checkpoint, folder) writes safetensors with the architecture's names")
 PRECISION = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed", "fp8-current": "bf16_with_fp8_current_scaling_mixed",
              "fp8-block": "bf16_with_fp8_subchannel_scaling_mixed", "mxfp8": "bf16_with_mxfp8_mixed", "nvfp4": "bf16_with_nvfp4_mixed"}
-gaps, adjust, environment, notes = megatron.gaps, megatron.adjust, megatron.environment, megatron.notes
+gaps, adjust, environment = megatron.gaps, megatron.adjust, megatron.environment
 WORDS = megatron.WORDS._replace(
     install=("pip install megatron-bridge==0.6.2 'transformer-engine[pytorch]>=2.12' nvidia-resiliency-ext     # brings megatron-core",),
     data="set dataset.* for real data: the recipe's blend of .bin and .idx prefixes; without it the recipe makes tokens up",
+    log="standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; logger.wandb_project and logger.wandb_exp_name send them to a tracker; nvrx_straggler in Python names slow ranks",
     profile="add profiling.use_pytorch_profiler=true profiling.profile_step_start=20 profiling.profile_step_end=22; traces in the TensorBoard folder. Memory: profiling.record_memory_history=true",
-    skip="the recipe has no list of steps to leave out: change dataset.random_seed",
+    skip="train.iterations_to_skip=[first,...,last] with the numbers of the bad steps",
     keep="checkpoint.most_recent_k: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="train.micro_batch_size", recompute="model.recompute_granularity", offload="optimizer.optimizer_cpu_offload", sharding="ddp.use_distributed_optimizer", spill="model.pipeline_model_parallel_size"))
 
@@ -92,3 +93,14 @@ def files(launch, kit):
 def command(launch) -> str:
     """What torchrun starts."""
     return '"$HERE/pretrain_bridge.py" "checkpoint.save=$RUN_DIR/checkpoints" "checkpoint.load=$RUN_DIR/checkpoints" "logger.tensorboard_dir=$RUN_DIR/tensorboard"'
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the overrides had to choose."""
+    m = launch.model
+    out = ["model.rotary_base and model.layernorm_epsilon are the recipe's: set the model's own, or start from its recipe in megatron.bridge.recipes."]
+    if m.is_moe and m.router_buffers:
+        out.append("The router scores by sigmoid and balances by a bias on each expert, as the model's files have it; model.moe_router_num_groups, model.moe_router_group_topk and model.moe_router_topk_scaling_factor are not in the design.")
+    elif m.is_moe:
+        out.append("The router is softmax with an auxiliary loss of 1e-3: set the model's own.")
+    return out

@@ -165,7 +165,7 @@ def troubles(launch, module) -> list[tuple[str, str]]:
     if worst and comm[worst] > 0.05 * launch.step_s:
         check = "the collectives' rows of an xprof trace" if launch.chip == "tpu" else "NCCL_DEBUG=INFO for one start: rings, NICs, GPUDirect" if launch.nodes > 1 else "`nvidia-smi topo -m`: fast links between all pairs"
         rows.append((1.2 + 5 * comm[worst] / launch.step_s, f"Slow steps: {worst} traffic", f"{span(comm[worst])} of {span(launch.step_s)} is exposed {worst} communication already. If it is more, it left the tier that the plan counts on ({check})."))
-    rows.append((1.1 + min(launch.nodes / 512, 1), "Stragglers", "One slow device slows all. " + ("Compare the ranks' own seconds (heartbeat-N)" if words.stop == "file" else "Compare the ranks' TFLOP/s (--log-straggler)" if launch.to.startswith("megatron") else
+    rows.append((1.1 + min(launch.nodes / 512, 1), "Stragglers", "One slow device slows all. " + ("Compare the ranks' own seconds (heartbeat-N)" if words.stop == "file" else "Compare the ranks' TFLOP/s (--log-straggler)" if launch.to == "megatron" else "Have nvrx_straggler name them" if launch.to == "megatron-bridge" else
                  "Compare the hosts' step times in a trace") + "; a node that is slow twice is drained, not restarted. Heat and power caps come first, then a link at half its width."))
     if launch.phase.precision == "fp16":
         rows.append((2.6, "FP16 overflow", "The loss scale halves on every overflow and is kept in the checkpoint; a few skipped steps at the start are normal. A scale below 1 means that the gradients, not the scale, are wrong: lower the rate, clip, look for a bad batch."))
