@@ -26,6 +26,8 @@ COMMANDS = {
     "candidates": ("cli_decide", "candidates", "frontier", "Plans that differ in kind, for a short measured sweep; and its results read back."),
     "sweep": ("cli_decide", "sweep", "sweeps", "Every combination of values of some fields, here or on a Dask cluster."),
     "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),
+    "sensitivity": ("cli_decide", "sensitivity", "sensitivity", "What a result hangs on, the largest swing first."),
+    "front": ("cli_decide", "front", "frontier", "Choices that no other beats in days, dollars, devices and memory at once."),
     "scaling": ("cli_decide", "scaling", "answers", "Model size and tokens for a budget of compute, by published laws, and the days they take."),
     "diagnose": ("cli_decide", "diagnose", "diagnose", "Where a measured run loses its time, most likely first."),
     "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
@@ -96,6 +98,7 @@ def _summary(entry) -> str:
     """One line about a plugged-in command, without importing it."""
     return {
         "report": "Render designs as offline HTML reports.",
+        "walkthrough": "Copy a design interview, to be worked on, taught from or practised.",
         "lab": "Open JupyterLab on the design desk.",
         "page": "Serve the design desk as a page.",
     }.get(entry.name, f"From {entry.value.partition(':')[0]}.")

@@ -1,0 +1,148 @@
+"""The walkthroughs' notebooks: one source without outputs, no number typed that is not given, full score under papermill, pages that ask for nothing."""
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from scantling import learn
+from scantling.learn.session import Session
+from scantling.learn.tell import bare, read_number
+
+FACTS = {number: w.facts() for number, w in learn.walkthroughs().items()}
+
+def sources():
+    from scantling_widgets import walkthroughs
+    return walkthroughs.sources()
+
+
+BOOKS = {p.stem[:2]: p for p in sources()}
+each_book = pytest.mark.parametrize("path", BOOKS.values(), ids=BOOKS)
+DIGITS = re.compile(r"(?<![A-Za-z\d_.])(?<![A-Za-z]-)\d[\d,]*(?:\.\d+)?(?:e\d+)?")
+NAMES = re.compile(r"^#+ \d+ |\b1F1B\b|\b(?:Llama|GPT|Gemini|Qwen|Mixtral|DeepSeek|Gopher|PaLM)[- ]?V?\d(?:\.\d)?", re.M)      # numbered headings, names of models
+COEFFICIENT = 100       # below it, a number in a formula is a coefficient or a unit
+
+
+def book(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def typed(text: str) -> set[str]:
+    """Numbers that stand in a text, without those in names (H100, fp8, Llama 3) and the coefficients of formulas in `code`."""
+    text = NAMES.sub("", text)
+    prose = re.sub(r"`[^`]*`", "", text)
+    inside = [n for code in re.findall(r"`[^`]*`", text) for n in DIGITS.findall(code) if float(n.rstrip(",").replace(",", "")) >= COEFFICIENT]
+    return {n.rstrip(",") for n in [*DIGITS.findall(prose), *inside]}
+
+
+def literals(source: str) -> list[str]:
+    """Texts that a cell hands to `say` and `work` as they stand."""
+    import ast
+    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("say", "work")]
+    return [bare(a.value) for call in calls for a in call.args[(call.func.id == "work"):] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
+@each_book
+def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
+    about = book(path)["metadata"]["scantling"]
+    w, givens = learn.walkthrough(about["walkthrough"]), set(about["givens"])
+    bare_givens = {re.sub(r"[BMTK]$", "", g) for g in givens}
+    texts = [(text, text) for cell in book(path)["cells"] for text in (["".join(cell["source"])] if cell["cell_type"] == "markdown" else literals("".join(cell["source"])))]
+    texts += [(q.id, bare(text)) for q in w.questions for text in q.texts()]
+    for where, text in texts:
+        numbers = typed(text)
+        assert numbers <= givens | bare_givens, (numbers - givens, where, text)
+    anywhere = {n.rstrip(",") for _, text in texts for n in DIGITS.findall(text)}
+    assert {re.sub(r"[BMTK]$", "", g) for g in givens} <= anywhere, "a given that no text uses"
+
+
+@each_book
+def test_givens_are_what_the_facts_say(path):
+    about = book(path)["metadata"]["scantling"]
+    facts = FACTS[about["walkthrough"]]
+    compared = 0
+    for text, says in about["givens"].items():
+        at = facts
+        try:
+            for name in says.split("."):
+                at = getattr(at, name)
+        except AttributeError:
+            assert " " in says or not re.search(r"[._]", says), f"{text}: {says!r} is no fact"
+            continue
+        if isinstance(at, int | float):
+            compared += 1
+            assert read_number(text) == pytest.approx(float(at)), (text, says)
+    assert compared >= 2
+
+
+@each_book
+def test_the_notebook_asks_every_question_once_and_carries_no_output(path):
+    from scantling_widgets import walkthroughs
+    cells, about = book(path)["cells"], book(path)["metadata"]["scantling"]
+    w = learn.walkthrough(about["walkthrough"])
+    assert path.stem == f"{w.number}_{w.name}"
+    assert about["title"] == w.title
+    asked = re.findall(r'\bcheck\("(\w+)"', "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code"))
+    assert asked == [q.id for q in w.questions]
+    worked = re.findall(r'\bwork\("(\w+)"', "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code"))
+    assert set(worked) <= set(asked)
+    assert len(worked) >= 0.5 * len(asked)
+    assert all("commit" in c["metadata"].get("tags", []) for c in cells if c["cell_type"] == "code" and "check(" in "".join(c["source"]) and "walk.check" not in "".join(c["source"]))
+    assert walkthroughs.clean(path)
+
+
+@each_book
+def test_the_blank_copy_has_no_worked_cells(path):
+    import nbformat
+    from scantling_widgets import walkthroughs
+    made = walkthroughs.derive(nbformat.read(path, as_version=4), "blank")
+    code = "\n".join(c.source for c in made.cells if c.cell_type == "code")
+    assert "work(" not in code
+    assert 'mode: str = "blank"' in code
+    assert code.count("check(\"") == len(learn.walkthrough(path.stem[:2]).questions)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """Every walkthrough executed by papermill with the right answers, and rendered."""
+    from scantling_widgets import walkthroughs
+    return {path.stem[:2]: html for path, html in walkthroughs.render_all(BOOKS.values(), "instructor")}
+
+
+@pytest.mark.parametrize("number", BOOKS)
+def test_right_answers_under_papermill_score_in_full(taught, number):
+    html = taught[number]
+    most = Session(learn.walkthrough(number)).scorecard().most
+    assert f"<strong>{most:.1f} of {most:.0f} points: staff</strong>" in html
+    assert "Nothing to do again" in html
+    assert html.count('class="scl-verdict right"') == len(learn.walkthrough(number).questions)
+    assert 'class="scl-verdict slip"' not in html
+    assert 'class="scl-verdict wrong"' not in html
+
+
+@pytest.mark.parametrize("number", BOOKS)
+def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number):
+    from pages import Page
+    html = taught[number]
+    assert len(html) < 1_000_000
+    page = Page(html)
+    assert [f for f in page.faults if "closed" in f or "closes" in f or "twice" in f or "times" in f] == []
+    assert page.outside() == []
+    assert html.count("<svg") >= 3
+    assert not re.search(r"[{}]", re.sub(r"<(script|style|pre|svg)\b.*?</\1>", "", html, flags=re.S)), "a placeholder was left"
+
+
+# ---------------------------------------------------------------- the command
+def test_the_command_lists_copies_and_refuses(tmp_path, capsys):
+    from click.testing import CliRunner
+    from scantling.errors import DesignError
+    from scantling_widgets.walkthroughs import command
+    run = lambda *args: CliRunner().invoke(command, args)
+    assert run().output.count("questions") == len(learn.walkthroughs())
+    out = run("2", "--as", "instructor", "-o", str(tmp_path))
+    assert out.exit_code == 0
+    assert 'mode: str = \\"instructor\\"' in (tmp_path / "02_memory_wall.instructor.ipynb").read_text(encoding="utf-8")
+    refused = run("memory_wal", "-o", str(tmp_path))
+    assert isinstance(refused.exception, DesignError)
+    assert "memory_wall" in str(refused.exception)
+    assert run("2").exit_code == 2
