@@ -240,7 +240,8 @@ def ettr_tiers_nested(rates_per_s, every, interval_s, stalls_s, restores_s, dura
         steps = 1 if k == 0 else every[k] / every[k - 1]
         span = inner * steps + (0 if k == 0 else stalls_s[k] - stalls_s[k - 1])
         l = rates_per_s[k]
-        inner = span if l == 0 else (1 / l + down_s) * np.exp(l * (restores_s[k] + durables[k])) * np.expm1(l * span)
+        with np.errstate(over="ignore"):
+            inner = span if l == 0 else (1 / l + down_s) * np.exp(l * (restores_s[k] + durables[k])) * np.expm1(l * span)
     return float(every[-1] * interval_s / inner)
 
 

@@ -193,7 +193,8 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
         return goodput.ettr_tiers_nested(rates, every, tau, [stall] * 3, restores, durables, down), every
 
     best = float(goodput.optimum_interval(m, stall))
-    tau = max(np.geomspace(max(best / 8, durables[1] - stall, 1.0), best * 4, 60), key=lambda t: at(t)[0])
+    least = max(best / 8, durables[1] - stall, 1.0)
+    tau = max(np.geomspace(least, max(best * 4, least), 60), key=lambda t: at(t)[0])
     useful, every = at(tau)
     base = goodput.shares(m, stall, e.checkpoint_interval_s, durable_s=e.checkpoint_durable_s, restart_s=e.restart_s, down_s=down)["useful"]
     total = float(useful * e.goodput / base)

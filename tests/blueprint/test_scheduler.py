@@ -37,7 +37,7 @@ def test_scores_and_reasons_follow_from_stakes(each):
     stakes = {c.id: c.stake for c in s.criteria}
     assert all(0 <= v < 1 for v in stakes.values())
     for o in s.options:
-        assert o.score == pytest.approx(1 - sum(stakes[f["criterion"]] * (1 - f["fit"]) for f in o.fits))
+        assert o.score == pytest.approx(np.prod([1 - stakes[f["criterion"]] * (1 - f["fit"]) for f in o.fits]))
         costs = [f["costs"] for f in o.fits]
         named = [r for r in o.against if "% of the run" in r]
         assert len(named) == sum(c > 1e-5 for c in costs)

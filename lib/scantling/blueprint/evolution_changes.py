@@ -99,7 +99,15 @@ def _grown(b: Base, k: int):
                       ("time between failures", float(now.endurance.mtbf_s), mtbf, "s"), ("micro-batches a replica", float(now.plan["grad_accum"]), float(then.plan["grad_accum"]), "count"),
                       ("devices used", float(now.devices_used), float(then.devices_used), "count"), ("spare nodes", float(now.endurance.spares), float(then.endurance.spares), "nodes"),
                       ("write rate needed", float(now.endurance.write_bytes_per_s_needed), float(then.endurance.write_bytes_per_s_needed), "bytes/s"),
-                      ("power at the nodes", float(power_w(cluster)), watts, "W"), ("days", now.figures["days"], then.figures["days"] if float(then.endurance.goodput) > 1e-3 else None, "days")))
+                      ("power at the nodes", float(power_w(cluster)), watts, "W"), *_switches_of(now, then), ("days", now.figures["days"], then.figures["days"] if float(then.endurance.goodput) > 1e-3 else None, "days")))
+
+
+def _switches_of(now, then):
+    """Switches and their tiers before and after, as the network part builds them."""
+    from .network_build import built
+
+    a, b = built(now)[0], built(then)[0]
+    return ("switches", float(a.switches), float(b.switches), "count"), ("tiers of switches", float(a.tiers), float(b.tiers), "count")
 
 
 def _precision(b: Base, name: str):

@@ -45,8 +45,9 @@ class Scene:
         pick = lambda new, old: float(old) if new is None else float(new)   # noqa: E731
         m, durable, restart = pick(mtbf_s, e.mtbf_s), pick(durable_s, e.checkpoint_durable_s), pick(restart_s, e.restart_s)
         stall, down = float(e.checkpoint_stall_s), float(e.detect_s)
-        tau = float(e.checkpoint_interval_s) if mtbf_s is None else float(goodput.optimum_interval(m, stall))
-        tau = max(tau, durable - stall)
+        tau = max(float(e.checkpoint_interval_s), durable - stall)
+        if mtbf_s is not None:
+            tau = float(reliability._interval(goodput.optimum_interval(m, stall), stall, durable, self.a.resolved.constraints, None, self.a.figures["step_s"])[0])
         at = lambda *x: float(goodput.ettr(x[0], stall, x[1], durable_s=x[2], restart_s=x[3], down_s=down))   # noqa: E731
         now = at(float(e.mtbf_s), float(e.checkpoint_interval_s), float(e.checkpoint_durable_s), float(e.restart_s))
         short = self.short(m, pick(spare_nodes, e.spares), pick(repair_s, e.repair_s), shrinks=True)
@@ -72,7 +73,7 @@ class Scene:
 
     def days_at(self, goodput: float) -> float:
         """Days that the run takes longer at another goodput."""
-        return self.run.days * (self.goodput / max(goodput, 1e-9) - 1)
+        return max(self.run.days * (self.goodput / max(goodput, 1e-9) - 1), 0.0)
 
     def days_of_step(self, ratio: float) -> float:
         """Days that the run takes longer where the step takes `ratio` times as long."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 from .. import catalogue
 from .ground import Record, Run, is_torus, number, run_of, source
@@ -32,7 +33,7 @@ class Option(Record):
     id: str
     name: str
     usable: bool
-    score: float                # 1 - sum of stake x (1 - fit)
+    score: float                # product over criteria of 1 - stake x (1 - fit)
     control_planes: int
     most_nodes: int
     fits: tuple[dict, ...]      # {criterion, stake, fit, costs, says, source}
@@ -68,7 +69,7 @@ class Scheduler(Record):
 def scheduler(assessment) -> Scheduler:
     """Choose a scheduler for a design and write down what the job asks of it.
 
-    Score = 1 - sum over criteria of stake x (1 - fit). A stake is what this design would lose with nothing to serve the criterion, as a
+    Score = product over criteria of 1 - stake x (1 - fit). A stake is what this design would lose with nothing to serve the criterion, as a
     share of its useful time, evaluated (`scheduler_stakes`): the step with its groups scattered, a requeue instead of a restart in place,
     waiting instead of shrinking, idle devices not lent. A fit between 0 and 1 is what the scheduler's documents say it does
     (catalogue/schedulers.csv). Not usable: no gang start, no torus where there is one, more nodes than have been run. Within TIE of each
@@ -123,7 +124,7 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
         against.insert(0, f"torus: {table['torus']['says']}")
     if nodes > most:
         against.insert(0, f"size: {nodes:,} nodes, {most:,} is the most ({table['nodes']['says']})")
-    return Option(id, table["gang"]["name"], gang >= 1 and torus > 0 and nodes <= most, 1 - sum(f["costs"] for f in fits), int(float(table["parts"]["fit"])), most, tuple(fits), tuple(against))
+    return Option(id, table["gang"]["name"], gang >= 1 and torus > 0 and nodes <= most, prod(1 - f["costs"] for f in fits), int(float(table["parts"]["fit"])), most, tuple(fits), tuple(against))
 
 
 def _gates(option: Option, cluster) -> bool:

@@ -75,4 +75,5 @@ def in_place_gain(assessment) -> tuple[float, float]:
 def unshrunk(assessment, run: Run) -> float:
     """Share of the time that going on shrunk saves against waiting for the repair of domains that the spares do not cover."""
     repair = float(assessment.endurance.repair_s)
-    return float(sum((x.events_per_run or 0.0) * max(repair - x.wait_s, 0.0) for x in domains(assessment).rows if not x.spares_cover and x.wait_s > 0) / DAY_S / run.days)
+    lost = float(sum((x.events_per_run or 0.0) * max(repair - x.wait_s, 0.0) for x in domains(assessment).rows if not x.spares_cover and x.wait_s > 0) / DAY_S / run.days)
+    return lost / (1 + lost)
