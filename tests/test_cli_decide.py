@@ -135,3 +135,22 @@ def test_a_budget_of_compute_as_size_tokens_and_days(file, capsys):
     capsys.readouterr()
     assert main(["scaling", str(file), "--flops", "1e22"]) == 0
     assert "1e+22 FLOP (given)" in capsys.readouterr().out
+
+
+def test_what_a_result_hangs_on(file, capsys):
+    assert main(["sensitivity", str(file), "--key", "cost_usd", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    price = next(r for r in said["rows"] if r["what"] == "Price")
+    assert price["low"] == pytest.approx(0.75 * said["value"]) and [r["swing"] for r in said["rows"]] == sorted((r["swing"] for r in said["rows"]), reverse=True)
+    assert main(["sensitivity", str(file), "--key", "happiness"]) == 2
+    assert "mfu" in capsys.readouterr().err
+
+
+def test_the_front_over_device_counts(file, capsys):
+    assert main(["front", str(file), "--devices", "32,64", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)
+    rows = [(p["days"], p["cost_usd"], p["devices"], p["memory_share"]) for p in points]
+    assert {p["devices"] for p in points} == {32, 64}
+    assert not any(all(b <= a for a, b in zip(x, y)) and x != y for x in rows for y in rows)
+    assert main(["front", str(file), "--devices", "32,64"]) == 0
+    assert "more on the front" in capsys.readouterr().out

@@ -188,3 +188,80 @@ def scaling(file, flops, as_json):
     for r in said["rows"]:
         if r["source"]:
             out.print(f"· {r['law']}: {r['source']}")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--key", default="days", show_default=True, help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def sensitivity(file, key, as_json):
+    """What a result hangs on: each input a realistic step down and up, the plan searched again for each, the largest swing first."""
+    from .cli_design import read
+    from .quantities import show
+    from .sensitivity import tornado
+    from .verdict import assess
+
+    a = assess(read(file))
+    if not a.phases or a.figures.get(key) is None or not isinstance(a.figures[key], (int, float)):
+        raise DesignError("--key", key, [k for k, v in a.figures.items() if isinstance(v, (int, float))] if a.phases else "a design that some plan can hold", problem="is no number of this design")
+    rows = tornado(a, key)
+    if as_json:
+        print_json({"key": key, "value": a.figures[key], "rows": rows})
+        return
+    from rich.table import Table
+
+    out = console()
+    out.print(f"{key}: {show(key, a.figures[key])}")
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("input", "down", "", "up", "", "swing"):
+        grid.add_column(head, justify="left" if head == "input" else "right", no_wrap=True)
+    for r in rows:
+        low, high = (show(key, r[k]) if r[k] is not None else "does not fit" if r[f"{k}_says"] else "" for k in ("low", "high"))
+        grid.add_row(r["what"], r["low_says"], low, r["high_says"], high, f"{r['swing']:.1%}")
+    out.print(grid)
+    for r in rows:
+        out.print(f"· {r['what']}: {r['why']}")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--devices", "counts", help="Device counts to compare, such as 4096,8192,16384; without it half to twice FILE's own.")
+@click.option("--all", "every", is_flag=True, help="Every point; without it, for each count the fastest, the fastest safe one and the roomiest.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def front(file, counts, every, as_json):
+    """The choices that no other beats in days, dollars, devices and memory headroom at once, over device counts and plans."""
+    from .cli_design import read
+    from .frontier import fronts
+    from .limits import short
+    from .quantities import show
+
+    design = read(file)
+    r = design.resolve()
+    node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
+    values = _values(counts) if counts else sorted({max(node, round(own * 2 ** (k / 2) / node) * node) for k in range(-2, 3)} | {own})
+    if all(p.tokens is None for p in r.phases):
+        raise DesignError("job.tokens", allowed="tokens to train on: the front counts days", problem="is missing")
+    points = fronts([design.change({"cluster.devices": n}) for n in values], progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True))
+    if as_json:
+        print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
+        return
+    from rich.table import Table
+
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("days", "cost", "devices", "memory", "verdict", "plan"):
+        grid.add_column(head, justify="left" if head in ("verdict", "plan") else "right", no_wrap=head != "plan")
+    shown = points if every else [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
+    for p in shown:
+        grid.add_row(show("days", p["days"]), show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h", f"{p['devices']:,}", f"{p['memory_share']:.0%}", p["verdict"], short(p["plan"]))
+    console().print(grid)
+    if len(points) > len(shown):
+        console().print(f"{len(points) - len(shown)} more on the front; --all prints them")
+
+
+def _corners(points) -> list:
+    """The fastest, the fastest that keeps a fifth of the memory free, the roomiest; each once."""
+    from .searching import SAFE
+
+    safe = [p for p in points if p["memory_share"] <= SAFE]
+    kept = [*points[:1], *safe[:1], *sorted(points, key=lambda p: p["memory_share"])[:1]]
+    return [p for i, p in enumerate(kept) if p not in kept[:i]]

@@ -101,7 +101,8 @@ def _whole(what, field, value, low, high, step, unit, why) -> Input:
 
 
 def _number(what, field, value, low, high, unit, why) -> Input:
-    return Input(what, {field: value * low}, f"{value * low:,.3g} {unit}", {field: value * high}, f"{value * high:,.3g} {unit}", why)
+    says = lambda x: f"{x:,.0f} {unit}" if x >= 1000 else f"{x:.3g} {unit}"   # noqa: E731
+    return Input(what, {field: value * low}, says(value * low), {field: value * high}, says(value * high), why)
 
 
 def _rate(what, field, value, low, high, unit, why) -> Input:
