@@ -60,7 +60,7 @@ def wait(process, run, until, limit):
     raise TimeoutError((run.parent / f"{run.name}.log").read_text()[-3000:])
 
 
-def main(python, kit, ranks, limit=240):
+def main(python, kit, ranks, limit=600):
     kit = Path(kit)
     whole, broken = kit / "whole", kit / "broken"
     for run in (whole, broken):

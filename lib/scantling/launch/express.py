@@ -98,10 +98,11 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
             if hasattr(module, "adjust"):
                 pins = module.adjust(pins, own, outside)
             found, why = _trials(assessment, which, module, own, pins, job, space)
-            best += [min(found, key=lambda t: t.step_s)] if found else []
+            best += [min(found, key=lambda t: (_share(t) > _roomy(own), t.step_s))] if found else []
             reasons += why
         if best:
             break
+    best = [t for t in best if _share(t) <= _roomy(own)] or best
     if best:        # the nearer one unless another is clearly faster
         fastest = min(t.step_s for t in best)
         return next(t for t in best if t.step_s <= 1.03 * fastest)
@@ -116,9 +117,21 @@ def _trials(assessment, which, module, own, pins, job, space):
         trial, reason = _try(single(assessment, which, pins | more, job), space, module, own)
         found += [trial] if trial else []
         reasons += [reason] if reason else []
-        if trial and not more:
+        if trial and not more and _share(trial) <= _roomy(own):
             break
     return found, reasons
+
+
+TIGHT = 0.9      # share of the memory above which another plan is looked for
+
+
+def _share(assessment) -> float:
+    return assessment.phases[0].memory.total / assessment.phases[0].memory.capacity
+
+
+def _roomy(own: LaunchPlan) -> float:
+    """The share of memory that a nearest plan may fill: that of the design's own, where it is fuller than TIGHT."""
+    return max(TIGHT, own.memory["total"] / own.memory["capacity"])
 
 
 def _try(design, space, module, own):

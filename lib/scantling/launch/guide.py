@@ -116,6 +116,8 @@ def first_hour(launch, words) -> list[str]:
     """What to do before the long run, in order."""
     where = "In the image: " if launch.on == "kubernetes" else "On every node: " if launch.nodes > 1 else ""
     out = [where + (f"`{line}`" if " # " not in line else "`{}` ({})".format(*(x.strip() for x in line.split(" # ", 1)))) for line in words.install]
+    if launch.chip == "amd":
+        out.append("torch is the ROCm build, from AMD's image or index; the plain package is for CUDA.")
     if launch.to in ("fsdp", "ddp", "deepspeed", "accelerate"):
         out.append("To fine-tune: INIT=the folder of the weights (config.json and safetensors, as Hugging Face writes them), and a learning rate of your own (LR); without it weights start from the seed.")
     out.append("This folder and RUN_DIR on a file system that every node sees." if launch.nodes > 1 else "RUN_DIR on a disk with room for the checkpoints.")

@@ -103,6 +103,8 @@ def remarks(launch) -> list[str]:
     out = []
     if rdma(launch):
         out.append(f"{rdma(launch)[0][0]}: as the network's device plugin of your cluster names it; without it NCCL falls back to TCP.")
+    if launch.cluster.scale_up_domain > launch.cluster.devices_per_node and launch.chip == "nvidia":
+        out.append(f"NVLink joins {launch.cluster.scale_up_domain} devices over several nodes: the pods need an IMEX domain (a ComputeDomain of the NVIDIA DRA driver and its resourceClaims), or NCCL_MNNVL_ENABLE ends them.")
     if launch.last_node != launch.per_node:
         out.append(f"The last pod uses {launch.last_node} of its {launch.per_node} devices.")
     if launch.chip == "tpu":
