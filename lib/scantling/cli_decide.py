@@ -238,7 +238,7 @@ def front(file, counts, every, as_json):
     design = read(file)
     r = design.resolve()
     node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
-    values = _values(counts) if counts else sorted({max(node, round(own * 2 ** (k / 2) / node) * node) for k in range(-2, 3)} | {own})
+    values = _values(counts) if counts else sorted({max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)} | {own})
     if all(p.tokens is None for p in r.phases):
         raise DesignError("job.tokens", allowed="tokens to train on: the front counts days", problem="is missing")
     points = fronts([design.change({"cluster.devices": n}) for n in values], progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True))
