@@ -38,7 +38,7 @@ test: $(READY)        ## every test; those in a browser need Chromium
 
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
-	@mkdir -p build; rm -f build/launch.jsonl; touch build/launch.jsonl; code=0; \
+	@mkdir -p build; touch build/launch.jsonl; code=0; \
 	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -m launch tests/test_plan_rules.py tests/test_launch_judges.py tests/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/launch/record.py build/launch.jsonl; exit $$code
 

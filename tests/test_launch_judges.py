@@ -4,6 +4,7 @@ The parsers live in virtual environments of their own (`make test-launch` makes 
 """
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -101,14 +102,15 @@ NOT_THERE = {"torchtitan": {"etp", "cp_type", "offload", "recompute_layers", "hi
 
 
 def result(what, **row):
-    """A line for the table of results, where somebody collects one."""
+    """A line for the table of results, where somebody collects one; without a row: begun, and failed unless another line follows."""
     if os.environ.get("LAUNCH_RESULTS"):
         with open(os.environ["LAUNCH_RESULTS"], "a") as f:
-            f.write(json.dumps(dict(what=what, **row)) + "\n")
+            f.write(json.dumps(dict(what=what, date=datetime.date.today().isoformat(), **row)) + "\n")
 
 
 @pytest.mark.parametrize("to", FRAMEWORKS)
 def test_its_own_parser(to, corpus, replicated, tmp_path):
+    result(to)
     found, refused = emitted(replicated if to == "ddp" else corpus, to)
     for name, files in found.items():
         write(files, tmp_path / name)
@@ -163,6 +165,7 @@ def test_the_guide_names_what_there_is(corpus):
 
 
 def test_kubernetes_schemas(corpus, tmp_path):
+    result("kubernetes")
     kits = []
     for to in ("megatron", "fsdp", "maxtext"):
         for name, files in emitted({k: corpus[k] for k in list(PLANS)[::3]}, to, "kubernetes")[0].items():
@@ -188,6 +191,7 @@ def test_kubernetes_schemas(corpus, tmp_path):
 
 @pytest.mark.skipif(not slurm.there(), reason="no slurmctld, munged and sbatch, or not root")
 def test_a_real_slurm_takes_the_job(corpus, tmp_path):
+    result("slurm")
     with slurm.controller(tmp_path / "slurm", nodes=16) as environment:
         def asked(file):
             return subprocess.run(["sbatch", "--test-only", str(file)], env=environment, capture_output=True, text=True, timeout=60, cwd=file.parent)

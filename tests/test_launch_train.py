@@ -34,6 +34,7 @@ RUNS = [("fsdp", "zero3", 2), ("fsdp", "zero3", 4), ("fsdp", "hsdp", 4), ("ddp",
 
 @pytest.mark.parametrize(("to", "sharding", "ranks"), RUNS)
 def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
+    result(f"train {to} {sharding} {ranks}")
     write(kits(assess(tiny(ranks, sharding)), to), tmp_path / "kit")
     p = subprocess.run([sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)], capture_output=True, text=True, timeout=1800,
                        env=os.environ | ({"TRAIN_PATH": str(HERE / "cpu_fsdp")} if to == "accelerate" else {}))

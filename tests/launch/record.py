@@ -1,4 +1,4 @@
-"""python record.py RESULTS: the table of lib/scantling/launch/NOTES.md from the lines that a run of the judges left, dated today."""
+"""python record.py RESULTS: the tables of lib/scantling/launch/NOTES.md from the lines that runs of the judges left, each with its date."""
 from __future__ import annotations
 
 import datetime
@@ -15,33 +15,35 @@ NAMES = {"megatron": ("Megatron-LM", "megatron-core"), "megatron-bridge": ("Mega
 BEGIN, END = "<!-- results: make test-launch writes from here -->", "<!-- to here -->"
 
 
-def table(rows, pins, missing):
+def table(rows, pins):
     """Markdown of the judges' and the trainers' rows."""
-    out = [f"Last run: {datetime.date.today().isoformat()}, Python {platform.python_version()}, CPU only." + (f" Not in it or not passed: {', '.join(missing)}." if missing else ""), "",
-           "| framework | version | kits accepted | broken kits refused | fields read back as the plan's | no plan of the corpus fits | judge, s |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    passed = {k: r for k, r in rows.items() if len(r) > 2}
+    lost = [NAMES[k][0] if k in NAMES else k for k in [*NAMES, *rows] if k not in passed]
+    out = [f"Python {platform.python_version()}, CPU only." + (f" No result: {', '.join(dict.fromkeys(lost))}." if lost else ""), "",
+           "| framework | version | kits accepted | broken kits refused | fields read back as the plan's | designs without a plan | judge, s | date |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for key, (name, package) in NAMES.items():
-        if key not in rows:
+        if key not in passed:
             continue
-        r = rows[key]
+        r = passed[key]
         left = f", all but {', '.join(r['not_there'])}" if r.get("not_there") else ""
         out.append(f"| {name} | {r.get('version') or package + ' ' + pins[package]} | {r['accepted']} of {r['accepted']} | {r['refused']} of {r['refused']} | {str(r['fields']) + left if 'fields' in r else 'nodes, devices a node'} | "
-                   f"{r.get('inexpressible', '')} | {r.get('seconds', '')} |")
-    trained = [r for k, r in rows.items() if k.startswith("train ")]
+                   f"{r.get('inexpressible', '')} | {r.get('seconds', '')} | {r['date']} |")
+    trained = [r for k, r in passed.items() if k.startswith("train ")]
     if trained:
-        out += ["", "| trained on CPU processes | ranks | steps | killed after | resumed at | curve equal to the unbroken one | bytes a rank, found and counted |", "| --- | --- | --- | --- | --- | --- | --- |"]
-        out += [f"| {r['to']} {r['sharding']} | {r['ranks']} | {r['steps']} | {r['killed']} | {r['resumed']} | to the last bit | {r['bytes']:,} |" for r in trained]
+        out += ["", "| trained on CPU processes | ranks | steps | killed after | resumed at | curve equal to the unbroken one | bytes a rank, found and counted | date |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+        out += [f"| {r['to']} {r['sharding']} | {r['ranks']} | {r['steps']} | {r['killed']} | {r['resumed']} | to the last bit | {r['bytes']:,} | {r['date']} |" for r in trained]
     return "\n".join(out)
 
 
 def main(results):
     rows = {}
-    for line in Path(results).read_text().splitlines():
+    for line in Path(results).read_text().splitlines():      # the last line of each judge counts
         r = json.loads(line)
-        rows[r["what"]] = r
+        rows[r["what"]] = {"date": datetime.date.today().isoformat()} | r
     pins = dict(re.findall(r"([\w-]+)==([\w.]+)", (HERE / "install").read_text()))
     text = NOTES.read_text()
     head, rest = text.split(BEGIN)
-    NOTES.write_text(head + BEGIN + "\n" + table(rows, pins, [n for k, (n, _) in NAMES.items() if k not in rows]) + "\n" + END + rest.split(END)[1])
+    NOTES.write_text(head + BEGIN + "\n" + table(rows, pins) + "\n" + END + rest.split(END)[1])
     print(f"results of {len(rows)} judges and runs are in {NOTES.relative_to(HERE.parent.parent)}")
 
 
