@@ -125,7 +125,7 @@ def untried(chosen) -> bool:
     if not chosen.fits:
         return False
     record = record_of(chosen)
-    return not chosen.found.practised[chosen.row] or bool(beyond(chosen.plan, int(devices(chosen.case.plan)))) or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
+    return not chosen.found.practised[chosen.row] or to_disk(chosen) > 0 or bool(beyond(chosen.plan, int(devices(chosen.case.plan)))) or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
 
 
 def unpublished(chosen) -> list[str]:
@@ -147,18 +147,22 @@ def unpublished(chosen) -> list[str]:
     return [*out, f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
 
 
+def to_disk(chosen) -> float:
+    """State of a device that its share of the host's memory does not hold. [bytes]"""
+    cluster = chosen.found.situation.resolved.cluster
+    return max(float(chosen.memory.host) - 0.9 * float(np.nan_to_num(cluster.host_memory_bytes)) / cluster.devices_per_node, 0.0)
+
+
 def offloaded(assessment) -> list[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     out = []
     for one in assessment.phases:
-        size = float(one.memory.host)
+        size, disk = float(one.memory.host), to_disk(one)
         if one.fits and size > 0:
-            cluster = assessment.resolved.cluster
-            memory = 0.9 * float(np.nan_to_num(cluster.host_memory_bytes)) / cluster.devices_per_node
             gb = lambda x: show("memory_bytes.total", x)   # noqa: E731
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
-            out.append(f"offload: {gb(size)} of state a device leave it{why}; host memory holds {gb(memory)} a device"
-                       + (f", so {gb(size - memory)} go to NVMe, whose lower rate is not in the step: expect it slower" if size > memory else ""))
+            out.append(f"offload: {gb(size)} of state a device leave it{why}; host memory holds {gb(size - disk)} of it"
+                       + (f", the other {gb(disk)} go to NVMe, whose lower rate is not in the step: expect it slower, and the band is wider for it" if disk else ""))
     return out
 
 
