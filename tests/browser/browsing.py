@@ -37,6 +37,7 @@ class DeskPage:
 
     def __init__(self, page):
         self.page = page
+        self.actions = 0            # gestures of a person so far: a click, a drag, a choice, a key, a line typed
         self.errors: list[str] = []
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda e: self.errors.append(f"uncaught: {e}"))
@@ -61,12 +62,14 @@ class DeskPage:
     def afresh(self) -> None:
         """Back to the design the desk opened with, nothing pinned, the first tab in front."""
         self.errors.clear()
+        self.go_up()
         self.page.keyboard.press("Escape")
         if self.button("Unpin").count():
             self.press_button("Unpin")
         self.tab("Plans")
         if self.button("Reset").is_enabled():
             self.press_button("Reset")
+        self.actions = 0
 
     def button(self, name: str):
         return self.page.locator(".sd-desk button", has_text=name).first if name != "Pin" else self.page.get_by_role("button", name="Pin", exact=True)
@@ -75,6 +78,7 @@ class DeskPage:
         """Press a button that changes what the headline shows, and wait until it does."""
         strip = self.page.locator(".sd-strip-host")
         shown = strip.get_attribute("data-revision")
+        self.actions += 1
         self.button(name).click()
         self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
         self.settle()
@@ -109,6 +113,7 @@ class DeskPage:
         box = control.bounding_box()
         at, last = control.evaluate("e => [e.valueAsNumber, Number(e.max)]")
         thumb = 16
+        self.actions += 1
         x = lambda part: box["x"] + thumb / 2 + part * (box["width"] - thumb)
         y = box["y"] + box["height"] / 2
         self.page.mouse.move(x(at / last), y)
@@ -121,10 +126,72 @@ class DeskPage:
         """Move a control by the keyboard."""
         self.control(field).focus()
         for _ in range(times):
+            self.actions += 1
             self.page.keyboard.press(key)
         self.settle()
 
+    def slide(self, field: str, text: str) -> None:
+        """Bring a slider to the value that reads `text`: by the mouse near it, then by arrow keys."""
+        control = self.control(field)
+        self.drag(field, self.place(field, text), moves=6)
+        for _ in range(12):
+            if (now := self.readout(field)) == text:
+                return
+            at, there = control.evaluate("e => e.valueAsNumber"), self.place(field, text) * control.evaluate("e => Number(e.max)")
+            self.press(field, "ArrowRight" if there > at else "ArrowLeft")
+        raise AssertionError(f"{field} stands at {now}, not at {text}")
+
+    def place(self, field: str, text: str) -> float:
+        """Where on a slider a value stands, as a share of its length."""
+        return self.control(field).evaluate("(e, text) => { const all = JSON.parse(e.dataset.texts); return all.indexOf(text) / (all.length - 1); }", text)
+
+    def choose(self, field: str, label: str) -> None:
+        """Choose from a list."""
+        self.actions += 1
+        self.control(field).select_option(label=label)
+        self.settle()
+
+    def unfold(self, title: str) -> None:
+        """Open a folded group of inputs."""
+        group = self.page.locator("details.sd-group", has=self.page.locator("summary", has_text=title))
+        if group.get_attribute("open") is None:
+            self.actions += 1
+            group.locator("summary").click()
+
+    def type(self, field: str, text: str) -> None:
+        """Type a number and press Enter."""
+        self.actions += 1
+        self.control(field).fill(text)
+        self.page.keyboard.press("Enter")
+        self.settle()
+
+    def work(self, name: str) -> None:
+        """Press the button of a long work and wait for its end."""
+        self.actions += 1
+        self.page.get_by_role("button", name=name, exact=True).locator("visible=true").first.click()
+        self.ended(name)
+
+    def ended(self, name: str) -> None:
+        self.page.wait_for_timeout(200)
+        self.page.wait_for_function("name => { const b = [...document.querySelectorAll('.sd-desk button')].find(b => b.offsetParent && b.textContent.trim() === name); return b && !b.disabled; }",
+                                    arg=name, timeout=2 * PATIENCE_MS)
+        self.settle()
+
+    def cell(self, table: str, text: str):
+        """The button in a table, by the table's name and what the button says."""
+        return self.page.get_by_role("region", name=table).get_by_role("button", name=text).first
+
+    def pick(self, table: str, text: str) -> None:
+        """Press a button in a table that changes the design."""
+        strip = self.page.locator(".sd-strip-host")
+        shown = strip.get_attribute("data-revision")
+        self.actions += 1
+        self.cell(table, text).click()
+        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
+        self.settle()
+
     def tab(self, title: str) -> None:
+        self.actions += 1
         self.page.locator(".sd-desk .lm-TabBar-tab", has_text=title).first.click()
         self.page.wait_for_timeout(150)
         self.settle()
@@ -149,6 +216,17 @@ class DeskPage:
         self.page.wait_for_function("drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn", arg=drawn, timeout=PATIENCE_MS)
         self.page.wait_for_timeout(1700)          # the last look of the charts at the colours comes 1.5 s after the name changed
         self.settle()
+
+    def bring_up(self) -> None:
+        """Scroll so that the tab in front fills the page below the headline."""
+        self.page.evaluate("""() => {
+            const tab = document.querySelector('.sd-desk .jupyter-widget-tab'), page = document.querySelector('.jp-WindowedPanel-outer') ?? document.scrollingElement;
+            page.scrollTop += tab.getBoundingClientRect().top - (page === document.scrollingElement ? 0 : page.getBoundingClientRect().top) - 84;
+        }""")
+        self.page.wait_for_timeout(150)
+
+    def go_up(self) -> None:
+        self.page.evaluate("() => { (document.querySelector('.jp-WindowedPanel-outer') ?? document.scrollingElement).scrollTop = 0; }")
 
     def picture(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,14 @@
 """The same desk as a page: no code, and a desk of his own for every visitor."""
 from __future__ import annotations
 
+import time
 import urllib.request
 
 import pytest
+from scantling.design import Design
+
+from .test_desk_browser import shows
+from .test_desk_pictures import violations
 
 pytestmark = pytest.mark.browser
 
@@ -20,8 +25,19 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     first.press("cluster.devices", "ArrowLeft")
     assert first.kpi("step_s") != step
     assert first.embeds() == embeds
+    for field, share in (("model.size", 0.35), ("model.experts", 0.4), ("cluster.scale_out", 0.3)):       # with the GPU count the four main sliders
+        said, marks = first.readout(field), first.marks(1)
+        first.drag(field, share)
+        dragged = first.readout(field)
+        assert dragged != said
+        first.press(field, "ArrowRight")
+        assert first.readout(field) != dragged
+        assert first.marks(1) != marks
+    assert first.embeds() == embeds
+    shows(first, Design.from_text(first.design_text()))
     second.page.bring_to_front()
     assert (second.kpi("step_s"), second.readout("cluster.devices")) == (step, start), "the other visitor's desk is as it was"
+    assert violations(second.page, ".sd-desk") == []
 
     assert first.page.locator(".jp-InputArea:visible").count() == 0
     assert first.errors == second.errors == []
@@ -32,3 +48,12 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
 def test_without_the_token_there_is_only_the_login(voila, path):
     with urllib.request.urlopen(voila.base + path, timeout=10) as answer:
         assert "/login" in answer.url
+
+
+def test_the_first_picture_is_there_soon_after_a_warm_start(voila, visitor, capsys):
+    visitor(voila.url)                             # whoever came first pays for the caches
+    begin = time.monotonic()
+    visitor(voila.url)
+    with capsys.disabled():
+        print(f"\n  page to both pictures: {time.monotonic() - begin:.1f} s")
+    assert time.monotonic() - begin < 20           # 5 s on a machine that does nothing else

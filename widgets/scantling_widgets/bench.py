@@ -11,7 +11,7 @@ from pathlib import Path
 from .chromium import FLAGS, chromium
 
 MOVES = 100
-_MOVE = """async ([field, by]) => {
+MOVE = """async ([field, by]) => {
   const input = document.querySelector(`.sd-row[data-field='${field}'] input`);
   const charts = [...document.querySelectorAll('.sd-chart')].slice(0, 2);
   const start = performance.now();
@@ -57,7 +57,7 @@ def page_ms(url: str, moves: int = MOVES) -> list[float]:
         page.wait_for_timeout(2000)
         times = []
         for i in range(moves):
-            times.append(page.evaluate(_MOVE, ["cluster.devices", -1 if (i // 8) % 2 == 0 else 1]))
+            times.append(page.evaluate(MOVE, ["cluster.devices", -1 if (i // 8) % 2 == 0 else 1]))
         browser.close()
     return times
 

@@ -60,8 +60,8 @@ class Session:
         self.lock = threading.RLock()
         self.judge = judge
         self._watchers: list[Callable[[Session], None]] = []
-        self._past: list[Moment] = []
-        self._future: list[Moment] = []
+        self._past: list[Any] = []            # designs: an assessment of each would hold every plan that was looked at
+        self._future: list[Any] = []
         self._pending: dict[str, Any] = {}
         self._last = ("", 0.0)
         self._full_s = 0.0
@@ -162,7 +162,7 @@ class Session:
                 self._show(moment)
             return
         if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
-            self._past = [*self._past, self.now][-_KEPT:]
+            self._past = [*self._past, self.now.design][-_KEPT:]
         self._last = (what, clock)
         self._future = []
         self._show(moment)
@@ -183,19 +183,23 @@ class Session:
         with self.lock:
             self.moving = False
             if self._past:
-                self._future = [*self._future, self.now]
-                *self._past, moment = self._past
+                self._future = [*self._future, self.now.design]
+                *self._past, design = self._past
                 self._last = ("", 0.0)
-                self._show(moment)
+                self._show(self._again(design))
 
     def redo(self) -> None:
         with self.lock:
             self.moving = False
             if self._future:
-                self._past = [*self._past, self.now]
-                *self._future, moment = self._future
+                self._past = [*self._past, self.now.design]
+                *self._future, design = self._future
                 self._last = ("", 0.0)
-                self._show(moment)
+                self._show(self._again(design))
+
+    def _again(self, design) -> Moment:
+        """A design that was on the desk before, assessed again."""
+        return next((m for m in (self.first, self.pinned) if m is not None and m.design == design and not m.quick), None) or self._moment(design)
 
     def reset(self) -> None:
         """Back to the design that the desk opened with (and undo brings this one back)."""

@@ -158,7 +158,9 @@ def plain(value) -> str:
 
 def show_or(key: str, value) -> str:
     """`show`, or for an input that is no output of the kit a plain number."""
-    try:
-        return show(key, value)
-    except KeyError:
-        return plain(value)
+    for known in (key, f"endurance.{key}", f"cost.{key}"):
+        try:
+            return show(known, value)
+        except KeyError:
+            continue
+    return plain(value)

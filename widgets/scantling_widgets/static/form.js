@@ -59,6 +59,7 @@ function render({ model, el }) {
     return next => {
       if (busy(next.field)) return;
       now = next;
+      if (input.max !== String(Math.max(0, next.options.length - 1)) || !input.dataset.texts) input.dataset.texts = JSON.stringify(next.options.map(o => o.text));
       input.max = Math.max(0, next.options.length - 1);
       input.value = Math.max(0, next.options.findIndex(o => o.value === next.value));
       input.disabled = Boolean(next.disabled);

@@ -1,0 +1,56 @@
+"""Pictures of every tab, light and dark, and the axe engine on each of them."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT
+
+pytestmark = pytest.mark.browser
+PICTURES = Path(os.environ.get("SCANTLING_PICTURES") or ROOT / "build" / "pictures")
+TABS = ("Plans", "Schedule", "Network", "Roofline", "Reliability", "Cost", "Sensitivity", "Compare", "Evidence", "File and report")
+WORKS = {"Cost": "Sweep device counts", "Sensitivity": "Vary the inputs"}
+
+
+def violations(page, inside: str) -> list[str]:
+    """Serious and critical findings of axe-core below an element."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, context=inside).response["violations"]
+    return [f"{v['id']} ({v['impact']}): {node['html'][:120]}" for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
+    desk.press_button("Pin")                # so that Compare and the two main pictures have something to compare
+    desk.press("cluster.devices", "ArrowLeft")
+    desk.press_button("Undo")
+    desk.press_button("Unpin")
+    (desk.dark if theme == "dark" else desk.light)()
+    try:
+        desk.picture(PICTURES / f"desk-{theme}.png")
+        assert violations(desk.page, ".sd-desk") == []
+        for number, name in enumerate(TABS, 1):
+            if name == "Compare":
+                desk.go_up()
+                desk.press_button("Pin")
+                desk.press("cluster.devices", "ArrowLeft", 2)
+            desk.tab(name)
+            if name in WORKS:
+                desk.ended(WORKS[name])
+            if name == "Sensitivity":
+                desk.page.get_by_label("and against").select_option(label="Global batch")
+                desk.work("Sweep")
+            desk.bring_up()
+            assert not [text for text in desk.page.locator(".sd-chart-fault").all_inner_texts() if text]
+            assert desk.page.locator(".sd-desk .sd-card:visible").evaluate_all("cards => cards.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent.slice(0, 40))") == []
+            assert violations(desk.page, ".sd-desk .widget-tab-contents, .sd-desk .jupyter-widget-TabPanel-tabContents") == [], name
+            desk.picture(PICTURES / f"tab-{number:02d}-{name.lower().replace(' ', '-')}-{theme}.png")
+            if name == "Compare":
+                desk.go_up()
+                desk.press_button("Unpin")
+    finally:
+        desk.go_up()
+        desk.light()
