@@ -27,7 +27,7 @@ _KINDS = {
     "usd": "usd", "days": "days", "seconds": "seconds", "load": "share", "likelihood": "share", "score": "share", "stake": "share", "share": "share", "running": "share", "goodput": "share",
     "goodput_cost": "share", "goodput_in_place": "share", "goodput_requeued": "share", "gain": "share", "useful": "share", "usable": "share", "whole": "share", "fraction": "share", "node_down": "share",
     "cut": "share", "usd_per_day": "usd", "days_lost": "days", "usd_lost": "usd", "expected_days": "days", "expected_usd": "usd", "impact_days": "days", "impact_usd": "usd", "usd_cost": "usd", "usd_gain": "usd",
-    "evict_slower_than": "share", "waits_unscreened": "share", "waits_screened": "share", "spread": "share", "mitigation_usd": "usd", "left_after_days": "days", "mfu": "share",
+    "evict_slower_than": "share", "waits_unscreened": "share", "waits_screened": "share", "spread": "share", "mitigation_usd": "usd", "left_after_days": "days", "mfu": "share", "goodput_gain": "share", "goodput_lost_where_restarts_preempt": "share",
 }  # fmt: skip
 _UNITS = {"bytes/s": "bytes_per_s", "bytes": "bytes", "s": "seconds", "share": "share", "USD": "usd", "days": "days", "W": "watts", "bytes/s per device": "bytes_per_s", "bytes/s at least": "bytes_per_s",
           "share of usable": "share", "FLOP/s": "flops", "FLOP/s per device": "flops", "FLOP/s at least": "flops", "s at most": "seconds"}  # fmt: skip
@@ -130,7 +130,10 @@ def _pairs(title: str, data: dict, out: Console) -> None:
     grid.add_column()
     grid.add_column(overflow="fold")
     for key, value in data.items():
-        if value is not None and value != "" and not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        if isinstance(value, list) and value and isinstance(value[0], str):
+            for i, line in enumerate(value):
+                grid.add_row(key.replace("_", " ") if i == 0 else "", plain(line, 300))
+        elif value is not None and value != "" and not (isinstance(value, list) and value and isinstance(value[0], dict)):
             grid.add_row(key.replace("_", " "), cell(key, value))
     out.print()
     out.print(grid)

@@ -129,7 +129,7 @@ def _precision(b: Base, name: str):
     fits = used <= float(a.chosen.memory.capacity)
     return dict(id=f"precision-{name}", what=f"{name} matrix products, same plan", figure=("step", now, then, "s"), works=fits, more=(("memory per device", had, used, "bytes"), ("peak", 1.0, peak, "ratio")),
                 breaks=f"{now / then:.2f} times as fast, not {peak:.1f}: {rest:.0%} of the step is not matrix products" if now / then < peak * (1 - DIP) else "", mend="fused casts, fewer bytes outside the products",
-                confirm=f"loss of a {name} run against bf16 at small scale")
+                confirm="loss against bf16 at small scale")
 
 
 def _sparser(b: Base):

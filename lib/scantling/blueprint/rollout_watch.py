@@ -160,7 +160,7 @@ def playbooks(assessment, run: Run, screen) -> tuple[Playbook, ...]:
         Playbook("loss spike", (f"loss or gradient norm beyond the alert for 3 steps ({3 * step:.3g} s)", "clipping has not brought it back within 60 steps"),
                  (f"stop; keep the state, and the {int(skip_low)} to {int(skip_high)} batches around the spike, for the post-mortem",
                   f"restore a copy from at least {int(back)} steps ({back * step / 60:.3g} min) before it began: with a copy every {period / 60:.3g} min that is copy {history} back"
-                  + (f"; {keep} are kept" if keep >= history else f", but only {keep} are kept: keep {history}"),
+                  + (f"; {keep} are kept" if keep >= history else f", but only {keep} are kept: keep {history}, or beyond the newest {keep} every {-(-history // keep)}th for that long"),
                   f"skip {int(skip_low)} to {int(skip_high)} batches and go on with the data order after them",
                   "if it comes back at the same place: check one batch on two replicas (corruption), then a lower learning rate with an ML specialist"),
                  spike, usd(spike), float(np.prod(spikes(steps))), source("R148", "R150", "R165", "R166")),
