@@ -231,6 +231,82 @@ def test_check_by_name_and_what_there_is_not():
         learn.begin("99")
 
 
+# ---------------------------------------------------------------- with controls
+@pytest.fixture
+def widgets():
+    """A session as a notebook in Jupyter has it, without a browser."""
+    from scantling_widgets import learn as live
+    return lambda mode="student": live.begin("02", mode, controls=True)
+
+
+def inside(box, kind):
+    found = [box] if isinstance(box, kind) else []
+    return found + [w for child in getattr(box, "children", ()) for w in inside(child, kind)]
+
+
+def test_controls_ask_check_and_hint(widgets):
+    import ipywidgets as W
+    s = widgets()
+    card = s.check("card")
+    box = card.box()
+    text, = inside(box, W.Text)
+    text.value = "80"                                # Enter
+    assert "name on the box" in card.feedback.value
+    inside(box, W.Button)[1].click()
+    assert "powers of two" in card.hints.value
+    assert inside(box, W.Button)[1].description == "Hint 2 of 3"
+    text.value = "85.5"
+    assert "Right" in card.feedback.value
+    assert s.credit("card") == pytest.approx(1 - 0.25 - 0.15)
+    choice = s.check("flight")
+    radio, = inside(choice.box(), W.RadioButtons)
+    radio.value = "b"
+    inside(choice.box(), W.Button)                   # a second box does not disturb the first
+    choice = s.check("flight")
+    box = choice.box()
+    inside(box, W.RadioButtons)[0].value = "b"
+    inside(box, W.Button)[0].click()
+    assert "Right" in choice.feedback.value
+
+
+def test_the_reader_ticks_the_points_of_an_explanation(widgets):
+    import ipywidgets as W
+    s = widgets()
+    card = s.check("launch")
+    box = card.box()
+    inside(box, W.Textarea)[0].value = "The allocator fragments."
+    inside(box, W.Button)[0].click()
+    ticks = inside(box, W.Checkbox)
+    assert [t.value for t in ticks] == [True, False, False]
+    for tick in ticks:
+        tick.value = True
+    assert "by your own count 3 of 3" in card.feedback.value
+    assert s.last("launch").credit == 1.0
+
+
+def test_a_blank_with_controls_says_nothing_before_it_is_handed_in(widgets):
+    import ipywidgets as W
+    s = widgets("blank")
+    card = s.check("card")
+    box = card.box()
+    inside(box, W.Text)[0].value = "80"
+    assert "Noted" in card.feedback.value
+    assert [b.description for b in inside(box, W.Button)] == ["Note"]
+    end = s.scorecard().box()
+    done, shown = end.children
+    assert shown.value == ""
+    done.click()
+    assert "name on the box" in shown.value
+
+
+def test_the_scorecard_follows_the_answers(widgets):
+    s = widgets()
+    shown, = s.scorecard().box().children
+    assert "Nothing is answered yet" in shown.value
+    s.judge(s.walkthrough.question("card"), 85.5)
+    assert "points: mid" in shown.value
+
+
 # ---------------------------------------------------------------- against what was published
 def test_facts_agree_with_what_they_are_modelled_on():
     one, two, three, four = (FACTS[n] for n in ("01", "02", "03", "04"))

@@ -50,8 +50,6 @@ def chart(drawn, words: str, caption: str = "") -> Picture:
 class LiveSession(Session):
     """A session whose checks carry controls, and whose scorecard follows the answers."""
 
-    _cards: list
-
     def check(self, ident: str, answer=..., mine=None) -> Card:
         card = super().check(ident, answer, mine)
         return LiveCard(self, card.question, card.verdict)
@@ -72,15 +70,24 @@ class LiveSession(Session):
 
 
 class _LiveScorecard:
+    """The scorecard as a widget: it follows the answers; in a blank it waits until they are handed in."""
+
     def __init__(self, session: LiveSession):
         self.session = session
 
     def _ipython_display_(self):
         from IPython.display import display
 
+        display(self.box())
+
+    def box(self) -> W.VBox:
         shown = W.HTML()
-        self.session.follow(shown)
-        display(shown)
+        if self.session.mode != "blank":
+            self.session.follow(shown)
+            return W.VBox([shown])
+        done = W.Button(description="Hand in", button_style="primary", tooltip="Show the scorecard, with every answer")
+        done.on_click(lambda _: self.session.follow(shown))
+        return W.VBox([done, shown])
 
 
 class LiveCard(Card):

@@ -65,7 +65,7 @@ class Scorecard:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        if not any(self.verdicts.values()) and not self.blank:
+        if all(v is None or v.status == OPEN for v in self.verdicts.values()):
             return show.style() + show.block(self._rubric())
         e = show.escape
         rows = "".join(

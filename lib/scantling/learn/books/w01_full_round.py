@@ -270,7 +270,7 @@ QUESTIONS = (
                   Slip(lambda f: f.state_devices * f.chip.hbm_usable_bytes / 80e9, "You divided by 80e9 bytes. The name on the box means GiB: a program gets {chip.hbm_usable_bytes:bytes}.", within=1.02))),
     Plan("plan", "Give the first plan that you would take to the review: `tp`, `pp`, `dp` (and whatever else you want to fix). It has to fit and to be within a tenth of the best.", "parallelism", "staff",
          ("What must stay inside a node? What may cross?", "Tensor parallelism fills the fast domain of 8; pipeline takes the layers across nodes; data parallelism takes the rest, as far as the batch of 2,048 allows.",
-          "`tp · pp · dp (· cp) = 16,384`; with tp 8 the pipeline needs about 16 stages for the state to fit."),
+          "`tp · pp · dp (· cp) = 16,384`; with tp 8, 16 stages leave three quarters of a device for activations."),
          "tp fills the node. pp 16 leaves {model.layers} layers on 16 stages, eight or so each. The rest is dp, with Adam's states sharded over it; a little context parallelism trades "
          "data-parallel width for more micro-batches a replica.",
          "Fast domain first, then the fewest stages that fit, then data. Several plans lie within a few per cent of each other: choose the one that your people have run.",

@@ -292,7 +292,7 @@ QUESTIONS = (
                   Slip(lambda f: f.least_ep(6) * 2, "One step too far: half of that already does.", within=1.0), Slip(lambda f: 64.0, "That is what the published run used. Memory alone would be content with less: ask what else it buys.", within=1.0))),
     Number("sent", "Each token goes to its 8 experts in 8 bit and comes back in 16 bit, but to at most 4 nodes: within a node copies travel over NVLink. How many KB cross the network per token and layer, forward?", "communication", "staff",
            ("One copy per node, not per expert.", "`nodes · hidden · (1 + 2)` bytes", "4 · 7,168 · 3"),
-           "4 · 7,168 · (1 + 2) = {sent_token:bytes}; a copy per expert would be {sent_all:bytes}.",
+           "4 · 7,168 · (1 + 2) = {sent_token:bytes}, a little less where one of the four is the token's own node; a copy per expert would be {sent_all:bytes}.",
            "Count copies per slow link, not per expert: limiting a token to a few nodes is an algorithm's choice that halves a network bill.",
            expected="sent_token", unit="KB", scale=1e3, within=1.05,
            slips=(Slip("sent_all", "That is a copy per expert. A node gets one copy, whoever of its devices hold the experts."), Slip(lambda f: f.sent_token / 3, "That is the way there; the results come back in 16 bit."),
