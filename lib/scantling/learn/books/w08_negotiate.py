@@ -18,7 +18,7 @@ class Facts:
 
     devices, more, middle, per_node, tokens, fewer_tokens, seq_len = 2048, 4096, 3072, 8, 8e12, 6.6e12, 8192
     batch, middle_batch, price, cut, faster, layers = 1024, 768, 2.5, 0.30, 0.5, 80
-    small_params = 49.4e9
+    small_params, trial_devices, trial_h = 49.4e9, 128, 24
     spot_price, spot_mtbf_h, spot_restart_min, spot_save_s = 1.5, 2.0, 12.0, 30.0
 
     def run(self, devices, tokens, batch, precision, **plan):
@@ -186,6 +186,31 @@ class Facts:
     def loss_offer(self):
         return float(convergence.loss(self.params, self.fewer_tokens)) - self.loss_base
 
+    @property
+    def margin_days(self):
+        return self.deadline_days / self.best.days - 1
+
+    @property
+    def margin_usd(self):
+        return self.budget_usd / self.best.cost_usd - 1
+
+    @property
+    def margin(self):
+        """How much longer a step of package c may take before one of the limits breaks."""
+        return min(self.margin_days, self.margin_usd)
+
+    @property
+    def band_up(self):
+        return self.best.step_s_high / self.best.step_s - 1
+
+    @property
+    def trial_usd(self):
+        return self.trial_devices * self.trial_h * self.price
+
+    @property
+    def trial_share(self):
+        return self.trial_usd / self.budget_usd
+
     # ---------------------------------------------------------------- the price of a day
     @property
     def day_usd(self):
@@ -322,6 +347,11 @@ QUESTIONS = (
          "The kit's best: {best.step_s:seconds} a step, {best.days:days} for {best.cost_usd:usd}.", "A package is only real with a plan that fits it.", design="open_design", names=("tp", "pp", "vpp", "micro_batch"), minutes=5,
          slips=(PlanSlip({"tp": 8, "pp": 4, "vpp": 1, "cp": 1, "micro_batch": 1, "recompute": "none"}, lambda plan, a, f: plan.get("tp") == 8 and plan.get("vpp", 1) == 1,
                          "It runs, at {a.step_s:seconds} against {best.step_s:seconds}: {a.bubble_fraction:share} of the step is idle, and fp8 makes eight-way reductions a larger part of it."),)),
+    Number("margin", "Package c rests on a step time that nobody has measured. By how many per cent may it be longer before one of the two limits breaks?", "verification", "staff",
+           ("Both limits scale with the step; one breaks first.", "`limit / value - 1` for days and for dollars; the smaller one.", "days `{deadline_days:days} / {best.days:days}`, dollars `{budget_usd:usd} / {best.cost_usd:usd}`"),
+           "Days leave {margin_days:share}, dollars {margin_usd:share}: the smaller one is {margin:share}; the kit's own band on this step reaches {band_up:share} up. A trial on {trial_devices} devices for a day costs {trial_usd:usd}, {trial_share:share} of the budget, "
+           "and measures exactly that number; it also shows the first loss curve in fp8.", "Before the money is spent, know the number at which you would withdraw, and buy the measurement of it.", expected="margin", unit="%", scale=0.01, within=1.12, shown="share",
+           slips=(Slip(lambda f: max(f.margin_days, f.margin_usd), "That is the looser limit; the other one breaks first.", 1.1),)),
     Explain("offer", "Make the offer: three options in six lines, a recommendation, and what would change it.", "telling", "staff",
             ("Three options: money, time, quality, risk of each.", "One recommendation.", "What has to be decided, by whom, until when."),
             "One line an option with days, dollars, loss and risk; then which one and why; then the decision needed and its date; then what you will measure first and what would make you come back.",
