@@ -98,7 +98,7 @@ BROKEN = {      # framework: [(plan, what is broken)]
                       (r"max_target_length: \d+", 'max_target_length: "long"')),
                 ("dense-pp", edit(MAX, (r"base_num_decoder_layers: 32", "base_num_decoder_layers: 30")))],
 }
-NOT_THERE = {"torchtitan": {"etp", "cp_type", "offload", "recompute_layers", "hidden", "experts"}, "maxtext": {"params", "recompute_layers", "sp"}, "megatron-bridge": {"params", "recompute_layers"}}      # what the parsed form has no place for
+NOT_THERE = {"torchtitan": {"recompute_layers"}, "maxtext": {"params", "recompute_layers", "sp"}, "megatron-bridge": {"params"}}      # what the parsed form has no place for
 
 
 def result(what, **row):

@@ -83,7 +83,8 @@ def judge(kit):
         recompute=m.recompute_granularity or "none", global_batch=c.train.global_batch_size, seq_len=m.seq_length, layers_by_stage=stages,
         precision=FP8[m.fp8_recipe] if m.fp8 else "nvfp4" if m.fp4 else "bf16" if m.bf16 else "fp16" if m.fp16 else "fp32", save_steps=c.checkpoint.save_interval,
         cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get(m.cp_comm_type[0] if isinstance(m.cp_comm_type, list) else m.cp_comm_type or "p2p"),
-        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none", layers=m.num_layers, hidden=m.hidden_size, experts=m.num_moe_experts or 0, shard_group=0)
+        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none", layers=m.num_layers, hidden=m.hidden_size, experts=m.num_moe_experts or 0, shard_group=0,
+        recompute_layers=-(-m.num_layers // pp) if m.recompute_method == "uniform" else (m.recompute_num_layers or 0) * vpp)
 
 
 if __name__ == "__main__":

@@ -61,12 +61,17 @@ def judge(kit):
             raise ValueError("parts leave out or repeat layers")
     stages = [sum(n.startswith("layers.") for part in parts[r::d.pp] for n in part) for r in range(d.pp)] if d.pp > 1 else [len(model.layers)]
     count = sum(x.numel() for x in model.parameters())
+    flex = sum(type(m).__name__ == "FlexAttention" for m in model.modules())       # what gathers keys and values under context parallelism
+    if not flex:
+        raise ValueError("no layer attends by FlexAttention")
+    experts = max([m.num_experts for m in model.modules() if isinstance(getattr(m, "num_experts", None), int)], default=0)
     kind = type(c.activation_checkpoint).__qualname__ if c.activation_checkpoint else ""
     sharding = "none" if d.dp_shard * d.cp == 1 and d.dp_replicate > 1 else "hsdp" if d.dp_replicate > 1 else "zero2" if p.fsdp_reshard_after_forward == "never" else "zero3"
     return dict(tp=d.tp, pp=d.pp, vpp=vpp, cp=d.cp, ep=d.ep, dp=ranks, sp=bool(p.enable_sequence_parallel and d.tp > 1), sharding=sharding,
                 shard_group=d.dp_shard * d.cp, micro_batch=micro, grad_accum=accum, recompute="full" if "Full" in kind else "selective" if "Selective" in kind else "none",
                 global_batch=t.global_batch_size, seq_len=t.seq_len, layers_by_stage=stages, precision="fp32" if t.mixed_precision_param == "float32" else "bf16",
-                save_steps=c.checkpoint.interval, async_save=c.checkpoint.async_mode == "async", params=count, layers=len(model.layers))
+                save_steps=c.checkpoint.interval, async_save=c.checkpoint.async_mode == "async", params=count, layers=len(model.layers), etp=1,
+                cp_type="all-gather", offload="optimizer+params" if t.enable_cpu_offload else "none", hidden=model.tok_embeddings.weight.shape[1], experts=experts)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ DOMAIN = {
     "sharding": (("zero3", "zero2", "hsdp", "none"), "torchtitan shards weights, gradients and optimizer states together; optimizer states alone it does not"),
     "schedule": (("1f1b", "interleaved"), "this kit writes 1F1B and interleaved 1F1B"),
     "etp": ((1,), "experts are split over ranks, never inside"),
-    "cp_type": (("ring", "all-gather"), "context parallelism passes keys and values; heads are not exchanged"),
+    "cp_type": (("all-gather",), "under FlexAttention keys and values are gathered; no ring, and heads are not exchanged"),
     "offload": (("none",), "offload is all or nothing there (training.enable_cpu_offload), and not counted"),
     "precision": (("bf16", "fp32"), "fp8 and fp4 are converters of the model with needs of their own (torchao, shapes in multiples of 16): add them to the module"),
     "optimizer": (("adamw",), "the kit writes AdamW"),
@@ -56,8 +56,10 @@ def gaps(launch):
 
 
 def adjust(pins, own, outside):
-    """Pins of a nearest plan: pipelines of sharded state do not interleave."""
-    return {**pins, "vpp": 1, "schedule": "1f1b"} if "sharding" in outside and pins.get("pp", 1) > 1 else pins
+    """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism gathers."""
+    if "sharding" in outside and pins.get("pp", 1) > 1:
+        pins = {**pins, "vpp": 1, "schedule": "1f1b"}
+    return {**pins, "cp_type": "all-gather"} if "cp_type" in outside and own.plan["cp"] > 1 and "cp" in pins else pins
 
 
 def dp_shard(launch) -> int:
@@ -86,6 +88,8 @@ def files(launch, kit):
         data_parallel_replicate_degree=p["dp"] // dp_shard(launch), data_parallel_shard_degree=dp_shard(launch), tensor_parallel_degree=p["tp"],
         context_parallel_degree=p["cp"], pipeline_parallel_degree=p["pp"], expert_parallel_degree=p["ep"], enable_sequence_parallel=bool(p["sp"]) or p["tp"] == 1,
         fsdp_reshard_after_forward="never" if p["sharding"] == "zero2" else "always")
+    if p["cp"] > 1:      # the balancer for masks of FlexAttention; the default one is for plain attention
+        parallelism |= dict(context_parallel_load_balancer="ptrr")
     if p["pp"] > 1:
         parallelism |= dict(pipeline_parallel_schedule=SCHEDULES[p["schedule"]], pipeline_parallel_microbatch_size=p["micro_batch"], module_fqns_per_model_part=parts(launch))
     training = dict(local_batch_size=p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1), global_batch_size=job.global_batch, seq_len=job.seq_len, steps=launch.steps or 1_000_000,
