@@ -75,7 +75,15 @@ def test_the_rendered_page_checks_answers_offline(opened):
     text.get_by_role("textbox").fill("Fragmentation. We recompute a layer.")
     text.get_by_role("button", name="Check").click()
     assert "2 of 3" in text.get_by_role("status").inner_text()
-    assert page.locator(".scl-tally").inner_text().startswith("2 of")
+    assert page.locator(".scl-tally").inner_text() == f"2 of {len(learn.walkthrough('02').questions)} right"
+
+
+@pytest.mark.parametrize(("plan", "status"), [("tp 4, pp 8, dp 2", "right"), ("tp=16 pp=1 dp=4", "near"), ("tp 3, pp 8, dp 2", "wrong"), ("tp 8", "unreadable"), ("tp 1, pp 64, dp 1", "wrong")])
+def test_the_page_judges_plans_by_what_the_search_found(opened, plan, status):
+    box = card(opened(), "plan")
+    box.get_by_role("textbox").fill(plan)
+    box.get_by_role("button", name="Check").click()
+    assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {status}"
 
 
 def test_answers_and_hints_are_folded_until_they_are_opened(opened):

@@ -115,10 +115,17 @@ def page(notebook, *, codes: bool = True) -> str:
     about = notebook.metadata.get("scantling", {})
     body = "\n".join(filter(None, (_cell(c, codes) for c in notebook.cells)))
     title = about.get("title") or next((c.source.lstrip("# ").splitlines()[0] for c in notebook.cells if c.cell_type == "markdown"), "Notebook")
-    read = lambda name: data.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+    return _document(title, body, f"<script>{_static('learn.js')}</script>\n")
+
+
+def _static(name: str) -> str:
+    return data.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _document(title: str, body: str, script: str = "") -> str:
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n<style>{read("learn.css")}{show.STYLE}</style>\n</head>\n'
-            f"<body>\n<main>\n{body}\n</main>\n<script>{read('learn.js')}</script>\n</body>\n</html>\n")
+            f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n<style>{_static("learn.css")}{show.STYLE}</style>\n</head>\n'
+            f"<body>\n<main>\n{body}\n</main>\n{script}</body>\n</html>\n")
 
 
 def _cell(cell, codes: bool) -> str:
@@ -179,7 +186,16 @@ def main(argv: list[str] | None = None) -> int:
     for path, html in render_all(sources()):
         (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
         print(out / f"{path.stem}.html", flush=True)
+    (out / "index.html").write_text(index(), encoding="utf-8")
     return 0
+
+
+def index() -> str:
+    """The list of the walkthroughs as a page."""
+    from scantling.learn import walkthroughs
+    rows = "".join(f'<tr><td><a href="{w.number}_{w.name}.html">{escape(w.title)}</a></td><td>{w.minutes} min</td><td>{len(w.questions)} questions</td></tr>' for w in walkthroughs().values())
+    return _document("Walkthroughs", f"<h1>Walkthroughs</h1>\n<p>Design interviews to work through with pen and paper. Each page checks answers by itself, offline; as notebooks they are in "
+                                     f"<code>notebooks/walkthroughs</code>.</p>\n<table>{rows}</table>")
 
 
 def clean(path: Path) -> bool:

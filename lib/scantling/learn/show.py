@@ -173,9 +173,27 @@ def _key(q: Question, facts) -> str:
     elif isinstance(q, Choice):
         right = value_of(q.expected, facts)
         data |= {"several": q.several, "right": sorted(right) if q.several else right, "says": {o.key: markdown(tell(o.says, facts)) for o in q.options}}
+    elif isinstance(q, Plan):
+        data |= plan_table(q, facts)
     elif isinstance(q, Explain):
         data |= {"points": [{"says": _inline(tell(p.says, facts)), "words": list(p.words)} for p in q.points]}
     return base64.b64encode(json.dumps(data).encode()).decode()
+
+
+def plan_table(q: Plan, facts) -> dict:
+    """Every legal choice of the named fields with the least step that fits [s], null where none does: what a page needs to judge a plan."""
+    import numpy as np
+
+    from ..verdict import assess
+
+    best = assess(value_of(q.design, facts))
+    found = best.chosen.found
+    columns = [np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names]
+    keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    least = np.full(len(keys), np.inf)
+    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
+    steps = {",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4) for k, s in zip(keys.tolist(), least.tolist())}
+    return {"names": list(q.names), "slower": q.slower, "best": float(best.step_s), "steps": steps}
 
 
 def mark(v: Verdict | None) -> str:

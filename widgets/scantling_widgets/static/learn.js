@@ -1,4 +1,4 @@
-// Checks on a rendered page: the same right values, slips and feedback that the kernel has, out of each card's data-key.
+// Checks on a rendered page: the same right values, slips and feedback that the kernel has, out of each card's data-key; plans against the search's own list.
 (() => {
   const SUFFIX = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, G: 1e9, T: 1e12, P: 1e15, E: 1e18, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
   const bare = s => s.replace(/ /g, "").toLowerCase();
@@ -34,6 +34,16 @@
     const all = hits.filter(Boolean).length;
     return [all === hits.length ? "right" : all ? "near" : "wrong", `Compare it yourself; words that point to ${all} of ${hits.length}.<ul class="scl-options">${list}</ul>`];
   };
+  const plan = (key, text) => {
+    const said = Object.fromEntries([...text.matchAll(/([a-z_]+)\s*[:= ]\s*(\d+)/g)].map(m => [m[1], m[2]]));
+    const missing = key.names.filter(n => !(n in said));
+    if (missing.length) return ["unreadable", `The plan has to say ${missing.join(", ")} too.`];
+    const step = key.steps[key.names.map(n => said[n]).join(",")];
+    if (step === undefined) return ["wrong", "No plan with these degrees is legal here: they have to divide devices, heads, layers and batch."];
+    if (step === null) return ["wrong", "No plan with these degrees fits into memory."];
+    const slower = step / key.best, shown = `${step.toPrecision(3)} s a step against ${key.best.toPrecision(3)} s at the best`;
+    return slower <= key.slower ? ["right", `It fits and holds: ${shown}.`] : ["near", `It fits, but is too slow: ${shown}. The notebook says where it goes.`];
+  };
   const NAME = { right: "\u2713 Right", slip: "\u2717 A usual slip", near: "\u2248 Nearly", wrong: "\u2717 Not yet", unreadable: "? Not readable" };
   const cards = [...document.querySelectorAll(".scl-card[data-key]")], solved = new Set();
   const tally = document.createElement("div");
@@ -43,11 +53,6 @@
   for (const card of cards) {
     const key = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(card.dataset.key), c => c.charCodeAt(0))));
     const row = document.createElement("form"), out = document.createElement("div"), button = document.createElement("button"), first = card.querySelector("details");
-    if (key.kind === "plan") {
-      row.textContent = `Name ${key.wanted}. The models judge a plan: open the notebook to check yours.`;
-      row.className = "scl-try"; card.insertBefore(row, first);
-      continue;
-    }
     checked += 1;
     row.className = "scl-try"; button.textContent = "Check";
     let get;
@@ -64,7 +69,7 @@
       if (key.kind !== "explain") field.type = "text";
       field.placeholder = key.wanted; field.setAttribute("aria-label", `Answer to ${key.id}: ${key.wanted}`);
       row.append(field);
-      get = () => field.value.trim() ? (key.kind === "explain" ? explain : number)(key, field.value) : ["open", ""];
+      get = () => field.value.trim() ? { explain, number, plan }[key.kind](key, field.value) : ["open", ""];
     }
     row.append(button);
     row.addEventListener("submit", event => {
