@@ -47,7 +47,7 @@ _TABLES = {
         ("Candidates", "candidates", (("tier", "tier"), ("name", ""), ("meets", "meets"), ("pieces", "pieces"), ("piece", ""), ("misses", "misses"), ("unknown", "not published"), ("usd_per_month", "a month"))),
     ),
     "domains": (
-        ("Failure domains", "rows", (("id", ""), ("devices", "devices"), ("nodes", "nodes"), ("replicas_stalled", "replicas stalled"), ("events_per_run", "a run"), ("loss_s", "loss"), ("wait_s", "wait"), ("goodput_cost", "goodput"),
+        ("Failure domains", "rows", (("id", ""), ("devices", "devices"), ("nodes", "nodes"), ("replicas_stalled", "replicas stalled"), ("events_per_run", "a run"), ("at_most_per_run", "at most"), ("loss_s", "loss"), ("wait_s", "wait"), ("goodput_cost", "goodput"),
                                      ("usd_lost", "cost"), ("recovers", "brought back by"))),
     ),
     "risks": (

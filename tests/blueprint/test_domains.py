@@ -87,3 +87,13 @@ def test_racks_and_slices_are_the_hardwares(assessed):
     torus = domains(assessed("llama-3.1-405b-256-tpu-v7x"))
     assert torus.row("cube").devices == 64                                                   # 4 x 4 x 4 chips (TPU v4, ISCA'23)
     assert not [r for r in torus.rows if r.id in ("leaf", "rack")]
+
+
+def test_what_nobody_publishes_is_bounded_by_llama3s_silence(assessed):
+    """Zero racks in 54 days of 16,384 devices: exp(-3) = 5 % is the chance of that at three expected (rule of three)."""
+    d = domains(assessed("llama-3.1-405b-16384-published"))
+    rack = d.row("rack")
+    assert rack.events_per_run is None and rack.at_most_per_run * 54 / d.run.days == pytest.approx(3.0)
+    assert np.exp(-3.0) < 0.05 < np.exp(-2.9)
+    assert rack.goodput_at_most == pytest.approx(rack.at_most_per_run * (rack.loss_s + rack.wait_s) / 86_400 / d.run.days)
+    assert all((r.at_most_per_run is None) == (r.events_per_run is not None) for r in d.rows)

@@ -13,7 +13,10 @@ SWITCH_SHARE = 0.01         # of all failures take a switch and its 32 machines 
 SWITCH_NODES = 32
 PSU_SHARE = 3 / 419         # Llama 3, Table 5
 ROW_RACKS = 8               # racks on one coolant distribution unit or busway, at the low end of 8-16
+NONE_SEEN = 3.0             # rule of three: none in so many trials is at most three, with 95 % confidence
+LLAMA3_DAYS, LLAMA3_DEVICES = 54.0, 16_384
 CUBE = 64                   # chips that one optical-switch port group moves as a whole (TPU v4, v5p, v7x)
+_NONE = "no published rate; none among Llama 3's 419 interruptions in 54 days"
 _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5"
 
 
@@ -31,6 +34,7 @@ class DomainLoss(Record):
     replicas_compact: int       # replicas lost where each replica's stages stand side by side
     of_replicas: int
     events_per_run: float | None
+    at_most_per_run: float | None   # where nothing is published: with none in Llama 3's 54 days, at most three (95 %), scaled by device-days
     days_between: float | None
     rate_source: str
     copy: str                   # nearest copy that outlives it: L0 host memory, L1 peer, L2 file system, L3 object store
@@ -41,6 +45,7 @@ class DomainLoss(Record):
     goodput_cost: float | None  # share of the wall time of the run
     days_lost: float | None
     usd_lost: float | None
+    goodput_at_most: float | None   # at_most_per_run x the loss of one, of the run
     one_percent_every_days: float   # how often it may happen before it costs one per cent of the run
 
 
@@ -85,8 +90,9 @@ def domains(assessment) -> Domains:
     """The failure domains of a design, from one process to the building.
 
     Rates: causes by the counts of Llama 3's Table 5 at the design's own rate; 1 % of all failures take a switch with 32 machines
-    (ByteRobust, s8.2); a building's serious outage from Uptime Institute's survey (20 % in three years); where nothing is published the
-    row has the loss of one event and how often it may happen. Loss of one event = detection + restart + half a period + the durable time.
+    (ByteRobust, s8.2); a building's serious outage from Uptime Institute's survey (20 % in three years). Where nothing is published the
+    row has the loss of one event, how often it may happen, and an upper bound: none of Llama 3's 419 interruptions was a rack, a row or
+    more, so at most three in 54 days of 16,384 devices (rule of three, 95 %). Loss of one event = detection + restart + half a period + the durable time.
     goodput_cost = events x loss / run, scaled so that the rows sum to the exact closed form's detection, restart and lost work (first-order
     sums overstate it at short times between failures). Waiting for nodes beyond the spares is the smaller of one repair and shrinking.
     """
@@ -121,7 +127,7 @@ def domains(assessment) -> Domains:
     first = sum((x[8] or 0.0) / DAY_S * x[12] for x in raw if not x[14] and x[0] not in ("row", "building"))
     exact = float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"])
     factor = exact / first if first > 0 else 1.0
-    rows = tuple(_row(x, run, factor, dp, float(e.badput["planned stops"])) for x in raw)
+    rows = tuple(_row(x, run, factor, dp, float(e.badput["planned stops"]), used) for x in raw)
     waits = sum((x.events_per_run or 0.0) * x.wait_s / DAY_S / run.days for x in rows)
     unplanned = sum(x.goodput_cost or 0.0 for x in rows if x.id not in ("pod-maintenance", "row", "building")) - sum(
         (x.events_per_run or 0.0) * x.wait_s / DAY_S / run.days for x in rows if x.id not in ("row", "building"))
@@ -144,7 +150,7 @@ def _domains(cluster, used: int, per_day: float, planned_per_day: float):
     link = ("a link of the torus or its cable" if torus else "a card, cable or transceiver: one rail of one node")
     yield "link", link, 1, per_day * (share["network"] - switch), _LLAMA3, "L1", True
     if torus:
-        yield "cube", f"{CUBE} chips behind one set of optical ports: a spare cube is patched in", CUBE, None, "no published rate of whole cubes; hosts are above", "L1", False
+        yield "cube", f"{CUBE} chips behind one set of optical ports: a spare cube is patched in", CUBE, None, _NONE, "L1", False
         pod = min(int(cluster.scale_up_domain), used)
         switches = 48 * max(1, -(-used // pod))
         yield ("optical-switch", "one of a pod's 48 optical switches: every cube loses a link", pod, switches * number("R096") / 100 if pod > CUBE else 0.0,
@@ -154,10 +160,10 @@ def _domains(cluster, used: int, per_day: float, planned_per_day: float):
                per_day * switch if switch else 0.0, source("R074"), "L1", True)
     wide = int(cluster.scale_up_domain) > per_node and not torus
     if not torus:
-        yield "rack", ("NVLink rack: switch tray, busbar or leak" if wide else "rack: busbar, PDU or top-of-rack power"), rack, None, "no published rate", "L1", False
+        yield "rack", ("NVLink rack: switch tray, busbar or leak" if wide else "rack: busbar, PDU or top-of-rack power"), rack, None, _NONE, "L1", False
     pod = int(min(used, cluster.pod_devices or used))
     yield "pod-maintenance", "planned stop: drain of a pod, firmware, configuration", pod, planned_per_day, source("R020"), "L2", False
-    yield "row", f"row: {ROW_RACKS} racks on one cooling loop or busway", min(used, ROW_RACKS * rack), None, "no published rate", "L2", False
+    yield "row", f"row: {ROW_RACKS} racks on one cooling loop or busway", min(used, ROW_RACKS * rack), None, _NONE, "L2", False
     site = -(-used // max(1, int(cluster.sites)))
     outage = -np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * max(1, int(cluster.sites))
     yield "building", "building: power feed or cooling plant", site, float(outage), source("R147"), "L3", False
@@ -168,7 +174,7 @@ _BACK = {"process": "restart in place from host memory", "corruption": "rewind t
          "optical-switch": "re-patch around it", "cube": "patch a spare cube in", "building": "restore elsewhere from the object store"}
 
 
-def _row(x, run: Run, factor: float, dp: int, planned_share: float) -> DomainLoss:
+def _row(x, run: Run, factor: float, dp: int, planned_share: float, used: int) -> DomainLoss:
     id, what, devices, nodes, count, hit, stalled, compact, rate, where, copy, covered, loss, wait, planned = x
     if planned:
         cost = planned_share
@@ -178,9 +184,11 @@ def _row(x, run: Run, factor: float, dp: int, planned_share: float) -> DomainLos
         cost = rate / DAY_S * (loss * (factor if id not in ("row", "building") else 1.0) + wait)
     back = _BACK.get(id) or ("a spare node, restored from its peer" if covered else "wait for repair" if dp <= stalled else "shrink, or wait for repair")
     total = loss + wait
-    return DomainLoss(id, what, int(devices), int(nodes), int(count), hit, stalled, compact, dp, None if rate is None else rate * run.days,
+    most = None if rate is not None else NONE_SEEN / LLAMA3_DAYS * run.days * used / LLAMA3_DEVICES
+    return DomainLoss(id, what, int(devices), int(nodes), int(count), hit, stalled, compact, dp, None if rate is None else rate * run.days, most,
                       1 / rate if rate else None, where, copy, bool(covered), back, loss, wait, cost, None if cost is None else cost * run.days,
-                      None if cost is None else run.usd(cost * run.days), total / DAY_S / 0.01)
+                      None if cost is None else run.usd(cost * run.days),
+                      None if most is None else most * total / DAY_S / run.days, total / DAY_S / 0.01)
 
 
 def _advice(rows, span: int, dp: int, spares: int, repair: float) -> tuple[str, ...]:
