@@ -116,7 +116,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     repair = given("repair_s", lambda: REPAIR_S, "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta")
 
     optimum = goodput.optimum_interval(m, stall)
-    interval, by = _interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
+    interval, by = chosen_interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
     repair = np.maximum(repair, 1e-3)
     load = failures.EVICTS * repair / (m + detect)
     most = min(int(nodes.max()) + 2, 4096)          # spares that are looked at
@@ -280,7 +280,7 @@ def _rate(spec, say):
     return fleet.per_1000_node_days, fleet.planned_per_day, fleet.id
 
 
-def _interval(optimum, stall, durable, constraints, pinned, step_s):
+def chosen_interval(optimum, stall, durable, constraints, pinned, step_s):
     """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time is unimodal in it, so the nearest point is best."""
     if pinned is not None:
         return np.zeros_like(optimum) + float(pinned), "reliability.checkpoint_interval_s"

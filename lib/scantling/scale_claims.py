@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from . import plans as planning
 from .design import Design
-from .scale import Claim, _said
+from .scale import Claim, said
 from .verdict import assess
 
 CASE = {
@@ -26,7 +26,7 @@ def links(accelerator: str = "h100-sxm", scale_out: str = "ib-ndr") -> Claim:
     """Scale-up over scale-out rate of one device: as it goes round (both directions over one) and like for like."""
     r = Design.from_data({**CASE, "cluster": {"accelerator": accelerator, "devices": 16, "scale_out": scale_out}}).resolve().cluster
     like, mixed = r.scale_up_bytes_per_s / r.scale_out_bytes_per_s, 2 * r.scale_up_bytes_per_s / r.scale_out_bytes_per_s
-    return _said("links", "NVLink is 18 to 20 times as fast as a device's network card", 17.5 <= mixed <= 20.5,
+    return said("links", "NVLink is 18 to 20 times as fast as a device's network card", 17.5 <= mixed <= 20.5,
                  f"{2 * r.scale_up_bytes_per_s / 1e9:.0f} GB/s both ways over {r.scale_out_bytes_per_s / 1e9:.0f} GB/s one way is {mixed:.0f}; one way over one way it is {like:.0f}",
                  {"both_over_one": mixed, "like_for_like": like})
 
@@ -40,7 +40,7 @@ def tensor_across_nodes(groups=(8, 16, 32, 64)) -> Claim:
         if a.phases and a.chosen.fits:
             rows[tp] = dict(mfu=a.figures["mfu"], tp_share=float(a.chosen.step.tp) / float(a.chosen.step.total))
     best, worst = rows[8]["mfu"], rows[max(rows)]["mfu"]
-    return _said("tp-across-nodes", "tensor parallelism across nodes collapses MFU", worst < COLLAPSE * best,
+    return said("tp-across-nodes", "tensor parallelism across nodes collapses MFU", worst < COLLAPSE * best,
                  ", ".join(f"tp {k}: MFU {v['mfu']:.1%}, {v['tp_share']:.0%} of the step in exposed tensor-parallel traffic" for k, v in rows.items()), {"by_tp": rows})
 
 
@@ -53,7 +53,7 @@ def sharding_alone(devices=(512, 2048, 16_384)) -> Claim:
         best = assess(base)
         rows[n] = {k: a.figures["mfu"] * a.devices_used / n for k, a in (("alone", alone), ("best", best))} | {"used": alone.devices_used}
     last = rows[max(rows)]
-    return _said("fsdp-alone", "FSDP scales linearly to 16,000 devices", last["alone"] > (1 - NEAR) * rows[min(rows)]["alone"],
+    return said("fsdp-alone", "FSDP scales linearly to 16,000 devices", last["alone"] > (1 - NEAR) * rows[min(rows)]["alone"],
                  ", ".join(f"{n:,}: {v['alone']:.1%} of the peak of all devices ({v['used']:,} used) against {v['best']:.1%}" for n, v in rows.items())
                  + f"; one sequence a device is the end: the global batch of {CASE['job']['global_batch']:,} feeds no more", {"by_devices": rows})
 
@@ -64,6 +64,6 @@ def usual_plan() -> Claim:
     own, best = assess(base.change({"plan.tp": 8, "plan.pp": 16, "plan.dp": 128})), assess(base)
     ratio = own.step_s / best.step_s
     p = best.plan
-    return _said("usual-plan", "tp 8, pp 16, dp 128 is near the best for 16,384 H100", ratio < 1 + NEAR,
+    return said("usual-plan", "tp 8, pp 16, dp 128 is near the best for 16,384 H100", ratio < 1 + NEAR,
                  f"{own.step_s:.2f} s a step against {best.step_s:.2f} s of tp {p['tp']}, cp {p['cp']}, pp {p['pp']}, dp {p['dp']}: {ratio - 1:.1%} longer",
                  {"ratio": ratio, "step_s": own.step_s, "best_step_s": best.step_s, "best_tp": p["tp"], "best_pp": p["pp"]})

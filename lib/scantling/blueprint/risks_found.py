@@ -47,7 +47,7 @@ class Scene:
         stall, down = float(e.checkpoint_stall_s), float(e.detect_s)
         tau = max(float(e.checkpoint_interval_s), durable - stall)
         if mtbf_s is not None:
-            tau = float(reliability._interval(goodput.optimum_interval(m, stall), stall, durable, self.a.resolved.constraints, None, self.a.figures["step_s"])[0])
+            tau = float(reliability.chosen_interval(goodput.optimum_interval(m, stall), stall, durable, self.a.resolved.constraints, None, self.a.figures["step_s"])[0])
         at = lambda *x: float(goodput.ettr(x[0], stall, x[1], durable_s=x[2], restart_s=x[3], down_s=down))   # noqa: E731
         now = at(float(e.mtbf_s), float(e.checkpoint_interval_s), float(e.checkpoint_durable_s), float(e.restart_s))
         short = self.short(m, pick(spare_nodes, e.spares), pick(repair_s, e.repair_s), shrinks=True)

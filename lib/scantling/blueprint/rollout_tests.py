@@ -81,8 +81,8 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     cluster, c = r.cluster, chosen.case
     per_node, nodes = int(cluster.devices_per_node), int(cluster.nodes)
     usd = lambda seconds: run.usd(seconds / 86_400.0)   # noqa: E731
-    up_ratio, up_why = slow_tier(c, nodes, "up_bytes_per_s", _limits("node all-reduce"))
-    out_ratio, out_why = slow_tier(c, nodes, "out_bytes_per_s", _limits("card to card"))
+    up_ratio, up_why = slow_tier(c, nodes, "up_bytes_per_s", acceptance_limits("node all-reduce"))
+    out_ratio, out_why = slow_tier(c, nodes, "out_bytes_per_s", acceptance_limits("card to card"))
     gemm = float(c.constants.gemm) * float(c.chip.bf16_flops)
     cut_at, out = 1 / (1 + 2.0 * _spread()), []
     out.append(Test("matrix products", "bf16 products of the plan's own shapes on every device, clocks and power watched", "mamf-finder or gpu-burn", "each device",
@@ -90,7 +90,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     hbm = float(c.constants.hbm_share) * float(c.chip.hbm_bytes_per_s)
     out.append(Test("device memory", "copy and triad over all of the memory, error counters read after it", "nvbandwidth, dcgmi diag -r 3 or the vendor's own", "each device", None, hbm, hbm * cut_at,
                     cut_at, "bytes/s", "as above", "the kit's calibrated share of the rate", 1, 300.0, usd(300.0)))
-    host = _accepted(cluster.accelerator.id, "host copy")
+    host = accepted(cluster.accelerator.id, "host copy")
     if host is not None:
         out.append(Test("host link", "device to host and back, pinned; checkpoints ride on it", "nvbandwidth", "each device", None, float(host["rated"]) * 1e9, float(host["value"]) * 1e9,
                         float(host["value"]) / float(host["rated"]), "bytes/s", "published acceptance test", host["source"], 1, 60.0, usd(60.0)))
@@ -108,7 +108,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
                     off["scale-up" if ranks <= inside else "scale-out"], sizes)
 
     if per_node > 1:
-        own = _accepted(cluster.accelerator.id, "node all-reduce")
+        own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
         floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
         out.append(collective("node all-reduce", f"bus bandwidth of the {per_node} devices of a node", "each node", per_node, per_node, up_ratio, up_why, 1, shown=best, floor=floor))
@@ -116,7 +116,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
         out.append(collective("rack all-reduce", f"bus bandwidth of the {unit} devices of an NVLink rack", "each rack", unit, unit, up_ratio, up_why, 1))
     if units > 1 and not is_torus(cluster):
         port = cluster.scale_out_bytes_per_s * per_node / max(1, cluster.nics_per_node)
-        card = port * min(max(out_ratio, _limits("card to card")[0]), 0.975)
+        card = port * min(max(out_ratio, acceptance_limits("card to card")[0]), 0.975)
         out.append(Test("card to card", f"RDMA write of each of {cluster.nics_per_node} cards to the same rail of the next node", "ib_write_bw --use_cuda", "each card", None, port, card, card / port,
                         "bytes/s", out_why, "line rate", 2, 60.0, usd(60.0)))
         near = max(2, GROUP * per_node // unit)
@@ -176,11 +176,12 @@ def _acceptance() -> tuple[dict, ...]:
     return tuple(catalogue.read(catalogue.HERE / "acceptance.csv"))
 
 
-def _accepted(accelerator: str, test: str) -> dict | None:
+def accepted(accelerator: str, test: str) -> dict | None:
+    """The published acceptance test of an accelerator (a row of catalogue/acceptance.csv), None where there is none."""
     return next((row for row in _acceptance() if row["accelerator"] == accelerator and row["test"] == test), None)
 
 
-def _limits(test: str) -> tuple[float, float]:
+def acceptance_limits(test: str) -> tuple[float, float]:
     """Loosest and tightest published acceptance of a test, as shares of what a sound part reaches."""
     if test == "node all-reduce":
         return 0.95, 0.975      # published thresholds against the published curves of the same parts: 460 of 479, 228 of 235

@@ -5,7 +5,7 @@ import math
 
 from ..failures import EVICTS
 from .ground import DAY_S, Run, is_torus, source
-from .rollout_tests import _accepted, _limits, node_busbw
+from .rollout_tests import acceptance_limits, accepted, node_busbw
 
 LEAF_NODES = 32
 
@@ -123,17 +123,17 @@ def health_checks(assessment) -> tuple[dict, ...]:
             ("clock held down for heat or power", "every 5 min", 0, "at most", "ticket", "published acceptance test (catalogue/acceptance.csv)"),
             ("job file system mounted, a 1 MB write", "before the job", 5.0, "s at most", "drain", "a tenth of a save's fixed time is noticed"),
             ("matrix product of the plan's shape", "before the job", float(c.constants.gemm) * float(c.chip.bf16_flops) * 0.97, "FLOP/s at least", "drain", "calibrated share of the peak less two standard deviations")]
-    host = _accepted(name, "host copy")
+    host = accepted(name, "host copy")
     if host:
         rows.append(("host copy", "before the job", float(host["value"]) * 1e9, "bytes/s at least", "drain", host["source"]))
     if per_node > 1:
-        own = _accepted(name, "node all-reduce")
-        rate = float(own["value"]) * 1e9 if own else node_busbw(cluster)[0] * _limits("node all-reduce")[0]
+        own = accepted(name, "node all-reduce")
+        rate = float(own["value"]) * 1e9 if own else node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0]
         rows.append(("all-reduce in the node, 16 GB", "before the job", rate, "bytes/s at least", "drain", own["source"] if own else "the burn-in's threshold"))
     if cluster.nodes > 1 and not is_torus(cluster):
         port = cluster.scale_out_bytes_per_s * per_node / max(1, int(cluster.nics_per_node))
-        card = _accepted(name, "card to card")
-        share = float(card["value"]) / float(card["rated"]) if card else _limits("card to card")[0]
+        card = accepted(name, "card to card")
+        share = float(card["value"]) / float(card["rated"]) if card else acceptance_limits("card to card")[0]
         rows += [("rate that each card negotiated", "every 5 min", port, "bytes/s", "drain", "line rate"), ("flaps of a link", "every 5 min", 0, "in 6 h at most", "ticket", "published acceptance test (catalogue/acceptance.csv)"),
                  ("card to card", "before the job", share * port, "bytes/s at least", "drain", card["source"] if card else "loosest published acceptance test")]
     rows.append(("node that failed twice", "after each failure", 2, "failures in 30 days", "return to the maker", source("R052")))
