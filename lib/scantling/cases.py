@@ -18,6 +18,7 @@ PRECISIONS = ("bf16", "fp16", "fp8", "fp8-current", "fp8-row", "mxfp8", "nvfp4",
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "hsdp")
 RECOMPUTES = ("none", "selective", "full")
 CP_TYPES = ("ring", "all-gather", "ulysses")
+TILE = 128 * 256     # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
 OFFLOADS = ("none", "optimizer", "optimizer+params")
 
 
@@ -40,6 +41,7 @@ class Chip:
     host_bytes_per_s: Column    # PCIe or C2C, one direction
     is_tpu: Column = 0.0
     newer_flash: Column = 0.0   # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
+    wave_outputs: Column = 0.0  # outputs of a matrix product that one wave of tiles makes: units x 128 x 256; 0 where there are few large units
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Software:
     selective_gemm: Column = 0.0        # what `selective` recompute repeats: share of the layer's GEMMs,
     selective_attention: Column = 1.0   # of the attention core,
     selective_elementwise: Column = 0.0 # of the element-wise chains
+    lazy_recompute: Column = 0.0        # full recompute stops before the product whose output the backward never reads
     broadcast_gather: Column = 0.0      # sharded optimizer states come back by one broadcast per rank, not one all-gather
     optimizer_group: Column = 0.0       # ranks that zero1 shards over; 0 = all of dp x cp
     step_engine: Column = 0.0   # 1: DeepSpeed's pipeline engine drives the step

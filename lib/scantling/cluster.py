@@ -53,6 +53,7 @@ class Accelerator:
     scale_up: str = ""
     scale_up_domain_max: int = 1
     l2_bytes: float = NAN
+    sms: float = NAN                # units among which the tiles of a matrix product are dealt out
     node: str = ""
     status: str = "shipping"
     notes: str = ""

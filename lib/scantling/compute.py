@@ -12,6 +12,7 @@ import numpy as np
 from .cases import PRECISIONS, SHARDINGS, Cases, sequence_shards, tokens
 from .model import attention_weights
 
+NARROW = 0.8        # rate of heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64 (FlashAttention-2, Figure 4)
 FP8, FP4 = PRECISIONS.index("fp8"), PRECISIONS.index("nvfp4")
 ZERO3 = SHARDINGS.index("zero3")
 MXFP8, FP8_ROW = PRECISIONS.index("mxfp8"), PRECISIONS.index("fp8-row")
@@ -28,6 +29,7 @@ class LayerTime:
     cast: object                # once per micro-batch, forward and backward together
     host: object
     accumulate: object          # adding weight gradients to their buffer, once per micro-batch
+    tail: object = 0.0          # of gemm: the dense down-projection, whose output the backward never reads
 
 
 def low_precision(c: Cases):
@@ -43,13 +45,35 @@ def linear_rate(c: Cases):
     return c.chip.linear_flops * share * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
 
 
-def gemm_s(flops, elements, kernels, c: Cases, rate=None):
-    """Seconds of GEMMs: FLOPs / rate + c x 2 bytes per operand element / HBM + launches.
+def gemm_s(flops, elements, kernels, c: Cases, rate=None, idle=0.0):
+    """Seconds of GEMMs: (FLOPs + those idle in part-filled waves) / rate + c x 2 bytes per operand element / HBM + launches.
 
     The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
     """
     k = c.constants
-    return flops / (linear_rate(c) if rate is None else rate) + k.gemm_bytes * 2 * elements / (c.chip.hbm_bytes_per_s * k.hbm_share) + kernels * k.gemm_launch_s
+    return (flops + idle) / (linear_rate(c) if rate is None else rate) + k.gemm_bytes * 2 * elements / (c.chip.hbm_bytes_per_s * k.hbm_share) + kernels * k.gemm_launch_s
+
+
+def idle_flops(c: Cases, t, f):
+    """FLOPs of one layer's forward that its units could have done while the last wave of tiles was part-filled, per dense product.
+
+    A product of m x n outputs runs in m n / wave waves, rounded up; `wave` is units x a tile of 128 x 256. Forward and data gradient
+    are counted, each a third of a product's three passes; weight gradients split their long sum and fill the device.
+    NVIDIA, Matrix Multiplication Background User's Guide, wave quantization; Anthony et al. 2024, arXiv 2401.14489.
+    """
+    s, tp, wave = c.shape, c.plan.tp, np.maximum(c.chip.wave_outputs, 1.0)
+    h, q, up = s.hidden, s.q_width / tp, f * (s.ffn_matrices - 1)
+    qkv = q + 2 * s.kv_width / tp
+
+    def part(width):
+        waves = t * width / wave
+        return np.minimum(np.ceil(waves) / waves - 1, 1.0)
+
+    whole = part(h)
+    attention = qkv * (part(qkv) + whole) * (s.mla == 0) + q * (whole + part(q))
+    dense = np.where(f > 0, up * (part(np.maximum(up, 1.0)) + whole) + f * (whole + part(np.maximum(f, 1.0))), 0.0)
+    lost = c.constants.wave * 2 / 3 * t * h * (c.chip.wave_outputs > 0)
+    return attention * lost, dense * lost
 
 
 def attention_linear(c: Cases, t):
@@ -95,7 +119,7 @@ def attention_core_s(c: Cases, t):
     ring = (c.plan.cp > 1) & (np.asarray(c.plan.cp_type) == 0)
     chunk = np.where(ring, c.job.seq_len / (2 * c.plan.cp), c.job.seq_len)      # balanced rings hold two chunks a rank
     tiles = heads * t / np.where(ring, 256.0, 128.0)      # a ring works on half a rank's tokens at a time
-    rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where(width <= 128, 0.8, 1.0)
+    rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where((width <= 128) & (c.software.flash != 1), NARROW, 1.0)
     older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)
     rate = rate * older * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
     rate = rate * np.where(c.software.fp8_attention > 0, 1.4, 1.0)
@@ -130,9 +154,14 @@ def layer_time(c: Cases) -> LayerTime:
     gated = s.ffn_matrices - 2.0
     dense = 1.0 - moe
     weights = attention_weights(s) / p.tp + dense * s.ffn_matrices * h * f
+    tail = dense * gemm_s(2 * t * h * f, t * (h + f) + h * f, 1.0, c) if np.any(c.software.lazy_recompute) else 0.0
     flops = flops + dense * 2 * t * h * f * s.ffn_matrices
     elements = elements + dense * (t * (2 * h + (2 + gated) * f) + s.ffn_matrices * h * f)
     kernels = kernels + 2 * dense
+    idle = 0.0
+    if np.any(c.chip.wave_outputs):
+        idle, idle_dense = idle_flops(c, t, f)
+        idle = idle + dense * idle_dense
     attn, attn_back = attention_core_s(c, t)
     norm = np.where(c.software.norm_kernel > 0, k.norm_kernel, 1.0) * np.where(c.software.fused_norm > 0, 1.0, k.eager)
     inner = np.where(gated > 0, 6.0, 4.0)
@@ -140,8 +169,9 @@ def layer_time(c: Cases) -> LayerTime:
     per_token = 22 * h / sequence_shards(p) + (4 * q_kv + dense * inner * s.ffn_hidden) / p.tp
     low = low_precision(c)
     cast_rate = np.where(c.job.precision == FP4, k.cast_fp4, np.where(c.job.precision == MXFP8, k.cast_mxfp8, k.cast_fp8))
-    cast = t * ((2 * h / sequence_shards(p) + 2 * (s.q_width + s.kv_width) / p.tp) + dense * (2 * h / sequence_shards(p) + 3 * f))
-    gemm = gemm_s(flops, elements, kernels, c)
+    gathered = np.where(c.job.precision == FP8_ROW, 1.0, sequence_shards(p))    # scales along rows: gathered in 16 bit, cast by every rank
+    cast = t * ((2 * h / gathered + 2 * (s.q_width + s.kv_width) / p.tp) + dense * (2 * h / gathered + 3 * f))
+    gemm = gemm_s(flops, elements, kernels, c, idle=idle)
     host = k.layer_host_s * np.ones_like(t)
     bandwidth = c.chip.hbm_bytes_per_s * k.hbm_share
     moved = k.elementwise * norm * t * per_token
@@ -163,7 +193,7 @@ def layer_time(c: Cases) -> LayerTime:
         host = host + moe * k.moe_host_s
     host = host * np.where(c.software.graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * np.minimum(c.software.graphs, 1.0))
     added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0)) * weights / bandwidth
-    return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host, added)
+    return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host, added, tail)
 
 
 def logits_s(c: Cases):

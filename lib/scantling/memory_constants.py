@@ -23,7 +23,7 @@ PRIORS: dict[str, tuple[float, float, float, str, str]] = {   # value, sd of the
     "pair_bytes": (4.0, 0.10, 2.0, "bytes per pair of tokens of a sequence, stacks with dense masks", "dense masks over packed sequences, in fp32; nothing where attention is fused"),
 }
 FRAGMENTATION = {"allocated": 0.0, "reserved": 0.04, "device": 0.04, "planned": 0.0}     # of what the program allocates; reserved over allocated, published PyTorch runs
-UNKNOWN_SHARE = 0.05        # of the memory held back for a stack without data: what eager code takes above the list nobody can tell beforehand
+UNKNOWN_SHARE = 0.05        # of the memory held back for a stack without data: what eager code takes above the list nobody can tell beforehand; a compiler that plans all memory has no such rest
 CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator's figures
 # Facts of each stack's code and of what its published figures count; not fitted.
 #   dropout: masks kept
@@ -106,4 +106,4 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     figures = facts.pop("figures", "device")
     seen = FRAGMENTATION[figures]
     return MemoryConstants(**values, **facts, fragmentation=seen, unseen_bytes=CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0,
-                           unseen_share=(FRAGMENTATION["device"] if figures == "allocated" else 0.0) + (0.0 if known else UNKNOWN_SHARE))
+                           unseen_share=(FRAGMENTATION["device"] if figures == "allocated" else 0.0) + (0.0 if known or figures == "planned" else UNKNOWN_SHARE))

@@ -57,6 +57,7 @@ def layer_bytes(c: Cases):
     core = (2.0 * s.q_width + 4.0 * s.kv_width) * wide
     lse = 4.0 * s.heads * (sw.flash > 0)
     out, out_chosen = ((2.0 + low * cast) * s.out_width * wide + lse * wide for cast in (1.0, chain))
+    out_chosen = out_chosen * (1.0 - k.per_op * sw.selective_attention)     # what lists its products keeps no output of a core that it repeats
     scores = (sw.flash == 0) * (2.0 + 3.0 * k.dropout + 4.0 * eager) * s.heads * c.job.seq_len * wide
     up = 2.0 * (s.ffn_matrices - 1) * wide              # gate and up, or up
     mid = kept * wide

@@ -14,7 +14,7 @@ from .step import hardware_share, rates, step_time
 
 COLUMNS = ("id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu memory_bytes fits params active_params flops_per_token "
            "assumed error").split()
-DECISIVE = ("micro_batch=", "recompute=", "tp=", "pp=", "vpp=", "ep=", "global_batch_seqs=", "precision=")
+DECISIVE = ("vocab=", "ffn_hidden=", "micro_batch=", "recompute=", "tp=", "pp=", "vpp=", "ep=", "global_batch_seqs=", "precision=")
 
 
 def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:

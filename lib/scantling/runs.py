@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from . import cases, catalogue
-from .cases import Cases, Chip, Job, Link, Plan, Software
+from .cases import TILE, Cases, Chip, Job, Link, Plan, Software
 from .constants import gather
 from .model import make_shape, parameters
 from .pipeline import schedule_code
-from .stacks import STACKS, stack
+from .stacks import STACKS, canonical, stack
 
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
 NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddings seq_len moe_experts moe_topk moe_ffn_hidden moe_shared_ffn_hidden moe_layers "
@@ -24,7 +24,6 @@ NUMERIC = ("layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddin
 TEXT = "published stack accelerator precision mlp attention sharding sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network framework notes".split()
 ABLATION = ("baseline", "+ptb", "+swa", "+tp overlap", "+pp overlap", "+dp overlap", "+efficient ops", "+misc", "+lamb")     # MegaScale, table 3: each row keeps those before
 FLASH_SINCE = 2022.8     # the first FlashAttention in training frameworks
-LAYOUT_SINCE = 2026.0    # Megatron-Bridge lays DeepSeek's stages out so that loss and MTP take the place of three layers
 SCHEDULE_WORDS = (("zero-bubble", "zb-1p"), ("zero bubble", "zb-1p"), ("zbb", "zb-2p"), ("dualpipe", "dualpipe"), ("zb-1p", "zb-1p"), ("zb-2p", "zb-2p"),
                   ("zb-v", "zb-v"), ("zbv", "zb-v"), ("v-half", "v-half"), ("v-min", "v-min"))     # the most specific last
 
@@ -89,7 +88,7 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     families = np.array([c.family for c in chips])
     shape = _shape(f)
     opts = (f.other_opts + " " + f.recompute_as_printed).str.lower()
-    built = Cases(shape, _job(f), _chip(f, chips), _link(f, chips), _plan(f, opts), _software(f, opts, chips),
+    built = Cases(shape, _job(f), _chip(f, chips), _link(f, chips), _plan(f, opts, chips), _software(f, opts, chips),
                   gather(families, f.accelerator.to_numpy(), f["stack"].to_numpy()))
     said = iter("; ".join(s) for s in note.said)
     return Runs(frame.id.to_numpy(), ready, built, [next(said) if r else "" for r in ready], errors, families, f.accelerator.to_numpy(), f["stack"].to_numpy())
@@ -99,7 +98,7 @@ def _errors(frame):
     known = set(catalogue.accelerators())
     errors = []
     for row in frame.itertuples():
-        missing = [n for n in NEEDED if not getattr(row, n) > 0 and not (n == "vocab" and row.mlp)]
+        missing = [n for n in NEEDED if not getattr(row, n) > 0 and not (n == "vocab" and row.mlp == "gelu")]
         if not row.mlp or not row.attention:
             missing += [n for n in ("mlp", "attention") if not getattr(row, n)]
         if row.moe_experts > 0:
@@ -118,8 +117,10 @@ def _errors(frame):
 def _infer(f) -> _Inference:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     note = _Inference(f)
+    same = [canonical(n, catalogue.accelerator(a).family) for n, a in zip(f["stack"], f.accelerator)]
+    note.fill("stack", same, "Megatron-LM since Hopper", where=f["stack"].ne(same))
     names = f["stack"].to_numpy()
-    note.fill("vocab", 51200, "GPT vocabulary padded for tensor parallelism")
+    note.fill("vocab", 51200, "the GPT-2 vocabulary, padded; only where the MLP is GPT's")
     note.fill("head_dim", f.hidden / f.heads, "hidden / heads")
     note.fill("kv_heads", f.heads, "as many as heads")
     gated = f.mlp.isin(["swiglu", "geglu"])
@@ -161,7 +162,9 @@ def _infer(f) -> _Inference:
     default = np.array([stack(s).sharding for s in names], dtype=object)
     default = np.where([c.family == "volta" for c in chips], "none", default)
     note.fill("sharding", default, "the stack's default")
-    note.fill("recompute", "none", "none printed")
+    note.fill("recompute", [stack(s).recompute for s in names], "the stack's default")
+    inputs = f.recompute_as_printed.str.contains("remat_policy=custom") & f.recompute_as_printed.str.contains("decoder_layer_input=") & ~f.recompute_as_printed.str.contains("proj|mlpw|context")
+    note.fill("recompute", "full", "layer inputs alone are kept", where=inputs)
     note.fill("precision", ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips], "bf16, fp16 where the chip lacks it")
     return note
 
@@ -174,7 +177,7 @@ def _vpp(f, names, interleaved):
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([np.where(per_stage % v == 0, v, 1) for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | (f.recompute_as_printed.eq("") & f.other_opts.eq(""))
-    recipe = (names == "megatron-core") & unsaid & (f.layers % f.pp == 0)
+    recipe = _stack_column(names, "interleaves").astype(bool) & unsaid & (f.layers % f.pp == 0)
     return np.where(chunk > 0, own, np.where(recipe, divisor, np.where(interleaved & (f.pp > 1), 2, 1)))
 
 
@@ -202,7 +205,10 @@ def _shape(f):
 def _job(f):
     grads = _stack_column(f["stack"], "grad_bytes")
     grads = np.where(f.other_opts.str.contains("MP Mode DEFAULT"), 4.0, grads)
-    grads = np.where((f["stack"] == "megatron-deepspeed") & (f.precision == "bf16"), 4.0, grads)     # BF16_Optimizer accumulates in fp32
+    # NVIDIA's performance recipes set grad_reduce_in_fp32 = False (Megatron-Bridge scripts/performance, NeMo grad_sync_dtype: bf16); Megatron's own default under bf16 is fp32
+    grads = np.where(f.framework.str.contains("NeMo|Megatron.Bridge", case=False) & ~f.other_opts.str.contains("fp32 grad"), 2.0, grads)
+    own = _stack_column(f["stack"], "bf16_grad_bytes")
+    grads = np.where((own > 0) & (f.precision == "bf16"), own, grads)
     return Job(f.seq_len.to_numpy(float), f.global_batch_seqs.to_numpy(float), np.array([cases.code(cases.PRECISIONS, p) for p in f.precision]), grad_bytes=grads)
 
 
@@ -211,18 +217,24 @@ def _chip(f, chips):
     half = np.array([c.fp16_flops if np.isnan(c.bf16_flops) else c.bf16_flops for c in chips])
     column = lambda name: np.array([float(getattr(c, name)) for c in chips])   # noqa: E731
     return Chip(peak, half, column("hbm_bytes_per_s"), column("hbm_usable_bytes"), column("host_link_bytes_per_s"), np.array([float(c.family == "tpu") for c in chips]),
-                np.array([float(c.family in ("hopper", "blackwell")) for c in chips]))
+                np.array([float(c.family in ("hopper", "blackwell")) for c in chips]), np.nan_to_num(column("sms")) * TILE)
 
 
 def _link(f, chips):
-    domain = np.array([float(c.scale_up_domain) for c in chips])
-    domain = np.where([c.family in ("tpu",) and c.id not in ("tpu-v5e", "tpu-v6e") for c in chips], 1e5, domain)
+    domain = _domain(f, chips)
     default = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
     out = np.where(f.scale_out_gbytes_per_s_per_device > 0, f.scale_out_gbytes_per_s_per_device * 1e9, default)
     return Link(domain, np.array([c.link_bytes_per_s for c in chips]), 2e-6, out, 5e-6, 1e9, 1.0, 0.0)
 
 
-def _plan(f, opts):
+def _domain(f, chips):
+    """Devices of one scale-up domain: the product's, or those of a slice where the row says over how many slices it ran."""
+    slices = pd.to_numeric(f.scale_out_network.str.extract(r"(\d+) slices")[0], errors="coerce").fillna(0).to_numpy(float)
+    whole = np.array([float(c.scale_up_domain) for c in chips])
+    return np.where(slices > 1, np.minimum(f.n_devices / np.maximum(slices, 1), whole), whole)
+
+
+def _plan(f, opts, chips):
     schedule = np.where(f.vpp > 1, schedule_code("interleaved"), schedule_code("1f1b"))
     default = [stack(n).schedule for n in f["stack"]]
     schedule = np.array([schedule_code(d) if d else s for d, s in zip(default, schedule)])
@@ -233,7 +245,7 @@ def _plan(f, opts):
     column = lambda name: f[name].to_numpy(float)   # noqa: E731
     ulysses = f.ulysses_sp.fillna(1).gt(1) | opts.str.contains("cp a2a")
     own = np.array([cases.CP_TYPES.index(stack(n).cp_type or "ring") for n in f["stack"]])
-    group = np.where(f.sharding == "hsdp", np.array([float(catalogue.accelerator(a).scale_up_domain) for a in f.accelerator]), f.dp * f.cp)
+    group = np.where(f.sharding == "hsdp", np.maximum(_domain(f, chips) // f.tp, 1), f.dp * f.cp)
     offload = np.where(f.offload.str.contains("optimizer+param", regex=False), 2, np.where(f.offload.str.startswith("optimizer"), 1, 0))
     return Plan(column("tp"), column("cp"), column("pp"), vpp.astype(float), column("dp"), column("ep"), column("etp"), column("sp"),
                 np.array([cases.code(cases.SHARDINGS, s) for s in f.sharding]), np.minimum(group, (f.dp * f.cp).to_numpy(float)), schedule, column("micro_batch"),
@@ -246,26 +258,26 @@ def _software(f, opts, chips):
     column = {a.name: _stack_column(names, a.name) for a in fields(Software) if hasattr(STACKS["megatron-core"], a.name)}
     hopper = np.array([c.family in ("hopper", "blackwell") for c in chips])
     tpu = np.array([c.family == "tpu" for c in chips])
-    flash = np.where((column["flash"] == 0) & (hopper | tpu), 2.0, column["flash"])
-    flash = np.where(_year(f) < FLASH_SINCE, 0.0, np.where((names == "megatron-core") & ~hopper, 2.0, flash))
+    flash = np.where(hopper, np.where(_stack_column(names, "flash") == 1, 1.0, _stack_column(names, "flash_hopper")), np.where((column["flash"] == 0) & tpu, 2.0, column["flash"]))
+    flash = np.where(_year(f) < FLASH_SINCE, 0.0, flash)
     flash = np.where(has("flash_attentionv1") > 0, 1.0, np.where(has("flash_attention2") > 0, 2.0, np.where(has("flashattention-3", "flashattention-4") > 0, 3.0, flash)))
-    plain = (names == "aleph-alpha-scaling") & f.other_opts.isin(["torch", "fused"])
+    plain = f.other_opts.isin(["torch", "fused"])
     flash = np.where(plain, 0.0, flash)
     within = pd.to_numeric(f.sharding_as_printed.str.lower().str.extract(r"within (\d+)")[0], errors="coerce").fillna(0).to_numpy(float)
     graphs = np.where(has("cuda_graph_impl=full_iteration") > 0, 2.0, np.where((has("cuda_graph_impl=transformer_engine", "cuda_graph_impl=local", "cuda graphs") > 0), 1.0, 0.0))
     graphs = np.where((graphs == 1) & (has("moe_router") > 0) & (has("'attn'") == 0), 0.5, graphs)
     graphs = np.where((has("cuda_graph_impl=local") > 0) & (has("full_iteration") > 0), 2.0, graphs)
     tp_overlap = np.where(has("ub_tp_comm_overlap", "tp-comm-overlap", "async tp", "+tp overlap") > 0, 1.0, column["tp_overlap"])
-    step = np.max([np.where((names == "megascale") & f.other_opts.str.lower().str.startswith(w).to_numpy(), i, -1) for i, w in enumerate(ABLATION)], axis=0)
+    step = np.max([np.where(f.other_opts.str.lower().str.startswith(w).to_numpy(), i, -1) for i, w in enumerate(ABLATION)], axis=0)
     early = lambda i: (step >= 0) & (step < i)      # noqa: E731
     flash = np.where(early(ABLATION.index("+efficient ops")), 0.0, flash)
     tp_overlap = np.where(step >= ABLATION.index("+tp overlap"), 1.0, tp_overlap)
     late = early(ABLATION.index("+dp overlap"))
     tp_overlap = np.where(has("no comm overlap") > 0, -1.0, tp_overlap)
     # DeepSpeed's pipeline engine sends and reduces between its instructions; without ZeRO the rows ran Megatron's own schedule
-    engine = (names == "megatron-deepspeed") & (f.sharding != "none").to_numpy() & (f.pp > 1).to_numpy()
+    engine = (_stack_column(names, "pipeline_engine") > 0) & (f.sharding != "none").to_numpy() & (f.pp > 1).to_numpy()
     mtp = (f.mtp_layers > 0) & (f.pp > 1)
-    laid_out = mtp & ((f.vpp > 1) | (has("pp_layout") > 0) | ((names == "megatron-core") & (_year(f) >= LAYOUT_SINCE)))
+    laid_out = mtp & ((f.vpp > 1) | (has("pp_layout") > 0) | (_year(f) >= _stack_column(names, "mtp_layout_since")))
     column.update(
         flash=flash, unfused_scores=(plain & f.other_opts.eq("torch")).to_numpy(float), optimizer_group=within, released=_year(f),
         fused_norm=np.where(has("eager") > 0, 0.0, column["fused_norm"]), graphs=graphs, tp_overlap=tp_overlap, ep_overlap=np.maximum(column["ep_overlap"], has("moe_a2a_overlap=true")),

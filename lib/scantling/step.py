@@ -12,11 +12,12 @@ import numpy as np
 from . import compute, traffic
 from .cases import PRECISIONS, RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
 from .model import flops_per_token, parameters
-from .pipeline import bubble_time, schedule_code, stage_layers, weight_kept
+from .pipeline import SCHEDULES, bubble_time, schedule_code, stage_layers, weight_kept
 
 ZERO3, FP32 = SHARDINGS.index("zero3"), PRECISIONS.index("fp32")
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
 GPIPE, ONE_F, INTERLEAVED = schedule_code("gpipe"), schedule_code("1f1b"), schedule_code("interleaved")
+MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
 PARTS = ("gemm", "attention", "elementwise", "logits", "recompute", "tp", "cp", "ep", "dp", "pp", "bubble", "optimizer", "host", "straggler", "data")
 
 
@@ -87,7 +88,7 @@ def step_time(c: Cases) -> Step:
 
     full = np.where(p.recompute == FULL, p.recompute_share, 0.0)
     selective = np.where(p.recompute == SELECTIVE, p.recompute_share, 0.0)
-    again = (layer.gemm * (full + selective * c.software.selective_gemm) + layer.attention * (full + selective * c.software.selective_attention)
+    again = ((layer.gemm - layer.tail * c.software.lazy_recompute) * full + layer.gemm * selective * c.software.selective_gemm + layer.attention * (full + selective * c.software.selective_attention)
              + layer.elementwise * (full + selective * c.software.selective_elementwise) + layer.host * full)
     tp_back = 1 + 0.25 * np.where(p.sp > 0, 1.0, 0.0)
     rounds_tp, rounds_ep, rounds_cp = 1 + tp_back + full, 2 + full, 3 + full
@@ -99,10 +100,15 @@ def step_time(c: Cases) -> Step:
     first, middle, last = layers_per_stage(c)
     mtp = s.mtp_layers * np.where(p.pp > 0, 1.0, 0.0)
     tail = logits + mtp * one
-    stages_first, stages_last = first * one, last * one + tail
-    slowest = np.maximum(np.maximum(stages_first, middle * one), stages_last)
+    end_layers, end_share = last, 1.0
+    mirrored = MIRRORED[p.schedule] * (p.pp > 1)
+    if np.any(mirrored):        # the outer devices hold the first and the last stage both, and run half of the micro-batches through each
+        end_layers, end_share = np.where(mirrored > 0, (first + last) / 2, last), np.where(mirrored > 0, 0.5, 1.0)
+        first = np.where(mirrored > 0, 0, first)
+    stages_last = end_layers * one + end_share * tail
+    slowest = np.maximum(np.maximum(first, middle) * one, stages_last)
     at_end = (stages_last >= slowest) | (p.pp == 1)
-    held = np.where(at_end, last + mtp, np.maximum(first, middle))
+    held = np.where(at_end, end_layers + end_share * mtp, np.maximum(first, middle))
     mean = (s.layers * one + tail) / p.pp
     forward_share = (layer.gemm + layer.attention + layer.elementwise) / (gemm + attention + elementwise)
     weight = p_share(layer, gemm, attention, elementwise) * mean
@@ -136,7 +142,7 @@ def step_time(c: Cases) -> Step:
     rounds = m * held * overall
     parts = dict(
         gemm=rounds * gemm, attention=rounds * attention, elementwise=rounds * elementwise,
-        logits=m * overall * np.where(at_end, logits, 0.0), recompute=rounds * again, tp=rounds * tp_s, cp=rounds * cp_s,
+        logits=m * overall * np.where(at_end, end_share * logits, 0.0), recompute=rounds * again, tp=rounds * tp_s, cp=rounds * cp_s,
         ep=rounds * ep_s, dp=(m * micro_exposed + step_exposed) * overall, pp=m * pp.exposed_s * overall,
         bubble=bubble * overall, optimizer=optimizer * overall, host=(rounds * host + m * streamed + step_host * overall))
     busy = sum(parts.values())

@@ -99,7 +99,7 @@ def _accelerators() -> dict[str, Accelerator]:
         fp4_flops=_n(r, "fp4_tflops", _TERA), fp32_flops=_n(r, "fp32_tflops", _TERA), tf32_flops=_n(r, "tf32_tflops", _TERA),
         tdp_w=_n(r, "tdp_w"), link=r["link"], link_bytes_per_s=_n(r, "link_gbytes_per_s", GB), p2p_bytes_per_s=_n(r, "p2p_gbytes_per_s", GB),
         scale_up=r["scale_up"], scale_up_domain=_i(r, "scale_up_domain", 1), scale_up_domain_max=_i(r, "scale_up_domain_max", 1),
-        host_link_bytes_per_s=_n(r, "host_link_gbytes_per_s", GB), l2_bytes=_n(r, "l2_mb", 1e6), node=r["node"],
+        host_link_bytes_per_s=_n(r, "host_link_gbytes_per_s", GB), l2_bytes=_n(r, "l2_mb", 1e6), sms=_n(r, "sms"), node=r["node"],
         source=r["source"], verified=r["verified"], date=r["date"], notes=r["notes"], aliases=tuple(r["aliases"].split()),
     ) for r in _rows("accelerators")])
 
