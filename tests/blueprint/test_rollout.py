@@ -172,3 +172,8 @@ def test_communicators_take_17_seconds_at_16384_devices(assessed):
     assert c["init_s"] == pytest.approx(17.0) and c["one_card_less"] > 1
     stop = float(assessed("llama-3.1-405b").endurance.recovery_s)
     assert c["run_on_for_s"] * (c["one_card_less"] - 1) > stop
+
+
+@pytest.mark.parametrize(("name", "tool"), [("llama-3.1-405b", "nccl-tests"), ("llama-3.1-70b-64-mi300x", "rccl-tests"), ("llama-3.1-405b-256-tpu-v7x", "framework")])
+def test_each_vendors_devices_are_tested_with_its_tools(assessed, name, tool):
+    assert tool in burned(assessed(name))["node all-reduce"].tool

@@ -119,3 +119,8 @@ def test_sharing_decides_where_half_of_the_devices_are_left_over(assessed):
     share = next(c.stake for c in s.criteria if c.id == "share")
     assert share == pytest.approx(1 - idle.devices_used / s.run.devices_paid) and share > 0.5
     assert s.choice in ("kueue", "bridge")
+
+
+def test_each_site_has_a_scheduler_of_its_own(assessed):
+    two = scheduler(assess(assessed("100k-multi-pod-ft").design.change({"cluster.sites": 4})))
+    assert two.option("kueue").usable and any("4 sites" in line for line in two.why)       # 12,310 nodes in four parts

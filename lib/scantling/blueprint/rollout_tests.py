@@ -68,6 +68,22 @@ class Screen(Record):
     lines: tuple[str, ...]
 
 
+# what a vendor's own devices are tested with: products, memory, host link, cards, collectives
+TOOLS = {
+    "NVIDIA": ("mamf-finder, gpu-burn", "nvbandwidth, dcgmi diag -r 3", "nvbandwidth", "ib_write_bw --use_cuda", "nccl-tests: all_reduce_perf -b 1M -e 16G -f 4"),
+    "AMD": ("mamf-finder, rocm-validation-suite", "babel stream, agfhc", "rocm_bandwidth_test", "ib_write_bw --use_rocm", "rccl-tests: all_reduce_perf -b 1M -e 16G -f 4"),
+    "Google": ("matrix-product microbenchmark of the framework", "copy microbenchmark of the framework", "transfer microbenchmark", "", "collective microbenchmarks of the framework"),
+    "AWS": ("matrix-product microbenchmark of the framework", "copy microbenchmark", "transfer microbenchmark", "fi_rdm_bw", "nccom-test allr"),
+    "Intel": ("matrix-product microbenchmark of the framework", "copy microbenchmark", "transfer microbenchmark", "ib_write_bw", "hccl_demo all_reduce"),
+}
+ANY = ("matrix-product microbenchmark of the framework", "copy microbenchmark", "transfer microbenchmark", "ib_write_bw", "the vendor's own collective test")
+
+
+def tools(vendor: str) -> tuple[str, ...]:
+    """Tools for a vendor's devices, in the order of TOOLS."""
+    return next((t for name, t in TOOLS.items() if name.lower() in vendor.lower() or (name == "AWS" and "amazon" in vendor.lower())), ANY)
+
+
 def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     """Tests of memory, matrix products, scale-up links, host links, cards, rails, pairs and the whole, in the order to run them.
 
@@ -85,14 +101,15 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     out_ratio, out_why = slow_tier(c, nodes, "out_bytes_per_s", acceptance_limits("card to card"))
     gemm = float(c.constants.gemm) * float(c.chip.bf16_flops)
     cut_at, out = 1 / (1 + 2.0 * _spread()), []
-    out.append(Test("matrix products", "bf16 products of the plan's own shapes on every device, clocks and power watched", "mamf-finder or gpu-burn", "each device",
+    products, copies, host_copy, wire, rings = tools(cluster.accelerator.vendor)
+    out.append(Test("matrix products", "bf16 products of the plan's own shapes on every device, clocks and power watched", products, "each device",
                     None, gemm, gemm * cut_at, cut_at, "FLOP/s", "two standard deviations of equal devices; the screen below cuts finer", "the kit's calibrated share of the peak", 1, 600.0, usd(600.0)))
     hbm = float(c.constants.hbm_share) * float(c.chip.hbm_bytes_per_s)
-    out.append(Test("device memory", "copy and triad over all of the memory, error counters read after it", "nvbandwidth, dcgmi diag -r 3 or the vendor's own", "each device", None, hbm, hbm * cut_at,
+    out.append(Test("device memory", "copy and triad over all of the memory, error counters read after it", copies, "each device", None, hbm, hbm * cut_at,
                     cut_at, "bytes/s", "as above", "the kit's calibrated share of the rate", 1, 300.0, usd(300.0)))
     host = accepted(cluster.accelerator.id, "host copy")
     if host is not None:
-        out.append(Test("host link", "device to host and back, pinned; checkpoints ride on it", "nvbandwidth", "each device", None, float(host["rated"]) * 1e9, float(host["value"]) * 1e9,
+        out.append(Test("host link", "device to host and back, pinned; checkpoints ride on it", host_copy, "each device", None, float(host["rated"]) * 1e9, float(host["value"]) * 1e9,
                         float(host["value"]) / float(host["rated"]), "bytes/s", "published acceptance test", host["source"], 1, 60.0, usd(60.0)))
     off = _off(cluster)
     domain = int(cluster.scale_up_domain)
@@ -104,7 +121,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
         rate, where = shown or (sizes[-1]["busbw_bytes_per_s"], "the kit's curves of collectives")
         limit = max(ratio * rate, floor)
         took = rounds * _seconds(16e9, ranks, rate)
-        return Test(id, what, "all_reduce_perf -b 1M -e 16G -f 4", scope, 16e9, rate, limit, limit / rate, "bytes/s", why if floor < ratio * rate else "published acceptance test", where, rounds, took, usd(took),
+        return Test(id, what, rings, scope, 16e9, rate, limit, limit / rate, "bytes/s", why if floor < ratio * rate else "published acceptance test", where, rounds, took, usd(took),
                     off["scale-up" if ranks <= inside else "scale-out"], sizes)
 
     if per_node > 1:
@@ -117,7 +134,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     if units > 1 and not is_torus(cluster):
         port = cluster.scale_out_bytes_per_s * per_node / max(1, cluster.nics_per_node)
         card = port * min(max(out_ratio, acceptance_limits("card to card")[0]), 0.975)
-        out.append(Test("card to card", f"RDMA write of each of {cluster.nics_per_node} cards to the same rail of the next node", "ib_write_bw --use_cuda", "each card", None, port, card, card / port,
+        out.append(Test("card to card", f"RDMA write of each of {cluster.nics_per_node} cards to the same rail of the next node", wire, "each card", None, port, card, card / port,
                         "bytes/s", out_why, "line rate", 2, 60.0, usd(60.0)))
         near = max(2, GROUP * per_node // unit)
         groups = -(-units // near)
@@ -132,7 +149,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
             out.append(collective("groups", what, "each pair of groups", 2 * near * unit, unit, out_ratio, out_why, rounds, share=1 / cluster.oversubscription if across else 1.0))
     elif nodes > 1:
         axis = cluster.scale_up_bytes_per_s * cluster.scale_up_efficiency
-        out.append(Test("torus axes", "all-reduce along each axis of the slice, both ways round", "all-reduce microbenchmark of the framework", "each axis", 1e9, axis, axis * up_ratio, up_ratio, "bytes/s",
+        out.append(Test("torus axes", "all-reduce along each axis of the slice, both ways round", rings, "each axis", 1e9, axis, axis * up_ratio, up_ratio, "bytes/s",
                         up_why, "rated x the catalogue's efficiency", 3, 3 * 60.0, usd(180.0)))
     step = assessment.step_s
     whole = max(4 * HOUR_S, 100 * step)

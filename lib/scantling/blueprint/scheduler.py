@@ -77,7 +77,8 @@ def scheduler(assessment) -> Scheduler:
     """
     run, cluster = run_of(assessment), assessment.resolved.cluster
     asked = tuple(Criterion(k, WORDS[k], stake, why) for k, stake, why in stakes(assessment, run))
-    nodes = int(cluster.nodes) + int(assessment.endurance.spares)
+    sites = max(1, int(cluster.sites))
+    nodes = -(-(int(cluster.nodes) + int(assessment.endurance.spares)) // sites)        # each site has a scheduler of its own
     found = [_judge(id, asked, nodes, cluster) for id in _names()]
     top = max((o.score for o in found if o.usable), default=1.0)
     level = lambda o: (0, o.control_planes) if o.score >= top - TIE else (1, 0)   # noqa: E731
@@ -87,7 +88,7 @@ def scheduler(assessment) -> Scheduler:
     best = order[0]
     held, asks = spares_held(assessment, run), request(assessment, best.id)
     again = _requeue(assessment)
-    return Scheduler(run, best.id, best.name, _why(best, order, asked, nodes), asked, tuple(order), asks, held, _preemption(assessment, run), again, health_checks(assessment),
+    return Scheduler(run, best.id, best.name, _why(best, order, asked, nodes, sites), asked, tuple(order), asks, held, _preemption(assessment, run), again, health_checks(assessment),
                      queue(assessment, asks["topology"]), _lines(best, order, asks, held, again, nodes))
 
 
@@ -132,11 +133,13 @@ def _gates(option: Option, cluster) -> bool:
     return float(table["gang"]["fit"]) >= 1 and (not is_torus(cluster) or float(table["torus"]["fit"]) > 0)
 
 
-def _why(best: Option, order, asked, nodes: int) -> tuple[str, ...]:
+def _why(best: Option, order, asked, nodes: int, sites: int) -> tuple[str, ...]:
     out = [f"keeps {best.score:.2%} of the run; next is {order[1].name} with {order[1].score:.2%}"
            + (f", {order[1].control_planes} control planes against {best.control_planes}" if abs(order[1].score - best.score) < TIE else "")]
     if not best.usable:
         out.insert(0, f"{nodes:,} nodes are more than any of these has been shown to hold; split the site into {-(-nodes // best.most_nodes)} cells under one launcher")
+    if sites > 1:
+        out.append(f"{sites} sites have one such cluster of {nodes:,} nodes each; one launcher starts a gang in every site and joins them at each average")
     heavy = max(asked, key=lambda c: c.stake)
     if heavy.stake > 0.001:
         out.append(f"most at stake: {heavy.what}, {heavy.stake:.1%} of the run ({heavy.why})")
