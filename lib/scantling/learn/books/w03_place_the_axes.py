@@ -241,7 +241,7 @@ QUESTIONS = (
     Number("tp_share", "A layer's matrix products at full peak, against that traffic at NVLink's full rate, one direction: which share of the compute time, in per cent, is the traffic?", "communication", "senior",
            ("Seconds over seconds.", "Compute: `6 · layer parameters · tokens / tp / peak`. Traffic: bytes over {up:bytes_per_s}.", "{layer_params:params} parameters a layer; {compute_s:seconds} of compute."),
            "{tp_bytes:bytes} / {up:bytes_per_s} against {compute_s:seconds}: {tp_share:share}. The kit's step, with real rates on both sides, exposes {classic.step_breakdown_s[tp]:seconds} of {classic.step_s:seconds}.",
-           "Even on the fast tier, tensor parallelism costs a sixth to a fifth of a layer: between two matrix products there is little to hide it behind.",
+           "Even on the fast tier, tensor parallelism costs {tp_share:share} of a layer's compute, both sides at their best: between two matrix products there is little to hide it behind.",
            minutes=4, expected="tp_share", unit="%", scale=0.01, within=1.06,
            slips=(Slip(lambda f: f.tp_share / 2, "900 GB/s is both directions together. One direction of NVLink carries half of it."),
                   Slip(lambda f: f.tp_share * 3, "The compute is `6 · N · tokens`, forward and backward; you compared with the forward pass."), Slip(lambda f: f.tp_share / 8, "Compute is divided over the 8 ranks as well."),
@@ -306,7 +306,7 @@ QUESTIONS = (
     Number("fsdp", "With this batch of 2,048 sequences of 8,192: up to how many devices, then, can it go alone before the network binds?", "parallelism", "staff",
            ("Tokens of the batch, tokens each device needs.", "`batch tokens / ridge`", "{batch_tokens:,} tokens"),
            "{batch_tokens:,} / {ridge:,.0f} is {fsdp_devices:,.0f} devices. This fleet has {tokens_each:,.0f} tokens each, above the line; 16,384 devices would have {tokens_frontier:,.0f}, well below. "
-           "It is a slope, not a cliff: overlap is never whole, and real rates tilt both sides.",
+           "It is a slope, not a cliff: overlap is never whole, real rates tilt both sides, and a ring over thousands of ranks adds a latency that no bandwidth buys back.",
            "\"It scales linearly\" holds until the batch runs out. Beyond, give each gather more tokens: tensor, context or pipeline parallelism, or a hybrid that gathers inside a pod.",
            expected="fsdp_devices", unit="devices", within=1.25,
            slips=(Slip(lambda f: float(f.global_batch), "That is where the batch runs out of sequences; context parallelism goes on from there. The network is asked.", within=1.02),
