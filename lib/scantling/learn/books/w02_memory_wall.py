@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 from ... import pipeline
 from ...design import Design
-from ...memory import memory_by_stage
 from ...model import parameters
 from ...verdict import assess
 from ..measured import peaks, runs
@@ -173,10 +172,6 @@ class Facts:
     def context_answer(self):
         grown = max(self.context_parts, key=self.context_parts.get)
         return {"activations": "b", "optimizer": "c", "weights": "d"}.get(grown, "a")
-
-    @cached_property
-    def stages(self):
-        return memory_by_stage(self.result.chosen.case)
 
     @cached_property
     def measured(self):

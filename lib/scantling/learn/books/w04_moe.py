@@ -89,10 +89,6 @@ class Facts:
     def sparsity(self):
         return self.total / self.active
 
-    @cached_property
-    def per_token(self):
-        return float(flops_per_token(self.model, self.seq_len).total)
-
     # ---- memory
     def held(self, ep, bytes_per_param=6):
         """Weights and fp32 gradients on a device of an average stage."""
