@@ -125,6 +125,16 @@ def _values(spec):
             yield from _values(inner)
 
 
+@pytest.mark.parametrize(("sentence", "says"), [("1T dense, 8x V100 16GB, 1T tokens", "impossible"), ("8B dense, 64x H100", "without tokens no days")], ids=["impossible", "without tokens"])
+def test_the_first_design_takes_any_sentence(sentence, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = read(FIRST)
+    parameters = next(c for c in notebook.cells if "parameters" in c.metadata.get("tags", []))
+    parameters.source = f"sentence = {sentence!r}\nfolder = 'x'\nwrite = False"
+    assert any(says in repr(x) for x in run(notebook))
+    assert (tmp_path / "x" / "design.yaml").is_file()
+
+
 @pytest.mark.slow
 def test_the_first_design_under_papermill_and_as_a_page(tmp_path):
     """The notebook proper: its own kernel, papermill, one offline page; the sentence misses its deadline and the first fix keeps it."""

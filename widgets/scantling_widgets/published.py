@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 from scantling import published_figures
-from scantling.quantities import number
+from scantling.quantities import number, shown
 
 from .grammar import alt
 from .report.pictures import Picture
@@ -191,6 +191,16 @@ def bars(parts: dict, *, x: str, y: str = "", share: bool = False, colours: dict
         color=alt.Color("part:N", sort=names, title=None, scale=alt.Scale(domain=names, range=range_), legend=alt.Legend(orient="bottom", columns=5, labelLimit=260) if len(names) > 1 else None))
     totals = "; ".join(f"{bar}: {number(sum(map(float, amounts.values())))}" for bar, amounts in parts.items())
     return Picture(chart.properties(width=WIDTH, height=alt.Step(height)).to_dict(), f"{x}. {totals}.", title or f"{x[:1].upper()}{x[1:]}.")
+
+
+def verdict(result) -> Html:
+    """An assessment in three lines, whichever way it went: the verdict and its numbers, the plan, and what binds."""
+    said_ = f"**{result.verdict.replace('-', ' ')}**"
+    if result.phases:
+        money = (result.days is not None) * f": {shown(result.days, 'days')} and {shown(result.cost_usd, 'usd') if result.cost_usd else 'no price'}" or ", without tokens no days"
+        said_ += (f"{money} on {result.devices_used:,} devices, MFU {shown(result.mfu, 'share')} (80 % band {shown(result.mfu_low, 'share')} to {shown(result.mfu_high, 'share')}). "
+                  + "The plan: " + " · ".join(f"{name} {result.plan[name]}" for name in ("tp", "pp", "dp", "micro_batch")) + ".")
+    return say("{head}\n\n{lines}", head=said_, lines="\n".join(f"- {line}" for line in result.limits[:3]))
 
 
 def say(text: str, **facts) -> Html:
