@@ -34,7 +34,8 @@ def judge(kit):
     micro = c.num_pipeline_microbatches if pp > 1 else c.gradient_accumulation_steps
     zero = "zero1" if c.shard_optimizer_over_data else "none" if fsdp * ep == 1 and data > 1 else "hsdp" if data > 1 else "zero3"
     stages = [c.num_layers_per_pipeline_stage * c.num_pipeline_repeats] * pp if pp > 1 else [c.base_num_decoder_layers]
-    return dict(layers_by_stage=stages, etp=tp if c.num_experts > 1 else 1, shard_group=fsdp * ep * cp, cp_type="ring" if "ring" in str(c.context_parallel_strategy) else "all-gather", tp=tp, pp=pp, vpp=c.num_pipeline_repeats if pp > 1 else 1, cp=cp, ep=ep, dp=dp, sharding=zero, micro_batch=c.global_batch_size_to_train_on // dp // micro,
+    split = any("tensor" in axes for name, axes in c.logical_axis_rules if name == "activation_embed")       # outside the tensor-parallel products
+    return dict(sp=tp > 1 and split, recompute_layers=-(-c.base_num_decoder_layers // pp) if c.remat_policy == "full" else 0, layers_by_stage=stages, etp=tp if c.num_experts > 1 else 1, shard_group=fsdp * ep * cp, cp_type="ring" if "ring" in str(c.context_parallel_strategy) else "all-gather", tp=tp, pp=pp, vpp=c.num_pipeline_repeats if pp > 1 else 1, cp=cp, ep=ep, dp=dp, sharding=zero, micro_batch=c.global_batch_size_to_train_on // dp // micro,
                 grad_accum=micro, recompute=RECOMPUTE.get(c.remat_policy, c.remat_policy), global_batch=c.global_batch_size_to_train_on * (1 if pp > 1 else 1),
                 seq_len=c.max_target_length, precision="fp8" if c.quantization else "fp32" if str(c.dtype) == "float32" or getattr(c.dtype, "__name__", "") == "float32" else "bf16",
                 save_steps=c.checkpoint_period, async_save=bool(c.async_checkpointing), offload="optimizer" if c.optimizer_memory_host_offload else "none",

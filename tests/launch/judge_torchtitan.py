@@ -70,7 +70,7 @@ def judge(kit):
     return dict(tp=d.tp, pp=d.pp, vpp=vpp, cp=d.cp, ep=d.ep, dp=ranks, sp=bool(p.enable_sequence_parallel and d.tp > 1), sharding=sharding,
                 shard_group=d.dp_shard * d.cp, micro_batch=micro, grad_accum=accum, recompute="full" if "Full" in kind else "selective" if "Selective" in kind else "none",
                 global_batch=t.global_batch_size, seq_len=t.seq_len, layers_by_stage=stages, precision="fp32" if t.mixed_precision_param == "float32" else "bf16",
-                save_steps=c.checkpoint.interval, async_save=c.checkpoint.async_mode == "async", params=count, layers=len(model.layers), etp=1,
+                save_steps=c.checkpoint.interval, async_save=c.checkpoint.async_mode == "async", params=count, layers=len(model.layers), etp=1, recompute_layers=-(-len(model.layers) // d.pp) if "Full" in kind else 0,
                 cp_type="all-gather", offload="optimizer+params" if t.enable_cpu_offload else "none", hidden=model.tok_embeddings.weight.shape[1], experts=experts)
 
 

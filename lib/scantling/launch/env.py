@@ -81,8 +81,7 @@ def _fabric(launch):
     if "tcpx" in name:
         return [Var("NCCL_NET", "FasTrak" if "tcpxo" in name else "GPUDirectTCPX_v7", "the cloud's own transport; source its nccl-env-profile.sh before this file")]
     if "roce" in name or "spectrum" in name:
-        return [patient, Var("NCCL_IB_QPS_PER_CONNECTION", "4", "Ethernet spreads by flow: four queue pairs for each pair of ranks collide on a link less often"),
-                Var("NCCL_IB_SPLIT_DATA_ON_QPS", "0", "whole messages take turns on the queue pairs: fewer small packets")]
+        return [patient, Var("NCCL_IB_QPS_PER_CONNECTION", "4", "Ethernet spreads by flow: four queue pairs for each pair of ranks collide on a link less often")]
     if name.startswith("slingshot"):
         return [Var("FI_CXI_ATS", "0", "the adapter's address translation does not know device memory"), Var("NCCL_NET", "AWS Libfabric", "through the OFI plugin; without it NCCL falls back to TCP")]
     return []

@@ -44,6 +44,8 @@ def gaps(launch):
         out.append(Gap("pp", p["pp"], "stages are even"))
     if p["pp"] > 1 and p["vpp"] > 1 and p["sharding"] != "zero1" and m.layers // (p["pp"] * p["vpp"]) < 1:
         out.append(Gap("vpp", p["vpp"], "a repeat holds a layer"))
+    if p["tp"] > 1 and not p["sp"]:
+        out.append(Gap("sp", False, "the tensor axis splits the residual stream too, by width", True, "none: a little less memory"))
     if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
         out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
     if p["recompute"] == "none":
@@ -128,5 +130,6 @@ def prepare(launch) -> str:
 
 def notes(launch) -> list[str]:
     """What no field of the plan says and the file had to choose."""
-    return ["rope_max_timescale and normalization_layer_epsilon are MaxText's: set the model's own.", "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through Transformer Engine.",
+    return ["Outside the tensor-parallel products activations are split over the tensor axis by width, not by sequence: the same bytes." if launch.plan["tp"] > 1 else "Activations are split by batch alone.",
+            "rope_max_timescale and normalization_layer_epsilon are MaxText's: set the model's own.", "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through Transformer Engine.",
             *(["Experts run as sparse_matmul, without dropped tokens."] if launch.model.is_moe else [])]
