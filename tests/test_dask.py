@@ -14,6 +14,7 @@ from scantling import Design, plans, sweeps
 from scantling.cli import main
 from scantling.searching import find
 from scantling.situation import situation
+from scantling.streaming import stream
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -75,6 +76,8 @@ def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     monkeypatch.setattr("scantling.searching.REMOTE", 3000)
     seen = []
     here, there = find(where, plans.WIDE), find(where, plans.WIDE, scheduler=cluster.address, progress=lambda done, of: seen.append((done, of)))
+    parts = stream(where, plans.WIDE, keep=200, scheduler=cluster.address)
+    assert parts.legal == here.legal and np.array_equal(parts.step_s, here.step_s[here.order[:200]])
     assert len(seen) > 5 and seen[-1] == (here.legal, here.legal)
     assert np.array_equal(here.order, there.order) and np.array_equal(here.total_bytes, there.total_bytes) and np.array_equal(here.step_s, there.step_s)
     assert here.rejected == there.rejected and here.row(here.best()) == there.row(there.best())

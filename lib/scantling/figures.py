@@ -160,7 +160,7 @@ def tables(assessment) -> dict:
     return dict(
         memory_by_stage=[dict(row) for row in memory_by_stage(chosen.case)],
         hidden_s={k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")},
-        communication=communication(chosen), candidates=candidates(found), legal=found.legal, evaluated=int(found.fits.sum()), rejected=found.rejected,
+        communication=communication(chosen), candidates=candidates(found), legal=found.legal, evaluated=found.fitting, rejected=found.rejected,
         search_seconds=found.seconds, endurance=assessment.endurance.as_dict(), cost=assessment.cost.as_dict() if assessment.cost else None,
         nearest_runs=nearest(assessment), why=assessment.why, missed=[dict(field=m.field, limit=m.limit, value=m.value, text=m.text, chance=m.chance) for m in assessment.missed],
         phases=[dict(name=c.phase.name, tokens=c.phase.tokens, seq_len=c.phase.seq_len, global_batch=c.phase.global_batch, plan=c.plan, step_s=step_s(assessment, c),

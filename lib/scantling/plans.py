@@ -170,7 +170,7 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
     c: dict = {}
     for name, values in (("tp", pick("tp", [int(t) for t in space.tp or divisors(model.heads) if t <= cluster.devices])),
                          ("cp", pick("cp", [x for x in space.cp if x == 1 or phase.seq_len // x >= space.min_chunk])),
-                         ("pp", pick("pp", _depths(model.layers, space, cluster.devices)))):
+                         ("pp", pick("pp", depths(model.layers, space, cluster.devices)))):
         c = cross(c, name, values)
     c = _lawful(c, LAWS, model, phase, cluster, pins)
     room = cluster.devices // (c["tp"] * c["cp"] * c["pp"])
@@ -268,7 +268,8 @@ def _some(c, field, value, allowed, nearest=None):
         raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
 
 
-def _depths(layers: int, space: Space, devices: int):
+def depths(layers: int, space: Space, devices: int) -> list[int]:
+    """Pipeline depths of a space, ascending."""
     if space.pp:
         return [p for p in space.pp if p <= min(layers, devices)]
     even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}

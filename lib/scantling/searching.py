@@ -34,15 +34,23 @@ class Found:
     order: np.ndarray           # indices of the fitting plans: those of a kind that has been run best first, then the others
     practised: np.ndarray       # bool: of a kind that published runs use
     seconds: float
-    unseen: int = 0             # legal plans that were not looked at, because the search was stopped
+    unseen: int = 0             # legal plans (parts of a streamed space) that were not looked at, because the search was stopped
+    tally: tuple | None = None  # (legal, fitting, rejected) where only the best plans are held
 
     @property
     def legal(self) -> int:
-        return len(self.fits)
+        return len(self.fits) if self.tally is None else self.tally[0]
+
+    @property
+    def fitting(self) -> int:
+        """Plans that fit, all of which were timed."""
+        return int(self.fits.sum()) if self.tally is None else self.tally[1]
 
     @property
     def rejected(self) -> dict[str, int]:
         """Plans that do not fit, by the reason that comes first in REASONS."""
+        if self.tally is not None:
+            return self.tally[2]
         counts = np.bincount(self.reason[self.reason >= 0], minlength=len(REASONS))
         return {text: int(n) for text, n in zip(REASONS, counts) if n}
 
@@ -160,6 +168,7 @@ def search(design, space=None, progress=None, scheduler=None):
     """All fitting plans of a design's longest phase, best first, as a pandas DataFrame.
 
     Where the space names precisions and the design leaves its own open, each of them that the chip has is searched too.
+    A space with offload (the wide one) is streamed: its 100,000 fastest plans are listed, its counts are of all.
     progress, scheduler : as `find`.
 
     Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight"),
@@ -168,19 +177,22 @@ def search(design, space=None, progress=None, scheduler=None):
     """
     import pandas as pd
 
+    from .streaming import stream
+
     resolved = design.resolve()
     phase = max(resolved.phases, key=lambda p: p.tokens or 0)
     space = planning.offered(space or planning.DEFAULT, resolved.stack)
+    run = stream if space.offload != ("none",) else find
     outcomes = []
     for name in precisions(resolved, phase, space):
-        found = find(situation(resolved, replace(phase, precision=name)), space, progress=progress, scheduler=scheduler)
+        found = run(situation(resolved, replace(phase, precision=name)), space, progress=progress, scheduler=scheduler)
         outcomes.append(found)
         if found.unseen:
             break
     tables = [_table(found) for found in outcomes]
     table = tables[0] if len(tables) == 1 else pd.concat([t for t in tables if len(t)] or tables[:1]).sort_values("step_s", kind="stable", ignore_index=True)
     rejected = {text: n for text in REASONS if (n := sum(f.rejected.get(text, 0) for f in outcomes))}
-    table.attrs = {"legal": sum(f.legal for f in outcomes), "evaluated": sum(int(f.fits.sum()) for f in outcomes), "seconds": sum(f.seconds for f in outcomes), "rejected": rejected,
+    table.attrs = {"legal": sum(f.legal for f in outcomes), "evaluated": sum(f.fitting for f in outcomes), "seconds": sum(f.seconds for f in outcomes), "rejected": rejected,
                    "unseen": sum(f.unseen for f in outcomes)}
     return table
 

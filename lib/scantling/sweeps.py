@@ -186,14 +186,16 @@ def _best(design, number, space, top):
     from . import plans
     from .searching import find
     from .situation import situation
+    from .streaming import stream
 
     try:
         r = design.resolve()
         phase = max(r.phases, key=lambda p: p.tokens or 0)
-        found = find(situation(r, phase), space or plans.offered(plans.DEFAULT, r.stack))
+        space = space or plans.offered(plans.DEFAULT, r.stack)
+        found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)
     except DesignError:
         return [], dict(legal=0, evaluated=0, rejected={})
     tokens = phase.global_batch * phase.seq_len
     rows = [dict(design=number, rank=k, devices=r.cluster.devices, step_s=float(found.step_s[i]), tokens_per_s=tokens / float(found.step_s[i]),
                  memory_bytes=float(found.total_bytes[i]), legal=found.legal, **found.row(int(i))) for k, i in enumerate(found.order[:top])]
-    return rows, dict(legal=found.legal, evaluated=int(found.fits.sum()), rejected=found.rejected)
+    return rows, dict(legal=found.legal, evaluated=found.fitting, rejected=found.rejected)
