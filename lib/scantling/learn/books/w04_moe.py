@@ -6,6 +6,7 @@ from functools import cached_property
 
 from ... import pipeline
 from ...design import Design
+from ...memory import memory_by_stage
 from ...model import flops_per_token, parameters
 from ...stragglers import slowest_of
 from ...verdict import assess
@@ -156,6 +157,20 @@ class Facts:
     def dualpipe_answer(self):
         return "b" if float(pipeline.weight_copies("dualpipe")) == 2 else "a"
 
+    @staticmethod
+    def stage_weights(assessment):
+        """Weights on a device in the middle of the pipeline. [bytes]"""
+        stages = memory_by_stage(assessment.chosen.case)
+        return float(stages[len(stages) // 2]["weights"])
+
+    @cached_property
+    def run_weights(self):
+        return self.stage_weights(self.run)
+
+    @cached_property
+    def plain_weights(self):
+        return self.stage_weights(self.plain)
+
     @cached_property
     def copies(self):
         return float(pipeline.weight_copies("dualpipe"))
@@ -302,11 +317,11 @@ QUESTIONS = (
                   Slip(lambda f: f.ratio / 3, "Forward against forward: the products of one pass are `2 · parameters`."), Slip(lambda f: f.ratio * f.moe_layer / f.expert, "One expert is not the layer: attention, the shared expert and eight routed ones compute."))),
     Choice("dualpipe", "So it has to hide. DualPipe feeds micro-batches from both ends of the pipeline, so that one's all-to-all runs under another's compute. What does it cost?", "parallelism", "staff",
            ("What must a device hold to serve both directions?", "It is the first stage of one direction and the last of the other.", "Count copies of the weights."),
-           "Every device holds two stages: {copies:.0f} copies of the weights ({run.memory_bytes[weights]:bytes} against {plain.memory_bytes[weights]:bytes} here). For it the step falls from {plain.step_s:seconds} to {run.step_s:seconds}, exposed all-to-all from "
+           "Every device holds two stages: {copies:.0f} copies of the weights ({run_weights:bytes} against {plain_weights:bytes} in the middle of the pipeline). For it the step falls from {plain.step_s:seconds} to {run.step_s:seconds}, exposed all-to-all from "
            "{plain.step_breakdown_s[ep]:seconds} to {run.step_breakdown_s[ep]:seconds}.",
            "Memory buys overlap. It can be paid because expert parallelism made the weights of a device small: the choices of this design pay for one another.",
            expected="dualpipe_answer",
-           options=(Option("a", "Nothing but complexity.", "Each device is stage i of one direction and stage p − i of the other: it needs the weights of both."), Option("b", "A second copy of the weights on every device.", "{run.memory_bytes[weights]:bytes} against {plain.memory_bytes[weights]:bytes}."),
+           options=(Option("a", "Nothing but complexity.", "Each device is stage i of one direction and stage p − i of the other: it needs the weights of both."), Option("b", "A second copy of the weights on every device.", "{run_weights:bytes} against {plain_weights:bytes} in the middle of the pipeline."),
                     Option("c", "Twice the activations.", "In flight are p + 1 micro-batches, hardly more than 1F1B's p: activations are not the price."),
                     Option("d", "Twice the bubble: two pipelines, two bubbles.", "The two fill each other's gaps: idle time falls from {plain.bubble_fraction:share} to {run.bubble_fraction:share}."))),
     Number("skew", "Routed experts are {expert_share:share} of the FLOP. On one of the 64 devices of a group the experts get 1.5 times the mean load. How many per cent longer does the layer take, for everybody?", "communication", "senior",
@@ -331,7 +346,7 @@ QUESTIONS = (
                     Option("g", "embedding and output head"))),
     Plan("plan", "Your plan for the 2,048 H800, NVLink cut to {up:bytes_per_s}: `pp`, `ep`, `dp`, within a tenth of the best.", "parallelism", "staff",
          ("What needs tensor parallelism in a model whose matrices are 2,048 wide?", "tp 1; pp 8 or 16; ep from what memory needs up to what the network bears.", "ep divides dp · tp."),
-         "Narrow experts make bad tensor-parallel citizens: tp cuts matrices that are small already, on a link that was cut too. Pipeline and experts carry the model; the best plans do without tp.",
+         "Narrow experts make bad tensor-parallel citizens: tp cuts matrices that are small already, on a link that was cut too. Pipeline and experts carry the model; the best plan has tp {result.plan[tp]}.",
          "Sparse models move the axes: expert parallelism does for memory what tensor parallelism does in a dense model, and leaves the matrices whole.",
          minutes=6, design="design", names=("pp", "ep", "dp"), slower=1.12,
          slips=(PlanSlip({"tp": 8, "pp": 16, "ep": 64, "dp": 16}, lambda plan, a, f: plan.get("tp", 1) >= 4, "tp {a.plan[tp]} costs {a.step_breakdown_s[tp]:seconds} of a {a.step_s:seconds} step: narrow matrices, a slow NVLink. The best plan has tp {best.plan[tp]}."),
