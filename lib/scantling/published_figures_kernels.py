@@ -11,7 +11,7 @@ from .constants import gather
 from .model import make_shape
 from .published_figures import Figure, Point
 
-LARGE_BYTES = 256e6             # from here on the rates are held against each other
+SMALLEST_BYTES = 65_536         # from here on; below, start-up is all there is
 _COUNTS = {"all_reduce": lambda v, n, inside, t: 2 * v * (n - 1) / n / (2 * all_gather_s(v, n, inside, t)),
            "all_gather": lambda v, n, inside, t: v * (n - 1) / n / all_gather_s(v, n, inside, t),
            "alltoall": lambda v, n, inside, t: v * (n - 1) / n / all_to_all_s(v, n, inside, t)}
@@ -39,11 +39,10 @@ SIZES = {"8 A100, one node": "azure_a100_1n_ar", "8 H100, one node (switches red
 RANKS = {n: f"aws_p5_h100_{n // 8}n_alltoall" for n in (16, 32, 64, 128, 256)}
 
 
-def _points(name, series, at=None, x=None):
+def _points(name, series, at, x):
     sizes = np.array(series.message_bytes)
-    ours, keep = bus_bytes_per_s(series, sizes) / 1e9, range(len(sizes)) if at is None else at(sizes)
-    return [Point(name, float(sizes[i]) if x is None else x, series.busbw_bytes_per_s[i] / 1e9, float(ours[i]), series.source, f"series {series.id}", _address(series.source),
-                  counted=bool(sizes[i] >= LARGE_BYTES), why="" if sizes[i] >= LARGE_BYTES else "small message: the protocol's ramp is not modelled") for i in keep]
+    ours = bus_bytes_per_s(series, sizes) / 1e9
+    return [Point(name, x, series.busbw_bytes_per_s[i] / 1e9, float(ours[i]), series.source, f"series {series.id}", _address(series.source)) for i in at(sizes)]
 
 
 def _address(source: str) -> str:
@@ -51,14 +50,32 @@ def _address(source: str) -> str:
     return f"https://github.com/{'/'.join(repository.split('/')[:2])}" if "/" in repository else source
 
 
+def alone_bytes_per_s(id: str, message_bytes=None):
+    """Bus bandwidth of a collective alone by message size, best algorithm and protocol (blueprint.curves), for the wires of a published series [bytes/s]."""
+    from dataclasses import fields
+
+    from .blueprint.curves import fastest, volume
+    from .blueprint.curves_fit import points
+
+    p = points()
+    p = p.take(p.series == id)
+    sizes = p.message_bytes if message_bytes is None else np.asarray(message_bytes, float)
+    one = type(p.wires)(**{f.name: np.asarray(getattr(p.wires, f.name))[:1].repeat(len(sizes)) for f in fields(p.wires)})
+    return volume(p.collective[0], one.ranks) * sizes / fastest(p.collective[0], sizes, one)
+
+
 def collectives_by_size():
-    known = catalogue.collective_series()
-    return [p for name, id in SIZES.items() for p in _points(name, known[id]) if p.x >= 1e6]
+    known, out = catalogue.collective_series(), []
+    for name, id in SIZES.items():
+        s = known[id]
+        ours = alone_bytes_per_s(id, s.message_bytes) / 1e9
+        out += [Point(name, v, b / 1e9, float(o), s.source, f"series {id}", _address(s.source)) for v, b, o in zip(s.message_bytes, s.busbw_bytes_per_s, ours) if v >= SMALLEST_BYTES]
+    return out
 
 
 def _size_curves():
-    known, axis = catalogue.collective_series(), np.geomspace(1e6, 16e9, 40)
-    return {name: (axis, bus_bytes_per_s(known[id], axis) / 1e9) for name, id in SIZES.items()}
+    axis = np.geomspace(SMALLEST_BYTES, 16e9, 60)
+    return {name: (axis, alone_bytes_per_s(id, axis) / 1e9) for name, id in SIZES.items()}
 
 
 def all_to_all_by_ranks():
@@ -119,8 +136,8 @@ def _gemm_curves():
 FIGURES = (
     Figure("gemm-size", "Matrix products by size", "2mnk / (R (1 + c (R / B) (1/m + 1/n + 1/k)) + launch), R = peak x share", "m = n = k", "share of dense peak", "1", True, 0.09, 0.22, False,
            "the share is that of training shapes, beside traffic and at the clock that a whole step leaves", gemm_by_size, _gemm_curves, "x"),
-    Figure("collectives-size", "All-reduce by message size", "V (n - 1) / n x 2 over the slower of link and the node's cards, plus a latency a hop", "bytes", "bus bandwidth", "GB/s", False, 0.15, 0.3, False,
-           "below some 100 MB the model is too fast; reductions in the switches (NVLink SHARP) are not credited inside a node", collectives_by_size, _size_curves, "x"),
+    Figure("collectives-size", "All-reduce by message size", "best of ring, tree and reduction in the switches: start-up, a time a hop and protocol, wire time 2 V (n - 1) / n over the slower tier, pipeline fill", "bytes",
+           "bus bandwidth", "GB/s", False, 0.06, 0.45, True, "the sizes at which the library changes from one protocol or algorithm to the next", collectives_by_size, _size_curves, "xy"),
     Figure("all-to-all", "All-to-all by ranks", "the share (n - 8) / n of the bytes leaves the node over the rank's own card", "ranks", "bus bandwidth", "GB/s", False, 0.06, 0.12, False, "", all_to_all_by_ranks, dict, "x"),
     Figure("expert-dispatch", "MoE dispatch and combine by expert-parallel ranks", "a token crosses to a node once, and from its card over the links to the ranks that want it", "expert-parallel ranks",
            "bandwidth as DeepEP counts it", "GB/s", False, 0.10, 0.15, False, "two nodes: what arrives over the network is forwarded over the links, DeepEP's bottleneck there, which the model counts for the half that stays", dispatch_by_ranks, dict, "x"),

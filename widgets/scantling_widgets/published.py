@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from scantling import published_figures
+from scantling import published_figures, published_figures_runs
 from scantling.quantities import number, shown
 
 from .grammar import alt
@@ -127,7 +127,7 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     body = f"<table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
     if len(rows) > most:
         body += f"<details><summary>{len(rows) - most} more</summary><table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
-    fitted = " The constants were fitted on these runs among others; the validation page shows them with their source left out." if f.fitted else ""
+    fitted = f" The constants were fitted on these {'runs among others; the validation page shows them with their source left out' if f in published_figures_runs.FIGURES else 'series among others'}." if f.fitted else ""
     misses = f"<p>Where it misses: {escape(f.misses)}.</p>" if f.misses else ""
     sources = "; ".join(f"<a href='{escape(url)}'>{escape(title)}</a>{', ' + escape(at) if len(at) < 120 else ''}" if url.startswith("http") else escape(title) for title, at, url in r.sources[:5])
     return Html(f"<div class='scl'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))

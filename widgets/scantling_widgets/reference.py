@@ -32,7 +32,7 @@ def index(paths) -> str:
     for id, r in published_figures.recreate_all().items():
         f = r.figure
         kind, source = f.absolute, r.sources[0]
-        state = "not met" if f.missed else "fitted on these runs among others" if f.fitted else "constants of the kit" if f in published_figures_kernels.FIGURES else "closed form"
+        state = "not met" if f.missed else "fitted on these among others" if f.fitted else "constants of the kit" if f in published_figures_kernels.FIGURES else "closed form"
         cells = (f"<a href='{where[id]}.html'>{escape(f.title)}</a>", escape(shorten(f"{source[0]}, {source[1]}", 120, placeholder=" …")), str(len(r.points)), published.error(r.median_error, kind).lstrip("+"),
                  published.error(r.worst_error, kind).lstrip("+"), published.error(f.worst, kind).lstrip("+"), state)
         rows.append("<tr>" + "".join(f"<td{published.cell_style(i in TEXT, i not in TEXT)}>{c}</td>" for i, c in enumerate(cells)) + "</tr>")
