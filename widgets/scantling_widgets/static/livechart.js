@@ -16,12 +16,13 @@ function pageTheme() {
   const text = ink || "#222", muted = soft || "#555", grid = line || "#ddd";
   return {
     background: "transparent",
+    mark: { aria: false }, // the picture as a whole carries the words; its marks would only be read as nameless symbols
     font: css("--jp-ui-font-family") || "system-ui, sans-serif",
     view: { stroke: null },
-    axis: { labelColor: text, titleColor: text, gridColor: grid, domainColor: muted, tickColor: muted,
+    axis: { aria: false, labelColor: text, titleColor: text, gridColor: grid, domainColor: muted, tickColor: muted,
             labelFontSize: 11, titleFontSize: 11, titleFontWeight: 500, labelLimit: 240 },
-    legend: { labelColor: text, titleColor: text, labelFontSize: 11, titleFontSize: 11, labelLimit: 260 },
-    title: { color: text, fontSize: 13, fontWeight: 600, anchor: "start" },
+    legend: { aria: false, labelColor: text, titleColor: text, labelFontSize: 11, titleFontSize: 11, labelLimit: 260 },
+    title: { aria: false, color: text, fontSize: 13, fontWeight: 600, anchor: "start" },
     text: { color: text },
     // marks that must read on light and on dark name these styles instead of a colour
     style: {
@@ -127,7 +128,7 @@ function render({ model, el }) {
 
   // JupyterLab sets the theme's name before its style sheet has arrived, so look again a few times
   const repaint = () => { const now = palette().join(); if (now !== ink) { ink = now; queue(embed); } };
-  const themes = new MutationObserver(() => [0, 150, 500, 1500].forEach(ms => setTimeout(repaint, ms)));
+  const themes = new MutationObserver(() => [0, 150, 500, 1500, 4000, 10000].forEach(ms => setTimeout(repaint, ms)));
   themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
 
   const sizes = new ResizeObserver(() => {
