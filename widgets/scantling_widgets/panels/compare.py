@@ -7,7 +7,7 @@ from scantling import quantities
 
 from .. import headline, theme
 from ..table import Table, cell
-from ..words import at, show
+from ..words import at, plain, show
 from .base import Panel
 
 _SECTIONS = ("plan", "memory_bytes", "step_breakdown_s", "endurance", "cost")
@@ -49,7 +49,7 @@ def flat(data: Mapping, prefix: str = "") -> dict:
 
 
 def say(value) -> str:
-    return "—" if value is None else quantities.shown(value, "ratio") if isinstance(value, float) else str(value)
+    return "—" if value is None else plain(value)
 
 
 def differing(before: Mapping, now: Mapping) -> list[list]:
