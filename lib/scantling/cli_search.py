@@ -56,7 +56,7 @@ class Bar:
 @click.command()
 @click.argument("file")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print.")
-@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write all fitting plans here (of a wide search the 100,000 fastest).")
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False), help="Write all fitting plans here (of a wide search the 50,000 fastest).")
 @click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
 @click.option("--wide", is_flag=True, help="The wide space: offload, uneven stages, expert tensor parallelism, zero-bubble schedules, precision where it is left open.")
 @click.option("--space", type=click.Choice(["coarse", "default", "wide"]), help="Another space; `scantling spaces` lists their axes.")

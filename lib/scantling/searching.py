@@ -168,7 +168,7 @@ def search(design, space=None, progress=None, scheduler=None):
     """All fitting plans of a design's longest phase, best first, as a pandas DataFrame.
 
     Where the space names precisions and the design leaves its own open, each of them that the chip has is searched too.
-    A space with offload (the wide one) is streamed: its 100,000 fastest plans are listed, its counts are of all.
+    A space with offload (the wide one) is streamed: its 50,000 fastest plans are listed, its counts are of all.
     progress, scheduler : as `find`.
 
     Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device, mfu, memory_bytes, zone ("safe" | "tight"),

@@ -12,7 +12,7 @@ from .records import take
 from .searching import REASONS, Found, find, practised, ranked
 from .situation import Situation
 
-KEEP = 100_000      # fitting plans that are kept, the fastest
+KEEP = 50_000      # fitting plans that are kept, the fastest
 
 
 def stream(where: Situation, space, pins: dict | None = None, *, keep: int = KEEP, progress=None, scheduler=None) -> Found:
@@ -35,6 +35,9 @@ def stream(where: Situation, space, pins: dict | None = None, *, keep: int = KEE
                     going[0] = False
                 return going[0]
             results.append(_best(where, space, part, keep, inner))
+            if sum(len(r[5]) for r in results) > 4 * keep:
+                for kind in (True, False):      # the two are ranked apart
+                    _shed(results, [i for i in range(len(results)) if (parts[i]["tp"] <= where.link.domain) == kind], keep)
             if not going[0]:
                 break
     else:
@@ -75,6 +78,19 @@ def _best(where, space, pins, keep, progress=None):
         return 0, 0, {}, None, np.empty(0), np.empty(0)
     rows = found.order[:keep]
     return found.legal, int(found.fits.sum()), found.rejected, take(found.plan, rows) if len(rows) else None, found.total_bytes[rows], found.step_s[rows]
+
+
+def _shed(results: list, which: list, keep: int):
+    """Drop, in place, the rows of some parts that can no longer be among the `keep` fastest of them."""
+    steps = np.concatenate([results[i][5] for i in which]) if which else np.empty(0)
+    if len(steps) <= keep:
+        return
+    limit = np.partition(steps, keep)[keep] * (1 + 1e-9)
+    for k in which:
+        legal, fitting, rejected, plan, total, step_s = results[k]
+        good = step_s <= limit
+        if plan is not None and not good.all():
+            results[k] = (legal, fitting, rejected, take(plan, good) if good.any() else None, total[good], step_s[good])
 
 
 def _joined(plans: list[Plan]) -> Plan:
