@@ -322,6 +322,14 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
     assert {v.value for v in environment(full, module) if v.name == "NCCL_NVLS_ENABLE"} == {"0"}
 
 
+@pytest.mark.parametrize(("chip", "to"), [*(("tpu-v5p", to) for to in FRAMEWORKS if to != "maxtext"), ("trn2", "fsdp"), ("gaudi3", "maxtext")])
+def test_a_framework_that_does_not_run_on_the_chip_is_refused(chip, to):
+    a = assess(design(spec(cluster=dict(accelerator=chip, devices=64, devices_per_node=4)), name="job"))
+    with pytest.raises(Inexpressible, match="runs on CUDA devices and ROCm devices") as e:
+        kits(a, to)
+    assert ("--to maxtext" in str(e.value)) == (chip == "tpu-v5p")
+
+
 def test_a_tpu_kit_speaks_of_tpus_alone():
     files = kits(assess(design(TPU, name="job")), "maxtext", "kubernetes")
     text = "".join(files.values())

@@ -21,6 +21,10 @@ SPACED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedu
 JOB = ("precision", "optimizer")
 
 
+GPUS = ("nvidia", "amd")
+WORDS = {"nvidia": "CUDA devices", "amd": "ROCm devices", "tpu": "TPUs"}
+
+
 class Inexpressible(Exception):
     """No plan that the framework can express meets what the design asks for: the gaps, and why the nearest plan does not do."""
 
@@ -48,6 +52,11 @@ def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
     own = launch_plan(assessment, to, on, which)
+    chips = getattr(module, "CHIPS", GPUS)
+    if own.chip not in chips:
+        reach = [f for f in ("maxtext",) if own.chip == "tpu"]
+        raise Inexpressible(to, [Gap("cluster.accelerator", own.cluster.accelerator.name, f"{module.PACKAGE} as written here runs on {' and '.join(WORDS[c] for c in chips)}")],
+                            f"the plan is for {own.cluster.accelerator.name}" + (f"; --to {reach[0]} is for it" if reach else ", for which no kit is written"))
     found = misfits(module, own)
     hard = [g for g in found if g.instead is None]
     if not hard:

@@ -6,6 +6,7 @@ from .record import Gap, Words
 
 PACKAGE, VERSION, FILE = "maxtext", "0.2.5", "maxtext.yml"
 LAUNCHER = "python"
+CHIPS = ("nvidia", "amd", "tpu")
 DOMAIN = {
     "sharding": (("zero3", "hsdp", "none", "zero1"), "gradients alone are not sharded"),
     "schedule": (("1f1b", "interleaved"), "one pipeline schedule, repeated for interleaving"),
