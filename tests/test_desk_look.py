@@ -85,6 +85,30 @@ def test_every_control_says_what_it_is(desk):
             assert field["help"]
 
 
+def test_no_more_than_eight_inputs_are_up_front(desk):
+    front, plan, *folded = desk.form.groups
+    assert len(front["fields"]) <= 8
+    assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {f["field"] for f in front["fields"]}
+    assert plan["title"].startswith("Plan")
+    assert all(group["folded"] for group in folded)
+
+
+@pytest.mark.parametrize(("field", "section"), [("reliability.failures_per_1000_node_days", "endurance"), ("prices.usd_per_device_hour", "cost")])
+def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(desk, field, section):
+    from scantling_widgets.words import at
+
+    now = at(desk.session.now.given, f"{section}.{field.split('.')[1]}")
+    options = desk.form.field(field)["options"]
+    place = next(i for i, o in enumerate(options) if o["value"] is None)
+    assert options[place]["text"].startswith("auto ")
+    assert options[place - 1]["value"] < now <= options[place + 1]["value"]
+    desk.form.send_change(field, options[place + 1]["value"])
+    assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == options[place + 1]["value"]
+    assert desk.form.field(field)["options"][0]["value"] is None
+    desk.form.send_change(field, None)
+    assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == now
+
+
 def test_interconnects_stand_from_slow_to_fast(desk):
     from scantling import catalogue
 

@@ -60,6 +60,8 @@ def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
 @pytest.mark.parametrize(("field", "key"), [("model.size", "ArrowLeft"), ("model.experts", "ArrowRight"), ("cluster.scale_out", "Home"), ("job.seq_len", "ArrowRight"),
                                             ("job.global_batch", "ArrowLeft")])
 def test_each_main_slider_moves_the_result(desk, field, key):
+    if field == "job.seq_len":
+        desk.unfold("Job")
     step, said = desk.kpi("step_s"), desk.readout(field)
     desk.press(field, key, 2)
     assert desk.readout(field) != said

@@ -9,7 +9,8 @@ import pytest
 from .conftest import ROOT
 
 pytestmark = pytest.mark.browser
-PICTURES = Path(os.environ.get("SCANTLING_PICTURES") or ROOT / "build" / "pictures")
+TABS_AT = ROOT / "build" / "pictures"
+PICTURES = Path(os.environ.get("SCANTLING_PICTURES") or TABS_AT)          # where the picture of the read-me goes
 TABS = ("Plans", "Schedule", "Network", "Roofline", "Reliability", "Cost", "Sensitivity", "Compare", "Evidence", "File and report")
 WORKS = {"Cost": "Sweep device counts", "Sensitivity": "Vary the inputs"}
 
@@ -47,7 +48,7 @@ def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
             assert not [text for text in desk.page.locator(".sd-chart-fault").all_inner_texts() if text]
             assert desk.page.locator(".sd-desk .sd-card:visible").evaluate_all("cards => cards.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent.slice(0, 40))") == []
             assert violations(desk.page, ".sd-desk .widget-tab-contents, .sd-desk .jupyter-widget-TabPanel-tabContents") == [], name
-            desk.picture(PICTURES / f"tab-{number:02d}-{name.lower().replace(' ', '-')}-{theme}.png")
+            desk.picture(TABS_AT / f"tab-{number:02d}-{name.lower().replace(' ', '-')}-{theme}.png")
             if name == "Compare":
                 desk.go_up()
                 desk.press_button("Unpin")

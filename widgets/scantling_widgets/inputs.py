@@ -71,7 +71,6 @@ def _front(session) -> dict:
     named = design.model if isinstance(design.model, str) else design.model.like
     own = not isinstance(design.model, str)
     names = [{"value": "", "text": f"{model.name} (own shape)" if not own or named else f"by size: {model.name}"}] if own else []
-    sparse = model.experts > 0
     fields = [
         _list("example", "Example", "", [{"value": "", "text": "open an example…"}, *choices.examples()], "Designs of the gallery: published runs and reference cases."),
         _list("model", "Model", "" if own else design.model, [*names, *_known(choices.models(), None if own else design.model)],
@@ -81,14 +80,11 @@ def _front(session) -> dict:
         _slider("model.experts", "MoE experts", model.experts, with_value(_EXPERTS, model.experts), lambda v: whole(v) if v else "dense",
                 "Routed experts of a MoE layer. A dense model becomes a MoE of the same total size; a catalogue MoE keeps the width of its experts.",
                 lambda v: f"{v} experts" if v else "dense, no experts"),
-        _slider("model.top_k", "Top-k", model.top_k if sparse else 0, with_value([k for k in _TOP if k <= model.experts], model.top_k if sparse else 0),
-                lambda v: whole(v) if v else "–", "Routed experts that a token visits.", lambda v: f"{v} experts per token" if v else "dense", disabled=not sparse),
         _slider("cluster.devices", "GPU count", cluster.devices, with_value(choices.octaves(cluster.devices_per_node, 2**18, cluster.devices_per_node), cluster.devices),
                 whole, f"Accelerators in all, in whole nodes of {cluster.devices_per_node}: powers of two and the quarters between.", lambda v: f"{v:,} accelerators"),
         _list("cluster.accelerator", "Accelerator", cluster.accelerator.id, _known(choices.accelerators(), cluster.accelerator.id),
               "The chip. Choosing one brings its usual node, scale-up domain and network."),
         _fabric(cluster),
-        _slider(f"{job}.seq_len", "Sequence", phase.seq_len, with_value(_SEQUENCES, phase.seq_len), lambda v: f"{v:,} tok", "Tokens in one sequence.", lambda v: f"{v:,} tokens"),
         _slider(f"{job}.global_batch", "Global batch", phase.global_batch, with_value(_BATCHES, phase.global_batch), lambda v: f"{v:,} seq",
                 f"Sequences in one step; now {shown(float(phase.global_batch * phase.seq_len), 'params')} tokens.", lambda v: f"{v:,} sequences"),
     ]
@@ -174,8 +170,12 @@ def _folded(session) -> list[dict]:
     design, resolved, given = session.now.design, session.now.resolved, session.now.given
     phase = resolved.phases[main_phase(resolved)]
     job = job_path(session)
-    tokens = phase.tokens
+    tokens, model = phase.tokens, resolved.model
+    sparse = model.experts > 0
     rows = [
+        _slider("model.top_k", "Top-k", model.top_k if sparse else 0, with_value([k for k in _TOP if k <= model.experts], model.top_k if sparse else 0),
+                lambda v: whole(v) if v else "–", "Routed experts that a token visits.", lambda v: f"{v} experts per token" if v else "dense", disabled=not sparse),
+        _slider(f"{job}.seq_len", "Sequence", phase.seq_len, with_value(_SEQUENCES, phase.seq_len), lambda v: f"{v:,} tok", "Tokens in one sequence.", lambda v: f"{v:,} tokens"),
         _slider(f"{job}.tokens", "Tokens", tokens or 0.0, with_value(_TOKENS if tokens else [0.0, *_TOKENS], tokens or 0.0), lambda v: billions(v) if v else "not given",
                 "Tokens trained on. Without them there are no days and no cost.", lambda v: billions(v) + " tokens" if v else "not given"),
         _list(f"{job}.precision", "Precision", phase.precision, [{"value": p, "text": p} for p in resolved.cluster.accelerator.precisions() if p in legal.PRECISIONS],
@@ -188,11 +188,11 @@ def _folded(session) -> list[dict]:
         ("deadline_days", "Deadline", "days"), ("budget_usd", "Budget", "USD"), ("min_mfu", "MFU at least", "share"), ("min_goodput", "Goodput at least", "share"),
         ("max_checkpoint_overhead", "Save overhead ≤", "share"), ("max_power_mw", "Power at most", "MW"))]
     money = [
-        _number(design, "reliability", "failures_per_1000_node_days", "Failures", "/1k node-d"),
+        _rate(design, "reliability", "failures_per_1000_node_days", "Failures", choices.decades(0.01, 100.0), (given.get("endurance") or {}).get("failures_per_1000_node_days"), "per 1,000 node-days"),
         _number(design, "reliability", "checkpoint_stall_s", "Stall of a save", "s", given.get("endurance", {}).get("checkpoint_stall_s")),
         _number(design, "reliability", "restart_s", "Restart", "s", given.get("endurance", {}).get("restart_s")),
         _number(design, "reliability", "spares", "Spare nodes", "nodes", given.get("spares")),
-        _number(design, "prices", "usd_per_device_hour", "Price", "USD/dev-h", (given.get("cost") or {}).get("usd_per_device_hour")),
+        _rate(design, "prices", "usd_per_device_hour", "Price", choices.decades(0.1, 100.0), (given.get("cost") or {}).get("usd_per_device_hour"), "USD per device-hour"),
         _number(design, "measured", "step_s", "Measured step", "s"),
     ]
     return [{"title": "Job", "folded": True, "shape": "rows", "fields": rows},
@@ -206,6 +206,21 @@ def _number(design, section, name, label, unit, computed=None) -> dict:
     info = type(part).model_fields[name]
     return {"kind": "number", "field": f"{section}.{name}", "label": label, "unit": unit, "value": "" if value is None else f"{value:g}",
             "placeholder": "none" if computed is None else f"{computed:.4g}", "help": info.description or label}
+
+
+def _rate(design, section, name, label, ladder, computed, unit) -> dict:
+    """A slider whose ladder holds, at its place, what is taken where the design says nothing."""
+    part = getattr(design, section)
+    value = getattr(part, name)
+    say = lambda v: shown(float(v), "ratio")
+    steps = [{"value": v, "text": say(v), "long": f"{say(v)} {unit}", "at": v} for v in with_value(ladder, value)]
+    if value is None:
+        steps.append({"value": None, "text": f"auto {say(computed)}" if computed is not None else "not known", "long": f"not given: {say(computed) if computed is not None else 'not known'} {unit}", "at": computed or 0.0})
+        steps.sort(key=lambda step: (step["at"], step["value"] is not None))
+    else:
+        steps.insert(0, {"value": None, "text": "auto", "long": "as the preset or catalogue has it", "at": 0.0})
+    info = type(part).model_fields[name]
+    return {"kind": "slider", "field": f"{section}.{name}", "label": label, "unit": unit, "value": value, "options": [{k: step[k] for k in ("value", "text", "long")} for step in steps], "help": f"{info.description or label}, {unit}"}
 
 
 # ---------------------------------------------------------------- what a moved control changes

@@ -14,8 +14,11 @@ _ALONG, _ACROSS = 11, 7         # values of a sweep over one input, and rows of 
 # controls of the desk that a sweep may go along
 SWEPT = ("cluster.devices", "model.size", "model.experts", "model.top_k", "cluster.scale_out", "cluster.accelerator", ".seq_len", ".global_batch", ".tokens", ".precision", "plan.tp", "plan.pp", "plan.cp",
          "plan.ep", "plan.micro_batch", "plan.sharding", "plan.recompute", "plan.schedule")
-_FACTORS = {"reliability.failures_per_1000_node_days": "Failure rate", "reliability.checkpoint_stall_s": "Stall of a save", "reliability.restart_s": "Restart time", "reliability.spares": "Spare nodes",
-            "prices.usd_per_device_hour": "Price"}
+_FACTORS = {"reliability.failures_per_1000_node_days": "Failures per 1,000 node-days", "reliability.checkpoint_stall_s": "Stall of a save", "reliability.restart_s": "Restart time", "reliability.spares": "Spare nodes",
+            "prices.usd_per_device_hour": "Price per device-hour"}
+
+
+_UNITS = {"reliability.failures_per_1000_node_days": "", "prices.usd_per_device_hour": "USD"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def alongs(session) -> list[Along]:
     for group in inputs.groups(session):
         for field in group["fields"]:
             name = field["field"]
-            if field["kind"] == "number" and name in _FACTORS:
+            if name in _FACTORS:
                 found = _factors(session, name, field)
             elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
                 found = _options(session, name, field)
@@ -91,7 +94,7 @@ def _options(session, name: str, field: dict, most: int = _ALONG) -> Along | Non
 
 def _factors(session, name: str, field: dict) -> Along | None:
     ladder, now = choices.around(_now_of(session, name), whole=name.endswith("spares"))
-    return Along(name, _FACTORS[name], tuple(ladder), tuple(f"{words.plain(float(v)) if isinstance(v, float) else f'{v:,}'} {field['unit']}".strip() for v in ladder), now) if ladder else None
+    return Along(name, _FACTORS[name], tuple(ladder), tuple(f"{words.plain(float(v)) if isinstance(v, float) else f'{v:,}'} {_UNITS.get(name, field.get('unit', ''))}".strip() for v in ladder), now) if ladder else None
 
 
 def _now_of(session, name: str):

@@ -60,7 +60,7 @@ def numbers(section: str, values: Mapping) -> list[list[dict]]:
         if value is None or isinstance(value, (Mapping, list, tuple)):
             continue
         key = f"{section}.{name}"
-        rows.append([cell(label_or(key, name.replace("_", " ")), hint=formula(key)), cell(show_or(key, value), value if isinstance(value, (int, float)) else None, key=key if formula(key) else "")])
+        rows.append([cell(label_or(key, name.replace("_", " ")), hint=formula(key)), cell(show_or(key, value), value if isinstance(value, (int, float)) else None, key=key if formula(key) and isinstance(value, (int, float)) else "")])
     return rows
 
 

@@ -114,11 +114,15 @@ function render({ model, el }) {
     finish();
   }
 
+  const widest = () => Math.max(0, ...[...box.querySelectorAll(".role-axis-label text")].map(t => t.textContent.length));
+
   async function change() {
     if (!view || !filled()) return embed();
     for (const [name, columns] of Object.entries(model.get("data")))
       view.change(name, view.changeset().remove(() => true).insert(rowsOf(columns)));
+    const room = widest();
     await view.runAsync();
+    if (widest() !== room) await view.resize().runAsync();             // longer labels need the margin of the axis measured again
     finish();
   }
 
