@@ -34,6 +34,7 @@ CONTEXT_BYTES = 1.0e9       # CUDA context, code and NCCL: outside the allocator
 #   per_op: `selective` keeps listed matrix products and attention alone, every other output is repeated
 #   layers_gathered: layers in full at once under ZeRO-3; a compiler that plans the gathers needs one
 #   logit_bytes, framework_bytes: priors of their own (a cross entropy whose backward overwrites the 16-bit logits; no CUDA context)
+#   ran: no peaks are printed, but a run is that filled its devices (DeepSeek-V3 on 80 GB): nothing is held back
 #   figures: what the numbers count; "planned": a compiler lays all memory out beforehand, nothing is left over between blocks
 FACTS: dict[str, dict] = {
     "megatron-core": {"low_weights": 1.0, "figures": "allocated"},
@@ -44,7 +45,7 @@ FACTS: dict[str, dict] = {
     "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved", "logit_bytes": 3.0},
     "maxtext": {"fp32_shards": 1.0, "per_op": 1.0, "layers_gathered": 1.0, "framework_bytes": 0.5e9, "figures": "planned"},
     "deepspeed": {"figures": "reserved"},
-    "hai-llm": {"low_weights": 1.0},
+    "hai-llm": {"low_weights": 1.0, "ran": 1.0},
     "aleph-alpha-scaling": {"dense_masks": 1.0},
 }
 
@@ -101,6 +102,7 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     # a stack that is named but unmeasured may take more than the pooled constants say; where none is named the estimate is the pooled one
     known = not stack or any(stack in fitted.get("stack", {}) for fitted in offsets.values())
     facts = dict(FACTS.get(stack, {}))
+    known |= bool(facts.pop("ran", 0.0))
     for name in facts.keys() & PRIORS.keys():
         values[name] *= facts.pop(name) / PRIORS[name][0]
     figures = facts.pop("figures", "device")

@@ -63,7 +63,7 @@ STACKS = {s.name: s for s in (
     Stack("megascale", "MegaScale", 2.0, True, "zero1", 2.0, source="Jiang et al. 2024"),
     Stack("meta-4d", "Meta's 4D-parallel trainer (Llama 3)", 2.0, True, "zero2", 4.0, cp_type="all-gather", chunk_layers=1, source="Llama 3 Herd of Models, section 3.3: first and last chunk hold embedding and head alone"),
     Stack("hai-llm", "HAI-LLM (DeepSeek)", 2.0, False, "zero1", 4.0, dedup_dispatch=1.0, group_limit=4.0, ep_overlap=1.0, schedule="dualpipe", flash_hopper=3.0,
-          recompute="selective", selective_gemm=0.09, selective_attention=0.0, selective_elementwise=0.4, source="DeepSeek-V3 report, section 3"),
+          recompute="selective", selective_gemm=0.09, selective_attention=0.0, selective_elementwise=1.0, source="DeepSeek-V3 report, section 3; 3.2.3 and 3.3.3: every RMSNorm, the MLA up-projections and the outputs of SwiGLU are repeated"),
     Stack("gpt-neox", "GPT-NeoX", 2.0, False, "zero1", 2.0, source="GPT-NeoX read-me"),
     Stack("primus-rocm", "Primus (Megatron on ROCm)", 2.0, True, source="AMD Primus read-me"),
 )}
