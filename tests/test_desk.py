@@ -359,3 +359,10 @@ def test_a_long_context_phase_is_the_one_the_sliders_move():
     assert inputs.job_path(desk.session) == "job.phases.1"
     desk.form.send_change("job.phases.1.seq_len", 32768)
     assert [p.seq_len for p in desk.design.job.phases] == [8192, 32768]
+
+
+def test_an_impossible_design_shows_the_whole_arithmetic_and_what_would_help():
+    desk = Desk(resources.example("case-2-1t-dense-8-v100"))
+    given = desk.session.now.given
+    assert all(str(limit) in desk.memory.empty for limit in given["limits"])
+    assert given["nearest_fixes"][0]["change"] in desk.step.empty

@@ -36,7 +36,7 @@ def _kernels_data(given, roof: Mapping | None = None) -> dict:
     low, high = min(k["achieved_flops"] for k in rows) * _LOW, max(k["peak_flops"] for k in rows)
     right = max(max(k["intensity"] for k in rows) * 3, high / hbm * 3)
     peaks = {p: "" for p in sorted({k["peak_flops"] for k in rows} | {roof["peak_flops"]})}
-    tops = [{"x": [right], "y": [p], "says": [f"{show(_RATE, p)} dense peak" + (", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else "")]} for p in peaks]
+    tops = [{"x": [right], "y": [p], "side": ["over" if p == high else "under"], "says": [f"{show(_RATE, p)} dense peak" + (", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else "")]} for p in peaks]
     return {
         "points": {"x": [k["intensity"] for k in rows], "y": [k["achieved_flops"] for k in rows], "what": [k["label"] for k in rows], "kernel": [k["kernel"] for k in rows],
                    "share": [k["share"] for k in rows],
@@ -67,13 +67,14 @@ def _kernels_chart(legend: bool = True) -> alt.Chart:
              "elementwise": "Element-wise chains", "logits": "Output head and loss", "optimizer": "Optimizer update"}
     scale = alt.Scale(domain=list(names.values()), range=[_KERNELS[k] for k in names])
     roofs = alt.Chart(named("roofs")).mark_line(strokeWidth=1.8, style="soft").encode(x=x, y=y, detail="roof:N")
-    tops = alt.Chart(named("tops")).mark_text(align="right", baseline="bottom", dy=-4, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
+    tops = [alt.Chart(named("tops")).transform_filter(f"datum.side == '{side}'").mark_text(align="right", baseline=base, dy=dy, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
+            for side, base, dy in (("over", "bottom", -4), ("under", "top", 4))]
     slopes = alt.Chart(named("slopes")).mark_text(align="right", dx=-9, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
     points = alt.Chart(named("points")).mark_point(filled=True, opacity=0.95, strokeWidth=0.8).encode(
         x=x, y=y, size=alt.Size("share:Q", scale=alt.Scale(type="sqrt", domain=[0, 0.7], range=[50, 520]), legend=None),
         color=alt.Color("what:N", scale=scale, sort=None, legend=None), tooltip=tip)
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y=y)
-    return alt.layer(frame, roofs, tops, slopes, points)
+    return alt.layer(frame, roofs, *tops, slopes, points)
 
 
 COLOURS = _KERNELS
@@ -81,6 +82,15 @@ kernels = Figure("roofline", "Kernels under the roof of HBM", _kernels_chart, _k
 
 
 # ---------------------------------------------------------------- axes of the plan
+def _sides(places, near: float = 2.0) -> list[str]:
+    """Over or under its mark for each name, so that neighbours on a log axis do not cover each other."""
+    order, out = sorted(range(len(places)), key=lambda i: places[i]), ["over"] * len(places)
+    for before, here in zip(order, order[1:]):
+        if places[here] / places[before] < near and out[before] == "over":
+            out[here] = "under"
+    return out
+
+
 def _links_data(given, roof: Mapping | None = None) -> dict:
     if not roof or not roof["axes"]:
         return {"points": {}}
@@ -89,7 +99,7 @@ def _links_data(given, roof: Mapping | None = None) -> dict:
     low = roof["achieved_flops"] * 0.04
     left, right = low / max(rates.values()) / 8, max(max(a["intensity"] for a in rows) * 3, 3 * peak / min(rates.values()))      # room for the names of the slopes
     return {
-        "points": {"x": [a["intensity"] for a in rows], "y": [a["achieved_flops"] for a in rows], "name": [a["axis"].upper() for a in rows], "tier": [a["tier"] for a in rows],
+        "points": {"x": [a["intensity"] for a in rows], "y": [a["achieved_flops"] for a in rows], "name": [a["axis"].upper() for a in rows], "tier": [a["tier"] for a in rows], "side": _sides([a["intensity"] for a in rows]),
                    "says": [f"{a['axis'].upper()} over {a['tier']}: {show(_PER_BYTE, a['intensity'])} sent; the link alone would allow {show(_RATE, a['attainable_flops'])}; "
                             f"{show('step_s', a['exposed_s'])} of {show('step_s', a['time_s'])} exposed" for a in rows]},
         "roofs": _join(_roof(tier, rate, peak, low, right) for tier, rate in rates.items()),
@@ -118,9 +128,10 @@ def _links_chart(legend: bool = True) -> alt.Chart:
     rule = level.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, style="soft").encode(y=y)
     said = level.mark_text(align="left", baseline="bottom", dx=4, dy=-4, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
     points = alt.Chart(named("points")).mark_point(filled=True, size=110, shape="diamond", opacity=1).encode(x=x, y=y, color=alt.Color("tier:N", scale=colour, legend=None), tooltip=tip)
-    names = alt.Chart(named("points")).mark_text(baseline="bottom", dy=-8, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y=y, text="name:N", tooltip=tip)
+    names = [alt.Chart(named("points")).transform_filter(f"datum.side == '{side}'").mark_text(baseline=base, dy=dy, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y=y, text="name:N", tooltip=tip)
+             for side, base, dy in (("over", "bottom", -8), ("under", "top", 9))]
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y=y)
-    return alt.layer(frame, roofs, rule, *texts, tops, said, points, names)
+    return alt.layer(frame, roofs, rule, *texts, tops, said, points, *names)
 
 
 links = Figure("roofline-links", "Axes of the plan under the roofs of their links", _links_chart, _links_data, _links_words, height=270, empty="One device: nothing is sent.")

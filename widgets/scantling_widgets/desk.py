@@ -160,7 +160,10 @@ class Desk(W.VBox):
         self.strip.show(headline.cards(given, pinned))          # what the eye is on goes out first
         pinned = pinned if pinned and pinned.get("plan") else None
         if not given.get("plan"):
-            for picture, key in ((self.memory, self._memory_key), (self.step, self._step_key)):
+            fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
+            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty, *(["Nearest changes:", *fixes] if fixes else [])])
+            for picture, key, text in ((self.memory, self._memory_key, said[0]), (self.step, self._step_key, said[1])):
+                picture.empty = "\n".join(text)
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.show([])
             self._memory_note.value = self._step_note.value = ""

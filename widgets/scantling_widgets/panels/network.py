@@ -69,8 +69,12 @@ class Network(Panel):
         self.cluster.spec = nodes[by].spec(True)
         nodes[by].show(self.cluster, self.session.now.given, placement=self.placement, by=by)
         p = self.placement
-        self.note.value = (f"<span class='sd-dim'>{p['devices']:,} devices: {p['node_count']:,} nodes of {p['per_node']}, {p['unit_count']:,} leaf units, {p['pod_count']:,} pods; ranks in order "
+        self.note.value = (f"<span class='sd-dim'>{_count(p['devices'], 'device')}: {_count(p['node_count'], 'node')} of {p['per_node']}, {_count(p['unit_count'], 'leaf unit')}, {_count(p['pod_count'], 'pod')}; ranks in order "
                            f"{'-'.join(p['order'])}. {drawn(p, by)}</span>")
+
+
+def _count(n, what) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
 def _bytes(value):
