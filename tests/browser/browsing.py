@@ -63,6 +63,7 @@ class DeskPage:
         """Back to the design the desk opened with, nothing pinned, the first tab in front."""
         self.errors.clear()
         self.go_up()
+        self.page.evaluate("() => { document.querySelectorAll('details.sd-group').forEach(d => { d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }")
         self.page.keyboard.press("Escape")
         if self.button("Unpin").count():
             self.press_button("Unpin")
