@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import Page
-from scantling import validation, validation_rows, validation_tables
+from scantling import bands, validation, validation_rows, validation_tables
 from scantling.predict import predict_frame
 from scantling.runs import read_runs
 from scantling.validate import baseline
@@ -101,7 +101,7 @@ def test_worst_rows_name_the_neighbour_that_is_right():
 def test_constants_of_one_source_are_taken_away_and_no_others():
     offsets = {"gemm": {"global": 0.1, "stack": {"a": 0.2, "b": 0.3}}, "straggler": {"global": 1.0}}
     support = {"stack": {"a": {"single_source": True}, "b": {"single_source": False}}}
-    assert validation_rows.several_sources_only(offsets, support) == {"gemm": {"global": 0.1, "stack": {"b": 0.3}}, "straggler": {"global": 1.0}}
+    assert bands.several_sources_only(offsets, support) == {"gemm": {"global": 0.1, "stack": {"b": 0.3}}, "straggler": {"global": 1.0}}
 
 
 def test_a_stack_is_unknown_to_a_fit_without_its_only_source():

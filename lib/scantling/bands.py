@@ -6,13 +6,16 @@ whole stack (unknown ones) left out of the fit, every source weighing alike. The
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
 from .cases import Cases, devices, micro_batches
-from .constants import calibration
+from .constants import calibration, gather
+from .stacks import canonical
+from .step import rates, step_time
 
 # factor on both half widths where one of these holds, from the spread of the left-out errors with and without it
 WIDER = {"unseen chip": 1.5, "inferred": 1.1, "memory": 1.1, "zero1 wide": 1.3, "ep across": 1.2, "single source": 1.1}
@@ -34,6 +37,29 @@ def single_source(name) -> bool:
     """True where one source alone supports a stack's constants."""
     support = calibration().get("support", {}).get("stack", {}).get(name or "")
     return bool(support) and support["single_source"]
+
+
+def several_sources_only(offsets: dict, support: dict) -> dict:
+    """The offsets without those that one source alone supports; such a name falls back to what all runs share."""
+    alone = lambda level, name: support.get(level, {}).get(name, {}).get("single_source", False)   # noqa: E731
+    return {constant: {level: value if level == "global" else {k: v for k, v in value.items() if not alone(level, k)} for level, value in levels.items()}
+            for constant, levels in offsets.items()}
+
+
+def without_single_source(c: Cases, *, chip: str = "", family: str = "", stack: str = "") -> dict | None:
+    """The step of one case without the constants that one source alone supports: which names they are, step_s and mfu; None where there are none.
+
+    The stack's (and a chip's) own offsets are replaced by what all runs share, as the validation page does for its headline.
+    """
+    stack = canonical(stack, family) or ""
+    support = calibration().get("support", {})
+    alone = [name for level, name in (("stack", stack), ("chip", chip), ("pair", f"{stack} on {chip}")) if support.get(level, {}).get(name, {}).get("single_source")]
+    if not alone:
+        return None
+    shared = gather(family, chip, stack, several_sources_only(calibration()["offsets"], support))
+    case = replace(c, constants=replace(shared, memory=c.constants.memory))
+    seconds = step_time(case).total
+    return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
 
 
 def band(c: Cases, known=True, seen_chip=True, inferred=False, single=False, memory_share=0.0):

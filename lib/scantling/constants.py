@@ -87,7 +87,7 @@ PRIORS: dict[str, Prior] = {
     "fsdp_power": Prior(4.0, "exponent of max-like sum of compute and gathers", "fitted", 0.0),
     "broadcast_s": Prior(2.5e-3, "s per rank, parameters gathered by one broadcast a rank", "InternEvo ZeRO-1 over all data-parallel ranks", 0.2),
     "optimizer_bytes": Prior(34.0, "bytes per locally updated parameter", "fused Adam, fp32 states", 0.15),
-    "straggler": Prior(0.0025, "per doubling of nodes", "max over nodes", 0.5),
+    "straggler": Prior(0.0035, "per doubling of nodes", "slowest of n nodes whose speeds lie 1 % apart: 1 % x sqrt(2 ln n)", 0.5),
     "engine": Prior(1.08, "of the step under DeepSpeed's pipeline engine", "instructions run one by one; BLOOM, MT-NLG and GPT-NeoX against Megatron", 0.05),
     "overall": Prior(1.0, "of the step", "what the terms leave", 0.0, {"stack": 0.08, "pair": 0.04}),
 }

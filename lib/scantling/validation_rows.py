@@ -68,13 +68,6 @@ def shipped(model: calibrate.Model) -> np.ndarray:
                      for name, level, key in model.free.keys])
 
 
-def several_sources_only(offsets: dict, support: dict) -> dict:
-    """The offsets without those that one source alone supports; such a name falls back to what all runs share."""
-    alone = lambda level, name: support.get(level, {}).get(name, {}).get("single_source", False)   # noqa: E731
-    return {constant: {level: value if level == "global" else {k: v for k, v in value.items() if not alone(level, k)} for level, value in levels.items()}
-            for constant, levels in offsets.items()}
-
-
 def build(path, told=lambda text: None) -> pd.DataFrame:
     """All columns for the counted rows of a run table. Takes minutes: the constants are fitted again for every fold, source and stack.
 
@@ -118,7 +111,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
 
 def _without_single(table):
     known = calibration()
-    constants = gather(table.levels["family"], table.levels["chip"], table.levels["stack"], several_sources_only(known["offsets"], known.get("support", {})))
+    constants = gather(table.levels["family"], table.levels["chip"], table.levels["stack"], bands.several_sources_only(known["offsets"], known.get("support", {})))
     cases = replace(table.cases, constants=constants)
     return rates(cases, step_time(cases).total)[0]
 
