@@ -209,5 +209,5 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
             text = re.sub(pattern, new, (tmp_path / "zero3" / "job.sbatch").read_text(), count=1)
             (tmp_path / "zero3" / "wrong.sbatch").write_text(text)
             assert asked(tmp_path / "zero3" / "wrong.sbatch").returncode != 0, new
-        version = subprocess.run(["sbatch", "--version"], capture_output=True, text=True).stdout.split()[-1]
+        version = subprocess.run(["sbatch", "--version"], env=environment, capture_output=True, text=True).stdout.split()[-1]
         result("slurm", accepted=len(names), refused=len(breaks), version=version)
