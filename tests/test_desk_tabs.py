@@ -226,3 +226,59 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     assert sum(lost["share"]) == pytest.approx(1 - desk.session.now.given["endurance"]["goodput"], abs=1e-6)
     spares = panel.spares.data
     assert spares["marks"]["spares"][0] == desk.session.now.given["spares"]
+
+
+# ---------------------------------------------------------------- pictures as functions of a result, for a report
+def pictures():
+    from scantling.spares import waiting
+    from scantling_widgets import charts_endurance, charts_evidence
+
+    result = scantling.assess(Design.read(example()))
+    roof, placement, network = roofline(result).as_dict(), result.blueprint.placement.as_dict(), result.blueprint.network.as_dict()
+    cells = sweeps.sweep(result.design, {"cluster.devices": [8192, 16384], "job.global_batch": [1024, 2048]})
+    return result, {
+        "kernels": (charts_roofline.kernels, {"roof": roof}), "links": (charts_roofline.links, {"roof": roof}),
+        "replica": (charts_network.nodes["pp"], {"placement": placement, "by": "pp"}), "peers": (charts_network.nodes["peers"], {"placement": placement, "by": "peers"}),
+        "site": (charts_network.site, {"placement": placement}), "matrix": (charts_network.matrix, {"network": network}),
+        "spares": (charts_endurance.spares, {"waiting": waiting(result.endurance)}), "evidence": (charts_evidence.evidence, {}),
+        "line": (charts_sweeps.line["days"], {"cells": cells[1::2], "texts": ["8,192", "16,384"], "key": "days", "name": "GPU count"}),
+        "map": (charts_sweeps.heat["days"], {"cells": cells, "rows": ["8,192", "16,384"], "columns": ["1,024", "2,048"], "key": "days", "names": ("GPU count", "batch")})}
+
+
+def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk():
+    import vl_convert
+    from scantling_widgets.livechart import vega_version
+
+    result, figures = pictures()
+    for name, (figure, more) in figures.items():
+        chart = figure(result, **more)
+        assert len(chart.to_dict()["description"]) > 40, name
+        svg = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=vega_version())
+        marks = len(re.findall(r"<path|<text|<rect", svg))
+        assert marks > 12, name
+        assert "NaN" not in svg, name
+        for word in {"kernels": ["FLOP per byte", "TFLOP/s"], "links": ["scale-out"], "spares": ["spare nodes"], "evidence": ["this design", "MFU"], "matrix": ["scale-up domain", "exposed"], "map": ["8,192"]}.get(name, []):
+            assert word in svg, (name, word)
+
+
+def test_evidence_shows_the_band_and_the_runs_that_the_library_names(desk):
+    from scantling_widgets.charts_evidence import evidence
+
+    given = desk.session.now.given
+    data = evidence.data(given)
+    assert (data["here"]["low"], data["here"]["high"]) == ([given["mfu_low"]], [given["mfu_high"]])
+    assert data["runs"]["mfu"] == [r["mfu"] for r in given["nearest_runs"]]
+    assert len(set(data["order"]["run"])) == 1 + len(given["nearest_runs"])
+
+
+def test_a_part_of_a_schedule_is_that_part():
+    from scantling import schedule
+    from scantling_widgets.charts_schedule import gantt, gantt_of, split
+
+    layout = schedule.lay_out("1f1b", 4, 1, 8, 1.0, 1.0, 1.0)
+    whole, first = (gantt.data({}, layout=layout, window=w)["passes"] for w in ((0.0, 1.0), (0.0, 0.25)))
+    assert len(whole["start"]) == len(layout.start_s)
+    assert 0 < len(first["start"]) < len(whole["start"])
+    assert max(first["end"]) <= layout.makespan_s / 4 + 1e-9
+    assert gantt_of(layout) is gantt
+    assert gantt_of(schedule.lay_out("zb-1p", 4, 1, 8, 1.0, 1.0, 1.0)) is split
