@@ -53,10 +53,10 @@ def _gantt(kinds) -> alt.Chart:
     return alt.layer(bars, labels)
 
 
-gantt = Figure("pipeline-schedule", "Pipeline schedule", _gantt_chart(2), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.")
+gantt = Figure("pipeline-schedule", "Pipeline schedule", _gantt_chart(2), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.", renderer="canvas")
 
 
-split = Figure("pipeline-schedule-split", "Pipeline schedule", _gantt_chart(3), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.")
+split = Figure("pipeline-schedule-split", "Pipeline schedule", _gantt_chart(3), _gantt_data, _gantt_words, height=190, empty="One stage: no pipeline to draw.", renderer="canvas")
 
 
 def gantt_of(layout) -> Figure:

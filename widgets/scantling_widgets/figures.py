@@ -49,6 +49,7 @@ class Figure:
     words: Callable[..., str]
     height: int = 220
     empty: str = "Nothing to draw for this design."
+    renderer: str = "svg"
 
     def __call__(self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more) -> alt.Chart:
         """The chart as a static picture of one assessment, its data inside."""
@@ -66,7 +67,7 @@ class Figure:
         """The chart as a widget; `show` gives it the next assessment."""
         data = self.data(facts(result), **more) if result is not None else {}
         words = self.words(facts(result), **more) if result is not None else ""
-        widget = LiveChart(self.spec(legend), data, alt=words, empty=self.empty, file_name=self.name)
+        widget = LiveChart(self.spec(legend), data, alt=words, empty=self.empty, file_name=self.name, renderer=self.renderer)
         widget.layout.min_height = f"{self.height + 30}px"
         widget.layout.width = "100%"
         return widget

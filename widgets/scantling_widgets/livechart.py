@@ -83,6 +83,7 @@ class LiveChart(anywidget.AnyWidget):
     alt        the text that stands for the picture for somebody who cannot see it
     empty      what to say instead of a picture that has no data
     file_name  stem of the files that the download buttons give
+    renderer   svg, or canvas for a picture of thousands of marks
     picked     {index, serial}: the column `pick` of the mark that was clicked on last
     """
 
@@ -93,6 +94,7 @@ class LiveChart(anywidget.AnyWidget):
     alt = traitlets.Unicode("").tag(sync=True)
     empty = traitlets.Unicode("Nothing to draw for this design.").tag(sync=True)
     file_name = traitlets.Unicode("chart").tag(sync=True)
+    renderer = traitlets.Unicode("svg").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
     picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
 

@@ -102,7 +102,7 @@ function render({ model, el }) {
     const spec = { ...structuredClone(model.get("spec")), datasets };
     spec.config = merge(pageTheme(), spec.config ?? {});
     width = el.clientWidth;
-    const result = await embedder(box, spec, { actions: false, renderer: "svg" });
+    const result = await embedder(box, spec, { actions: false, renderer: model.get("renderer") });
     if (gone) { result.finalize(); return; }
     view = result.view;
     view.addEventListener("click", (event, item) => {                 // a mark whose row has a `pick` may be chosen
