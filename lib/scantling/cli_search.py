@@ -96,6 +96,8 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
         from .cli_summary import leaderboard
 
         leaderboard(result, plans, top, console())
+        for line in _untried(plans.head(top)):
+            console().print(line)
         if plans.attrs.get("unseen"):
             console().print("stopped: the order above is of the plans that were looked at")
     ctx.exit(EXIT[result["verdict"]])
@@ -117,6 +119,18 @@ def _plans(design, space, over, scheduler, bar, top):
     table = pd.DataFrame([{**dict(zip(axes, designs[row["design"]][0])), **{k: v for k, v in row.items() if k not in ("design", "rank", "legal")}} for row in rows])
     table.attrs = counts | {"over": list(axes)}
     return table
+
+
+def _untried(plans) -> list[str]:
+    """What among the plans shown nobody has published, each once."""
+    from .published import beyond
+
+    out = []
+    for row in plans.to_dict("records"):
+        out += beyond(row, int(row.get("devices_used") or row["devices"]))
+        if row.get("practised") is False:
+            out.append(f"tp {row['tp']} crosses the scale-up domain")
+    return [f"untried: {line}" for line in dict.fromkeys(out)]
 
 
 @click.command()

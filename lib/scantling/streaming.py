@@ -1,4 +1,4 @@
-"""Spaces too large to hold: the search part by part (one tp, pp and offload at a time), keeping the best plans and the counts, here or on a cluster."""
+"""Spaces too large to hold: the search part by part, keeping the best plans and the counts, here or on a cluster."""
 from __future__ import annotations
 
 import time
@@ -59,10 +59,13 @@ def stream(where: Situation, space, pins: dict | None = None, *, keep: int = KEE
 
 
 def _parts(where, space, pins):
-    """Pins of each part: one tp, pp and offload."""
+    """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
     r = where.resolved
     tps = [pins["tp"]] if pins.get("tp") is not None else [int(t) for t in space.tp or planning.divisors(r.model.heads) if t <= r.cluster.devices]
     pps = [pins["pp"]] if pins.get("pp") is not None else planning.depths(r.model.layers, space, r.cluster.devices)
+    if not r.model.is_moe:
+        yield from ({**pins, "tp": tp} for tp in tps)
+        return
     for tp in tps:
         for pp in pps:
             if tp * pp <= r.cluster.devices:
