@@ -193,8 +193,11 @@ class DeskPage:
 
     def tab(self, title: str) -> None:
         self.actions += 1
-        self.page.locator(".sd-desk .lm-TabBar-tab", has_text=title).first.click()
-        self.page.wait_for_timeout(150)
+        tab = self.page.locator(".sd-desk .lm-TabBar-tab", has_text=title).first
+        if "lm-mod-current" not in tab.get_attribute("class"):
+            shown = self.page.locator(".sd-form").get_attribute("data-shown")
+            tab.click()
+            self.page.wait_for_function("shown => document.querySelector('.sd-form').dataset.shown !== shown", arg=shown, timeout=2 * PATIENCE_MS)
         self.settle()
 
     def design_text(self) -> str:

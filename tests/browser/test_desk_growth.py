@@ -8,7 +8,7 @@ from scantling_widgets.bench import MOVE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOVES = int(os.environ.get("SCANTLING_MOVES", 160))
-FIELDS = ("cluster.devices", "job.global_batch", "cluster.scale_out", "model.size")
+FIELDS = ("cluster.devices", "job.global_batch", "cluster.scale_out")
 
 
 def kernel_bytes(lab) -> int:

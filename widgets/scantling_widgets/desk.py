@@ -211,6 +211,7 @@ class Desk(W.VBox):
     def _show_tab(self) -> None:
         if self.tabs.selected_index is not None:
             self.panels[self.tabs.selected_index].show()
+            self.form.shown += 1
 
     def _show_fault(self) -> None:
         fault = self.session.fault

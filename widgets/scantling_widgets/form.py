@@ -18,6 +18,7 @@ class Form(anywidget.AnyWidget):
     proposal  the last change that the user made: {field, value, final, serial}; `final` is false while dragging
     answered  the serial of the last proposal that has been worked on
     drawn     number of the last redraw of the whole desk, set when all of it is on its way
+    shown     how often a tab has been brought up to date; set when all of it is on its way
     asked     a list that is about to be opened, {field, serial}: the kernel then marks the values that cannot be
     """
 
@@ -28,6 +29,7 @@ class Form(anywidget.AnyWidget):
     answered = traitlets.Int(0).tag(sync=True)
 
     drawn = traitlets.Int(0).tag(sync=True)
+    shown = traitlets.Int(0).tag(sync=True)
     asked = traitlets.Dict({"field": "", "serial": 0}).tag(sync=True)
 
     def __init__(self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None], **traits):

@@ -166,10 +166,11 @@ function render({ model, el }) {
     for (const group of groups) for (const field of group.fields) rows.get(field.field)({ ...field, ...values[field.field] });
     el.dataset.answered = model.get("answered");
     el.dataset.drawn = model.get("drawn");
+    el.dataset.shown = model.get("shown");
   }
-  model.on("change:groups change:values change:answered change:drawn", patch);
+  model.on("change:groups change:values change:answered change:drawn change:shown", patch);
   serial = model.get("answered");
   patch();
-  return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:values change:answered change:drawn", patch); };
+  return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:values change:answered change:drawn change:shown", patch); };
 }
 export default { render };

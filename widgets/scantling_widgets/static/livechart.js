@@ -114,7 +114,7 @@ function render({ model, el }) {
     finish();
   }
 
-  const widest = () => Math.max(0, ...[...box.querySelectorAll(".role-axis-label text")].map(t => t.textContent.length));
+  const widest = () => [...box.querySelectorAll(".role-axis")].map(axis => Math.max(0, ...[...axis.querySelectorAll(".role-axis-label text")].map(t => t.textContent.length))).join();
 
   async function change() {
     if (!view || !filled()) return embed();
