@@ -80,6 +80,7 @@ PRIORS: dict[str, Prior] = {
     "dp_window": Prior(1.6, "of one micro-batch's backward hides the gradient reduction", "fitted", 0.3),
     "dp_rate": Prior(1.0, "of the network rate, gradient rings across nodes", "what a stack's rings leave of every card at once", 0.05, {"stack": 1.2}),
     "dp_hop_s": Prior(8.5e-6, "s per rank and bucket", "ring latency, 0.5 GB buckets", 0.5),
+    "gather_hop_s": Prior(17e-6, "s per domain that a ring of gathers crosses", "collective_bench: time beyond bytes over rate, all-gathers of 8 to 128 nodes", 0.3),
     "fsdp_contention": Prior(0.5, "of the smaller of compute and traffic is lost", "shared memory and SMs", 0.3, {"stack": 0.6}),
     "ep_up_share": Prior(0.75, "of the scale-up rate in an all-to-all", "DeepEP, nccl-tests all-to-all", 0.1),
     "ep_overlapped": Prior(0.4, "of all-to-all time with overlap", "fitted", 0.3),

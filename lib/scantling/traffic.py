@@ -107,7 +107,7 @@ def pipeline_send(c: Cases) -> Exchange:
     p, k = c.plan, c.constants
     tiers = tiers_of(c.link, k)
     payload = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    rate = np.where(p.tp * p.cp * p.dp >= c.link.domain, tiers.out, tiers.up)
+    rate = np.where(p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, tiers.up)      # the slowest boundary sets the pace
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
     return Exchange(wire, wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0), np.where(p.pp > 1, 2 * p.vpp * payload, 0.0))
@@ -157,7 +157,9 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
         shard_inside = np.minimum(inside, shard)
         shard_rate = ring_rate(tiers, shard, shard_inside)
-        gather_s = np.where(shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate, 0.0)
+        # two gathers and a reduce-scatter a layer, each a ring that pays every crossing between domains one after the other
+        crossings = 3 * c.shape.layers / p.pp * k.gather_hop_s * (shard / shard_inside - 1)
+        gather_s = np.where(shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate + crossings, 0.0)
         copies = ranks / shard
         across_inside = np.clip(inside / shard, 1.0, copies)
         across = np.where(copies > 1, 2 * grads / shard * (copies - 1) / copies / ring_rate(tiers, copies, across_inside) + k.dp_hop_s * copies, 0.0)
