@@ -361,7 +361,7 @@ QUESTIONS = (
                     Point("one clear recommendation", (r"\b(recommend|i would|my choice|we should|propose)",)),
                     Point("the price of a day", (r"\b(per day|a day|price of a day|value of a day)",)),
                     Point("risk and what is measured first", (r"\b(risk|measure|test|trial|fall ?back|if .*fails|validate)",))),
-            model="Option one: 3,072 devices, fp8, fewer tokens: inside both limits in days and dollars. Option two: all tokens on 4,096 in fp8: in time, over budget. Option three: 2,048 in fp8: in budget, late. I recommend the first if research signs the tokens and fp8; "
+            model="Option one: 3,072 devices, fp8, fewer tokens: inside both limits in days and dollars. Option two: all tokens on 4,096 in fp8: in time, over budget. Option three: 2,048 in fp8: all tokens at the least money, late. I recommend the first if research signs the tokens and fp8; "
                   "the second if a day is worth more than its price per day. Risk: fp8 stability; we measure a week of fp8 against bf16 first and fall back with the deadline moved."),
 )
 
