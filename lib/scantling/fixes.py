@@ -27,7 +27,7 @@ def nearest_fixes(assessment, most: int = MOST) -> list[dict]:
     if not trial.near():
         trial.pairs()
     if not trial.near():
-        trial.mixed()
+        trial.together()
     for change in relaxations(assessment):
         trial.assess(change)
     return trial.answer(most)
@@ -86,29 +86,42 @@ class Trial:
         """Whether a real change of little effort makes the design feasible."""
         return any(row["verdict"] == "feasible" and effort < LARGE and not row["_change"].gives_way for effort, row in self.kept)
 
-    def mixed(self):
-        """Where several constraints are missed: giving way on one of them, together with the smallest change that meets the others."""
+    def together(self):
+        """Where several constraints are missed: the smallest change that meets each of them alone, all of these at once, and giving way on what is left."""
         from .verdict import assess
 
         if not self.fits or len(self.missed) < 2:
             return
+        merged, texts, effort = {}, [], 0.0
         for field in self.missed:
-            one = relaxation(self.before, field)
-            if one is None:
-                continue
-            rest = assess(self.design.change({f"constraints.{field}": None}))
-            if rest.verdict == "feasible":
-                continue
-            trial = Trial(rest)
-            trial.real()
-            for effort, row in sorted((k for k in trial.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0])[:1]:
-                after = assess(self.design.change(row["set"]))
-                way = relaxation(after, field) if {m.field for m in after.missed} == {field} else None
-                if way is not None:
-                    self.assess(Change(effort + way.effort, f"{row['change']}, and {way.text}", {**row["set"], **way.set}))
+            for change in self.cures(field)[:1]:
+                if not change.set.keys() & merged.keys():
+                    merged, effort = {**merged, **change.set}, effort + change.effort
+                    texts.append(change.text)
+        if not merged:
+            return
+        try:
+            after = assess(self.design.change(merged))
+        except DesignError:
+            return
+        worse = [m for m in after.missed if m.field not in self.missed or _gap(m) > _gap(self.missed[m.field]) * 1.001]
+        ways = [relaxation(after, m.field) for m in after.missed] if after.phases and not worse else [None]
+        if None not in ways:
+            self.assess(Change(effort + sum(w.effort for w in ways), ", and ".join([*texts, *(w.text for w in ways)]), {**merged, **{k: v for w in ways for k, v in w.set.items()}}))
+
+    def cures(self, field) -> list:
+        """Changes tried that meet one of the missed constraints without missing a new one, the smallest first; fewer devices where they were not tried."""
+        from .verdict import assess
+
+        found = [c for c, other in self.looked if not c.gives_way and field not in {m.field for m in other.missed} and {m.field for m in other.missed} <= self.missed.keys()]
+        if not found and field in ("max_power_mw", "budget_usd"):
+            trial = Trial(assess(self.design.change({f"constraints.{other}": None for other in self.missed if other != field})))
+            trial.devices()
+            found = [c for c, other in trial.looked if other.verdict == "feasible"]
+        return sorted(found, key=lambda c: c.effort)
 
     def closer(self, other) -> bool:
-        """It fits now; or nothing new is missed, and what is missed is fewer or nearer to its limit."""
+        """It fits now; or nothing new is missed, and what is missed is fewer (and hardly farther) or nearer to its limit."""
         if not all(c.fits for c in other.phases):
             return False
         if not self.fits:
@@ -116,7 +129,8 @@ class Trial:
         after = {m.field: m for m in other.missed}
         if not after.keys() <= self.missed.keys():
             return False
-        return len(after) < len(self.missed) or all(_gap(after[k]) < _gap(self.missed[k]) - 0.005 for k in after)
+        fewer = len(after) < len(self.missed) and all(_gap(after[k]) <= 1.05 * _gap(self.missed[k]) for k in after)
+        return fewer or all(_gap(after[k]) < _gap(self.missed[k]) - 0.005 for k in after)
 
     def devices(self):
         """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving between the last miss and the first hit."""
