@@ -22,6 +22,7 @@ JOB = ("precision", "optimizer")
 
 
 GPUS = ("nvidia", "amd")
+MEMORY = "it does not fit in memory"
 WORDS = {"nvidia": "CUDA devices", "amd": "ROCm devices", "tpu": "TPUs"}
 
 
@@ -115,7 +116,7 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
     if best:        # the nearer one unless another is clearly faster
         fastest = min(t.step_s for t in best)
         return next(t for t in best if t.step_s <= 1.03 * fastest)
-    raise Inexpressible(own.to, hard, max(reasons, key=reasons.count) if reasons else "none fits")
+    raise Inexpressible(own.to, hard, next((r for r in reasons if r == MEMORY), max(reasons, key=reasons.count) if reasons else "none fits"))
 
 
 def _trials(assessment, which, module, own, pins, job, space):
@@ -150,7 +151,7 @@ def _try(design, space, module, own):
     except DesignError as e:
         return None, str(e)
     if trial.verdict == "impossible" or not trial.phases[0].fits:
-        return None, "it does not fit in memory"
+        return None, MEMORY
     bad = [g for g in misfits(module, launch_plan(trial, own.to, own.on, 0)) if g.instead is None]
     if bad:
         return None, "; ".join(f"{g.field} {g.value}: {g.why}" for g in bad)
