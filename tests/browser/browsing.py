@@ -224,13 +224,13 @@ class DeskPage:
     def bring_up(self) -> None:
         """Scroll so that the tab in front fills the page below the headline."""
         self.page.evaluate("""() => {
-            const tab = document.querySelector('.sd-desk .jupyter-widget-tab'), page = document.querySelector('.jp-WindowedPanel-outer') ?? document.scrollingElement;
-            page.scrollTop += tab.getBoundingClientRect().top - (page === document.scrollingElement ? 0 : page.getBoundingClientRect().top) - 84;
+            const tab = document.querySelector('.sd-desk .jupyter-widget-tab'), page = tab.closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child');
+            page.scrollTop += tab.getBoundingClientRect().top - page.getBoundingClientRect().top - 84;
         }""")
         self.page.wait_for_timeout(150)
 
     def go_up(self) -> None:
-        self.page.evaluate("() => { (document.querySelector('.jp-WindowedPanel-outer') ?? document.scrollingElement).scrollTop = 0; }")
+        self.page.evaluate("() => { document.querySelector('.sd-desk').closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child').scrollTop = 0; }")
 
     def picture(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

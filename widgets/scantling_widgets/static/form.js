@@ -10,7 +10,8 @@ function render({ model, el }) {
   // arrows, Home, letters and Enter belong to the control that has the focus, not to the notebook around the desk
   const keep = event => { if (!event.ctrlKey && !event.metaKey && event.key !== "Tab") event.stopPropagation(); };
   let root = null;
-  const fit = () => root?.style.setProperty("--sd-view", ((root.closest(".jp-WindowedPanel-outer")?.clientHeight || innerHeight) - 12) + "px");
+  const scroller = () => root?.closest(".jp-WindowedPanel-outer, .lm-BoxPanel-child");            // of JupyterLab, of the page
+  const fit = () => root?.style.setProperty("--sd-view", ((scroller()?.clientHeight || innerHeight) - 12) + "px");
   const sizes = new ResizeObserver(fit);
   requestAnimationFrame(() => {
     root = el.closest(".sd-desk") ?? el;
@@ -18,7 +19,7 @@ function render({ model, el }) {
     root.dataset.lmSuppressShortcuts = "true";
     root.closest(".jp-OutputArea-child")?.classList.add("sd-full");
     root.closest(".jp-OutputArea")?.classList.add("sd-area");
-    sizes.observe(root.closest(".jp-WindowedPanel-outer") ?? document.documentElement);
+    sizes.observe(scroller() ?? document.documentElement);
     fit();
   });
 
