@@ -38,6 +38,9 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     second.page.bring_to_front()
     assert (second.kpi("step_s"), second.readout("cluster.devices")) == (step, start), "the other visitor's desk is as it was"
     assert violations(second.page, ".sd-desk") == []
+    with second.page.expect_download() as waiting:
+        second.page.get_by_role("button", name="Download as CSV: Plans refused").click()
+    assert waiting.value.suggested_filename == "plans-refused.csv"
 
     assert first.page.locator(".jp-InputArea:visible").count() == 0
     assert first.errors == second.errors == []
