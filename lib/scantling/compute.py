@@ -70,10 +70,17 @@ def idle_flops(c: Cases, t, f):
         return np.minimum(np.ceil(waves) / waves - 1, 1.0)
 
     whole = part(h)
-    attention = qkv * (part(qkv) + whole) * (s.mla == 0) + q * (whole + part(q))
-    dense = np.where(f > 0, up * (part(np.maximum(up, 1.0)) + whole) + f * (whole + part(np.maximum(f, 1.0))), 0.0)
-    lost = c.constants.wave * 2 / 3 * t * h * (c.chip.wave_outputs > 0)
-    return attention * lost, dense * lost
+    lost = c.constants.wave * 2 / 3 * h * t
+    if np.any(wave == 1.0):
+        lost = lost * (wave > 1.0)
+    latent = s.mla > 0
+    attention = q * (whole + part(q)) + (0.0 if np.all(latent) else qkv * (whole + part(qkv)) * (1 - latent))
+    if not np.any(s.ffn_hidden):
+        return attention * lost, 0.0
+    some = np.maximum(f, 1.0) if np.any(s.ffn_hidden == 0) else f
+    tail = part(some)
+    head = tail if np.all(s.ffn_matrices == 2) else part(some * (s.ffn_matrices - 1))
+    return attention * lost, (up * (head + whole) + f * (whole + tail)) * lost
 
 
 def attention_linear(c: Cases, t):
