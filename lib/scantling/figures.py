@@ -166,7 +166,13 @@ def tables(assessment) -> dict:
         phases=[dict(name=c.phase.name, tokens=c.phase.tokens, seq_len=c.phase.seq_len, global_batch=c.phase.global_batch, plan=c.plan, step_s=step_s(assessment, c),
                      memory_bytes=float(c.memory.total), mfu=utilisation(c, step_s(assessment, c))["mfu"]) for c in assessment.phases],
         layers_by_stage=[int(np.max(x)) for x in layers_per_stage(chosen.case)], measured=dict(r.measured),
-        assumed=[dict(field=a.field, value=a.value, why=a.why) for a in said])
+        without_single_source=lone(assessment), assumed=[dict(field=a.field, value=a.value, why=a.why) for a in said])
+
+
+def lone(assessment) -> dict | None:
+    """The headline without the constants that one source alone supports; None where every constant has several."""
+    accelerator = assessment.resolved.cluster.accelerator
+    return bands.without_single_source(assessment.chosen.case, chip=accelerator.id, family=accelerator.family, stack=assessment.resolved.stack or "")
 
 
 def nearest(assessment) -> list[dict]:

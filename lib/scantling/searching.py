@@ -228,6 +228,7 @@ def columns_of(found: Found, plan: Plan, n: int) -> dict:
     out["sp"] = full("sp") > 0
     for name, words in (("sharding", SHARDINGS), ("schedule", SCHEDULE_NAMES), ("recompute", RECOMPUTES), ("cp_type", CP_TYPES), ("offload", OFFLOADS)):
         out[name] = np.array(words)[full(name).astype(int)]
+    out["recompute_share"] = np.where(full("recompute") > 0, full("recompute_share"), 0.0)
     out["shard_group"], out["micro_batch"] = full("shard_group").astype(int), full("micro_batch").astype(int)
     out["grad_accum"] = np.maximum(found.situation.phase.global_batch // (out["dp"] * out["micro_batch"]), 1)
     return out

@@ -235,8 +235,8 @@ def plan_text(p) -> str:
     if get("micro_batch"):
         words.append(f"micro-batch {get('micro_batch')}")
     if get("recompute") not in (None, "none"):
-        some = get("recompute_layers")
-        words.append(f"{get('recompute')} recompute" + (f" of {some} layers" if some and some < (get("layers_per_stage") or 0) else ""))
+        share = get("recompute_share") or 1
+        words.append(f"{get('recompute')} recompute" + (f" of {show('share', share)} of the layers" if share < 1 else ""))
     if get("offload") not in (None, "none"):
         words.append(f"offload {get('offload')}")
     return ", ".join(words) or "one device"
