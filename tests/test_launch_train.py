@@ -55,6 +55,7 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
 
 def test_weights_go_out_and_in(tmp_path):
     """A trained checkpoint and weights of three families, through handover.py: the Hugging Face class gives the same logits, and INIT the same model back."""
+    result("train weights")
     write(kits(assess(tiny(2, "zero3")), "fsdp"), tmp_path / "kit")
     p = subprocess.run([str(PYTHON), str(HERE / "judge_handover.py"), str(tmp_path / "kit")], capture_output=True, text=True, timeout=600, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
     assert p.returncode == 0, p.stderr[-3000:]
@@ -63,3 +64,4 @@ def test_weights_go_out_and_in(tmp_path):
     for name, row in found.items():
         assert row["logits"] < 1e-4, name       # fp32, weights rounded alike
         assert row["back"] == 0.0, name
+    result("train weights", families=len(found), worst=max(row["logits"] for row in found.values()))

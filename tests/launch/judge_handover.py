@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,10 @@ def compare(model, folder, handover, transformer):
 def main(kit):
     kit = Path(kit)
     run = kit / "run"
-    environment = os.environ | {"RUN_DIR": str(run), "STEPS": "3", "SAVE_STEPS": "3", "OMP_NUM_THREADS": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    environment = os.environ | {"MASTER_PORT": str(port), "RUN_ID": "handover", "RUN_DIR": str(run), "STEPS": "3", "SAVE_STEPS": "3", "OMP_NUM_THREADS": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     subprocess.run(["bash", str(kit / "launch.sh")], env=environment, check=True, capture_output=True)
     subprocess.run([sys.executable, str(kit / "handover.py"), str(next((run / "checkpoints").glob("step-*3"))), str(kit / "out")], check=True, capture_output=True)
     sys.path.insert(0, str(kit))
