@@ -54,6 +54,30 @@ def test_only_giving_way_is_said_to_be_that():
         assert any(f["verdict"] == "constraint-missed" and f["missed"] for f in fixes)
 
 
+def test_several_constraints_are_met_together():
+    """A deadline that more devices meet beside an MFU floor that nothing reaches: one row does the first and gives way on the second."""
+    a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 10, min_mfu: 0.75}"))
+    rows = [f for f in a.nearest_fixes if f["verdict"] == "feasible" and set(f["set"]) == {"cluster.devices", "constraints.min_mfu"}]
+    assert rows and rows[0]["days"] <= 10 and "constraints.deadline_days" not in rows[0]["set"]
+    assert a.tried and max(t["mfu"] for t in a.tried) < 0.75 and all(t["change"] for t in a.tried)
+
+
+def test_devices_that_stand_idle_get_a_batch_that_uses_them():
+    """100 sequences on 7 devices: five work. 98 is the nearest that seven share."""
+    a = assess(Design.from_text("model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 7}\njob: {tokens: 1.0e11, seq_len: 8192, global_batch: 100}\nconstraints: {deadline_days: 20}"))
+    assert a.devices_used == 5 and any(line.startswith("idle:") for line in a.limits)
+    first = a.nearest_fixes[0]
+    assert first["set"]["job.global_batch"] == 98 and first["verdict"] == "feasible"
+    assert assess(a.design.change(first["set"])).devices_used == 7
+
+
+def test_a_budget_of_a_tenth_buys_a_tenth_of_the_tokens():
+    a = assess(Design.from_text(SMALL))
+    poor = assess(a.design.change({"constraints.budget_usd": 0.1 * a.cost_usd}))
+    (less,) = (f for f in poor.nearest_fixes if set(f["set"]) == {"job.tokens"})
+    assert less["set"]["job.tokens"] == pytest.approx(1.0e11, rel=0.02) and less["cost_usd"] <= 0.1 * a.cost_usd
+
+
 def test_cheaper_is_cheaper_within_the_deadline():
     a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 60}"))
     rows = cheaper(a)

@@ -104,7 +104,7 @@ class Trial:
             after = assess(self.design.change(merged))
         except DesignError:
             return
-        worse = [m for m in after.missed if m.field not in self.missed or _gap(m) > _gap(self.missed[m.field]) * 1.001]
+        worse = [m for m in after.missed if m.field not in self.missed or _gap(m) > 1.05 * _gap(self.missed[m.field])]
         ways = [relaxation(after, m.field) for m in after.missed] if after.phases and not worse else [None]
         if None not in ways:
             self.assess(Change(effort + sum(w.effort for w in ways), ", and ".join([*texts, *(w.text for w in ways)]), {**merged, **{k: v for w in ways for k, v in w.set.items()}}))
