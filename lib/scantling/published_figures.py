@@ -15,7 +15,7 @@ import numpy as np
 from .catalogue import HERE, read
 
 MODULES = ("published_figures_forms", "published_figures_kernels", "published_figures_runs", "published_figures_endurance")
-READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
+READ = {"printed": "printed in the source", "quoted": "quoted by another text", "recalled": "printed in the source, taken down from recall"}
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Point:
 
     series, x : which curve, and where on it (a number, or a name where the axis has names).  published, ours : [unit of the figure].
     counted : False where the two are shown but not held against each other, for the reason in `why`.
-    title, locator, url, read : paper, table or section, address, "printed" or "quoted".
+    title, locator, url, read : paper, table or section, address, and how it was had, a key of READ.
     """
 
     series: str

@@ -105,7 +105,7 @@ def said(r) -> str:
     """Bounds and errors of a recreation in a sentence."""
     kind = r.figure.absolute
     held = sum(p.counted for p in r.points)
-    return (f"{held} printed values: median error {error(r.median_error, kind).lstrip('+')}, largest {error(r.worst_error, kind).lstrip('+')} "
+    return (f"{held} printed value{'s' * (held != 1)}: median error {error(r.median_error, kind).lstrip('+')}, largest {error(r.worst_error, kind).lstrip('+')} "
             f"(allowed {error(r.figure.median, kind).lstrip('+')} and {error(r.figure.worst, kind).lstrip('+')}).")
 
 
