@@ -11,7 +11,7 @@ from .errors import DesignError
 def _design(file):
     from .cli_design import assessed
 
-    return assessed(file)
+    return assessed(file, headline=True)
 
 
 def _values(text: str) -> list:

@@ -21,14 +21,15 @@ def read(file: str):
     return Design.read(file)
 
 
-def assessed(file: str):
-    """(design, result as plain data); a DesignError about a field gets the file's name in front."""
+def assessed(file: str, headline: bool = False):
+    """(design, result as plain data); a DesignError about a field gets the file's name in front. headline: name and verdict alone, unless impossible."""
     try:
         design = read(file)
         design.resolve()  # whatever is wrong with the file, before the models are imported
         from .verdict import assess
 
-        return design, assess(design).as_dict()
+        a = assess(design)
+        return design, {"name": a.resolved.name, "verdict": a.verdict} if headline and a.phases else a.as_dict()
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):

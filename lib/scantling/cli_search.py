@@ -75,7 +75,7 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
     if wide and space not in (None, "wide"):
         raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
     space = "wide" if wide else space or "default"
-    found, result = assessed(file)
+    found, result = assessed(file, headline=True)
     if result["verdict"] == "impossible" and not over:
         ctx.exit(refuse(result, as_json))
     bar = Bar(progress if progress is not None else space == "wide" or bool(over) or bool(scheduler))
