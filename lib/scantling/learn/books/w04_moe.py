@@ -318,7 +318,7 @@ QUESTIONS = (
     Choice("dualpipe", "So it has to hide. DualPipe feeds micro-batches from both ends of the pipeline, so that one's all-to-all runs under another's compute. What does it cost?", "parallelism", "staff",
            ("What must a device hold to serve both directions?", "It is the first stage of one direction and the last of the other.", "Count copies of the weights."),
            "Every device holds two stages: {copies:.0f} copies of the weights ({run_weights:bytes} against {plain_weights:bytes} in the middle of the pipeline). For it the step falls from {plain.step_s:seconds} to {run.step_s:seconds}, exposed all-to-all from "
-           "{plain.step_breakdown_s[ep]:seconds} to {run.step_breakdown_s[ep]:seconds}.",
+           "{plain.step_breakdown_s[ep]:seconds} to {run.step_breakdown_s[ep]:seconds}, idle time from {plain.bubble_fraction:share} to {run.bubble_fraction:share} of the step.",
            "Memory buys overlap. It can be paid because expert parallelism made the weights of a device small: the choices of this design pay for one another.",
            expected="dualpipe_answer",
            options=(Option("a", "Nothing but complexity.", "Each device is stage i of one direction and stage p − i of the other: it needs the weights of both."), Option("b", "A second copy of the weights on every device.", "{run_weights:bytes} against {plain_weights:bytes} in the middle of the pipeline."),
