@@ -55,6 +55,11 @@ def test_a_sweep_with_its_edge(file, capsys):
 def test_answers(file, capsys):
     assert main(["answer", str(file), "fewest-devices", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["devices"] == 8
+    assert main(["design", str(file), "--json"]) == 0
+    now = json.loads(capsys.readouterr().out)
+    assert main(["answer", str(file), "cheaper", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows and all(r["cost_usd"] < now["cost_usd"] and r["days"] <= now["days"] * 1.001 for r in rows)
     assert main(["answer", str(file), "compute-budget"]) == 2
     assert "deadline_days" in capsys.readouterr().err
 

@@ -127,13 +127,16 @@ def sweep(file, over, scheduler, as_json):
 
 @click.command()
 @click.argument("file")
-@click.argument("question", type=click.Choice(["longest-sequence", "biggest-micro-batch", "fewest-devices", "earliest-finish", "largest-model", "compute-budget"]))
+@click.argument("question", type=click.Choice(["longest-sequence", "biggest-micro-batch", "fewest-devices", "earliest-finish", "largest-model", "compute-budget", "cheaper"]))
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def answer(file, question, as_json):
-    """A direct answer about FILE: how long, how large, how few, how soon."""
+    """A direct answer about FILE: how long, how large, how few, how soon, how cheap."""
     from . import answers
     from .design import Design
 
+    if question == "cheaper":
+        _cheaper(Design.read(file), as_json)
+        return
     name = {"compute-budget": "within_budget_of_compute"}.get(question, question.replace("-", "_"))
     try:
         said = getattr(answers, name)(Design.read(file))
@@ -149,6 +152,27 @@ def answer(file, question, as_json):
         from .limits import short
 
         console().print(", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in said.items() if k != "plan") + f"\nplan: {short(said['plan'])}")
+
+
+def _cheaper(design, as_json):
+    """Changes that cost less and take no longer, or stay within the deadline."""
+    from .cli_design import _fix
+    from .fixes import cheaper
+    from .verdict import assess
+
+    a = assess(design)
+    if a.verdict != "feasible" or a.cost_usd is None:
+        raise DesignError("cheaper", allowed="a feasible design with tokens and a price", problem="has nothing to compare with")
+    rows = cheaper(a)
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        console().print(_fix(row))
+    if any("cluster.scale_out" in row["set"] and "cluster.accelerator" not in row["set"] for row in rows):
+        console().print("the price of a device-hour is kept: what a faster fabric adds to it is not in the cost")
+    if not rows:
+        console().print("none: no change tried costs less in the same time")
 
 
 @click.command()
