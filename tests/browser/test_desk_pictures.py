@@ -48,6 +48,8 @@ def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
             desk.bring_up()
             assert not [text for text in desk.page.locator(".sd-chart-fault").all_inner_texts() if text]
             assert desk.page.locator(".sd-desk .sd-card:visible").evaluate_all("cards => cards.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent.slice(0, 40))") == []
+            room = desk.page.locator(".sd-desk").evaluate("e => [e.clientWidth, e.closest('.jp-Cell-outputWrapper').clientWidth]")
+            assert room[0] <= room[1], f"{name} is wider than the page"
             assert violations(desk.page, ".sd-desk .widget-tab-contents, .sd-desk .jupyter-widget-TabPanel-tabContents", only) == [], name
             desk.picture(TABS_AT / f"tab-{number:02d}-{name.lower().replace(' ', '-')}-{theme}.png")
             if name == "Compare":
