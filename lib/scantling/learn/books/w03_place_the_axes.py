@@ -188,7 +188,9 @@ class Facts:
 
     @cached_property
     def fsdp(self):
-        return [(n, assess(self.make(devices=n).change(plan={"tp": 1, "pp": 1, "sharding": "zero3"}))) for n in (1024, 2048, 4096, 8192, 16_384)]
+        """(devices, assessment), every device at work: the batch's sequences first, then two and more devices to a sequence."""
+        plan = lambda n: {"tp": 1, "pp": 1, "dp": min(n, self.global_batch), "cp": max(1, n // self.global_batch), "sharding": "zero3"}
+        return [(n, assess(self.make(devices=n).change(plan=plan(n)))) for n in (1024, 2048, 4096, 8192, 16_384)]
 
     # ---- the rack-scale machine
     @cached_property
