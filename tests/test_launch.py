@@ -420,12 +420,15 @@ def test_a_job_that_is_stopped_goes_back_to_the_queue_and_one_that_fails_at_once
     write(kits(small, to, "slurm"), kit)
     bin_.mkdir()
     for name, text in (STUBS | {"srun": srun}).items():
-        (bin_ / name).write_text(f"#!/bin/bash\n{text}\n")
+        (bin_ / name).write_text(f"#!/bin/bash\n{text}\n".replace("while", 'touch "$RUN_DIR/begun"; while'))
         (bin_ / name).chmod(0o755)
     run = kit / "run"
     p = subprocess.Popen(["bash", "job.sbatch"], cwd=kit, env={"PATH": f"{bin_}:/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n", "SLURM_SUBMIT_DIR": str(kit)})
     if again:
-        time.sleep(0.4)
+        for _ in range(400):
+            if (run / "begun").exists():
+                break
+            time.sleep(0.05)
         p.send_signal(signal.SIGUSR1)
     assert p.wait(timeout=20) == code
     assert (run / "said").exists() == said
