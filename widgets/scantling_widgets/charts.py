@@ -84,7 +84,7 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
     key = alt.Legend(orient="bottom", columns=3, title=None) if legend else None
     bars = alt.Chart(named("parts")).mark_bar(stroke=None).encode(
         x=x, y=y, y2="end:Q", color=alt.Color("part:N", scale=colours(MEMORY), sort=None, legend=key), tooltip=alt.Tooltip("says:N", title=" "))
-    over = alt.Chart(named("over")).mark_bar(color=hatch(OVER), stroke=None).encode(
+    over = alt.Chart(named("over")).transform_filter("datum.to > datum.from").mark_bar(color=hatch(OVER), stroke=None).encode(
         x=x, y=alt.Y("from:Q"), y2="to:Q", tooltip=alt.Tooltip("says:N", title=" "))
     base = alt.Chart(named("lines"))
     full = base.transform_filter("datum.kind == 'full'").mark_rule(strokeWidth=2, color=OVER).encode(y="level:Q")

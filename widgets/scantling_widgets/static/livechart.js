@@ -65,6 +65,7 @@ function save(text, type, name) {
 function render({ model, el }) {
   let view = null, gone = false, width = 0, ink = palette().join();
   let last = Promise.resolve();
+  const sent = new Map();             // what stands under the chart, by data name
   el.classList.add("sd-chart");
   const box = document.createElement("div");
   box.className = "sd-chart-box";
@@ -99,6 +100,8 @@ function render({ model, el }) {
     const embedder = await vega();
     if (gone) return;
     const datasets = Object.fromEntries(Object.entries(model.get("data")).map(([n, c]) => [n, rowsOf(c)]));
+    sent.clear();
+    for (const [name, columns] of Object.entries(model.get("data"))) sent.set(name, JSON.stringify(columns));
     const spec = { ...structuredClone(model.get("spec")), datasets };
     spec.config = merge(pageTheme(), spec.config ?? {});
     width = el.clientWidth;
@@ -118,8 +121,14 @@ function render({ model, el }) {
 
   async function change() {
     if (!view || !filled()) return embed();
-    for (const [name, columns] of Object.entries(model.get("data")))
+    // Vega keeps a definition for every gradient it ever drew: start over before they become many
+    if (box.querySelectorAll("linearGradient").length > 300) { sent.clear(); return embed(); }
+    for (const [name, columns] of Object.entries(model.get("data"))) {
+      const text = JSON.stringify(columns);
+      if (sent.get(name) === text) continue;                             // what is the same is not drawn again
+      sent.set(name, text);
       view.change(name, view.changeset().remove(() => true).insert(rowsOf(columns)));
+    }
     const room = widest();
     await view.runAsync();
     if (widest() !== room) await view.resize().runAsync();             // longer labels need the margin of the axis measured again
