@@ -146,6 +146,11 @@ def test_words_of_the_file_are_those_of_the_models():
 # changes
 
 
+def test_a_dotted_keyword_is_a_path_too():
+    base = Design.from_text("scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 512}\njob: {tokens: 1e12}\n")
+    assert base.change(**{"cluster.devices": 1024}) == base.change({"cluster.devices": 1024}) == base.change(cluster={"devices": 1024})
+
+
 def test_change_sets_a_field_and_leaves_the_design():
     d = Design.from_text(FULL)
     e = d.change({"cluster.devices": 8192, "plan.pp": None})

@@ -118,14 +118,18 @@ class Design(Section):
         """A changed copy.
 
         `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes one away;
-        `change(cluster={"devices": 8192})` updates a section (`model` is replaced); raises DesignError, and this design stays as it is.
+        `change(cluster={"devices": 8192})` updates a section (`model` is replaced); a dotted keyword is a path. Raises DesignError, and
+        this design stays as it is.
         """
         data = dict(self.data())
+        paths = {**(paths or {}), **{k: v for k, v in sections.items() if "." in k}}
         for section, value in sections.items():
+            if "." in section:
+                continue
             if section != "model" and isinstance(value, Mapping) and isinstance(data.get(section), dict):
                 value = {k: v for k, v in {**data[section], **value}.items() if v is not None}
             _put(data, (section,), value, section)
-        for path, value in (paths or {}).items():
+        for path, value in paths.items():
             _put(data, tuple(str(path).split(".")), value, str(path))
         return type(self).from_data(data, self._folder)
 

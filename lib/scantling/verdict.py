@@ -169,7 +169,7 @@ class Assessment:
                     "nearest_fixes": self.nearest_fixes if advice else []}
         from .figures import tables
 
-        return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid, "batch": self.batch,
+        return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid, "batch": self.batch if advice else {},
                 "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], **tables(self)}
 
 
