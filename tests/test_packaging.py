@@ -168,6 +168,16 @@ def test_every_command_a_page_gives_exists(page):
     assert {c for c in used if not re.search(rf"^  {c}\s", offered, flags=re.M)} == set()
 
 
+def test_the_python_of_the_readme_runs(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    assert blocks
+    for block in blocks:
+        names: dict = {}
+        exec(compile(block, "README.md", "exec"), names)
+        assert names["wider"].devices_used <= 8192 < names["result"].devices_used and len(names["plans"]) > 0
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_every_file_a_page_points_to_exists(page):
     text = (ROOT / page).read_text(encoding="utf-8")
