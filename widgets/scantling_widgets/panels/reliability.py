@@ -9,8 +9,8 @@ from ..table import Table, cell
 from ..words import label_or, named, quantity, show_or
 from .base import Panel
 
-_DOMAINS = {"what": "What is lost", "devices": "Devices", "replicas_stalled": "Replicas hit", "events_per_run": "In this run", "days_between": "Mean time between", "recovers": "Comes back by",
-            "loss_s": "Each costs", "days_lost": "Days lost", "usd_lost": "Dollars lost"}
+_DOMAINS = {"what": "What is lost", "devices": "Devices", "replicas_stalled": "Replicas hit", "events_per_run": "In this run", "days_between": "One every", "recovers": "Comes back by",
+            "loss_s": "Each loses", "days_lost": "Time lost", "usd_lost": "Cost"}
 _RISKS = {"risk": "Risk", "likelihood": "Likelihood", "impact_days": "Impact", "expected_usd": "Expected cost", "mitigation": "What to do", "left_after_days": "Left then", "owner": "Owner"}
 _WORDS = ("what", "recovers", "risk", "mitigation", "owner")
 
