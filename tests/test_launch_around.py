@@ -25,10 +25,6 @@ sys.path.insert(0, str(Path(__file__).parent / "launch"))
 import crd  # noqa: E402
 from corpus import DENSE, PLANS, SMALL, Z1, spec  # noqa: E402
 
-FILE = {"megatron": "megatron.args", "megatron-bridge": "bridge.overrides", "torchtitan": "torchtitan_config.py", "fsdp": "train_fsdp.py", "deepspeed": "ds_config.json",
-        "accelerate": "accelerate.yaml", "maxtext": "maxtext.yml", "ddp": "train_ddp.py"}
-SCRIPT = {"torchrun": "launch.sh", "slurm": "job.sbatch", "kubernetes": "jobset.yaml"}
-
 
 def design(data, **more):
     return Design.from_data(data | more)
@@ -37,11 +33,6 @@ def design(data, **more):
 @pytest.fixture(scope="module")
 def small():
     return assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name="small"))
-
-
-@pytest.fixture(scope="module")
-def plain():
-    return assess(design(PLANS["zero3"], name="zero3"))
 
 
 def test_troubles_are_ordered_by_what_is_likely_here():
