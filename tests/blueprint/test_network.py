@@ -69,6 +69,40 @@ def test_no_switch_has_more_cables_than_ports():
         assert t.bisection_bytes_per_s == pytest.approx(n / 2 * NDR / r)
 
 
+def test_no_pod_has_more_cables_than_ports_and_uplinks_share_out_evenly():
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        k, r = int(rng.choice([64, 128, 144])), float(rng.choice([1, 2, 3, 7]))
+        pod = int(rng.integers(2, 40)) * k // 2
+        n = int(rng.integers(pod + 1, 20 * pod))
+        t = topology.pods(n, pod, k, NDR, r)
+        assert sum(t.cables.values()) * 2 <= n + t.switches * k, (n, pod, k, r, t)
+        assert t.ports["core"]["down"] <= k and t.ports["leaf"]["down"] + t.ports["leaf"]["up"] <= k
+        assert t.cables["spine to core"] >= n / r
+
+
+def test_oversubscribed_leaves():
+    """48 : 12 ports of 64 are 4 : 1, 56 : 8 are 7 : 1; an odd ratio leaves no port more down than up allows."""
+    assert topology.leaf_ports(64, 1) == (32, 32) and topology.leaf_ports(64, 4) == (48, 12) and topology.leaf_ports(64, 7) == (56, 8)
+    for k in (40, 64, 128, 144):
+        for r in (1, 1.5, 2, 3, 7, 15):
+            down, up = topology.leaf_ports(k, r)
+            assert down + up <= k and down <= r * up
+
+
+def test_every_part_counts_the_same_leaves(each):
+    """Failure domains, scheduler's request and placement speak of the network's own leaf."""
+    b, cluster = each.blueprint, each.resolved.cluster
+    leaf = min(b.placement.per_unit // cluster.devices_per_node, b.placement.node_count)
+    rows = {x.id: x for x in b.domains.rows}
+    if "leaf" in rows:
+        assert rows["leaf"].nodes == leaf
+    if b.scheduler.request["topology"]["unit"] == "leaf":
+        assert b.scheduler.request["topology"]["leaves"] == b.placement.unit_count
+    if "rack" in rows and cluster.scale_up_domain <= cluster.devices_per_node:
+        assert rows["rack"].devices == min(b.placement.per_rack, b.placement.devices)
+
+
 def test_metas_pods():
     """Llama 3, section 3.3.1: 16 GPUs a rack switch, 192 racks a pod of 3,072 with full bisection, eight pods, 1:7 above: 24K GPUs."""
     row = ROWS["meta-24k-roce"]

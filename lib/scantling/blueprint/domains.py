@@ -7,10 +7,11 @@ import numpy as np
 
 from .. import elastic, failures
 from ..cases import micro_batches
-from .ground import DAY_S, YEAR_S, Record, Run, is_torus, number, run_of, source
+from .ground import DAY_S, YEAR_S, Record, Run, is_torus, number, run_of, several, source
+from .network_build import built
+from .placement import blocks
 
-SWITCH_SHARE = 0.01         # of all failures take a switch and its 32 machines (R074, ByteRobust s8.2)
-SWITCH_NODES = 32
+SWITCH_SHARE = 0.01         # of all failures take a switch and the machines on it, 32 there (R074, ByteRobust s8.2)
 PSU_SHARE = 3 / 419         # Llama 3, Table 5
 ROW_RACKS = 8               # racks on one coolant distribution unit or busway, at the low end of 8-16
 NONE_SEEN = 3.0             # rule of three: none in so many trials is at most three, with 95 % confidence
@@ -107,7 +108,7 @@ def domains(assessment) -> Domains:
     spares, repair = int(e.spares), float(e.repair_s)
     per_day = sum(float(x) for x in e.failures_per_day.values())
     raw = []
-    for id, what, devices, rate_per_day, where, copy, scattered in _domains(cluster, used, per_day, float(e.planned_per_day)):
+    for id, what, devices, rate_per_day, where, copy, scattered in _domains(assessment, used, per_day, float(e.planned_per_day)):
         devices = min(devices, used)
         nodes = devices if scattered else -(-devices // per_node)       # a rail has one device in each of its nodes
         size = min(nodes * per_node, used) if scattered or id in ("device", "power-supply") else devices
@@ -135,35 +136,39 @@ def domains(assessment) -> Domains:
                    _advice(rows, span, dp, spares, repair))
 
 
-def _domains(cluster, used: int, per_day: float, planned_per_day: float):
+def _domains(assessment, used: int, per_day: float, planned_per_day: float):
     """(id, what, devices, events a day or None, source, nearest copy, one device in each node) from small to large."""
     share = {c.id: c.share for c in failures.CAUSES}
-    per_node = int(cluster.devices_per_node)
-    rack = failures.rack_devices(cluster)
-    torus = is_torus(cluster)
+    cluster = assessment.resolved.cluster
+    per_node, torus = int(cluster.devices_per_node), is_torus(cluster)
+    unit, _, rack = blocks(assessment)
+    leaf, rack = unit // per_node, min(cluster.scale_up_domain if per_node < cluster.scale_up_domain and not torus else rack, used)
+    alone = used <= per_node                # one node: nothing above it can take more
     yield "process", "a rank dies, its node is well", 1, per_day * share["software"], _LLAMA3, "L0", False
     yield "corruption", "a device computes wrongly; found late, every copy since is suspect", 1, per_day * share["sdc"], _LLAMA3, "L2", False
     yield "device", "device, its memory or its links: the node is drained", 1, per_day * share["accelerator"], _LLAMA3, "L1", False
     yield "node", "host, board, disk or unplanned maintenance of one node", per_node, per_day * (share["host"] - PSU_SHARE + share["maintenance"]), _LLAMA3, "L1", False
     yield "power-supply", "more supplies lost than are redundant (two of six ride through)", per_node, per_day * PSU_SHARE, _LLAMA3, "L1", False
-    switch = SWITCH_SHARE if used > SWITCH_NODES * per_node and not torus else 0.0
+    switch = SWITCH_SHARE if used > leaf * per_node and not torus else 0.0
     link = ("a link of the torus or its cable" if torus else "a card, cable or transceiver: one rail of one node")
     yield "link", link, 1, per_day * (share["network"] - switch), _LLAMA3, "L1", True
     if torus:
         yield "cube", f"{CUBE} chips behind one set of optical ports: a spare cube is patched in", CUBE, None, _NONE, "L1", False
         pod = min(int(cluster.scale_up_domain), used)
-        switches = 48 * max(1, -(-used // pod))
-        yield ("optical-switch", "one of a pod's 48 optical switches: every cube loses a link", pod, switches * number("R096") / 100 if pod > CUBE else 0.0,
+        each = built(assessment)[0].circuits
+        switches = each * -(-used // pod)
+        yield ("optical-switch", f"one of a pod's {each} optical switches: cubes lose a link", pod, switches * number("R096") / 100 if pod > CUBE else 0.0,
                source("R096"), "L2", False)
-    else:
-        yield ("leaf", f"a leaf switch (rail or top of rack) with its {SWITCH_NODES} nodes; dual-homed cards ride through", min(SWITCH_NODES, -(-used // per_node)),
+    elif not alone:
+        yield ("leaf", f"a leaf switch (rail or top of rack) with its {leaf} nodes; dual-homed cards ride through", min(leaf, -(-used // per_node)),
                per_day * switch if switch else 0.0, source("R074"), "L1", True)
     wide = int(cluster.scale_up_domain) > per_node and not torus
-    if not torus:
+    if not torus and not alone:
         yield "rack", ("NVLink rack: switch tray, busbar or leak" if wide else "rack: busbar, PDU or top-of-rack power"), rack, None, _NONE, "L1", False
     pod = int(min(used, cluster.pod_devices or used))
     yield "pod-maintenance", "planned stop: drain of a pod, firmware, configuration", pod, planned_per_day, source("R020"), "L2", False
-    yield "row", f"row: {ROW_RACKS} racks on one cooling loop or busway", min(used, ROW_RACKS * rack), None, _NONE, "L2", False
+    if not alone:
+        yield "row", f"row: {ROW_RACKS} racks on one cooling loop or busway", min(used, ROW_RACKS * rack), None, _NONE, "L2", False
     site = -(-used // max(1, int(cluster.sites)))
     outage = -np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * max(1, int(cluster.sites))
     yield "building", "building: power feed or cooling plant", site, float(outage), source("R147"), "L3", False
@@ -201,5 +206,5 @@ def _advice(rows, span: int, dp: int, spares: int, repair: float) -> tuple[str, 
         out.append(f"losing a {worst.id.split('-')[0]} touches all {dp} replicas; with each replica's stages side by side it touches {worst.replicas_compact}, at the price of longer gradient rings")
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
     if short:
-        out.append(f"{spares} spare nodes do not cover {', '.join(x.id for x in short)} ({max(x.nodes for x in short)} nodes): each such loss waits up to {repair / 3600:.1f} h or runs on shrunk")
+        out.append(f"spares of {several(spares, 'node')} do not cover {', '.join(x.id for x in short)} ({several(max(x.nodes for x in short), 'node')}): each such loss waits up to {repair / 3600:.1f} h or runs on shrunk")
     return tuple(out)

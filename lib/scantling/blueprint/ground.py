@@ -84,6 +84,11 @@ def run_of(assessment) -> Run:
     return Run(HORIZON_DAYS if days is None else float(days), days is not None, None if usd is None else float(usd), int(paid), int(r.cluster.nodes))
 
 
+def several(n: int, noun: str) -> str:
+    """'1 node', '2 nodes'."""
+    return f"{n:,} {noun}" + ("s" if n != 1 else "")
+
+
 def is_torus(cluster) -> bool:
     """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
     return cluster.accelerator.family == "tpu" and cluster.scale_up_domain > 1

@@ -1,14 +1,15 @@
 """The network blueprint of a design: scale-up domain, topology with its counts and price, alternatives, tiers, axes, bursts, settings, curves."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isnan
 
 from .. import catalogue
 from .curves import Curve
 from .ground import Record, is_torus
-from .network_build import Alternative, Prices, Switch, alternatives, built, cards, prices, published, radix_of, switch_for, switches, usd
+from .network_build import Alternative, Prices, Switch, alternatives, built, cards, prices, published, radix_of, switch_for, switches
 from .network_traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, settings, trust
+from .placement import blocks
 from .topology import Topology
 
 # NVL72: 18 switch chips, one link of every device to each; four wire pairs a link and direction pair make the rack's copper
@@ -107,11 +108,11 @@ def network(assessment) -> Network:
     saves = others[0].run_usd - best.run_usd if ranked and others[0].run_usd is not None else None
     switch = None if own.kind == "torus" else switch_for(cluster.scale_out) or switches()["sn5600"]
     rows = axes(assessment)
-    price = usd(own) if cluster.devices > cluster.scale_up_domain else None      # nothing to buy where one domain holds the job
-    near = sorted(published(), key=lambda p: abs(p["devices"] - cluster.devices))[:3]
+    price = others[0].usd
+    near = sorted(published(), key=lambda p: ((p["kind"] == "torus") != (own.kind == "torus"), abs(p["devices"] - cluster.devices)))[: 1 if own.kind == "torus" else 3]
     return Network(scale_up(cluster), fabric.id, fabric.name, switch, cluster.nics_per_node, rate, own, rule, provided, price,
                    None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows, crossings(assessment, own),
-                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), trust(cluster), measured(cluster), tuple(near), _notes(cluster, own, switch, provided, rate))
+                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), trust(cluster), measured(cluster), tuple(near), _notes(assessment, own, switch, provided, rate))
 
 
 def scale_up(cluster) -> ScaleUp:
@@ -154,7 +155,7 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
         rows.append(Tier("leaf unit", within(t.unit_endpoints), out, 1, delay, hop, 1.0))
         last = rows[-1].devices
         if within(t.pod_endpoints) > last:
-            passed = t.hops if t.pod_endpoints >= t.endpoints else max(3, t.hops - 2) if t.kind == "pods" else t.hops - 1 if t.hops > 3 else t.hops
+            passed = t.hops if t.pod_endpoints >= t.endpoints else max(3, t.hops - 2) if t.kind == "pods" else {"dragonfly": 2, "dragonfly+": 3}.get(t.kind, t.hops)
             rows.append(Tier("pod", within(t.pod_endpoints), out, passed, passed * delay, hop, 1.0))
             last = rows[-1].devices
         if last < cluster.devices:
@@ -166,11 +167,12 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
 
 
 def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
-    """Load of every edge under the kit's rank order (placement.orders): capacity is all devices' share of the cards, at pods over the
-    oversubscription. Even spreading is the best case; `settings` says what hashing makes of it."""
+    """Load of every edge under the kit's rank order (placement.orders): capacity is all devices' share of the cards, over the
+    oversubscription where that lies (pods, or leaves of two tiers). Even spreading is the best case; `settings` says what hashing makes of it."""
     cluster, place = assessment.resolved.cluster, assessment.blueprint.placement
     step, out = float(assessment.chosen.step.total), []
-    for name, per, ratio in (("domain", place.per_domain, 1.0), ("unit", place.per_unit, 1.0), ("pod", place.per_pod, t.oversubscription)):
+    at_leaf = t.oversubscription if t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints else 1.0
+    for name, per, ratio in (("domain", place.per_domain, 1.0), ("unit", place.per_unit, at_leaf), ("pod", place.per_pod, t.oversubscription)):
         by = place.orders[0][f"over_{name}"]
         if by and ceil(place.devices / per) != (out[-1].blocks if out else 0):
             total, capacity = sum(by.values()), place.devices * cluster.scale_out_bytes_per_s / ratio
@@ -178,8 +180,14 @@ def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
     return tuple(out)
 
 
-def _notes(cluster, t: Topology, switch, provided, rate) -> tuple[str, ...]:
-    out = []
+def _notes(assessment, t: Topology, switch, provided, rate) -> tuple[str, ...]:
+    cluster, out = assessment.resolved.cluster, []
+    if cluster.oversubscription > 1 and cluster.devices <= (cluster.pod_devices or cluster.devices) and t.tiers > 1:
+        from ..step import step_time
+
+        case = assessment.chosen.case
+        longer = float(step_time(replace(case, link=replace(case.link, pod_devices=float(blocks(assessment)[0])))).total / step_time(case).total) - 1
+        out.append(f"the estimate takes one pod for the whole job; with the {cluster.oversubscription:g} : 1 above the leaf the step is {longer:.1%} longer: name the pods (pod_devices) to count it")
     if provided and switch is not None:
         out.append(f"{cluster.scale_out} is the provider's network: counts are those of an equivalent of {t.radix}-port switches")
     if switch is not None and switch.verified != "text":

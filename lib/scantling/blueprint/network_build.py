@@ -174,9 +174,14 @@ def candidates(assessment) -> list[tuple[str, Topology, dict]]:
         add("cards split over two planes", lambda: shapes.clos(n, 2 * k, rate / 2, planes=2, rails=rails, kind="fat-tree"))
     stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
     pod = stated if stated < cluster.devices else int(k * k // 4 * per)
-    if pod < cluster.devices:
+    ratios = sorted({*RATIOS, cluster.oversubscription} - {1.0})
+    if stated == cluster.devices and k < n <= k * k // 2:           # two tiers hold it: the leaves are what can be oversubscribed
+        for r in ratios:
+            view = {"pod_devices": float(leaf_devices(cluster, k, rails, r)), "oversubscription": r}
+            add(f"leaves {r:g} : 1, two tiers", lambda r=r: shapes.clos(n, k, rate, rails=rails, oversubscription=r, kind="rail-optimised" if rails > 1 else "fat-tree"), view)
+    elif pod < cluster.devices:
         inside = max(1, round(pod / per))
-        for r in sorted({*RATIOS, cluster.oversubscription} - {1.0}):
+        for r in ratios:
             add(f"pods of {pod:,} devices, {r:g} : 1 above", lambda r=r: shapes.pods(n, inside, k, rate, r, rails=rails), {"pod_devices": float(pod), "oversubscription": r})
     for build in (shapes.dragonfly_plus, shapes.dragonfly):
         try:
@@ -186,6 +191,12 @@ def candidates(assessment) -> list[tuple[str, Topology, dict]]:
         if t.oversubscription > 1:
             out.append((f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, {"pod_devices": float(max(1, t.pod_endpoints * per)), "oversubscription": t.oversubscription}))
     return out
+
+
+def leaf_devices(cluster, k: int, rails: int, r: float) -> int:
+    """Devices under one leaf (of each rail) that is oversubscribed r : 1, as `topology.clos` builds it."""
+    per = cluster.devices / max(cards(cluster)[0], 1)
+    return min(cluster.devices, max(cluster.devices_per_node, round(shapes.leaf_ports(k, r)[0] * rails * per)))
 
 
 def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
@@ -202,7 +213,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
     money = assessment.cost
     per_day = float(money.usd_per_device_hour) * cluster.devices * DAY_S / 3600 if money is not None and money.usd_per_device_hour else None
     own_view = {"pod_devices": chosen.case.link.pod_devices, "oversubscription": chosen.case.link.oversubscription}
-    rows = [] if own.kind == "torus" else candidates(assessment)
+    rows = [] if own.kind == "torus" or cluster.devices <= cluster.scale_up_domain else candidates(assessment)
     same = next((i for i, (_, t, view) in enumerate(rows) if t.kind == own.kind and t.switches == own.switches and t.all_cables == own.all_cables), None)
     if same is None:
         rows.insert(0, ("the design's own", own, own_view))
@@ -215,7 +226,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
             seconds = float(step_time(case).total)
             if t.kind == "rail-only" and cluster.scale_up_domain < chosen.plan["ep"] * chosen.plan["etp"]:
                 seconds += RAIL_ONLY_ALL_TO_ALL * (float(chosen.step.ep) + float(chosen.step.hidden_ep))
-        price = usd(t)
+        price = usd(t) if cluster.devices > cluster.scale_up_domain else None       # nothing to buy where one domain holds the job
         change = seconds / base - 1
         run = None
         if price is not None:

@@ -12,7 +12,7 @@ from ..traffic import expected_places
 from . import curves
 from .ground import Record, is_torus
 
-QUEUE_PAIRS = (1, 2, 4, 8, 16, 32, 64, 128)
+QUEUE_PAIRS = (1, 2, 4, 8, 16)     # more than 4 or 8 has not paid in practice (NVIDIA/cluster-readiness-engine, change 287); NCCL allows 128
 LOAD_LIMIT = 1.25           # fullest uplink over the mean that a design should accept of hashed flows
 SMALL_SHARE = 0.01          # of the step: a saving below this is not worth a setting
 COLLECTIVE_OF = {"tp": "all_gather", "cp": "all_gather", "ep": "all_to_all", "dp": "reduce_scatter"}
@@ -251,7 +251,7 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
     step = float(chosen.step.total)
     out_rows = [a for a in rows if a.tier == "scale-out"]
     if is_torus(cluster) and not out_rows:
-        return (Setting("routing", "dimension order on the torus, wrap-around on", "every group lies on whole axes of one slice", float(t.hops), "hops, farthest pair"),)
+        return (Setting("routing", "dimension order on the torus, wrap-around on", "the job stands in one slice; the switches wire each slice's axes to rings of their own", float(t.hops), "hops, farthest pair"),)
     if not out_rows:
         return (Setting("scale-out", "not used by this plan", "no group leaves its scale-up domain", 0.0, "bytes a step"),)
     load = bursts(assessment, rows)
@@ -272,8 +272,13 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
             out.append(Setting("routing", "none to set: the cards spray packets (SRD)", text + " if they did not", bad, "fullest uplink over mean if hashed"))
         elif ethernet:
             out.append(Setting("routing", "packet spraying or adaptive routing where switch and card reorder", text, bad, "fullest uplink over mean without it"))
+            left = fullest_uplink(need, uplinks)
             out.append(Setting("queue pairs a connection", f"{need} where only hashing is there, hashed on the destination queue pair",
-                               f"{need} flows a card bring the fullest uplink to {fullest_uplink(need, uplinks):.2f} of the mean; one costs up to {lost:.3f} s of wire time a step", float(need), "queue pairs"))
+                               f"{need} flows a card bring the fullest uplink to {left:.2f} of the mean" + (", still too full: hashing alone does not do here" if left > LOAD_LIMIT else "")
+                               + f"; one costs up to {lost:.3f} s of wire time a step", float(need), "queue pairs"))
+    elif t.kind.startswith("dragonfly") and t.oversubscription > 1 and crossing:
+        others = -(-t.endpoints // t.pod_endpoints) - 1         # a group's links share out over so many others
+        out.append(Setting("routing", "adaptive, over a third group where the direct links are full", f"by direct links alone two groups that talk only to each other have 1/{others} of their cards' rate", float(others), "other groups that share a group's links"))
     elif uplinks:
         out.append(Setting("routing", "static is enough", "every group that leaves a domain stays under one leaf of its rail", 1.0, "switches passed"))
     if load.incast > 1:
@@ -281,7 +286,7 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
         out.append(Setting("fan-in", kind, f"{load.incast:.0f} senders meet at a card in the experts' exchange; {load.queue_bytes / 1e6:.2f} MB pile up in one step of {cluster.scale_out_latency_s * 1e6:.0f} us",
                            load.queue_bytes, "bytes at one port"))
     elif ethernet:
-        out.append(Setting("congestion control", "flow control alone; ECN-driven slowing off or lax", "rings and pipelines send one to one: no port has two senders of this job", load.incast, "senders a card"))
+        out.append(Setting("congestion control", "flow control alone; ECN-driven slowing off or lax", _one_to_one(len(out_rows)), load.incast, "senders a card"))
     pp, dp = (next((a for a in out_rows if a.axis == x), None) for x in ("pp", "dp"))
     if pp is not None and dp is not None:
         share = min(1.0, dp.time_s / step)
@@ -294,6 +299,11 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
     if wire / step < SMALL_SHARE:
         out.append(Setting("priority", "low: leave defaults", f"all scale-out traffic takes {wire / step:.2%} of the step", wire, "s a step"))
     return tuple(s for s in out if s is not None)
+
+
+def _one_to_one(axes: int) -> str:
+    """Why a fabric without an all-to-all needs no slowing down."""
+    return "rings and pipelines send one to one" + (f": a card has {axes} senders at most, one an axis, when all axes send at once" if axes > 1 else ": no card has two senders of this job")
 
 
 def _reduction(assessment, dp, step) -> Setting | None:

@@ -198,6 +198,11 @@ def blocks(assessment) -> tuple[int, int, int]:
     return unit, pod, max(int(many), 1) * cluster.devices_per_node
 
 
+def leaf_nodes(assessment) -> int:
+    """Nodes under one leaf switch (of each rail) of the design's network."""
+    return max(1, blocks(assessment)[0] // assessment.resolved.cluster.devices_per_node)
+
+
 def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the stage, etp innermost. [shape (groups, ep)]"""
     sizes = layout.sizes

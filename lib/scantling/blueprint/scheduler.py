@@ -6,7 +6,7 @@ from functools import cache
 from math import prod
 
 from .. import catalogue
-from .ground import Record, Run, is_torus, number, run_of, source
+from .ground import Record, Run, is_torus, number, run_of, several, source
 from .scheduler_queue import Queue, queue
 from .scheduler_request import health_checks, request, spares_held
 from .scheduler_stakes import stakes
@@ -174,7 +174,7 @@ def _requeue(assessment) -> dict:
 def _lines(best: Option, order, asks, held, again, nodes: int) -> tuple[str, ...]:
     loser = order[1]
     t = asks["topology"]
-    out = [f"{best.name} for {nodes:,} nodes", f"instead of {loser.name}: " + (loser.against[0] if loser.against and (loser.score < best.score - TIE or not loser.usable) else f"{loser.control_planes} control planes to keep up against {best.control_planes}, for {abs(loser.score - best.score):.2%} of the run"),
-           f"gang of {asks['gang']['nodes']:,} nodes x {asks['gang']['tasks_per_node']}, {t['unit']} by {t['unit']}: segments of {t['segment_nodes']} nodes" + (f" in blocks of {t['block_nodes']}" if t.get("block_nodes") else ""),
-           f"{held['nodes']} spares {held['where']}", f"restart in place: goodput {again['goodput_in_place']:.3f} against {again['goodput_requeued']:.3f} requeued"]
+    out = [f"{best.name} for {several(nodes, 'node')}", f"instead of {loser.name}: " + (loser.against[0] if loser.against and (loser.score < best.score - TIE or not loser.usable) else f"{loser.control_planes} control planes to keep up against {best.control_planes}, for {abs(loser.score - best.score):.2%} of the run"),
+           f"gang of {several(asks['gang']['nodes'], 'node')} x {asks['gang']['tasks_per_node']}, {t['unit']} by {t['unit']}: segments of {several(t['segment_nodes'], 'node')}" + (f" in blocks of {t['block_nodes']}" if t.get("block_nodes") else ""),
+           "no spares: a failure waits for its repair" if held["nodes"] == 0 else f"{several(held['nodes'], 'spare')} {held['where']}", f"restart in place: goodput {again['goodput_in_place']:.3f} against {again['goodput_requeued']:.3f} requeued"]
     return tuple(out)

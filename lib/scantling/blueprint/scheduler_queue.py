@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..failures import EVICTS
-from .ground import HOUR_S, Record, run_of
+from .ground import HOUR_S, Record, run_of, several
+from .placement import leaf_nodes
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 PREEMPT_S = 2 * HOUR_S      # a job may be stopped after two hours (RSC fleets, arXiv 2410.21680)
@@ -55,9 +56,9 @@ def queue(assessment, topology: dict) -> Queue:
         waits.append(dict(fraction=f, nodes=k, wait_in_mean_jobs=wait, idle_in_mean_node_jobs=idle, wait_preempting_s=PREEMPT_S))
     per_node = EVICTS / float(e.mtbf_s) / nodes * float(e.repair_s)
     down = per_node / (1 + per_node)
-    blocks, seen = [], set()
+    blocks, seen, leaf = [], set(), leaf_nodes(assessment)
     segment, block = int(topology["segment_nodes"]), int(topology.get("block_nodes") or topology["segment_nodes"])
-    for size, spare in ((1, 0), (4, 0), (segment, 0), (block, block - segment), (32, 0), (32, 1), (-(-int(cluster.pod_devices or cluster.devices) // int(cluster.devices_per_node)), 0)):
+    for size, spare in ((1, 0), (4, 0), (segment, 0), (block, block - segment), (leaf, 0), (leaf, 1), (-(-int(cluster.pod_devices or cluster.devices) // int(cluster.devices_per_node)), 0)):
         if size <= max(nodes, block) and (size, spare) not in seen:
             seen.add((size, spare))
             good = whole_blocks(size, down, spare)
@@ -72,6 +73,6 @@ def queue(assessment, topology: dict) -> Queue:
     worst = min(blocks, key=lambda b: b["usable"])
     wait = waits[-1]["wait_in_mean_jobs"]
     lines = (f"taking the whole cluster from others waits {wait:.1f} of their mean run times with no preemption, {waits[2]['wait_in_mean_jobs']:.1f} for half of it; with preemption after 2 h at most that",
-             f"a node is in repair {down:.2%} of the time; of blocks of {worst['block_nodes']} nodes {worst['whole']:.1%} are whole",
+             f"a node is in repair {down:.2%} of the time; of blocks of {several(worst['block_nodes'], 'node')} {worst['whole']:.1%} are whole",
              f"{left:.1%} of the paid device time trains, at {assessment.figures['mfu']:.1%} of the peak")
     return Queue(tuple(waits), tuple(blocks), down, tuple(chain), left, left * assessment.figures["mfu"], lines)

@@ -5,23 +5,22 @@ import math
 
 from ..failures import EVICTS
 from .ground import DAY_S, Run, is_torus, source
+from .placement import leaf_nodes
 from .rollout_tests import acceptance_limits, accepted, node_busbw
-
-LEAF_NODES = 32
 
 
 def request(assessment, choice: str) -> dict:
     """Gang, topology, resources and time of one job: {gang, topology, resources, time, licences, identity, fields}.
 
     Segment: the ranks that talk most over the fast tier stay together. On an NVLink rack that is the domain's nodes (of a block of all
-    its trays); on a torus the slice; else the nodes of the largest group among tp x cp, ep x etp and the shard group, at most a leaf's 32,
-    that divides the job.
+    its trays); on a torus the slice; else the nodes of the largest group among tp x cp, ep x etp and the shard group, at most those
+    under one leaf (`placement.leaf_nodes`), that divides the job.
     """
     a, r = assessment, assessment.resolved
     plan, cluster, e = a.chosen.plan, r.cluster, a.endurance
     per_node, used = int(cluster.devices_per_node), int(a.figures["devices_used"])
     nodes = -(-used // per_node)
-    topology = _topology(plan, cluster, nodes, per_node)
+    topology = _topology(plan, cluster, nodes, per_node, leaf_nodes(a))
     days = a.figures["days_high"] or a.figures["days"]
     limit = None if days is None else days * DAY_S * 1.1
     out = dict(
@@ -41,13 +40,13 @@ def _known(value):
     return float(value) if value == value and value > 0 else None
 
 
-def _topology(plan, cluster, nodes: int, per_node: int) -> dict:
+def _topology(plan, cluster, nodes: int, per_node: int, leaf: int) -> dict:
     group = max(plan["tp"] * plan["cp"], plan["ep"] * plan["etp"], plan["shard_group"] if plan["sharding"] == "hsdp" else 1)
     domain = int(cluster.scale_up_domain)
     pods = -(-nodes * per_node // int(cluster.pod_devices or nodes * per_node))
     if is_torus(cluster):
         return dict(unit="slice", segment_nodes=min(nodes, -(-domain // per_node)), segments=-(-nodes * per_node // domain), block_nodes=None, required="slice", preferred="pod", pods=pods, leaves=None,
-                    why=f"a slice of {domain} chips is wired when it is handed out")
+                    why=f"a slice of {min(domain, nodes * per_node):,} chips is wired when it is handed out")
     if domain > per_node:
         whole = max(int(cluster.accelerator.scale_up_domain_max), domain) // per_node
         segment = min(nodes, domain // per_node)
@@ -55,10 +54,14 @@ def _topology(plan, cluster, nodes: int, per_node: int) -> dict:
                     why=f"groups of {group} ranks stay on NVLink; {segment} of {whole} trays are used")
     if nodes == 1:
         return dict(unit="node", segment_nodes=1, segments=1, block_nodes=None, required="node", preferred="node", pods=1, leaves=1, why="one node")
-    want = min(max(1, -(-group // per_node)), LEAF_NODES)
+    want = min(max(1, -(-group // per_node)), leaf)
     segment = next(s for s in range(want, nodes + 1) if nodes % s == 0)
-    return dict(unit="leaf", segment_nodes=segment, segments=nodes // segment, block_nodes=None, required="pod" if pods > 1 else "leaf", preferred="leaf", pods=pods, leaves=-(-nodes // LEAF_NODES),
-                why=f"groups of {group} ranks keep together; {-(-nodes // LEAF_NODES)} leaves of {LEAF_NODES} nodes hold the job" + (f" in {pods} pods" if pods > 1 else ""))
+    return dict(unit="leaf", segment_nodes=segment, segments=nodes // segment, block_nodes=None, required="pod" if pods > 1 else "leaf", preferred="leaf", pods=pods, leaves=-(-nodes // leaf),
+                why=f"groups of {group} ranks keep together; {_leaves(-(-nodes // leaf), leaf, nodes)} the job" + (f" in {pods} pods" if pods > 1 else ""))
+
+
+def _leaves(count: int, leaf: int, nodes: int) -> str:
+    return f"one leaf for {nodes} nodes holds" if count == 1 else f"{count} leaves of {leaf} nodes hold"
 
 
 def _slurm(q: dict) -> dict:

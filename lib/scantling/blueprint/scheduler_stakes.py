@@ -9,10 +9,10 @@ from .. import elastic
 from ..step import step_time
 from .domains import domains
 from .ground import DAY_S, Run, is_torus
+from .placement import blocks
 
 # ByteRobust, arXiv 2509.16293, Table 7: machines of 16 devices -> seconds of a requeue
 REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))
-LEAF_NODES = 32
 
 
 def stakes(assessment, run: Run):
@@ -50,7 +50,7 @@ def scattered(assessment) -> float:
     if c.link.domain > per_node:
         link = replace(c.link, domain=per_node)
     else:
-        link = replace(c.link, pod_devices=min(float(c.link.pod_devices), LEAF_NODES * per_node))
+        link = replace(c.link, pod_devices=min(float(c.link.pod_devices), float(blocks(assessment)[0])))
     return max(0.0, 1 - float(step_time(c).total) / float(step_time(replace(c, link=link)).total))
 
 

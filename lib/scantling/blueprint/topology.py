@@ -62,6 +62,12 @@ def _even(least: int, uplinks: int) -> int:
     return next((s for s in range(max(least, 1), uplinks + 1) if uplinks % s == 0), max(least, 1))
 
 
+def leaf_ports(radix: int, oversubscription: float) -> tuple[int, int]:
+    """(down, up) of a leaf's ports at r : 1, as many as fit: 32 and 32 of 64 at 1 : 1, 48 and 12 at 4 : 1, 56 and 8 at 7 : 1."""
+    up = max(1, int(radix / (oversubscription + 1)))
+    return min(int(up * oversubscription), radix - up), up
+
+
 def _leaves(endpoints: int, down: int, rails: int) -> int:
     """First-tier switches; with rails, each unit of `down` nodes has one a rail."""
     nodes = ceil(endpoints / rails)
@@ -89,15 +95,14 @@ def clos(endpoints: int, radix: int, rate: float, *, planes: int = 1, rails: int
     ports = {"leaf": {"down": endpoints, "up": 0, "free": radix - endpoints}}
     near = far = 0.0
     if tiers == 2:
-        down = min(int(radix * r / (r + 1)), radix - 1)
-        up = radix - down
+        down, up = leaf_ports(radix, r)
         leaf = _leaves(endpoints, down, rails)
-        uplinks = leaf * up if r == 1 else leaf * max(1, ceil(down / r))
-        spine = _even(ceil(uplinks / radix), up) if r == 1 else ceil(uplinks / radix)
+        uplinks = leaf * up
+        spine = _even(ceil(uplinks / radix), up)
         cables["leaf to spine"] = uplinks
         unit = min(endpoints, down * rails)
         near = (unit - 1) / max(endpoints - 1, 1)
-        ports = {"leaf": {"down": down, "up": up, "free": 0}, "spine": {"down": ceil(uplinks / spine), "up": 0, "free": radix - ceil(uplinks / spine)}}
+        ports = {"leaf": {"down": down, "up": up, "free": radix - down - up}, "spine": {"down": ceil(uplinks / spine), "up": 0, "free": radix - ceil(uplinks / spine)}}
         if r > 1:
             pod = unit
     elif tiers == 3:
@@ -137,24 +142,29 @@ def rail_only(nodes: int, rails: int, radix: int, rate: float) -> Topology:
 def pods(endpoints: int, pod_endpoints: int, radix: int, rate: float, oversubscription: float, *, rails: int = 1, leaf_down: int | None = None) -> Topology:
     """Pods of full bisection joined by a tier that is oversubscribed r : 1.
 
-    Each pod is a two-tier tree whose spines also have pod/r ports up: N/down leaves, pods x ceil(pod (1 + 1/r) / k) spines, N/(r k) core.
+    Each pod is a two-tier tree whose spines also have pod/r ports up, the last pod as large as what is left: N/down leaves, at least
+    pod (1 + 1/r) / k spines a pod, rounded up as in `clos` where the uplinks of a leaf share out evenly over them; N/(r k) core.
     Meta's 24K RoCE cluster: 16 a leaf (a rack), 3,072 a pod, eight pods, r = 7 (arXiv 2407.21783, section 3.3.1). A pod beyond two tiers
-    is a three-tier tree. bisection N rate / (2r).
+    is a three-tier tree whose top has the ports up. bisection N rate / (2r).
     """
     down = leaf_down or radix // 2
-    count = ceil(endpoints / pod_endpoints)
-    up = ceil(pod_endpoints / oversubscription)
-    inner = None if pod_endpoints <= radix * down else clos(pod_endpoints, radix, rate, rails=rails)
-    leaf = _leaves(endpoints, down, rails) if inner is None else count * inner.leaf
-    spine = count * (ceil((pod_endpoints + up) / radix) if inner is None else inner.spine + inner.core)
-    core = ceil(count * up / radix)
-    cables = {"card to leaf": endpoints, "leaf to spine": endpoints, "spine to core": count * up}
-    if inner is not None:
-        cables = {"card to leaf": endpoints, "inside pods": count * (inner.all_cables - pod_endpoints), "spine to core": count * up}
+    sizes = [min(pod_endpoints, endpoints - first) for first in range(0, endpoints, pod_endpoints)]
+    inner = None if pod_endpoints <= radix * down else clos(pod_endpoints, radix, rate, rails=rails, tiers=3)
+    over = sum(ceil(size / oversubscription) for size in sizes)
+    core = ceil(over / radix)
+    if inner is None:
+        leaf = _leaves(endpoints, down, rails)
+        spine = sum(_even(ceil((size + ceil(size / oversubscription)) / radix), down) for size in sizes)
+        cables = {"card to leaf": endpoints, "leaf to spine": leaf * down, "spine to core": over}
+    else:
+        whole = len(sizes)
+        top = ceil((pod_endpoints + ceil(pod_endpoints / oversubscription)) / radix)
+        leaf, spine = whole * inner.leaf, whole * (inner.spine + top)
+        cables = {"card to leaf": endpoints, "inside pods": whole * (inner.all_cables - pod_endpoints), "spine to core": over}
     unit = min(endpoints, down * (1 if leaf_down else rails))
     near, far = (unit - 1) / max(endpoints - 1, 1), (pod_endpoints - 1) / max(endpoints - 1, 1)
     deep = 3 if inner is None else inner.hops
-    ports = {"leaf": {"down": down, "up": down, "free": max(radix - 2 * down, 0)}, "core": {"down": min(radix, ceil(count * up / core)), "up": 0, "free": max(0, radix - ceil(count * up / core))}}
+    ports = {"leaf": {"down": down, "up": down, "free": max(radix - 2 * down, 0)}, "core": {"down": ceil(over / core), "up": 0, "free": radix - ceil(over / core)}}
     return Topology("pods", endpoints, radix, 1, 3 if inner is None else inner.tiers + 1, float(oversubscription), leaf, spine, core, cables, 0, rate,
                     endpoints / 2 * rate / oversubscription, deep + 2, near + deep * (far - near) + (deep + 2) * (1 - far), unit, pod_endpoints,
                     inf, ports, "arXiv 2407.21783, section 3.3.1")
@@ -164,7 +174,7 @@ def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
     """Balanced dragonfly: p = h = k/4 cards and global links a router, a = k/2 routers a group, all joined; at most a h + 1 groups.
 
     N = p a g, up to k^4/64 about: 262,656 for 64 ports. Cables: g a (a-1)/2 inside groups, g a h/2 between.
-    Bisection: the links between halves of the groups, g^2/4 pairs with all global links in use; half of what the cards send, and 1/(a p)
+    Bisection: the links between halves of the groups, g^2/4 pairs with all global links in use; half of what the cards send, and 1/(g-1)
     of it between two groups under minimal routing alone. A minimal route has three links between routers, so it passes four. Kim et al. 2008.
     """
     p, a, h = radix // 4, radix // 2, radix // 4
@@ -242,5 +252,5 @@ def torus(sides, link_bytes_per_s: float, *, cube: int = 4, ports: int = 128) ->
     cables = {"inside cubes": copper, "cube to circuit switch": fibres} if cubes > 1 else {"chip to chip": links}
     return Topology("torus", n, 2 * d, 1, 1, 1.0, 0, 0, 0, cables, copper if cubes > 1 else links, link_bytes_per_s,
                     2 * n / max(sides) * link_bytes_per_s if max(sides) > 1 else 0.0, hops, sum(s / 4 for s in sides), cube**d if whole else n, n,
-                    ports / 2 * cube**3 if d == 3 else 256, {"circuit switch": {"down": 2 * cubes, "up": 0, "free": max(0, ports * max(1, ceil(2 * cubes / ports)) - 2 * cubes)}} if cubes > 1 else {},
+                    inf if d == 3 else 256, {"circuit switch": {"down": 2 * cubes, "up": 0, "free": max(0, ports * max(1, ceil(2 * cubes / ports)) - 2 * cubes)}} if cubes > 1 else {},
                     "arXiv 2304.01433; jax-ml/scaling-book tpus.md", circuits)
