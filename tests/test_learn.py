@@ -10,7 +10,8 @@ from scantling.learn import measured, show
 from scantling.learn.grade import grade, right_answer, unanswered
 from scantling.learn.question import Choice, Explain, Number, Plan, value_of
 from scantling.learn.rubric import LEVELS, rubric
-from scantling.learn.tell import read_number, tell
+from scantling.learn.tell import tell
+from scantling.learn.typed import read_number
 
 WALKTHROUGHS = list(learn.walkthroughs().values())
 QUESTIONS = [(w, q) for w in WALKTHROUGHS for q in w.questions]

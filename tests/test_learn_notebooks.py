@@ -7,7 +7,8 @@ import re
 import pytest
 from scantling import learn
 from scantling.learn.session import Session
-from scantling.learn.tell import bare, read_number
+from scantling.learn.tell import bare
+from scantling.learn.typed import read_number
 
 FACTS = {number: w.facts() for number, w in learn.walkthroughs().items()}
 

@@ -10,11 +10,10 @@ from typing import Any
 from ..errors import DesignError
 from ..quantities import number, shown
 from .question import Choice, Explain, Number, Plan, Question, value_of
-from .tell import read_number, tell
+from .tell import tell
+from .typed import confusions, read_keys, read_number, read_plan
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
-_AGAIN = ((8.0, "bits and bytes"), (1e3, "a unit prefix (kilo, mega, giga)"), (1e6, "a unit prefix"), (1e9, "a unit prefix"), (60.0, "minutes and seconds"),
-          (3600.0, "hours and seconds"), (24.0, "hours and days"), (86400.0, "seconds and days"), (100.0, "per cent and a share"), (2.0, "both ways and one way, or a pair counted once"))
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,10 @@ def right_answer(question: Question, facts):
 def shown_answer(question: Question, answer, facts) -> str:
     """An answer as people read it."""
     if isinstance(question, Number):
+        given = read_number(answer, question.unit)
         if question.shown:
-            return shown(float(answer) * question.scale, question.shown)
-        return f"{number(float(answer))} {question.unit}".strip()
+            return shown(given * question.scale, question.shown)
+        return f"{f'{given:,.0f}' if question.within == 1.0 and given.is_integer() else number(given)} {question.unit}".strip()
     if isinstance(question, Choice):
         keys = [answer] if isinstance(answer, str) else list(answer)
         return "; ".join(f"{k}: {tell(o.text, facts)}" if (o := question.option(k)) else str(k) for k in keys)
@@ -116,18 +116,21 @@ def _number(q: Number, answer, facts, mine):
     if near:
         i = min(near)[1]
         return SLIP, tell(q.slips[i].says, facts), 0.0, i, ()
-    apart = _apart(given, right)
-    if math.isinf(apart):
-        return WRONG, "The answer has the wrong sign, or is nothing at all.", 0.0, None, ()
-    way = "high" if abs(given) > abs(right) else "low"
+    for factor, within, says in confusions(q.unit):
+        if _apart(given * factor, right) <= within:
+            return SLIP, says, 0.0, None, ()
+    if given * right <= 0:
+        return WRONG, "The size is right, the sign is not." if _apart(-given, right) <= q.within else "The answer has the other sign." if given else "It is not nothing.", 0.0, None, ()
+    apart, way = _apart(given, right), "high" if abs(given) > abs(right) else "low"
     if apart <= q.within ** 2 or apart <= 1.10:
-        return NEAR, f"Close, but too {way} for an answer that should be right within {_tolerance(q)}: look for a part left out or rounded away.", 0.5, None, ()
-    again = next((f"; a factor of {number(by)} is often {what}" for by, what in _AGAIN if _apart(apart, by) < 1.02), "")
-    return WRONG, f"Too {way} by a factor of {number(apart, 2)}{again}.", 0.0, None, ()
+        return NEAR, f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.", 0.5, None, ()
+    return WRONG, f"Too {way} by a factor of {number(apart, 2)}{' (one way for both, or a pair counted once?)' if _apart(apart, 2.0) < 1.01 else ''}.", 0.0, None, ()
 
 
 def _tolerance(q: Number) -> str:
-    return f"{number((q.within - 1) * 100, 2)} %" if q.within < 1.3 else f"a factor of {number(q.within, 2)}"
+    if q.within == 1.0:
+        return "for an answer that comes out exactly"
+    return f"for an answer that should be right within {number((q.within - 1) * 100, 2)} %" if q.within < 1.3 else f"for an answer that should be right within a factor of {number(q.within, 2)}"
 
 
 def _shown(q: Number, value: float) -> str:
@@ -138,17 +141,17 @@ def _shown(q: Number, value: float) -> str:
 def _choice(q: Choice, answer, facts, mine):
     right = value_of(q.expected, facts)
     if not q.several:
-        option = q.option(answer if isinstance(answer, str) else "")
+        keys = read_keys(answer, q.options) or ()
+        option = q.option(keys[0]) if len(keys) == 1 else None
         if option is None:
-            return BAD, f"The answers are {', '.join(o.key for o in q.options)}.", 0.0, None, ()
+            return BAD, f"One of {', '.join(o.key for o in q.options)} is wanted.", 0.0, None, ()
         position = q.options.index(option)
         if option.key == right:
             return RIGHT, " ".join(filter(None, ("Right.", tell(option.says, facts)))), 1.0, None, ()
         return SLIP, tell(option.says, facts), 0.0, position, ()
-    keys = {k.strip() for k in (re.split(r"[\s,;]+", answer) if isinstance(answer, str) else map(str, answer)) if k.strip()}
-    known = {o.key for o in q.options}
-    if not keys <= known:
-        return BAD, f"The answers are any of {', '.join(o.key for o in q.options)}.", 0.0, None, ()
+    keys = set(read_keys(answer, q.options) or ())
+    if not keys:
+        return BAD, f"Any of {', '.join(o.key for o in q.options)} are wanted.", 0.0, None, ()
     right = set(right)
     if keys == right:
         return RIGHT, "Right: all of them, and no other.", 1.0, None, ()
@@ -169,28 +172,27 @@ def _assess(design):
 
 
 def _plan(q: Plan, answer, facts, mine):
-    if isinstance(answer, str):
-        answer = read_plan(answer)
-    if not isinstance(answer, Mapping):
+    answer = read_plan(answer, q.names)
+    if answer is None:
         return BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.", 0.0, None, ()
     missing = [n for n in q.names if n not in answer]
     if missing:
         return BAD, f"The plan has to say {', '.join(missing)} too.", 0.0, None, ()
     design = value_of(q.design, facts)
     try:
-        tried = _assess(design.change(plan=dict(answer)))
+        tried = _assess(design.change(plan=answer))
     except DesignError as e:
         return WRONG, f"No such plan can run here: {e}.", 0.0, None, ()
     best = _assess(design)
     for i, slip in enumerate(q.slips):
-        if slip.when(dict(answer), tried, facts):
+        if slip.when(answer, tried, facts):
             return SLIP, tell(slip.says, facts, a=tried, best=best), 0.0, i, ()
     m = tried.memory_bytes
     if not tried.chosen.fits:
         part = max(("weights", "gradients", "optimizer", "activations", "other"), key=lambda k: m[k])
         return WRONG, (f"It does not fit: {shown(m['total'], 'bytes')} on the fullest device of {shown(m['capacity'], 'bytes')}; "
                        f"the largest part is {part}, {shown(m[part], 'bytes')}."), 0.0, None, ()
-    if q.must is not None and (text := q.must(dict(answer), tried, facts)):
+    if q.must is not None and (text := q.must(answer, tried, facts)):
         return WRONG, text, 0.25, None, ()
     slower = tried.step_s / best.step_s
     said = f"{shown(tried.step_s, 'seconds')} a step, MFU {shown(tried.mfu, 'share')}, {shown(m['total'], 'bytes')} on the fullest device"
@@ -200,12 +202,6 @@ def _plan(q: Plan, answer, facts, mine):
     lost = max(tried.step_breakdown_s, key=lambda k: tried.step_breakdown_s[k] - best.step_breakdown_s[k])
     return NEAR, (f"It fits: {said}. But it is {shown(slower - 1, 'share')} slower than the best; most of that is {lost}: "
                   f"{shown(tried.step_breakdown_s[lost], 'seconds')} against {shown(best.step_breakdown_s[lost], 'seconds')}."), 0.5, None, ()
-
-
-def read_plan(text: str) -> dict:
-    """A plan as it is typed: "tp 8, pp 16, dp 128", "tp=8 pp=16", or a mapping in YAML."""
-    pairs = re.findall(r"([a-z_]+)\s*[:= ]\s*([A-Za-z0-9_]+)", text)
-    return {k: int(v) if v.isdigit() else v for k, v in pairs}
 
 
 # ---------------------------------------------------------------- explanations

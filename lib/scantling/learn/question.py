@@ -85,7 +85,7 @@ class Number(Question):
     scale: float = 1.0
     within: float = 1.05
     slips: tuple[Slip, ...] = ()
-    shown: str = ""         # manner of `quantities` in which the right value is printed; the unit where empty
+    shown: str = ""         # manner of `quantities` in which the right value is printed (usd, params, hours); else it stands in the unit
     kind: ClassVar[str] = "number"
 
     def texts(self):

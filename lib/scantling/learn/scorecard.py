@@ -1,12 +1,14 @@
 """The scorecard: what the answers say by axis of the rubric, the level they amount to, and three things to do again."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from . import show
 from .grade import OPEN, Verdict
 from .question import Question
 from .rubric import LEVELS, Axis, Level, level_of, rubric
+
+HINT_COST, TRY_COST, LEAST = 0.15, 0.25, 0.25       # of a question's credit: a hint, a wrong try, what a late right answer keeps
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,15 @@ class Scorecard:
                     for v in self.verdicts.values() if v is not None]
         return show.style() + show.block("".join(out))
 
-
     def _rubric(self) -> str:
-        """What is looked for on the axes that were asked: for somebody who has not answered yet, or reads the page."""
+        """What is looked for on every axis: for somebody who has not answered yet, or reads the page."""
         e = show.escape
-        rows = "".join(f'<tr><td class="t">{e(a.axis.name)}</td>' + "".join(f'<td class="t">{e(getattr(a.axis, level))}</td>' for level in LEVELS) + "</tr>" for a in self.axes)
-        return (f'<p>Nothing is answered yet. This is what each axis is judged by:</p><table class="scl-table"><tr><th class="t">axis</th>'
-                f'{"".join(f"""<th class="t">{level}</th>""" for level in LEVELS)}</tr>{rows}</table>')
+        named = [(a.axis, a.axis.name) for a in self.axes] + [(axis, f"{axis.name} (not asked here)") for axis in self.not_asked]
+        rows = "".join(f'<tr><td class="t">{e(name)}</td>' + "".join(f'<td class="t">{e(getattr(axis, level))}</td>' for level in LEVELS) + "</tr>" for axis, name in named)
+        data = {"axes": [asdict(a.axis) for a in self.axes], "levels": [{"name": level.name, "from": level.at_least, "says": level.says} for level in rubric()[1]],
+                "costs": {"try": TRY_COST, "hint": HINT_COST, "least": LEAST}}
+        return (f'<div class="scl-rubric" data-key="{show.packed(data)}"><p>Nothing is answered yet. This is what each axis is judged by:</p><table class="scl-table"><tr><th class="t">axis</th>'
+                f'{"".join(f"""<th class="t">{level}</th>""" for level in LEVELS)}</tr>{rows}</table></div>')
 
 
 def scorecard(session) -> Scorecard:
@@ -126,5 +130,5 @@ def _why(session, q: Question) -> str:
     if found is None:
         return f"not answered. {again}"
     if found.right:
-        return f"right, after {len(session.log[q.id])} tries and {session.hints.get(q.id, 0)} hints. {again}"
+        return f"right, after {len(session.log[q.id])} tries and {session.spent.get(q.id, 0)} hints. {again}"
     return f"not right yet. {again}"

@@ -12,10 +12,10 @@ from typing import Any
 from . import show
 from .grade import OPEN, Verdict, grade, right_answer, unanswered
 from .question import Question, Walkthrough
+from .scorecard import HINT_COST, LEAST, TRY_COST, scorecard
 from .tell import tell
 
 MODES = ("student", "instructor", "blank")
-HINT_COST, TRY_COST, LEAST = 0.15, 0.25, 0.25       # of a question's credit: a hint, a wrong try, what a late right answer keeps
 
 
 class Card:
@@ -77,6 +77,7 @@ class Session:
     facts: Any = None
     log: dict[str, list[Verdict]] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)         # hints taken before a question was right
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self):
@@ -107,8 +108,10 @@ class Session:
         verdict = grade(q, answer, self.facts, mine)
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
-            if not tries or (tries[-1].answer, tries[-1].hits) != (verdict.answer, verdict.hits):
+            if not tries or (repr(tries[-1].answer), tries[-1].hits) != (repr(verdict.answer), verdict.hits):
                 tries.append(verdict)
+            if verdict.right:
+                self.spent.setdefault(q.id, self.hints.get(q.id, 0))
         return verdict
 
     def hint(self, ident: str) -> Said:
@@ -145,8 +148,6 @@ class Session:
 
     def scorecard(self):
         """Points by axis of the rubric, the level they amount to, and what to do again."""
-        from .scorecard import scorecard
-
         return scorecard(self)
 
     # ------------------------------------------------------------ inside
@@ -171,7 +172,7 @@ class Session:
             return 0.0
         best = max(v.credit for v in tries)
         before = next(i for i, v in enumerate(tries) if v.credit == best)
-        lost = TRY_COST * before + HINT_COST * self.hints.get(ident, 0)
+        lost = TRY_COST * before + HINT_COST * self.spent.get(ident, self.hints.get(ident, 0))
         return max(best * LEAST, best - lost) if best else 0.0
 
     def minutes(self) -> float:

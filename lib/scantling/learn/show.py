@@ -7,8 +7,9 @@ import json
 
 from .grade import OPEN, RIGHT, Verdict, right_answer, shown_answer
 from .question import Choice, Explain, Number, Plan, Question, value_of
-from .rubric import rubric
+from .rubric import LEVELS, rubric
 from .tell import tell
+from .typed import confusions, factors
 
 escape = html.escape
 _SIGN = {"right": "✓", "slip": "✗", "near": "≈", "wrong": "✗", "unreadable": "?", "open": "…"}
@@ -122,7 +123,10 @@ def hints_part(q: Question, facts, opened: int = 0) -> str:
 def answer_part(q: Question, facts, opened: bool = False) -> str:
     """The worked answer, folded."""
     value = shown_answer(q, right_answer(q, facts), facts)
-    if isinstance(q, Explain):
+    if isinstance(q, Choice):
+        right = value_of(q.expected, facts)
+        head = options_part([o for o in q.options if o.key in right], facts)
+    elif isinstance(q, Explain):
         head = points_part(q, facts, (True,) * len(q.points)) + f"<p><em>{escape(value)}</em></p>"
     else:
         head = f"<p><strong>{escape(value)}</strong></p>"
@@ -135,8 +139,12 @@ def ask_part(q: Question, facts, options: bool = True) -> str:
     head = f'<div class="scl-head"><b>Commit</b><span>{escape(axis.name)} · {q.level}</span><span>{q.minutes:g} min</span><span><code>{escape(q.id)}</code></span></div>'
     body = markdown(tell(q.ask, facts))
     if options and isinstance(q, Choice):
-        body += '<ul class="scl-options">' + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in q.options) + "</ul>"
+        body += options_part(q.options, facts)
     return head + body
+
+
+def options_part(options, facts) -> str:
+    return '<ul class="scl-options">' + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in options) + "</ul>"
 
 
 def wanted(q: Question) -> str:
@@ -166,9 +174,9 @@ def card(q: Question, facts, verdict: Verdict | None, mode: str, opened: int = 0
 
 def _key(q: Question, facts) -> str:
     """What a page needs to check an answer by itself, as base64 so that it does not meet the eye in the source."""
-    data: dict = {"kind": q.kind, "id": q.id, "wanted": wanted(q)}
+    data: dict = {"kind": q.kind, "id": q.id, "wanted": wanted(q), "axis": q.axis, "staff": q.level == LEVELS[2], "hints": len(q.hints)}
     if isinstance(q, Number):
-        data |= {"unit": q.unit, "within": q.within, "right": float(value_of(q.expected, facts)) / q.scale, "shown": shown_answer(q, right_answer(q, facts), facts),
+        data |= {"unit": q.unit, "units": factors(q.unit), "confusions": confusions(q.unit), "within": q.within, "right": float(value_of(q.expected, facts)) / q.scale, "shown": shown_answer(q, right_answer(q, facts), facts),
                  "slips": [{"value": float(value_of(s.value, facts)) / q.scale, "within": s.within, "says": markdown(tell(s.says, facts))} for s in q.slips]}
     elif isinstance(q, Choice):
         right = value_of(q.expected, facts)
@@ -177,6 +185,11 @@ def _key(q: Question, facts) -> str:
         data |= plan_table(q, facts)
     elif isinstance(q, Explain):
         data |= {"points": [{"says": _inline(tell(p.says, facts)), "words": list(p.words)} for p in q.points]}
+    return packed(data)
+
+
+def packed(data) -> str:
+    """Data for a page's own script, as an attribute holds them."""
     return base64.b64encode(json.dumps(data).encode()).decode()
 
 

@@ -329,7 +329,7 @@ QUESTIONS = (
     Number("batch", "Fifth lever: research could double the batch, so that more devices stay busy. By the law of Zhang et al. the critical batch is {critical:params} tokens; you run {batch_tokens:params}. It costs tokens: how many per cent more? (Tokens go as `1 + 0.2 · B / B_crit`.)", "parallelism", "staff",
            ("What is spent now, what would be spent at twice the batch?", "`(1 + 0.2 · 2B/Bc) / (1 + 0.2 · B/Bc) - 1`.", "`B/Bc` = {batch_ratio:.2f}"),
            "`(1 + 0.2 · {twice_ratio:.2f}) / (1 + 0.2 · {batch_ratio:.2f}) - 1` = {twice_extra:share}: about what the doubled devices lose at the old batch. The laws are fitted on small models; that is a question for research, not a promise.",
-           "A larger batch buys device efficiency with tokens; below the critical batch the trade is nearly free, beyond it is not.", expected="twice_extra", unit="%", scale=0.01, within=1.12, shown="share",
+           "A larger batch buys device efficiency with tokens; below the critical batch the trade is nearly free, beyond it is not.", expected="twice_extra", unit="%", scale=0.01, within=1.12,
            slips=(Slip(lambda f: 1.0, "Twice the batch is half the steps, not twice the tokens.", 1.05), Slip(lambda f: 0.2 * 2 * f.batch_tokens / f.critical, "That is the overhead over the least possible; what you already spend is part of it.", 1.04))),
     Choice("package", "Both limits: {budget_usd:usd} and {deadline_days:days}. Which packages keep them?", "cost", "staff",
            ("Two inequalities for each.", "fp8 cuts hours by `1 - 1/{low_speedup:.2f}`; devices cut days; tokens cut both.", "Work out days first, then dollars."),
@@ -350,7 +350,7 @@ QUESTIONS = (
     Number("margin", "Package c rests on a step time that nobody has measured. By how many per cent may it be longer before one of the two limits breaks?", "verification", "staff",
            ("Both limits scale with the step; one breaks first.", "`limit / value - 1` for days and for dollars; the smaller one.", "days `{deadline_days:days} / {best.days:days}`, dollars `{budget_usd:usd} / {best.cost_usd:usd}`"),
            "Days leave {margin_days:share}, dollars {margin_usd:share}: the smaller one is {margin:share}; the kit's own band on this step reaches {band_up:share} up. A trial on {trial_devices} devices for a day costs {trial_usd:usd}, {trial_share:share} of the budget, "
-           "and measures exactly that number; it also shows the first loss curve in fp8.", "Before the money is spent, know the number at which you would withdraw, and buy the measurement of it.", expected="margin", unit="%", scale=0.01, within=1.12, shown="share",
+           "and measures exactly that number; it also shows the first loss curve in fp8.", "Before the money is spent, know the number at which you would withdraw, and buy the measurement of it.", expected="margin", unit="%", scale=0.01, within=1.12,
            slips=(Slip(lambda f: max(f.margin_days, f.margin_usd), "That is the looser limit; the other one breaks first.", 1.1),)),
     Explain("offer", "Make the offer: three options in six lines, a recommendation, and what would change it.", "telling", "staff",
             ("Three options: money, time, quality, risk of each.", "One recommendation.", "What has to be decided, by whom, until when."),
