@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from scantling import cli
 from scantling.cli import COMMANDS, main
-from scantling.design_yaml import load
+from scantling.design_yaml import load, write_text
 
 ROOT = Path(__file__).parent.parent
 LLAMA = """scantling: 1
@@ -196,6 +196,41 @@ def test_a_wrong_table_is_one_line(raw, command, tmp_path, capsys):
     assert not (tmp_path / "o.csv").exists()
 
 
+def test_a_table_without_measurements_cannot_be_compared(write, capsys):
+    assert main(["validate", str(write("id,layers\na,2\n", "runs.csv"))]) == 2
+    assert "no row has measured_tokens_per_s_per_device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["predict RUNS -o OUT", "validate RUNS --json OUT", "candidates DESIGN -o OUT", "init --like llama-3.1-8b -o OUT", "walkthrough moe -o OUT"])
+def test_what_cannot_be_written_is_one_line(command, write, capsys):
+    """A file stands where a folder is needed."""
+    there = write("x", "there")
+    names = {"RUNS": write(RUN, "runs.csv"), "DESIGN": write(LLAMA), "OUT": there / "out"}
+    assert main([str(names.get(word, word)) for word in command.split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("scantling: ") and err.count("\n") == 1, err
+    assert there.read_text() == "x"
+
+
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([sys.executable, "-m", "scantling", "spaces"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (p.returncode, p.stderr) == (2, "scantling: output: No space left on device\n")
+
+
+def test_writing_leaves_links_and_devices_what_they_are(write, tmp_path):
+    kept = write("old", "kept.yaml")
+    link = tmp_path / "link.yaml"
+    link.symlink_to(kept)
+    write_text(link, "new", force=True)
+    assert link.is_symlink() and kept.read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
+    write_text(tmp_path / "pipe", "new", force=True)
+    assert reader.communicate(timeout=20)[0] == "new"
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_design_prints_json_alone(write):
     p = run("design", write(LLAMA), "--json")
     assert p.returncode == 0
@@ -332,15 +367,14 @@ def test_a_plugged_in_command(monkeypatch, capsys):
 
 
 def test_a_closed_pipe_is_no_error():
-    p = subprocess.run(
-        f"{sys.executable} -m scantling schema | head -c 1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert p.returncode == 0
-    assert p.stderr == ""
+    for command in ("schema", "spaces"):
+        p = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m scantling {command} | (exec <&-; sleep 2); echo ${{PIPESTATUS[0]}}"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert (p.stdout, p.stderr) == ("1\n", ""), command
 
 
 def test_output_is_strict_json(capsys):

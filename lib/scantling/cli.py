@@ -1,19 +1,21 @@
 """The `scantling` command: what commands there are, and how each ends. What a command does is imported when it is called.
 
-Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the call is wrong, with one line on stderr.
+Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the call is wrong, with one line on stderr;
+130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
 import click
 
-from .errors import DesignError
+from .errors import DesignError, closest, plain
 
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 WRONG = 2
@@ -78,7 +80,7 @@ class Commands(click.Group):
                 args[0],
                 problem="there is no such command",
                 allowed=self.list_commands(ctx),
-                nearest=_near(args[0], self.list_commands(ctx)),
+                nearest=closest(args[0], self.list_commands(ctx)),
             )
         return super().resolve_command(ctx, args)
 
@@ -86,12 +88,6 @@ class Commands(click.Group):
         rows = [(n, COMMANDS[n][3] if n in COMMANDS else _summary(_plugins()[n])) for n in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
-
-
-def _near(word, words):
-    from .errors import closest
-
-    return closest(word, words)
 
 
 def _summary(entry) -> str:
@@ -126,27 +122,40 @@ def cli():
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))
     try:
         code = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except DesignError as e:
         return _fail(str(e))
+    except click.exceptions.NoArgsIsHelpError as e:
+        print(e.format_message(), file=sys.stderr)
+        return WRONG
     except click.UsageError as e:
         where = f"scantling {e.ctx.info_name}" if e.ctx and e.ctx.info_name != "scantling" else "scantling"
-        return _fail(f"{e.format_message()} (try {where} --help)")
+        return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
     except click.ClickException as e:
         return _fail(e.format_message())
     except (click.Abort, KeyboardInterrupt):
         return _fail("stopped", 130)
-    except BrokenPipeError:  # the reader (head, less) has gone
+    except BrokenPipeError:
+        _silence()
+        return 1
+    except OSError as e:  # a full disk, a folder that may not be written
+        _silence()
+        return _fail(f"{plain(str(e.filename or 'output'), 200)}: {e.strerror or e}")
+
+
+def _silence():
+    """Drop what stdout still holds, so that ending the program does not try to write it."""
+    with suppress(OSError):  # a stdout that is no file holds nothing back
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _fail(message: str, code: int = WRONG) -> int:
-    from .errors import plain
-
     print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
     return code
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from .cli import clean, console
+from .design_yaml import write_text
 from .errors import DesignError, plain
 
 
@@ -27,10 +26,7 @@ def predict(runs_csv, output):
     from .predict import predict_frame
 
     got = predict_frame(_table(runs_csv))
-    try:
-        got.to_csv(Path(output), index=False)
-    except OSError as e:
-        raise DesignError(plain(output, 200), problem=f"cannot be written: {plain(str(e), 200)}") from None
+    write_text(output, got.to_csv(index=False), force=True)
     console(stderr=True).print(f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}")
 
 
@@ -41,9 +37,14 @@ def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
     import json
 
+    from pandas import to_numeric
+
     from .validate import validate_frame
 
-    got = validate_frame(_table(runs_csv))
+    table = _table(runs_csv)
+    if not any(to_numeric(table.get("measured_tokens_per_s_per_device", []), errors="coerce") > 0):
+        raise DesignError(plain(runs_csv, 200), problem="no row has measured_tokens_per_s_per_device", allowed="one measured run or more")
+    got = validate_frame(table)
     out = console()
     from rich.table import Table
 
@@ -62,7 +63,7 @@ def validate(runs_csv, as_json):
     out.print(f"half of peak x bubble, in one line: median error {_percent(f['baseline_median'])}")
     out.print(f"floor: {s['rows']} repeated measurements of {s['configurations']} configurations lie {_percent(s['median'])} (p90 {_percent(s['p90'])}) from their median")
     if as_json:
-        Path(as_json).write_text(json.dumps(clean(got), indent=1, allow_nan=False) + "\n")
+        write_text(as_json, json.dumps(clean(got), indent=1, allow_nan=False) + "\n", force=True)
 
 
 def _percent(x) -> str:

@@ -215,10 +215,13 @@ def inline(value) -> str:
 
 
 def write_text(path, text: str, force: bool = False) -> None:
-    """Write `text` to `path` in one step (temporary file, then rename); refuses to replace a file unless `force`."""
-    path = Path(path)
+    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where it did); refuses to replace a file unless `force`."""
+    path = Path(os.path.realpath(path))
     if path.is_dir():
         raise DesignError(plain(str(path), 200), problem="is a directory", allowed="the name of a file to write")
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
+        path.write_text(text, encoding="utf-8")
+        return
     try:
         fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
         try:
