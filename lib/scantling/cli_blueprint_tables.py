@@ -44,7 +44,7 @@ _TABLES = {
     ),
     "stores": (
         ("Needs", "needs", (("tier", "tier"), ("what", ""), ("needed", "needed"), ("has", "the design has"), ("load", "load"), ("why", "because"))),
-        ("Candidates", "candidates", (("tier", "tier"), ("name", ""), ("meets", "meets"), ("pieces", "pieces"), ("piece", ""), ("misses", "misses"), ("unknown", "not published"), ("usd_per_month", "a month"))),
+        ("Candidates", "candidates", (("tier", "tier"), ("name", ""), ("sold_by", "sold by"), ("meets", "meets"), ("pieces", "pieces"), ("piece", ""), ("misses", "misses"), ("unknown", "not published"), ("usd_per_month", "a month"))),
     ),
     "domains": (
         ("Failure domains", "rows", (("id", ""), ("devices", "devices"), ("nodes", "nodes"), ("replicas_stalled", "replicas stalled"), ("events_per_run", "a run"), ("at_most_per_run", "at most"), ("loss_s", "loss"), ("wait_s", "wait"), ("goodput_cost", "goodput"),

@@ -73,3 +73,19 @@ def test_prices_follow_bytes_and_months(assessed):
     one = next(c for c in s.candidates if c.id == "fsx-lustre-500")
     assert one.usd_per_month == pytest.approx(one.pieces * 2**40 / 1e9 * catalogue.storage("fsx-lustre-500").usd_per_gb_month)
     assert one.usd_per_run == pytest.approx(one.usd_per_month * s.run.days / (365.25 / 12))
+
+
+def test_a_cloud_sells_storage_to_its_own_machines_only(assessed):
+    """FSx and S3 serve EC2, Managed Lustre and Cloud Storage serve Google's machines; what an operator built for itself is on no market."""
+    tpu = stores(assessed("maxtext-32b-64-tpu-v5p"))
+    assert {c.sold_by for c in tpu.candidates if c.within_reach} == {"GCP"}
+    open_ = stores(assessed("llama-3.1-405b"))
+    assert {"AWS", "GCP", "Azure", "makers"} <= {c.sold_by for c in open_.candidates if c.within_reach}
+    for s in (tpu, open_):
+        assert not any(c.within_reach for c in s.candidates if c.id in ("meta-tectonic", "orion-frontier", "gpfs-jeanzay", "3fs", "daos-aurora"))
+
+
+def test_google_managed_lustre_is_sold_by_size():
+    """1,000 MB/s a TiB, 9,000 to 10,008,000 GiB an instance (Google Cloud, performance tiers): the rate asks for size, not a size that is too small."""
+    store = catalogue.storage("gcp-managed-lustre-1000")
+    assert store.scope == "TiB" and store.total_read_bytes_per_s == 1e9

@@ -10,11 +10,12 @@ from .. import catalogue
 from ..pipeline import SCHEDULE_NAMES
 from ..step import step_time
 from .ground import HOUR_S, Record, Run, is_torus, number, source
+from .placement import blocks
 
 WHISKERS = 2 * 2.698        # standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
 CUTS = np.concatenate([[0.0], np.geomspace(1e-5, 0.2, 120)])
 RATIOS = np.linspace(0.2, 1.0, 81)
-GROUP = 32                  # nodes under one leaf, tested pair by pair
+GROUPS = 32                 # groups of nodes under one leaf that are tested every pair of; beyond that neighbours
 ROUNDS = 25                 # iterations of one nccl-tests point: 5 to warm up, 20 counted
 SIZES = np.array([1e6, 64e6, 1e9, 16e9])
 UNJUDGED = 0.15         # median error that the curves stay within from 64 MB on, where the fabric itself has no published series
@@ -124,7 +125,11 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
         return Test(id, what, rings, scope, 16e9, rate, limit, limit / rate, "bytes/s", why if floor < ratio * rate else "published acceptance test", where, rounds, took, usd(took),
                     off["scale-up" if ranks <= inside else "scale-out"], sizes)
 
-    if per_node > 1:
+    if is_torus(cluster) and nodes > 1:
+        for id, what, scope, rounds in (("node all-reduce", f"all-reduce over the {per_node} chips of a host, round their square", "each node", 1), ("torus axes", "all-reduce along each axis of the slice, both ways round", "each axis", 3)):
+            rate, where = ring_of_two_links(cluster)
+            out.append(Test(id, what, rings, scope, 1e9, rate, rate * up_ratio, up_ratio, "bytes/s", up_why, where, rounds, rounds * 60.0, usd(rounds * 60.0)))
+    elif per_node > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
         floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
@@ -136,21 +141,17 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
         card = port * min(max(out_ratio, acceptance_limits("card to card")[0]), 0.975)
         out.append(Test("card to card", f"RDMA write of each of {cluster.nics_per_node} cards to the same rail of the next node", wire, "each card", None, port, card, card / port,
                         "bytes/s", out_why, "line rate", 2, 60.0, usd(60.0)))
-        near = max(2, GROUP * per_node // unit)
+        near = max(2, blocks(assessment)[0] // unit)
         groups = -(-units // near)
         name = "racks" if unit > per_node else "nodes"
         rounds = min(units, near) - 1
         out.append(collective("pairs", f"every pair of the {min(units, near)} {name} under the same leaves, all leaves at once, every rail", "each pair", 2 * unit, unit, out_ratio, out_why, rounds))
         if groups > 1:
             across = groups * near * unit > (cluster.pod_devices or cluster.devices) and cluster.oversubscription > 1
-            many = groups > GROUP                       # all pairs would take longer than they tell: neighbours at distances 1, 2, 4, ... cross every spine
+            many = groups > GROUPS                      # all pairs would take longer than they tell: neighbours at distances 1, 2, 4, ... cross every spine
             rounds = 2 * int(np.ceil(np.log2(groups))) if many else groups - 1
             what = f"{'pairs at distances 1, 2, 4, … of' if many else 'every pair of'} the {groups} groups: spines and what lies above them" + (f"; {cluster.oversubscription:g}:1 between pods counted" if across else "")
             out.append(collective("groups", what, "each pair of groups", 2 * near * unit, unit, out_ratio, out_why, rounds, share=1 / cluster.oversubscription if across else 1.0))
-    elif nodes > 1:
-        axis = cluster.scale_up_bytes_per_s * cluster.scale_up_efficiency
-        out.append(Test("torus axes", "all-reduce along each axis of the slice, both ways round", rings, "each axis", 1e9, axis, axis * up_ratio, up_ratio, "bytes/s",
-                        up_why, "rated x the catalogue's efficiency", 3, 3 * 60.0, usd(180.0)))
     step = assessment.step_s
     whole = max(4 * HOUR_S, 100 * step)
     flops = assessment.figures["model_tflops_per_device"] * 1e12
@@ -206,6 +207,11 @@ def acceptance_limits(test: str) -> tuple[float, float]:
     return min(shares), max(shares)
 
 
+def ring_of_two_links(cluster) -> tuple[float, str]:
+    """(bytes/s, source): bus bandwidth of a ring on a torus, which has two of a chip's links, one to each neighbour, whatever the chip has in all."""
+    return 2 * catalogue.fabric(cluster.scale_up).p2p_bytes_per_s * cluster.scale_up_efficiency, "two links of a chip x the catalogue's efficiency"
+
+
 def node_busbw(cluster) -> tuple[float, str]:
     """(bytes/s, source): bus bandwidth of a large all-reduce in one node: the best published curve of the accelerator, else the kit's curve."""
     best = None
@@ -214,6 +220,8 @@ def node_busbw(cluster) -> tuple[float, str]:
             top = max(series.busbw_bytes_per_s)
             best = (top, series.source) if best is None or top > best[0] else best
     per = int(cluster.devices_per_node)
+    if best is None and is_torus(cluster):
+        return ring_of_two_links(cluster)
     return best or (_busbw(cluster, per, per, 1.0)[-1]["busbw_bytes_per_s"], "the kit's curves of collectives")
 
 

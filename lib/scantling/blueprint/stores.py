@@ -37,6 +37,8 @@ class Candidate(Record):
     name: str
     kind: str
     tier: str
+    sold_by: str                    # a cloud (beside its own machines), makers (to anyone), empty: built by its operator, for comparison
+    within_reach: bool              # sold to this cluster: by its own cloud where the design names one, else by anyone
     pieces: float | None            # to buy where it is sold by the piece, else None
     piece: str
     write_bytes_per_s: float | None
@@ -91,7 +93,7 @@ def stores(assessment) -> Stores:
     (detection + restart)), V = B where optimizer states are sharded and B x dp where every replica reads its own copy; ingest = global
     batch tokens x bytes / step; room = `storage.capacity` with the retention of `checkpoint.retention`. Burst tier: the node's share of a
     copy, its own and a peer's, one whole and one in flight. Object store: one copy a day, the raw and the tokenised corpus.
-    Stores sold by the piece are counted in pieces until every need is met; others stand as published. Prices per GB and month are the
+    Candidates: first those that this cluster can have (`within_reach`). Stores sold by the piece are counted in pieces until every need is met; others stand as published. Prices per GB and month are the
     catalogue's; appliances have none. A figure that nobody has published is named, not guessed.
     """
     r, e, plan = assessment.resolved, assessment.endurance, assessment.chosen.plan
@@ -127,13 +129,13 @@ def stores(assessment) -> Stores:
         _need("object store", "write", size / MILESTONE_S + size / (0.1 * MILESTONE_S), None, "bytes/s", "one copy a day, over in a tenth of it"),
     )
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
-    found = tuple(sorted((c for s in catalogue.storages().values() if (c := _candidate(s, needs, run, room["provisioned"], object_bytes)) is not None),
-                         key=lambda c: (c.tier, not c.meets, len(c.unknown), c.usd_per_month if c.usd_per_month is not None else np.inf)))
+    found = tuple(sorted((c for s in catalogue.storages().values() if (c := _candidate(s, needs, run, room["provisioned"], object_bytes, provider_of(cluster))) is not None),
+                         key=lambda c: (c.tier, not c.within_reach, not c.meets, len(c.unknown), c.usd_per_month if c.usd_per_month is not None else np.inf)))
     wear = 2 * size / nodes * DAY_S / period / cluster.nvme_bytes if _ok(cluster.nvme_bytes) else None
     twice = _twice(e, run, size, volume, has, nodes)
     return Stores(run, size, period, per_node, int(wrote["writers"]), float(wrote["bytes_per_writer"]), float(wrote["writers"]) / max(float(e.checkpoint_durable_s), COMMIT_S),
                   volume, size * DAY_S / period, wear, text.read_bytes_per_s, text.bytes, keep, milestones, needs, f"{worst.tier}: {worst.what}", worst.load, found,
-                  has.what, twice, _lines(needs, worst, found, twice, run))
+                  has.what, twice, _lines(needs, worst, found, twice, provider_of(cluster)))
 
 
 def _ok(value) -> float | None:
@@ -145,7 +147,15 @@ def _need(tier, what, needed, has, unit, why) -> Need:
     return Need(tier, what, float(needed), has, unit, None if has is None else float(needed / has), why)
 
 
-def _candidate(s, needs, run: Run, provisioned: float, object_bytes: float) -> Candidate | None:
+def provider_of(cluster) -> str:
+    """The cloud whose machines or fabric a design names (AWS, GCP, Azure, OCI); empty where it names none."""
+    node = catalogue.nodes().get(cluster.node)
+    if node is not None and node.provider in ("AWS", "GCP", "Azure", "OCI"):
+        return node.provider
+    return next((cloud for start, cloud in (("efa", "AWS"), ("gcp", "GCP"), ("dcn-tpu", "GCP"), ("oci", "OCI")) if cluster.scale_out.startswith(start)), "")
+
+
+def _candidate(s, needs, run: Run, provisioned: float, object_bytes: float, provider: str) -> Candidate | None:
     if s.kind in ("local", "requirement", "block ro"):
         return None
     tier = "object store" if s.kind == "object" else "file system"
@@ -170,7 +180,8 @@ def _candidate(s, needs, run: Run, provisioned: float, object_bytes: float) -> C
     rates_known = any(k in ("write", "read") and v for k, v in known.items()) or tier == "object store"
     if not rates_known:
         return None
-    return Candidate(s.id, s.name, s.kind, tier, pieces, piece, have.get("write"), have.get("read"), have.get("capacity"), not misses and (tier == "object store" or "write" not in unknown), misses, unknown,
+    reach = s.sold_by == provider if provider in ("AWS", "GCP", "Azure") else bool(s.sold_by)
+    return Candidate(s.id, s.name, s.kind, tier, s.sold_by, reach, pieces, piece, have.get("write"), have.get("read"), have.get("capacity"), not misses and (tier == "object store" or not {"write", "read"} & set(unknown)), misses, unknown,
                      month, None if month is None else month * run.days / MONTH_DAYS, s.source)
 
 
@@ -187,15 +198,23 @@ def _twice(e, run: Run, size, volume, has, nodes) -> dict:
                 fixed_s=COMMIT_S + LOAD_S)
 
 
-def _lines(needs, worst, found, twice, run: Run) -> tuple[str, ...]:
+def _many(c: Candidate) -> str:
+    return f" ({c.pieces:,.0f} {c.piece})" if c.pieces else ""
+
+
+def _lines(needs, worst, found, twice, provider: str) -> tuple[str, ...]:
     out = [f"{worst.tier}, {worst.what}: {worst.load:.0%} of what the design has; {'it does not carry the job' if worst.load > 1 else 'it binds first'}"]
     for tier in ("file system", "object store"):
-        good = [c for c in found if c.tier == tier and c.meets]
-        priced = next((c for c in good if c.usd_per_month is not None), None)
-        if priced is not None:
-            out.append(f"{tier}: {priced.name} is the cheapest priced one that meets every need, {priced.usd_per_month:,.0f} USD a month" + (f" ({priced.pieces:,.0f} {priced.piece})" if priced.pieces else ""))
-        elif good:
-            out.append(f"{tier}: {good[0].name} meets every need; no price is published")
+        good = [c for c in found if c.tier == tier and c.meets and c.within_reach]
+        rented = [c for c in good if c.usd_per_month is not None and c.sold_by != "makers"]
+        if rented:
+            first = min(rented, key=lambda c: c.usd_per_month)
+            out.append(f"{tier}: {first.name} is the cheapest priced one that meets every need, {first.usd_per_month:,.0f} USD a month{_many(first)}" + ("" if provider else f", beside machines of {first.sold_by}"))
+        bought = next((c for c in good if c.sold_by == "makers"), None)
+        if bought is not None:
+            out.append(f"{tier}: to buy, {bought.name} meets every need whose figure is published{_many(bought)}; makers publish no price")
+        elif good and not rented:
+            out.append(f"{tier}: {good[0].name} meets every need{_many(good[0])}; no price is published")
     if twice["usd_per_month"] is not None:
         out.append(f"twice the store's rate is worth {twice['goodput_gain']:.2%} of goodput, {twice['usd_per_month']:,.0f} USD a month of this cluster")
     return tuple(out)

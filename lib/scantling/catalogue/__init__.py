@@ -136,7 +136,7 @@ def _storages() -> dict[str, Storage]:
         client_write_bytes_per_s=_n(r, "client_write_gbytes_per_s", GB), total_read_bytes_per_s=_n(r, "total_read_gbytes_per_s", GB),
         total_write_bytes_per_s=_n(r, "total_write_gbytes_per_s", GB), capacity_bytes=_n(r, "capacity_gb", GB), latency_s=_n(r, "latency_ms", 1e-3),
         usd_per_gb_month=_n(r, "usd_per_gb_month"), source=r["source"], verified=r["verified"], date=r["date"], notes=r["notes"],
-        aliases=tuple(r["aliases"].split()),
+        aliases=tuple(r["aliases"].split()), sold_by=r["sold_by"],
     ) for r in _rows("storage")])
 
 

@@ -25,6 +25,7 @@ class Storage:
     verified: str
     notes: str = ""
     aliases: tuple[str, ...] = ()
+    sold_by: str = ""                   # AWS, GCP, Azure, CoreWeave; makers (to anyone); empty where an operator built it for itself
 
     def write_bytes_per_s(self, nodes: int) -> float:
         """Write rate [bytes/s] that a job on this many hosts can have: the smaller of hosts x client and the total; nan if neither is known.
