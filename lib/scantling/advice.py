@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import plans as planning
-from .cases import PRECISIONS, SHARDINGS, micro_batches
+from .cases import PRECISIONS, SHARDINGS, devices, micro_batches
 from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
@@ -80,16 +80,40 @@ def avoid(assessment) -> list[dict]:
     out = []
     out += _trap(found, chosen, f"tensor parallelism across nodes (tp above {domain})", tp > domain,
                  f"every layer's collectives would leave the scale-up domain for a network {ratio:.0f} times slower per device")
-    out += _trap(found, chosen, "sharded data parallelism alone (no tp, pp or cp)", (tp * pp * cp == 1) & (sharding >= ZERO3),
-                 f"all {assessment.resolved.params.total / 1e9:,.0f}B weights are gathered over the network every micro-batch, and dp stops at the global batch of {chosen.phase.global_batch:,}")
-    out += _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", (pp > 1) & (m < 4 * pp) & (vpp == 1), "the bubble is (pp − 1) / micro-batches of the step")
+    out += _alone(found, chosen, (tp * pp * cp == 1) & (sharding >= ZERO3), assessment.resolved.params.total) + _starved(found, chosen, (pp > 1) & (m < 4 * pp) & (vpp == 1))
     out += _trap(found, chosen, "unsharded optimizer states", (sharding == 0) & (dp * cp > 1) & (chosen.plan["sharding"] != "none"), f"each replica keeps {found.situation.job.optimizer_bytes + found.situation.job.master_bytes:g} bytes a parameter that its data-parallel peers could share")
     if chosen.plan["recompute"] != "full" or chosen.plan["recompute_layers"] < -(-assessment.resolved.model.layers // chosen.plan["pp"]):
         out += _trap(found, chosen, "recomputing everything", (recompute == 2) & (_column(found, "recompute_share") == 1), f"a second forward pass that this design does not need: it fits {_kept(chosen.plan)}")
     out += _trap(found, chosen, f"experts spread across scale-up domains (ep x etp above {domain})", ep * etp > domain, "dispatch and combine would ride the network cards in every MoE layer")
-    out += _trap(found, chosen, "expert parallelism of one", (ep == 1) & (assessment.resolved.model.experts > 1), "every rank would hold all experts")
+    out += _trap(found, chosen, "expert parallelism of one", (ep == 1) & (assessment.resolved.model.experts > 1), "every rank would hold or gather all experts")
     out += _intervals(assessment) + _buckets(assessment) + _range(assessment)
     return sorted(out, key=lambda a: -_size(a["cost"]))
+
+
+def _alone(found, chosen, mask, params) -> list[dict]:
+    """Sharding over data-parallel ranks and nothing else: what is gathered where, and how many devices such a plan can use."""
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return []
+    row = best_where(found, mask)
+    row = int(rows[np.argmin(found.total_bytes[rows])]) if row is None else row
+    used, have, group = int(_column(found, "dp")[row]), found.situation.resolved.cluster.devices, int(_column(found, "shard_group")[row])
+    where = f"inside each scale-up domain of {group}" if group <= chosen.case.link.domain else f"over {group:,} ranks across the network"
+    few = f", and only {used:,} of {have:,} devices work: dp x micro-batch has to divide the global batch of {chosen.phase.global_batch:,}" if used < have else ""
+    return _trap(found, chosen, "sharded data parallelism alone (no tp, pp or cp)", mask, f"all {params / 1e9:,.0f}B weights are gathered {where} every micro-batch{few}")
+
+
+def _starved(found, chosen, mask) -> list[dict]:
+    """A pipeline with too few micro-batches, where it is the bubble that costs."""
+    row = best_where(found, mask)
+    if row is None:
+        return []
+    step, plan = step_time(found.case(row)), found.row(row)
+    share = float(step.bubble / step.total)
+    if share < WORTH:
+        return []
+    return _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", mask,
+                 f"with {plan['grad_accum']:,} micro-batches over {plan['pp']} stages the bubble is {share:.0%} of the step")
 
 
 def _kept(plan) -> str:
@@ -105,7 +129,7 @@ def _buckets(assessment) -> list[dict]:
     chosen = assessment.chosen
     c, p = chosen.case, chosen.case.plan
     ranks = int(p.dp * p.cp)
-    if ranks < 2 or p.sharding >= ZERO3:
+    if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:      # XLA has no such buckets
         return []
     dense, experts = device_params(c)
     grads = float(dense + experts) * float(c.job.grad_bytes)
@@ -124,14 +148,14 @@ def _range(assessment) -> list[dict]:
     phase, p = assessment.chosen.phase, assessment.chosen.case.plan
     if PRECISIONS[int(assessment.chosen.case.job.precision)] != "fp16":
         return []
-    tokens = float(p.micro_batch) * phase.seq_len
+    tokens, chip = float(p.micro_batch) * phase.seq_len, assessment.resolved.cluster.accelerator
     size = 1.0 / (tokens * assessment.resolved.model.vocab)
     if size >= FP16_LEAST:
         return []
     scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
     return [dict(what="fp16 without loss scaling", cost="+100% of such gradients lost",
                  why=f"the mean over {tokens:,.0f} tokens leaves about 1/({tokens:,.0f} x {assessment.resolved.model.vocab:,}) = {size:.1e} of a typical logit's gradient, below fp16's "
-                     f"smallest number {FP16_LEAST:.1e}; scale the loss by {scale:,} or more, dynamically, or use bf16 where the chip has it")]
+                     f"smallest number {FP16_LEAST:.1e}; scale the loss by {scale:,} or more, dynamically" + ("" if np.isnan(chip.bf16_flops) else ", or use bf16, which this chip has"))]
 
 
 def _intervals(assessment) -> list[dict]:
@@ -166,9 +190,9 @@ def why(assessment) -> list[dict]:
         sides = [s for s in (_beside(found, chosen, axis, plan[axis], up) for up in (True, False)) if s]
         out.append(dict(axis=axis, text=text + ("; " + "; ".join(sides) if sides else "")))
     out += _pinned(assessment, found)
-    share = SHARDINGS.index(plan["sharding"])
-    others = {SHARDINGS[i]: best_where(found, _column(found, "sharding") == i) for i in range(len(SHARDINGS)) if i != share}
-    costs = [f"{name} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
+    shared = (_column(found, "dp") * _column(found, "cp")) > 1
+    others = {name: best_where(found, shared & (_column(found, "sharding") == i)) for i, name in enumerate(SHARDINGS) if name != plan["sharding"]}
+    costs = [f"{name}{' at one micro-batch a step' if name == 'zero2' else ''} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
     out.append(dict(axis="sharding", text=f"sharding {plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
     return out
 
@@ -184,7 +208,9 @@ def _beside(found, chosen, axis, value, up) -> str:
     row = best_where(found, column == other)
     if row is None:
         return f"{axis} {int(other)} does not fit"
-    return f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time" + ("" if found.practised[row] else " on paper (untried)")
+    used, now = (int(devices(p)) for p in (planning.one(found.plan, row), chosen.case.plan))
+    return (f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time" + (f" on {used:,} devices" if used != now else "")
+            + ("" if found.practised[row] else " on paper (untried)"))
 
 
 def _pinned(assessment, found) -> list[dict]:

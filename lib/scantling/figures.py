@@ -209,7 +209,7 @@ def communication(chosen) -> list[dict]:
         ("ep", "tokens to experts and back", p.ep, tier(p.ep, p.etp), float(traffic.expert_parallel(c).bytes) * held * m * 2 if n.routed_experts else 0.0, 4 * moe * m),
         ("pp", "activations and their gradients to the next stage", p.pp, tier(p.pp, p.tp * p.cp * p.dp), float(traffic.pipeline_send(c).bytes) * m, 2 * p.vpp * m),
         ("dp", {"none": "all-reduce of gradients", "zero1": "reduce-scatter of gradients, all-gather of weights", "zero2": "reduce-scatter of gradients, all-gather of weights",
-                "zero3": "all-gather of weights, reduce-scatter of gradients, every micro-batch", "hsdp": "the same inside the shard group, all-reduce across"}[sharded],
+                "zero3": "all-gather of weights, reduce-scatter of gradients, every micro-batch", "hsdp": "all-gather of weights, reduce-scatter of gradients in the shard group, every micro-batch; all-reduce across"}[sharded],
          p.dp * p.cp, tier(p.dp * p.cp, p.tp), float(dp_bytes), 2.0 if sharded in ("none", "zero1", "zero2") else 3 * m),
     ]
     out = []

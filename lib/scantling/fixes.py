@@ -6,10 +6,12 @@ import math
 
 from .errors import DesignError
 from .fixes_tried import Change, plan_changes, recovery_changes, relaxation, relaxations, site_changes
+from .quantities import show
 
 MOST = 8
 LARGE = 6.0             # effort above which pairs of changes are tried too: ten times the devices
 CLOSEST = 2             # changes shown that help and do not suffice, where no real change suffices
+WORTH_SHOWING = 0.2     # share of the gap that such a change closes, where there is one that does
 MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
 FEWER_DEVICES = (7 / 8, 3 / 4, 1 / 2, 1 / 4)
 LARGEST = 2_000_000     # devices: more is no fix
@@ -26,8 +28,7 @@ def nearest_fixes(assessment, most: int = MOST) -> list[dict]:
     trial.real()
     if not trial.near():
         trial.pairs()
-    if not trial.near():
-        trial.together()
+    trial.together()
     for change in relaxations(assessment):
         trial.assess(change)
     return trial.answer(most)
@@ -42,8 +43,10 @@ def tried(assessment) -> list[dict]:
 
 
 def _row(change, other) -> dict:
-    f = other.figures
-    return dict(change=change.text, verdict=other.verdict, mfu=f["mfu"], days=f["days"], cost_usd=f["cost_usd"], devices=other.resolved.cluster.devices)
+    f, text = other.figures, change.text
+    if "job.precision" in change.set:       # a share of another peak: say it of the common one too
+        text = text.replace("(", f"({show('mfu', f['mfu_bf16_peak'])} of the bf16 peak; ", 1)
+    return dict(change=text, verdict=other.verdict, mfu=f["mfu"], days=f["days"], cost_usd=f["cost_usd"], devices=other.resolved.cluster.devices)
 
 
 class Trial:
@@ -184,13 +187,21 @@ class Trial:
 
     def answer(self, most: int) -> list[dict]:
         """Feasible first, smallest effort first; one row of each kind of change; the closest misses where no real change suffices."""
-        feasible = _one_each(sorted((k for k in self.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0]))
+        feasible = _one_each(_worth(sorted((k for k in self.kept if k[1]["verdict"] == "feasible"), key=lambda k: k[0])))
         real = any(not k[1]["_change"].gives_way for k in feasible)
         rest = _one_each(sorted((k for k in self.kept if k[1]["verdict"] != "feasible" and not k[1]["_change"].gives_way), key=self.distance))
+        rest = [k for k in rest if self.nearer(k[1])] or rest[:1]
         shown = feasible[:most] if real else feasible[:max(most - CLOSEST, 1)] + rest[:CLOSEST]
         if not shown:
             shown = rest[:most]
         return [{k: v for k, v in row.items() if k != "_change"} for _, row in shown]
+
+    def nearer(self, row) -> bool:
+        """Whether a change that does not suffice meets one constraint more, or closes a share WORTH_SHOWING of the gap to an MFU floor, deadline or budget."""
+        if not self.fits or len(row["missed"]) < len(self.missed):
+            return True
+        keys = {"min_mfu": "mfu", "deadline_days": "days", "budget_usd": "cost_usd"}
+        return any(math.log(row[keys[f]] / m.value) / math.log(m.limit / m.value) >= WORTH_SHOWING for f, m in self.missed.items() if f in keys)
 
     def distance(self, kept) -> tuple:
         """Fewest constraints missed, then the best MFU (or the fewest days), then the least effort."""
@@ -209,6 +220,18 @@ def _one_each(kept) -> list:
             out.append(row)
         if kind:
             seen.add(kind)
+    return out
+
+
+def _worth(kept) -> list:
+    """Without more devices that finish no sooner than a smaller change on the devices there are."""
+    best, out = math.inf, []
+    for effort, row in kept:
+        more = set(row["set"]) == {"cluster.devices"}
+        if not more or row["days"] is None or row["days"] < best:
+            out.append((effort, row))
+        if not more and not row["_change"].gives_way and row["days"] is not None:
+            best = min(best, row["days"])
     return out
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from . import catalogue
 from .quantities import show
+from .searching import skipped
 
 # chips to try instead, by family: what the market offers in their place, smallest step first
 INSTEAD = {"volta": ("a100-80-sxm", "h100-sxm"), "ampere": ("h100-sxm", "h200-sxm"), "ada": ("h100-sxm",), "hopper": ("h200-sxm", "b200-sxm", "gb200-nvl72"),
@@ -45,9 +46,13 @@ def _job(assessment) -> str:
 
 
 def plan_changes(assessment):
-    """Pins let go or changed, sharding, recompute, micro-batch."""
+    """Pins let go or changed, sharding, recompute, micro-batch, a faster kind of plan that nobody has published."""
     fits, _, speed = _state(assessment)
     plan = assessment.design.plan.given()
+    better = skipped(assessment.chosen.found) if fits and speed and "tp" not in plan else None
+    if better is not None:
+        tp = assessment.chosen.found.row(better[0])["tp"]
+        yield Change(2.6, f"tp {tp}, across scale-up domains (no large run has been published so: measure it first)", {"plan.tp": tp})
     if not plan or (fits and not speed and assessment.verdict != "feasible"):
         return
     if not fits:
@@ -80,10 +85,9 @@ def site_changes(assessment):
         yield Change(3.2, "fp8 matrix products (to be confirmed by an ML specialist)", {"job.precision": "fp8"}, "precision")
     if "min_mfu" in missed and phase.precision not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops):
         yield Change(3.2, "bf16 throughout, whose peak is easier to reach", {"job.precision": "bf16"}, "precision")
-    idle = _whole_batch(assessment) if fits else None
-    if idle:
-        yield Change(1.6, f"a global batch of {idle:,} sequences, which divides over {r.cluster.devices:,} devices (to be confirmed by an ML specialist)",
-                     {f"{job}.global_batch": idle, f"{job}.global_batch_tokens": None})
+    for effort, batch, words in _whole_batches(assessment) if fits else ():
+        yield Change(effort + abs(math.log2(batch / phase.global_batch)), f"a global batch of {batch:,} sequences, which {words} can share (to be confirmed by an ML specialist)",
+                     {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None}, "whole batch")
     if fits:
         yield Change(3.4, f"a global batch of {2 * phase.global_batch:,} sequences (to be confirmed by an ML specialist)",
                      {f"{job}.global_batch": 2 * phase.global_batch, f"{job}.global_batch_tokens": None}, "batch")
@@ -101,14 +105,17 @@ def site_changes(assessment):
             yield Change(3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP}, "chip")
 
 
-def _whole_batch(assessment) -> int | None:
-    """The batch nearest to the design's that all devices share at today's tp, pp and cp; None where they do already."""
-    plan, batch = assessment.plan, assessment.chosen.phase.global_batch
-    rooms = assessment.resolved.cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
+def _whole_batches(assessment):
+    """(effort, batch, who shares it): the multiples nearest to the design's batch of its nodes, and of the replicas that today's tp, pp and cp leave room for; none where no device is idle."""
+    plan, batch, cluster = assessment.plan, assessment.chosen.phase.global_batch, assessment.resolved.cluster
+    rooms = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
     if rooms <= plan["dp"] or "dp" in assessment.design.plan.given():
-        return None
-    whole = rooms * plan["micro_batch"]
-    return max(round(batch / whole), 1) * whole
+        return
+    nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
+    shares = (1.5, nodes, f"{nodes:,} nodes" if nodes < cluster.devices else f"{nodes:,} devices"), (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape")
+    for effort, unit, words in shares:
+        if unit <= 2 * batch:
+            yield effort, max(round(batch / unit), 1) * unit, words
 
 
 def fabrics_by_rate() -> list:
@@ -133,11 +140,13 @@ def scale_out_steps(cluster):
 
 
 def recovery_changes(assessment):
-    """Saves, restarts and spares, where the run loses too much to failures."""
-    _, missed, _ = _state(assessment)
+    """Saves, restarts and spares, where the run loses too much to failures, or where what it loses is all that a deadline or budget lacks."""
+    fits, missed, _ = _state(assessment)
     if not missed:
         return
     e = assessment.endurance
+    late = [missed[field] for field in ("deadline_days", "budget_usd") if field in missed]
+    lost = bool(late) and fits and all(m.value * assessment.goodput <= m.limit for m in late)
     quick = {"reliability.checkpoint_stall_s": 0.2, "reliability.checkpoint_durable_s": 30.0}
     soon = {"reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
     if "max_checkpoint_stall_s" in missed:
@@ -147,19 +156,23 @@ def recovery_changes(assessment):
         limit = missed["max_recovery_s"].limit
         detect = min(float(e.detect_s), limit / 2)
         yield Change(2.4, f"restart in place: detected in {detect:g} s, running again {limit - detect:g} s later", {"reliability.restart_s": limit - detect, "reliability.detect_s": detect})
-    if missed.keys() & {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "reliability.checkpoint_interval_s"}:
+    if lost or missed.keys() & {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "reliability.checkpoint_interval_s"}:
         for stall in (1.0, 0.2):
             yield Change(3.0, f"asynchronous saves that stall {stall:g} s and are durable in 60 s", {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0})
         yield Change(3.5, "in-place restart within 60 s, failures seen in 30 s", soon)
         yield Change(3.8, "saves that stall 0.2 s, durable in 30 s, and in-place restart within 60 s", {**quick, **soon})
-    need = int(e.spares_recommended)
-    if missed.keys() & {"survive", "min_goodput", "max_recovery_s"} and need > int(e.spares):
-        yield Change(2.0, f"{need} spare nodes", {"reliability.spares": need})
+    need = max(int(e.spares_recommended), int(e.spares) + lost)
+    if (lost or missed.keys() & {"survive", "min_goodput", "max_recovery_s"}) and need > int(e.spares):
+        yield Change(2.0, _spares(need), {"reliability.spares": need})
     if "survive" in missed:
         rack = max((int(v) for v in e.domain_nodes.values()), default=1)
         for spares in sorted({1, need, rack} - {0}):
             if spares > int(e.spares):
-                yield Change(2.1, f"{spares} spare nodes", {"reliability.spares": spares})
+                yield Change(2.1, _spares(spares), {"reliability.spares": spares})
+
+
+def _spares(nodes: int) -> str:
+    return "1 spare node" if nodes == 1 else f"{nodes:,} spare nodes"
 
 
 CEILINGS = {"deadline_days": ("days", "a deadline of {}"), "budget_usd": ("cost_usd", "a budget of {}"), "max_power_mw": ("", "{:,.3g} MW of power")}

@@ -11,7 +11,7 @@ from .cases import devices
 from .cost import power_w
 from .figures import MEMORY_PARTS, days, step_band, step_s
 from .published import ROOM, best_published, beyond
-from .quantities import show
+from .quantities import show, shown
 from .reliability import judge
 from .searching import SAFE, find, host_bytes, skipped, unpinned
 from .step import rates
@@ -49,19 +49,19 @@ def missed(assessment) -> tuple[Missed, ...]:
     if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
         p = chance_below(wants.deadline_days, *span)
         out.append(Missed("deadline_days", wants.deadline_days, span[1], p,
-                          f"deadline: {show('days', span[1])} predicted, {show('days', wants.deadline_days)} allowed, {span[1] / wants.deadline_days:.2f} times as long; chance within the band {p:.0%}"))
+                          f"deadline: {show('days', span[1])} predicted, {show('days', wants.deadline_days)} allowed, {span[1] / wants.deadline_days:.2f} times as long; chance within the band {shown(p, 'chance')}"))
     if wants.budget_usd is not None and f["cost_usd"] is not None and f["cost_usd"] > wants.budget_usd:
         ratio = [s / span[1] * f["cost_usd"] for s in span]
         p = chance_below(wants.budget_usd, *ratio)
         out.append(Missed("budget_usd", wants.budget_usd, f["cost_usd"], p,
-                          f"budget: {show('cost_usd', f['cost_usd'])} predicted, {show('cost_usd', wants.budget_usd)} allowed; chance within the band {p:.0%}"))
+                          f"budget: {show('cost_usd', f['cost_usd'])} predicted, {show('cost_usd', wants.budget_usd)} allowed; chance within the band {shown(p, 'chance')}"))
     if wants.min_mfu is not None and f["mfu"] < wants.min_mfu:
         low, high = step_band(assessment, chosen)
         mid = step_s(assessment, chosen)
         p = chance_below(mid * f["mfu"] / wants.min_mfu, low, mid, high)
         out.append(Missed("min_mfu", wants.min_mfu, f["mfu"], p,
                           f"MFU: {show('mfu', f['mfu'])} predicted ({show('mfu', f['mfu_low'])} to {show('mfu', f['mfu_high'])}), {show('mfu', wants.min_mfu)} asked for; "
-                          f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; chance within the band {p:.0%}"))
+                          f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; chance within the band {shown(p, 'chance')}"))
     if wants.max_power_mw is not None:
         pue = assessment.cost.pue if assessment.cost else 1.2
         megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
@@ -102,16 +102,39 @@ def limits(assessment) -> list[str]:
             line += "; no plan of the space stays below it"
         out.append(line)
     out += unpublished(chosen)
-    if chosen.plan["sharding"] == "zero2" and chosen.plan["grad_accum"] > 1:
-        out.append(f"sharding: zero2 over {chosen.plan['grad_accum']} micro-batches is counted with sharded gradients reduced once a step, as for Llama 3; where a framework reduces after every "
-                   "micro-batch they cross the network that many times, and where it keeps them whole it needs zero1's memory")
-    if f["devices_used"] < r.cluster.devices:
-        out.append(f"idle: the plan uses {f['devices_used']:,} of {r.cluster.devices:,} devices; the global batch {chosen.phase.global_batch:,} and the layers do not divide over all of them")
+    out += accumulated(chosen)
+    out += idle(chosen)
     out += offloaded(assessment)
     loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
     name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
     out.append(f"step: beside the model's own arithmetic the most goes to {name}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
     return out
+
+
+def idle(chosen) -> list[str]:
+    """A line on devices that stand idle: how many the plan uses, and what using the most that any plan can would cost."""
+    found, used = chosen.found, int(devices(chosen.case.plan))
+    have, batch = found.situation.resolved.cluster.devices, chosen.phase.global_batch
+    if used >= have or not chosen.fits:
+        return []
+    every = np.broadcast_to(devices(found.plan), found.fits.shape)
+    rows = np.flatnonzero(found.fits & found.practised & (every > used))
+    line = f"idle: the plan uses {used:,} of {have:,} devices; dp x micro-batch has to divide the global batch of {batch:,}"
+    if not len(rows):
+        return [line + ", and no plan that fits uses more" + ("" if not chosen.found.situation.phase.pins else " under the pins")]
+    row = rows[np.argmin(found.step_s[rows])]
+    return [line + f"; the fastest plan that uses more ({short(found.row(int(row)))}: {int(every[row]):,} devices) takes {found.step_s[row] / found.step_s[chosen.row] - 1:.1%} longer a step"]
+
+
+def accumulated(chosen) -> list[str]:
+    """A line on zero2 with several micro-batches a step: how its gradients are counted, and what reducing them each time could add."""
+    plan, m = chosen.plan, chosen.plan["grad_accum"]
+    if plan["sharding"] != "zero2" or m == 1:
+        return []
+    grads, weights = float(chosen.case.job.grad_bytes), 2.0
+    once = float(chosen.step.dp + chosen.step.hidden_dp) * grads / (grads + weights)
+    return [f"sharding: zero2 over {m} micro-batches is counted with sharded gradients reduced once a step, as for Llama 3; a framework that reduces after every micro-batch adds up to "
+            f"{show('step_s', once * (m - 1))} of traffic to a step of {show('step_s', float(chosen.step.total))}, one that keeps them whole until the last needs zero1's memory"]
 
 
 def record_of(chosen):
@@ -161,8 +184,9 @@ def offloaded(assessment) -> list[str]:
         if one.fits and size > 0:
             gb = lambda x: show("memory_bytes.total", x)   # noqa: E731
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
-            out.append(f"offload: {gb(size)} of state a device leave it{why}; host memory holds {gb(size - disk)} of it"
-                       + (f", the other {gb(disk)} go to NVMe, whose lower rate is not in the step: expect it slower, and the band is wider for it" if disk else ""))
+            out.append(f"offload: {gb(size)} of state a device leave it{why}; "
+                       + (f"host memory holds {gb(size - disk)} of it, the other {gb(disk)} go to NVMe, whose lower rate is not in the step: expect it slower, and the band is wider for it"
+                          if disk else "host memory holds all of it"))
     return out
 
 
@@ -173,10 +197,12 @@ LOSSES = {"elementwise": "element-wise traffic", "recompute": "recomputation", "
 
 
 def short(plan: dict) -> str:
-    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute."""
-    words = [f"{k} {plan[k]}" for k in ("tp", "cp", "pp", "vpp", "dp", "ep") if plan[k] > 1 or k in ("tp", "pp", "dp")]
+    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
+    words = [f"{k} {plan[k]}" for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp") if plan[k] > 1 or k in ("tp", "pp", "dp")]
     words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
-    words += [f"{plan['recompute']} recompute"] if plan["recompute"] != "none" else []
+    if plan["recompute"] != "none":
+        n = plan["recompute_layers"]
+        words.append(f"{plan['recompute']} recompute" + (f" of {n} layer{'s' * (n != 1)} a stage" if plan["recompute"] == "full" else ""))
     words += [f"offload {plan['offload']}"] if plan["offload"] != "none" else []
     return " · ".join(words)
 

@@ -28,7 +28,7 @@ def _list(values) -> str:
 
 def _depths(space) -> str:
     even = "every depth to 128 that divides layers or layers + 2; powers of two where layers are odd"
-    return _list(space.pp) if space.pp else even + ("; 1 to 16 and powers of two to 256 whatever the layers" if space.uneven else "")
+    return _list(space.pp) if space.pp else even + ("; 1 to 16 and powers of two to 128 whatever the layers" if space.uneven else "")
 
 
 AXES = (

@@ -55,7 +55,7 @@ class Assessment:
     refusal: tuple[str, ...] = ()       # the arithmetic, where impossible
 
     def __getattr__(self, name):
-        if not name.startswith("_") and name in self.__dict__.get("figures", {}) or (not name.startswith("_") and name in self.figures):
+        if not name.startswith("_") and not hasattr(type(self), name) and name in self.figures:
             return self.figures[name]
         raise AttributeError(name)
 
