@@ -1,12 +1,10 @@
 """Plain pictures for walkthroughs: lines and bars over rows that the models computed, with measured points on top."""
 from __future__ import annotations
 
+from . import series
 from .grammar import alt
 from .palette import ACCENT, MEMORY, SECOND, STEP
 from .report.pictures import WIDTH, Picture
-
-HUES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 
 
 def _hues(names) -> list[str]:
@@ -15,7 +13,7 @@ def _hues(names) -> list[str]:
         fixed = dict(family.values())
         if names and set(names) <= set(fixed):
             return [fixed[n] for n in names]
-    return (HUES * 3)[:len(names)]
+    return list(series.HUES[:len(names)])
 
 
 def _scale(log: bool, zero: bool) -> alt.Scale:
@@ -29,15 +27,21 @@ def lines(rows, x: str, y: str, words: str, *, by: str | None = None, measured=(
     axis_x = alt.X(f"{x}:Q", title=x_title, scale=_scale(x_log, False), axis=alt.Axis(grid=False, labelOverlap=True, **({"format": x_format} if x_format else {}), **more))
     axis_y = alt.Y(f"{y}:Q", title=y_title, scale=_scale(y_log, zero), axis=alt.Axis(tickCount=5, **({"format": y_format} if y_format else {})))
     names = list(dict.fromkeys(r[by] for r in [*rows, *measured])) if by else []
-    hue = alt.Color(f"{by}:N", title=None, sort=None, scale=alt.Scale(domain=names, range=_hues(names)), legend=alt.Legend(orient="top", columns=3)) if by else alt.value(ACCENT)
-    shape = alt.Shape(f"{by}:N", title=None, sort=None, scale=alt.Scale(domain=names, range=(SHAPES * 3)[:len(names)]), legend=None) if by else alt.value("circle")
+    hues = _hues(names)
+    curves = {name: ([r[x] for r in rows if r[by] == name], [r[y] for r in rows if r[by] == name]) for name in names if any(r[by] == name for r in rows)}
+    beside = len(names) > 1 and len(curves) == len(names)
+    width = WIDTH - 70 - (series.room(names) if beside else 0)
+    legend = None if beside else alt.Legend(orient="top", columns=3)
+    told, dashed = (series.marked(by, names, hues, legend, dashed) for dashed in (False, True)) if names else ({"color": alt.value(ACCENT)},) * 2
     base = alt.Chart(alt.Data(values=list(rows)))
-    layers = [base.mark_line(strokeWidth=2).encode(x=axis_x, y=axis_y, color=hue), base.mark_point(filled=True, size=40, opacity=1).encode(x=axis_x, y=axis_y, color=hue, shape=shape)]
+    layers = [base.mark_line(strokeWidth=2).encode(x=axis_x, y=axis_y, **dashed), base.mark_point(filled=True, size=40, opacity=1).encode(x=axis_x, y=axis_y, **told)]
+    if beside:
+        layers += series.ends(curves, axis_x, axis_y, width, height, dict(zip(names, hues)), y_log, glyphs=True)
     if measured:
-        layers.append(alt.Chart(alt.Data(values=list(measured))).mark_point(size=110, strokeWidth=2.2, opacity=1).encode(x=axis_x, y=axis_y, color=hue, shape=shape))
+        layers.append(alt.Chart(alt.Data(values=list(measured))).mark_point(size=110, strokeWidth=2.2, opacity=1).encode(x=axis_x, y=axis_y, **told))
     if rule is not None:
         layers.append(alt.Chart(alt.Data(values=[{y: rule}])).mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft").encode(y=axis_y))
-    return Picture(alt.layer(*layers).properties(width=WIDTH - 70, height=height).to_dict(), words, caption or words)
+    return Picture(alt.layer(*layers).properties(width=width, height=height).to_dict(), words, caption or words)
 
 
 def bars(rows, name: str, value: str, words: str, *, by: str | None = None, title: str = "", log: bool = False, format: str = "", rule: float | None = None, label: str | None = None,

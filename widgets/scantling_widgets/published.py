@@ -8,11 +8,13 @@ import numpy as np
 from scantling import published_figures, published_figures_runs
 from scantling.quantities import number, shown
 
+from . import series
 from .grammar import alt
 from .report.pictures import Picture
+from .series import HUES
 
-HUES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5a6fb8", "#9c5b2e", "#8a8f98", "#b4471f", "#66c2a4", "#a9c9e0")
 WIDTH = 560
+BESIDE = 660             # of a picture with names beside it, both
 INK = "#1c2430"
 _CROSS = "M-1,-1L1,1M-1,1L1,-1"
 _TICKS = ("datum.value >= 1e15 ? replace(format(datum.value, '~e'), '+', '') : datum.value >= 1e12 ? format(datum.value / 1e12, '~r') + 'T' : "
@@ -58,27 +60,32 @@ def picture(id: str, only: str = "") -> Picture:
     f = r.figure
     points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
     named = any(isinstance(p.x, str) for p, _ in points)
-    series = list(dict.fromkeys([p.series for p, _ in points]))
+    names = list(dict.fromkeys([p.series for p, _ in points]))
     shown = [{"series": p.series, "x": p.x, "published": p.published, "ours": p.ours, "error": e, "counted": p.counted} for p, e in points]
     curves = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in r.curves.items() if s.startswith(only) for a, b in zip(xs, ys)]
-    series += [s for s in dict.fromkeys(line["series"] for line in curves) if s not in series]
-    colour = alt.Color("series:N", title=None, sort=series, scale=alt.Scale(domain=series, range=list(HUES[:len(series)])),
-                       legend=alt.Legend(orient="bottom", columns=2 if max(map(len, series)) > 26 else 4, labelLimit=330, symbolType="circle") if len(series) > 1 else None)
+    names += [s for s in dict.fromkeys(line["series"] for line in curves) if s not in names]
+    drawn = {s: c for s, c in r.curves.items() if s.startswith(only)}
+    beside = len(names) > 1 and set(drawn) == set(names)
+    width = BESIDE - series.room(names) if beside else WIDTH
+    legend = None if beside else alt.Legend(orient="bottom", columns=2 if max(map(len, names)) > 26 else 4, labelLimit=330)
+    told, dashed = series.marked("series", names, legend=legend), series.marked("series", names, legend=legend, dashed=True)
     x = _axis_x(f, named, points)
     y = alt.Y("published:Q", title=_unit(f), scale=alt.Scale(type="log", nice=False, padding=10) if "y" in f.log else alt.Scale(zero=False, nice=True),
               axis=alt.Axis(format="~%", tickCount=5) if _share(f) else alt.Axis(tickCount=5, labelExpr=_TICKS))
     base = alt.Chart(alt.Data(values=shown))
     layers = []
     if curves:
-        layers.append(alt.Chart(alt.Data(values=curves)).mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=alt.Y("y:Q"), color=colour))
-    layers.append(base.mark_circle(size=60, opacity=0.95).encode(x=x, y=y, color=colour))
+        layers.append(alt.Chart(alt.Data(values=curves)).mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=alt.Y("y:Q"), **dashed))
+        if beside:
+            layers += series.ends(drawn, x, y, width, 230, dict(zip(names, HUES)), "y" in f.log, glyphs=True)
+    layers.append(base.mark_point(filled=True, size=60, opacity=0.95).encode(x=x, y=y, **told))
     layers.append(base.mark_point(shape=_CROSS, size=40, strokeWidth=1.6, filled=False, color=INK).encode(x=x, y=alt.Y("ours:Q")))
     zero = alt.Chart(alt.Data(values=[{"y": 0}])).mark_rule(strokeWidth=1, style="soft").encode(y="y:Q")
-    below = base.mark_circle(size=44, opacity=0.95).encode(x=_axis_x(f, named, points, title=True), y=alt.Y("error:Q", title="error", axis=alt.Axis(format="+~%", tickCount=4)), color=colour)
-    top = alt.layer(*layers).properties(width=WIDTH, height=230)
-    chart = alt.vconcat(top, alt.layer(zero, below).properties(width=WIDTH, height=74), spacing=12).resolve_scale(color="shared", x="shared")
+    below = base.mark_point(filled=True, size=44, opacity=0.95).encode(x=_axis_x(f, named, points, title=True), y=alt.Y("error:Q", title="error", axis=alt.Axis(format="+~%", tickCount=4)), **told)
+    top = alt.layer(*layers).properties(width=width, height=230)
+    chart = alt.vconcat(top, alt.layer(zero, below).properties(width=width, height=74), spacing=12).resolve_scale(color="shared", shape="shared", x="shared")
     words = f"{f.title}. {said(r)}"
-    return Picture(chart.to_dict(), words, f"{f.title}. Dots: printed. {'Lines and c' if curves else 'C'}rosses: ours. Below: ours {'− printed' if f.absolute else '/ printed − 1'}.")
+    return Picture(chart.to_dict(), words, f"{f.title}. Filled: printed. {'Lines and c' if curves else 'C'}rosses: ours. Below: ours {'− printed' if f.absolute else '/ printed − 1'}.")
 
 
 def _share(f) -> bool:
@@ -156,22 +163,22 @@ def short(x) -> str:
 
 def lines(curves: dict, *, x: str, y: str, log: str = "", share: bool = False, marks: dict | None = None, title: str = "", height: int = 230) -> Picture:
     """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are named points on it. x, y: axis titles; share: y in per cent."""
-    names = list(curves)
-    rows = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in curves.items() for a, b in zip(*np.broadcast_arrays(xs, ys)) if np.isfinite(b)]
+    drawn = {s: (np.asarray(a, float)[ok], np.asarray(b, float)[ok]) for s, (a, b) in ((s, np.broadcast_arrays(*c)) for s, c in curves.items()) if (ok := np.isfinite(b)).any()}
+    names, width = list(drawn), WIDTH if len(drawn) < 2 else BESIDE - series.room(drawn)
+    rows = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in drawn.items() for a, b in zip(xs, ys)]
     spots = [{"series": s, "x": float(a), "y": float(b)} for s, (xs, ys) in (marks or {}).items() for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))]
-    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(HUES[:len(names)])),
-                       legend=alt.Legend(orient="bottom", columns=2 if max(map(len, names)) > 26 else 3, labelLimit=330) if len(names) > 1 else None)
     across = alt.X("x:Q", title=x, scale=alt.Scale(type="log" if "x" in log else "linear", nice=False, zero=False),
                    axis=alt.Axis(labelExpr=_TICKS, grid=False, tickCount=7, labelOverlap="greedy", labelSeparation=8))
     up = alt.Y("y:Q", title=y, scale=alt.Scale(type="log" if "y" in log else "linear", zero=False, nice="y" not in log),
                axis=alt.Axis(format="~%", tickCount=5) if share else alt.Axis(labelExpr=_TICKS, tickCount=5))
-    layers = [alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2.2, clip=True).encode(x=across, y=up, color=colour)]
+    layers = [alt.Chart(alt.Data(values=rows)).mark_line(strokeWidth=2.2, clip=True).encode(x=across, y=up, **series.marked("series", names, dashed=True)),
+              *series.ends(drawn, across, up, width, height, dict(zip(names, HUES)), "y" in log)]
     if spots:
         base = alt.Chart(alt.Data(values=spots)).encode(x=across, y=up)
         layers += [base.mark_circle(size=60, opacity=1, color=INK), base.mark_text(align="left", baseline="bottom", dx=5, dy=-4, fontSize=11, style="ink-text").encode(text="series:N")]
     ends = "; ".join(f"{s}: {number(float(ys[0]))} at {number(float(xs[0]))}, {number(float(ys[-1]))} at {number(float(xs[-1]))}"
                      for s, (xs, ys) in ((s, np.broadcast_arrays(*map(np.atleast_1d, c))) for s, c in {**curves, **(marks or {})}.items()))
-    return Picture(alt.layer(*layers).properties(width=WIDTH, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y[:1].upper()}{y[1:]} against {x}.")
+    return Picture(alt.layer(*layers).properties(width=width, height=height).to_dict(), f"{y} against {x}. {ends}.", title or f"{y[:1].upper()}{y[1:]} against {x}.")
 
 
 def bars(parts: dict, *, x: str, y: str = "", share: bool = False, colours: dict | None = None, title: str = "", height: int = 34) -> Picture:
