@@ -65,6 +65,7 @@ bench-desk: $(READY)        ## how fast the desk follows a slider
 
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
 	@$(BIN)/python -m scantling_widgets.gallery
+	@$(BIN)/python -m scantling_widgets.validation_page
 
 walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered: gallery/walkthroughs/, gallery/reference/
 	@$(BIN)/python -m scantling_widgets.walkthroughs gallery/walkthroughs
