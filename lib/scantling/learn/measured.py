@@ -47,12 +47,25 @@ def published(ident: str) -> Total:
     return Total(row["what"], float(row["value"]), row["kind"], f"{row['source']}, {row['locator']}")
 
 
+@cache
+def published_runs():
+    """The table of published runs, a row a run."""
+    from ..runs import read_runs
+
+    return read_runs(Path(catalogue.__file__).with_name("published_runs.csv"))
+
+
+def rate(ident: str) -> float:
+    """Measured tokens/s per device of a published run. Raises KeyError for an id that is not in the catalogue."""
+    return float(published_runs().set_index("id").measured_tokens_per_s_per_device[ident])
+
+
 def _table(name: str, idents):
     """(rows of a run table by id, their predictions), in the order of the ids."""
     from ..predict import predict_frame
     from ..runs import read_runs
 
-    table = read_runs(Path(catalogue.__file__).with_name(name))
+    table = published_runs() if name == "published_runs.csv" else read_runs(Path(catalogue.__file__).with_name(name))
     ids = [str(i).lower() for i in idents]
     missing = set(ids) - set(table.id.str.lower())
     if missing:

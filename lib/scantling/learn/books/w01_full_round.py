@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from ... import goodput
-from ...design import Design
 from ...model import flops_per_token, parameters, shape_of
 from ...verdict import assess
 from ..measured import published, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from .base import DAY_S, DesignFacts, bubble, design
 
 
-class Facts:
+class Facts(DesignFacts):
     """The fleet, the model, and what the kit makes of them."""
 
     tokens = 15.6e12
@@ -24,26 +24,7 @@ class Facts:
 
     @cached_property
     def design(self):
-        return Design.from_data({
-            "name": "Llama 3.1 405B on 16,384 H100", "model": "llama-3.1-405b",
-            "cluster": {"accelerator": "h100-sxm", "devices": self.devices, "devices_per_node": 8, "scale_out": "rocev2-400", "pod_devices": 3072},
-            "job": {"tokens": self.tokens, "seq_len": 8192, "global_batch": 2048, "precision": "bf16"}, "reliability": {"preset": "llama3"}})
-
-    @cached_property
-    def result(self):
-        return assess(self.design)
-
-    @cached_property
-    def cluster(self):
-        return self.result.resolved.cluster
-
-    @cached_property
-    def chip(self):
-        return self.cluster.accelerator
-
-    @cached_property
-    def model(self):
-        return self.result.resolved.model
+        return design("llama-3.1-405b", self.devices, 2048, self.tokens, scale_out="rocev2-400", cluster={"pod_devices": 3072}, preset="llama3", name="Llama 3.1 405B on 16,384 H100")
 
     # ---- size
     @cached_property
@@ -84,7 +65,7 @@ class Facts:
 
     @cached_property
     def days_at_mfu(self):
-        return self.flops / (self.devices * self.chip.bf16_flops * self.mfu) / 86400
+        return self.flops / (self.devices * self.chip.bf16_flops * self.mfu) / DAY_S
 
     @cached_property
     def published_hours(self):
@@ -115,14 +96,6 @@ class Facts:
 
     # ---- network
     @cached_property
-    def up(self):
-        return self.cluster.scale_up_bytes_per_s
-
-    @cached_property
-    def out(self):
-        return self.cluster.scale_out_bytes_per_s
-
-    @cached_property
     def ratio(self):
         return self.up / self.out
 
@@ -132,7 +105,7 @@ class Facts:
 
     @cached_property
     def bubble(self):
-        return (16 - 1) / (self.micro_batches + 16 - 1)
+        return bubble(16, self.micro_batches)
 
     @cached_property
     def bubble_over_ideal(self):
@@ -140,7 +113,7 @@ class Facts:
 
     @cached_property
     def bubble_interleaved(self):
-        return (16 - 1) / 8 / (self.micro_batches + (16 - 1) / 8)
+        return bubble(16, self.micro_batches, 8)
 
     # ---- failures
     @cached_property
@@ -211,12 +184,12 @@ class Facts:
 
     # ---- half the fleet
     @cached_property
-    def half(self):
+    def smaller(self):
         return assess(self.design.change({"cluster.devices": self.devices // 2}))
 
     @cached_property
     def half_answer(self):
-        return "b" if self.half.mfu > self.result.mfu else "a"
+        return "b" if self.smaller.mfu > self.result.mfu else "a"
 
 
 QUESTIONS = (
@@ -328,11 +301,11 @@ QUESTIONS = (
     Choice("half", "Twist: you get only half the fleet, with the same global batch. What happens to MFU at the best plan?", "parallelism", "staff",
            ("What does halving dp do to the micro-batches of a replica?", "More micro-batches a replica: the bubble shrinks, and so does each device's share of the gradient exchange per token.",
             "Bubble at the best plans: {result.bubble_fraction:share} now."),
-           "MFU goes from {result.mfu:share} to {half.mfu:share}: half as many replicas have twice the micro-batches each, so bubble and gradient exchange are spread over more work.",
+           "MFU goes from {result.mfu:share} to {smaller.mfu:share}: half as many replicas have twice the micro-batches each, so bubble and gradient exchange are spread over more work.",
            "At a fixed global batch every device that is added makes all of them a little slower. Strong scaling is paid in MFU, and the batch belongs to the people who own convergence.",
            expected="half_answer",
            options=(Option("a", "It falls: the smaller fleet has less memory, so more must be recomputed.", "The state is spread over fewer devices, but each holds its layers all the same; what changes is the number of micro-batches."),
-                    Option("b", "It rises: each replica runs more micro-batches.", "MFU {result.mfu:share} becomes {half.mfu:share}."),
+                    Option("b", "It rises: each replica runs more micro-batches.", "MFU {result.mfu:share} becomes {smaller.mfu:share}."),
                     Option("c", "It stays: MFU is a ratio and does not know the fleet.", "It is a ratio of a step that has a bubble and an exchange in it, and both are spread over the batch."))),
     Explain("falsify", "You may use 256 of the devices for two days before the money is committed. What do you measure, and which result would make you change the plan?", "verification", "staff",
             ("Which of your numbers is soft, and which is cheap to measure?", "One replica at the true shape shows MFU; a few hundred devices show the collectives; a pulled cable shows the restart.",

@@ -5,16 +5,16 @@ from functools import cached_property
 from types import SimpleNamespace
 
 from ... import pipeline
-from ...design import Design
 from ...model import parameters
 from ...verdict import assess
 from ..measured import peaks, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from .base import DesignFacts, design
 
 MIB = 2 ** 20
 
 
-class Facts:
+class Facts(DesignFacts):
     """The 64 devices, the 70B model, and the GPT models of the paper that named the activation formula."""
 
     devices, seq_len, global_batch = 64, 8192, 256
@@ -24,21 +24,7 @@ class Facts:
 
     @cached_property
     def design(self):
-        return Design.from_data({
-            "name": "Llama 3.1 70B on 64 H100", "model": "llama-3.1-70b", "cluster": {"accelerator": "h100-sxm", "devices": self.devices, "scale_out": "ib-ndr"},
-            "job": {"tokens": 1e12, "seq_len": self.seq_len, "global_batch": self.global_batch, "precision": "bf16"}})
-
-    @cached_property
-    def result(self):
-        return assess(self.design)
-
-    @cached_property
-    def chip(self):
-        return self.result.resolved.cluster.accelerator
-
-    @cached_property
-    def model(self):
-        return self.result.resolved.model
+        return design("llama-3.1-70b", self.devices, self.global_batch, 1e12, seq_len=self.seq_len, name="Llama 3.1 70B on 64 H100")
 
     @cached_property
     def params(self):
@@ -47,10 +33,6 @@ class Facts:
     @cached_property
     def usable(self):
         return self.chip.hbm_usable_bytes
-
-    @cached_property
-    def half(self):
-        return self.usable / 2
 
     @cached_property
     def weights(self):
@@ -81,7 +63,7 @@ class Facts:
     def first_half_free(self):
         """Key of the first sharding that leaves half a device free."""
         for key, value in (("a", self.sharded.zero1), ("b", self.sharded.zero2), ("c", self.sharded.zero3)):
-            if value < self.usable / 2:
+            if value < self.half:
                 return key
         return "d"
 

@@ -6,32 +6,26 @@ from functools import cached_property
 import numpy as np
 
 from ... import catalogue
-from ...design import Design
 from ...model import parameters
 from ...verdict import assess
-from ..measured import runs
+from ..measured import published_runs, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from .base import DesignFacts, design
 
 
-class Facts:
+class Facts(DesignFacts):
     """405B on 4,096 H100; what one layer, one micro-batch and one step put on the wires; the same on a rack-scale machine."""
 
     devices, seq_len, global_batch = 4096, 8192, 2048
     tp, pp, dp, parts = 8, 16, 32, 8
 
     def make(self, accelerator="h100-sxm", devices=4096, batch=2048, **cluster):
-        node = {"devices_per_node": 8} if accelerator == "h100-sxm" else {}
-        return Design.from_data({"name": f"Llama 3.1 405B on {devices:,} {accelerator}", "model": "llama-3.1-405b",
-                                 "cluster": {"accelerator": accelerator, "devices": devices, "scale_out": "ib-ndr", **node, **cluster},
-                                 "job": {"tokens": 1e12, "seq_len": self.seq_len, "global_batch": batch, "precision": "bf16"}})
+        return design("llama-3.1-405b", devices, batch, 1e12, seq_len=self.seq_len, accelerator=accelerator, per_node=8 if accelerator == "h100-sxm" else None, cluster=cluster,
+                      name=f"Llama 3.1 405B on {devices:,} {accelerator}")
 
     @cached_property
     def design(self):
         return self.make()
-
-    @cached_property
-    def result(self):
-        return assess(self.design)
 
     @cached_property
     def classic(self):
@@ -39,24 +33,8 @@ class Facts:
         return assess(self.design.change(plan={"tp": self.tp, "pp": self.pp, "dp": self.dp, "cp": 1, "vpp": self.parts, "schedule": "interleaved"}))
 
     @cached_property
-    def model(self):
-        return self.result.resolved.model
-
-    @cached_property
-    def cluster(self):
-        return self.result.resolved.cluster
-
-    @cached_property
     def peak(self):
         return self.cluster.accelerator.bf16_flops
-
-    @cached_property
-    def up(self):
-        return self.cluster.scale_up_bytes_per_s
-
-    @cached_property
-    def out(self):
-        return self.cluster.scale_out_bytes_per_s
 
     @cached_property
     def counted(self):
@@ -209,11 +187,7 @@ class Facts:
     @cached_property
     def rack_published(self):
         """Tensor-parallel degrees of the published runs of this model on NVL72 racks."""
-        from pathlib import Path
-
-        from ...runs import read_runs
-
-        table = read_runs(Path(catalogue.__file__).with_name("published_runs.csv"))
+        table = published_runs()
         rows = table[table.model.str.contains("405b", case=False, na=False) & table.accelerator.isin(["gb200-nvl72", "gb300-nvl72"])]
         return " or ".join(str(int(t)) for t in sorted(rows.tp.dropna().unique(), reverse=True))
 

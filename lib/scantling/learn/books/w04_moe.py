@@ -5,33 +5,28 @@ import math
 from functools import cached_property
 
 from ... import pipeline
-from ...design import Design
 from ...memory import memory_by_stage
 from ...model import flops_per_token, parameters
 from ...stragglers import slowest_of
 from ...verdict import assess
 from ..measured import published, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from .base import DesignFacts, design
 
 
-class Facts:
+class Facts(DesignFacts):
     """DeepSeek-V3's shape on its own fleet, and two dense models of its total and its active size beside it."""
 
     devices, tokens, seq_len, global_batch = 2048, 14.8e12, 4096, 15_360
     pp, ep, limit, price, skew = 16, 64, 4, 2.0, 1.5
 
     def make(self, model="deepseek-v3", accelerator="h800-sxm", precision="fp8-block"):
-        node = {"devices_per_node": 8} if accelerator == "h800-sxm" else {}
-        return Design.from_data({"name": "DeepSeek-V3 on 2,048 H800", "model": model, "cluster": {"accelerator": accelerator, "devices": self.devices, "scale_out": "ib-ndr", **node},
-                                 "job": {"tokens": self.tokens, "seq_len": self.seq_len, "global_batch": self.global_batch, "precision": precision}, "prices": {"usd_per_device_hour": self.price}})
+        return design(model, self.devices, self.global_batch, self.tokens, seq_len=self.seq_len, precision=precision, accelerator=accelerator,
+                      per_node=8 if accelerator == "h800-sxm" else None, usd=self.price, name="DeepSeek-V3 on 2,048 H800")
 
     @cached_property
     def design(self):
         return self.make()
-
-    @cached_property
-    def result(self):
-        return assess(self.design)
 
     @cached_property
     def run(self):
@@ -47,18 +42,6 @@ class Facts:
     def plain(self):
         """The same under 1F1B."""
         return assess(self.design.change({"stack": "hai-llm"}, plan={"tp": 1, "pp": self.pp, "cp": 1, "ep": self.ep, "etp": 1, "sharding": "zero1", "schedule": "1f1b"}))
-
-    @cached_property
-    def model(self):
-        return self.result.resolved.model
-
-    @cached_property
-    def chip(self):
-        return self.result.resolved.cluster.accelerator
-
-    @cached_property
-    def out(self):
-        return self.result.resolved.cluster.scale_out_bytes_per_s
 
     # ---- size
     @cached_property
@@ -97,7 +80,7 @@ class Facts:
         return ((self.total - routed) / self.pp + routed / self.pp / ep) * bytes_per_param
 
     def least_ep(self, bytes_per_param=6):
-        return next(float(ep) for ep in (1, 2, 4, 8, 16, 32, 64, 128, 256) if self.held(ep, bytes_per_param) < self.chip.hbm_usable_bytes / 2)
+        return next(float(ep) for ep in (1, 2, 4, 8, 16, 32, 64, 128, 256) if self.held(ep, bytes_per_param) < self.half)
 
     @cached_property
     def ep_least(self):
@@ -110,14 +93,6 @@ class Facts:
     @cached_property
     def held_least(self):
         return self.held(self.ep_least)
-
-    @cached_property
-    def half(self):
-        return self.chip.hbm_usable_bytes / 2
-
-    @cached_property
-    def up(self):
-        return self.result.resolved.cluster.scale_up_bytes_per_s
 
     # ---- all-to-all
     @cached_property

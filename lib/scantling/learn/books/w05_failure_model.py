@@ -10,8 +10,7 @@ from ...catalogue import storage
 from ...catalogue.models import models
 from ...model import parameters
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
-
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+from .base import DAY_S, HOUR_S, MINUTE_S
 
 
 class Facts:

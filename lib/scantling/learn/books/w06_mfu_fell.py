@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...design import Design
 from ...diagnose import diagnose
 from ...published_figures import recreate
 from ...verdict import assess
+from ..measured import rate
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from .base import bubble, design
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
 NODES = {"a": ("node-041", 1.0), "b": ("node-087", 0.993), "c": ("node-173", None), "d": ("node-202", 1.006)}
 
 
@@ -22,8 +22,7 @@ class Facts:
     price = 2.5
 
     def _design(self, devices, **plan):
-        return Design.from_data({"model": "llama-3.1-70b", "cluster": {"accelerator": "h100-sxm", "devices": devices, "devices_per_node": self.per_node, "scale_out": "ib-ndr"}, "stack": "megatron-core",
-                                 "job": {"tokens": 15e12, "seq_len": self.seq_len, "global_batch": self.batch, "precision": "bf16"}, "plan": plan})
+        return design("llama-3.1-70b", devices, self.batch, 15e12, seq_len=self.seq_len, plan=plan, stack="megatron-core")
 
     @cached_property
     def pinned(self):
@@ -82,16 +81,13 @@ class Facts:
     def m_small(self):
         return self.m * self.large // self.small
 
-    def _bubble(self, m):
-        return (self.pp - 1) / (m + self.pp - 1)
-
     @property
     def bubble(self):
-        return self._bubble(self.m)
+        return bubble(self.pp, self.m)
 
     @property
     def bubble_small(self):
-        return self._bubble(self.m_small)
+        return bubble(self.pp, self.m_small)
 
     @property
     def bubble_over_ideal(self):
@@ -206,11 +202,7 @@ class Facts:
     @cached_property
     def bloom_bad_node(self):
         """Share of throughput that one bad node took from BLOOM's run, from its own log."""
-        from ...catalogue import HERE
-        from ...runs import read_runs
-
-        rows = read_runs(HERE / "published_runs.csv").set_index("id").measured_tokens_per_s_per_device
-        return float(1 - rows["bloom-176b-prod-it42783-badnode"] / rows["bloom-176b-prod-it42780"])
+        return 1 - rate("bloom-176b-prod-it42783-badnode") / rate("bloom-176b-prod-it42780")
 
 
 QUESTIONS = (

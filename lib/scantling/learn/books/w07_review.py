@@ -5,12 +5,10 @@ from functools import cached_property
 
 from ... import checkpoint, goodput
 from ...catalogue import storage
-from ...design import Design
 from ...published import best_published
 from ...verdict import assess
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+from .base import DAY_S, HOUR_S, MINUTE_S, bubble, design
 
 
 class Facts:
@@ -23,10 +21,8 @@ class Facts:
     card_gpu_h = 7.0e6                                  # Llama 3.1 model card, training-time table: 70B
 
     def _design(self, devices=None, **plan):
-        return Design.from_data({"model": "llama-3.1-70b", "cluster": {"accelerator": "h100-sxm", "devices": devices or self.devices, "devices_per_node": self.per_node, "scale_out": "ib-ndr",
-                                                                       "pod_devices": 512, "oversubscription": self.oversubscription}, "stack": "megatron-core",
-                                 "job": {"tokens": self.tokens, "seq_len": self.seq_len, "global_batch": self.batch, "precision": "bf16"}, "plan": plan,
-                                 "reliability": {"preset": "llama3"}, "prices": {"usd_per_device_hour": self.price}})
+        return design("llama-3.1-70b", devices or self.devices, self.batch, self.tokens, seq_len=self.seq_len, plan=plan, stack="megatron-core", usd=self.price, preset="llama3",
+                      cluster={"pod_devices": 512, "oversubscription": self.oversubscription})
 
     @cached_property
     def stated(self):
@@ -154,7 +150,7 @@ class Facts:
 
     @property
     def bubble(self):
-        return (self.pp - 1) / (self.m + self.pp - 1)
+        return bubble(self.pp, self.m)
 
     # ---------------------------------------------------------------- saves
     @property

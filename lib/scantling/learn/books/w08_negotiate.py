@@ -6,11 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from ... import convergence, goodput
-from ...design import Design
 from ...verdict import assess
+from ..measured import rate
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+from .base import HOUR_S, MINUTE_S, design
 
 
 class Facts:
@@ -22,9 +21,7 @@ class Facts:
     spot_price, spot_mtbf_h, spot_restart_min, spot_save_s = 1.5, 2.0, 12.0, 30.0
 
     def run(self, devices, tokens, batch, precision, **plan):
-        return Design.from_data({"model": "llama-3.1-70b", "cluster": {"accelerator": "h100-sxm", "devices": devices, "devices_per_node": self.per_node, "scale_out": "ib-ndr"}, "stack": "megatron-core",
-                                 "job": {"tokens": tokens, "seq_len": self.seq_len, "global_batch": batch, "precision": precision}, "plan": plan, "reliability": {"preset": "llama3"},
-                                 "prices": {"usd_per_device_hour": self.price}})
+        return design("llama-3.1-70b", devices, batch, tokens, seq_len=self.seq_len, precision=precision, plan=plan, stack="megatron-core", usd=self.price, preset="llama3")
 
     # ---------------------------------------------------------------- the approved plan
     @cached_property
@@ -145,11 +142,7 @@ class Facts:
     @cached_property
     def measured_speedup(self):
         """fp8 over bf16 of one published recipe, Llama 3.1 70B on 512 H100."""
-        from ...catalogue import HERE
-        from ...runs import read_runs
-
-        rate = read_runs(HERE / "published_runs.csv").set_index("id").measured_tokens_per_s_per_device
-        return float(rate["dgxc-70b-v25.04.02-10"] / rate["dgxc-70b-v25.04.02-04"])
+        return rate("dgxc-70b-v25.04.02-10") / rate("dgxc-70b-v25.04.02-04")
 
     # ---------------------------------------------------------------- packages
     @cached_property
