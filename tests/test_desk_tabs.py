@@ -90,12 +90,16 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 
 
 def test_every_input_of_every_formula_has_a_value(desk):
-    given, resolved = desk.session.now.given, headline.inputs(desk.session)
+    given, resolved, blueprint = desk.session.now.given, headline.inputs(desk.session), desk.result.blueprint
+    network = blueprint.network.as_dict()
+    topology = network["alternatives"][0]
+    rows = {"domains": blueprint.domains.as_dict()["rows"][0], "risks": blueprint.risks.as_dict()["rows"][0], "topologies": {**topology["topology"], **topology}, "crossings": network["crossings"][0]}
     for key, quantity in words.quantities.table().items():
         if key.startswith(("roofline.", "phases")):        # those of a row
             continue
+        row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         for name in quantity.inputs:
-            assert words.found(name, given, resolved) is not None, f"{key} speaks of {name}"
+            assert words.found(name, given, resolved, row) is not None, f"{key} speaks of {name}"
 
 
 def test_a_plan_of_the_list_is_not_explained_by_the_one_on_the_desk(desk):

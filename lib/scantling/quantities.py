@@ -45,7 +45,8 @@ def table() -> dict[str, Quantity]:
     """All quantities by key, in the order of the contract."""
     from .quantities_decide import ROWS as DECIDE
     from .quantities_rows import ROWS
-    return {q.key: q for q in (*ROWS, *DECIDE)}
+    from .quantities_site import ROWS as SITE
+    return {q.key: q for q in (*ROWS, *DECIDE, *SITE)}
 
 
 def quantity(key: str) -> Quantity:
@@ -125,13 +126,14 @@ def _usd(value, unit=""):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"
-    return f"${value:,.2f}" if abs(value) < 100 else f"${value:,.0f}"
+    return f"${value:.3f}" if 0 < abs(value) < 1 else f"${value:,.2f}" if abs(value) < 100 else f"${value:,.0f}"
 
 
 _MANNERS = {
     "share": _share,
+    "chance": lambda v, u: "<1 %" if 0 < v < 0.005 else ">99 %" if 0.995 <= v < 1 else f"{v:.0%}".replace("%", " %"),
     "seconds": _seconds,
-    "days": lambda v, u: f"{number(v / 365.25)} years" if v >= 20_000 else f"{number(v)} days" if v >= 0.1 else _seconds(v * 86400),
+    "days": lambda v, u: f"{number(v / 365.25)} years" if v >= 20_000 else f"{number(v)} days" if v >= 1 or v == 0 else _seconds(v * 86400),
     "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES),
     "bytes_per_s": lambda v, u: _scaled(v, "B/s", _SCALES),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",

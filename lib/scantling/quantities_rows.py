@@ -218,16 +218,16 @@ ENDURANCE = tuple(q("endurance." + k, label, kind, unit, formula, inputs, source
 
 COST = tuple(q("cost." + k, label, kind, unit, formula, inputs, source, convention) for k, label, kind, unit, formula, inputs, source, convention in (
     ("device_hours", "Device-hours", "hours", "h", "(devices + spares) x wall hours", "days devices spares", "", "restarts and waiting included"),
-    ("usd_per_device_hour", "Price", "usd", "USD/h", "given, else the newest dated price of the catalogue", "prices", "", "renting; what it includes differs by seller"),
-    ("usd_per_device_hour_low", "Price, lowest", "usd", "USD/h", "lowest of the newest observations", "prices", "", ""),
-    ("usd_per_device_hour_high", "Price, highest", "usd", "USD/h", "highest of the newest observations", "prices", "", ""),
-    ("price_date", "Price of", "text", "", "month of the newest observation", "", "", ""), ("price_source", "Price from", "text", "", "where the price was read", "", "", ""),
+    ("usd_per_device_hour", "Price per device-hour", "usd", "USD/h", "given, else the newest dated price of the catalogue", "prices", "", "renting; what it includes differs by seller"),
+    ("usd_per_device_hour_low", "Price per device-hour, lowest", "usd", "USD/h", "lowest of the newest observations", "prices", "", ""),
+    ("usd_per_device_hour_high", "Price per device-hour, highest", "usd", "USD/h", "highest of the newest observations", "prices", "", ""),
+    ("price_date", "Price dated", "text", "", "month of the newest observation", "", "", ""), ("price_source", "Price from", "text", "", "where the price was read", "", "", ""),
     ("cost_usd", "Cost", "usd", "USD", "as cost_usd", "prices", "", ""), ("cost_usd_low", "Cost at the lowest price", "usd", "USD", "device-hours x lowest price", "prices", "", ""),
     ("cost_usd_high", "Cost at the highest price", "usd", "USD", "device-hours x highest price", "prices", "", ""), ("lost_usd", "Lost to failures and saves", "usd", "USD", "cost x (1 - goodput)", "goodput", "", ""),
     ("lost_device_hours", "Device-hours lost", "hours", "h", "device-hours x (1 - goodput)", "goodput", "", ""), ("energy_kwh", "Energy", "kwh", "kWh", "as energy_kwh", "prices.pue", "", ""),
     ("energy_usd", "Energy bill", "usd", "USD", "energy x usd_per_kwh", "prices.usd_per_kwh", "", "inside the rent where devices are rented"),
     ("power_w", "Facility power", "watts", "W", "nodes x node power x share in use x pue", "prices.pue", "", "while training"), ("pue", "PUE", "ratio", "", "facility power / machine power", "prices.pue", "", ""),
-    ("usd_per_kwh", "Price of energy", "usd", "USD/kWh", "given, else the catalogue's", "prices.usd_per_kwh", "", ""),
+    ("usd_per_kwh", "Price of energy per kWh", "usd", "USD/kWh", "given, else the catalogue's", "prices.usd_per_kwh", "", ""),
     ("carbon_kg", "Carbon", "mass", "kg", "energy x carbon intensity of the grid", "energy_kwh", "Ember 2024", "by country; operation alone, not the making of the hardware"),
     ("carbon_source", "Carbon from", "text", "", "where the intensities were read", "", "", ""), ("assumed", "Assumed", "text", "", "as assumed", "", "", ""),
 )) + (q("cost", "Cost", "usd", "USD", "device-hours x price", "prices"), q("plan", "Plan", "text", "", "how the job is laid out on the devices")) + tuple(

@@ -13,6 +13,7 @@ from .palette import MEMORY, OVER, STEP, ink_on
 from .words import axis, share, show
 
 _TOTAL = "memory_bytes.total"
+_LINE = 0.06       # a line of text, as a share of the height of the memory picture
 
 
 # ---------------------------------------------------------------- memory
@@ -50,15 +51,18 @@ def _memory_data(given, pinned=None) -> dict:
         "says": ["80 %", f"{show(_TOTAL, capacity)} HBM"],
         "long": ["80 % of usable memory: below it, published estimates did not run out", f"{show(_TOTAL, capacity)} of memory that a program can use"],
     }
-    marks = {"stage": [str(worst["stage"])], "level": [worst["total"]],
-             "says": [f"▾ {show(_TOTAL, worst['total'])}"]}
+    at = worst["total"]
+    for level in lines["level"]:                    # the label stands on its bar, or on the line that it would cross
+        at = level if 0 <= level - at < _LINE * top else at
+    marks = {"stage": [str(worst["stage"])], "level": [worst["total"]], "at": [at], "says": [f"▾ {show(_TOTAL, worst['total'])}"]}
+    zones = {"level": [0.8 * capacity - 1.7 * _LINE * top, 0.9 * capacity, capacity + 1.25 * _LINE * top], "says": ["safe", "tight", "over"]}
     ghost = {"stage": stage[:1], "level": total[:1], "seen": [0], "says": [""]}
     if pinned is not None:
         before = {str(row["stage"]): row["total"] for row in stages(pinned)}
         both = [s for s in stage if s in before]
         ghost = {"stage": both, "level": [before[s] for s in both], "seen": [1] * len(both), "says": [f"pinned design, stage {s}: {show(_TOTAL, before[s])}" for s in both]}
     return {
-        "parts": parts, "lines": lines, "marks": marks, "ghost": ghost,
+        "parts": parts, "lines": lines, "marks": marks, "ghost": ghost, "zones": zones,
         "over": {"stage": [s for s, _ in over], "from": [capacity] * len(over), "to": [t for _, t in over],
                  "says": [f"stage {s}: {show(_TOTAL, t - capacity)} over" for s, t in over]},
         "frame": {"stage": [stage[0]], "level": [top]},
@@ -94,10 +98,10 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
         x=alt.value("width"), y="level:Q", text="says:N", tooltip=tip) for kind, baseline in (("full", "bottom"), ("safe", "top"))]
     ghost = alt.Chart(named("ghost")).mark_tick(thickness=2, style="ink", orient="horizontal").encode(
         x=x, y="level:Q", opacity=alt.Opacity("seen:Q", scale=None), tooltip=alt.Tooltip("says:N", title=" "))
-    most = alt.Chart(named("marks")).mark_text(baseline="top", align="left", dx=-9, dy=3, fontSize=11, fontWeight="bold", style="ink-text").encode(
-        x=x, y=alt.value(0), text="says:N")
+    most = alt.Chart(named("marks")).mark_text(baseline="bottom", dy=-3, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y="at:Q", text="says:N")
+    zones = alt.Chart(named("zones")).mark_text(align="left", dx=5, fontSize=10.5, fontStyle="italic", style="soft-text").encode(x=alt.value("width"), y="level:Q", text="says:N")
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y="level:Q")
-    return alt.layer(frame, bars, over, safe, full, *names, ghost, most)
+    return alt.layer(frame, bars, over, safe, full, *names, zones, ghost, most)
 
 
 memory = Figure("memory-by-stage", "Memory per device, by pipeline stage", _memory_chart, _memory_data, _memory_words, height=250, empty="No plan can hold this model on this machine.")
@@ -160,7 +164,7 @@ def _step_chart(legend: bool = False) -> alt.Chart:
         x=x, x2="end:Q", y=y, color=colour, stroke=alt.Stroke("part:N", scale=colours(STEP), legend=None), tooltip=tip)
     labels = alt.Chart(named("solid")).mark_text(fontSize=11).encode(
         x=alt.X("mid:Q"), y=y, text="label:N", color=alt.Color("ink:N", scale=None), tooltip=tip)
-    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink", yOffset=34).encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
+    band = alt.Chart(named("band")).mark_rule(strokeWidth=2, style="ink", yOffset=alt.ExprRef("bandwidth('y') / 2 + 3")).encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip=tip)
     return alt.layer(ground, solid, pale, band, labels)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 from .figures import Figure, named
 from .grammar import alt
 from .palette import ACCENT, SECOND
-from .words import label_or, share
-
-_PERCENT = "format(datum.value * 100, '~r') + ' %'"
+from .words import PERCENT, label_or, share
 
 
 def shares(given) -> dict:
@@ -27,7 +25,7 @@ def _badput_words(given) -> str:
 
 def _badput_chart(legend: bool = False) -> alt.Chart:
     y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105))
-    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domainMin=0, nice=True))
+    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=True))
     base = alt.Chart(named("lost")).encode(y=y, x=x, tooltip=alt.Tooltip("says:N", title=" "))
     return alt.layer(base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))
 
@@ -56,8 +54,8 @@ def _spares_words(given, waiting=None) -> str:
 
 
 def _spares_chart(legend: bool = False) -> alt.Chart:
-    x = alt.X("spares:Q", title="spare nodes", axis=alt.Axis(tickMinStep=1, grid=False, format="d"))
-    y = alt.Y("shortage:Q", title="wall time waiting", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr=_PERCENT, values=[1.0, 1e-2, 1e-4, 1e-6]))
+    x = alt.X("spares:Q", title="spare nodes", axis=alt.Axis(tickMinStep=1, tickCount=8, grid=False, labelExpr="datum.value % 1 ? '' : datum.label"))
+    y = alt.Y("shortage:Q", title="wall time waiting", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr=PERCENT, values=[1.0, 1e-2, 1e-4, 1e-6]))
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=alt.Tooltip("says:N", title=" "))
     marks = alt.Chart(named("marks")).encode(x=x, y=y)
     return alt.layer(base.mark_line(strokeWidth=1.6, color=ACCENT), base.mark_point(filled=True, size=26, color=ACCENT, opacity=1), marks.mark_point(size=150, strokeWidth=2, color=SECOND, opacity=1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .figures import Figure, named
 from .grammar import alt
 from .palette import ACCENT, SECOND
-from .words import band, share, show
+from .words import PERCENT, band, share, show
 
 _HERE = "this design"
 
@@ -14,7 +14,7 @@ def _evidence_data(given) -> dict:
     if given.get("mfu") is None:
         return {"runs": {}}
     names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    names = [f"{n} ({r['id']})" if names.count(n) > 1 else n for n, r in zip(names, runs)]
+    names = [f"{r['model']}, {r['devices']:,}: {r['id']}" if names.count(n) > 1 else n for n, r in zip(names, runs)]
     low, high = given.get("mfu_low"), given.get("mfu_high")
     return {
         "here": {"run": [_HERE], "mfu": [given["mfu"]], "low": [low], "high": [high], "text": [show("mfu", given["mfu"])], "says": [f"predicted {show('mfu', given['mfu'])}, band {band('mfu', low, high)}"]},
@@ -31,7 +31,7 @@ def _evidence_words(given) -> str:
 
 def _evidence_chart(legend: bool = False) -> alt.Chart:
     y = alt.Y("run:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=330), scale=alt.Scale(padding=0.4))
-    x = alt.X("mfu:Q", title="MFU", scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(format="~%", tickCount=7))
+    x = alt.X("mfu:Q", title="MFU", scale=alt.Scale(zero=False, nice=False, padding=44), axis=alt.Axis(labelExpr=PERCENT, tickCount=7))
     tip = alt.Tooltip("says:N", title=" ")
     order = alt.Chart(named("order")).mark_point(opacity=0).encode(y=y)
     here, runs = alt.Chart(named("here")), alt.Chart(named("runs"))

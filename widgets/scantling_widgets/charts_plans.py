@@ -27,6 +27,7 @@ def plan_words(plan) -> str:
 # ---------------------------------------------------------------- candidates
 def _candidates_data(given) -> dict:
     plans = given.get("candidates") or []
+    plans = plans if len(plans) > 1 else []          # one alone is no choice
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     says = [plan_words(p) for p in plans]
     memory, step = [p["memory_bytes"] for p in plans], [p["step_s"] for p in plans]
@@ -39,7 +40,7 @@ def _candidates_data(given) -> dict:
 
 def _candidates_words(given) -> str:
     plans = given.get("candidates") or []
-    if not plans:
+    if len(plans) < 2:
         return "No plans to compare."
     return f"{len(plans)} plans by memory and step time. The fastest, {plan_words(plans[0])}, takes {show(_STEP, plans[0]['step_s'])} and {show(_BYTES, plans[0]['memory_bytes'])}."
 
@@ -87,15 +88,16 @@ def _frontier_chart(legend: bool = False) -> alt.Chart:
     tip = alt.Tooltip("says:N", title=" ")
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=tip)
     line = alt.Chart(named("edge")).mark_line(strokeWidth=1.2, strokeDash=[4, 3], style="soft").encode(x=x, y=y, order="days:Q")
+    legend_ = alt.Legend(orient="top", title=None, labelExpr="datum.label == 'constraint-missed' ? 'misses a stated limit' : 'feasible'")
     dots = base.mark_point(filled=True, size=70, opacity=1, cursor="pointer").encode(
-        color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=[ACCENT, "#e69f00"]), legend=alt.Legend(orient="top", title=None)),
-        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=["circle", "triangle-up"]), legend=alt.Legend(orient="top", title=None)))
+        color=alt.Color("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=[ACCENT, "#e69f00"]), legend=legend_),
+        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=["feasible", "constraint-missed"], range=["circle", "triangle-up"]), legend=legend_))
     names = base.mark_text(align="left", dx=7, dy=-6, fontSize=10.5, style="ink-text").encode(text="devices:N")
     now = alt.Chart(named("now")).mark_point(size=160, strokeWidth=2, color=SECOND).encode(x=x, y=y, tooltip=tip)
     return alt.layer(line, dots, names, now)
 
 
-frontier = Figure("days-against-dollars", "Days against dollars, over device counts", _frontier_chart, _frontier_data, _frontier_words, height=240,
+frontier = Figure("days-against-dollars", "Days against dollars, over device counts", _frontier_chart, _frontier_data, _frontier_words, height=330,
                   empty="Days and dollars need tokens and a price: give both, then sweep.")
 
 
@@ -106,13 +108,17 @@ _MORE_IS_BETTER = ("mfu", "goodput")
 def _tornado_data(given, rows=(), key="days") -> dict:
     """`rows`: those of `scantling.sensitivity.tornado`, largest swing first."""
     now = given.get(key)
-    bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": []}
+    bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": [], "step": []}
     for rank, row in enumerate(rows):
+        steps = {side: row[side + "_says"].split(" (")[0] for side in ("low", "high") if row[side] is not None}
+        if len(steps) == 2 and (row["low"] > now) == (row["high"] > now):          # both to one side: said together at the end of the longer
+            near, far = sorted(steps, key=lambda side: abs(row[side] - now))
+            steps = {near: "", far: f"{steps[far]}; {steps[near]} less"}
         for side in ("low", "high"):
             if row[side] is not None:
                 better = (row[side] > now) == (key in _MORE_IS_BETTER)
                 for name, value in zip(bars, (row["what"], now, row[side], "better" if better else "worse",
-                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)}); {row['why']}", rank)):
+                                              f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} (now {show(key, now)}); {row['why']}", rank, steps[side])):
                     bars[name].append(value)
     return {"bars": bars, "now": {"to": [now] if rows else []}}
 
@@ -125,10 +131,12 @@ def _tornado_chart(key):
     def build(legend: bool = False) -> alt.Chart:
         _, ticks = axis(key)
         y = alt.Y("what:N", title=None, sort=alt.EncodingSortField(field="rank", op="min"), axis=alt.Axis(ticks=False, domain=False, minExtent=140))
-        x = alt.X("from:Q", title=titled(key), scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=7, labelExpr=ticks))
+        x = alt.X("from:Q", title=titled(key), scale=alt.Scale(zero=False, nice=False, padding=120), axis=alt.Axis(tickCount=7, labelExpr=ticks))
         colour = alt.Color("side:N", scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]), legend=alt.Legend(orient="top", title=None))
         bars = alt.Chart(named("bars")).mark_bar(stroke=None).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=alt.Tooltip("says:N", title=" "))
-        return alt.layer(bars, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))
+        steps = [alt.Chart(named("bars")).transform_filter(f"datum.to {way} datum.from").mark_text(align=align, dx=dx, fontSize=10.5, style="soft-text").encode(x=alt.X("to:Q"), y=y, text="step:N")
+                 for way, align, dx in (("<", "right", -5), (">=", "left", 5))]
+        return alt.layer(bars, *steps, alt.Chart(named("now")).mark_rule(strokeWidth=1.5, style="ink").encode(x="to:Q"))
     return build
 
 

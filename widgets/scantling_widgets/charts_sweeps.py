@@ -126,8 +126,8 @@ def _heat_chart(key):
         good, bad = alt.Chart(named("good")).encode(x=x, y=y, tooltip=tip), alt.Chart(named("bad")).encode(x=x, y=y, tooltip=tip)
         cells = good.mark_rect(stroke="#ffffff", strokeWidth=1, cursor="pointer").encode(color=colour, opacity=alt.Opacity("faint:Q", scale=None))
         numbers = good.mark_text(fontSize=11, color="#111111", cursor="pointer").encode(text="text:N")
-        out = bad.mark_rect(fill=hatch("#c9cdd3", 5), stroke="#ffffff", strokeWidth=1)
-        why = bad.mark_text(fontSize=10, color="#333333").encode(text="text:N")
+        out = bad.mark_rect(fill=hatch("#8a8f9866", 5, "#8a8f981f"), stroke=None)
+        why = bad.mark_text(fontSize=10, style="ink-text").encode(text="text:N")
         edge = [alt.Chart(named("right")).mark_rule(strokeWidth=3, color=OVER).encode(x=alt.X("x:N", bandPosition=1, sort=None), y=alt.Y("y:N", bandPosition=0, sort=None), y2=alt.Y2("y:N", bandPosition=1)),
                 alt.Chart(named("below")).mark_rule(strokeWidth=3, color=OVER).encode(x=alt.X("x:N", bandPosition=0, sort=None), x2=alt.X2("x:N", bandPosition=1), y=alt.Y("y:N", bandPosition=1, sort=None))]
         here = alt.Chart(named("now")).mark_rect(fillOpacity=0, stroke="#111111", strokeWidth=2.5).encode(x=x, y=y)

@@ -41,7 +41,7 @@ class Desk(W.VBox):
         self._error = W.HTML()
         self._dismiss = W.Button(description="Dismiss", layout=W.Layout(display="none", width="90px"))
         self._dismiss.on_click(lambda _: self._do(self._forget))
-        self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="96px", flex="0 0 auto"))
+        self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="auto", min_width="96px", flex="0 0 auto"))
         self._fix.add_class("sd-fix")
         self._fix.on_click(lambda _: self._do(self._apply_fix))
         self.strip.add_class("sd-stick")
@@ -142,9 +142,8 @@ class Desk(W.VBox):
         return self.session.change(fields)
 
     def _apply_fix(self) -> None:
-        fix = headline.nearest(self.session.now.given.get("nearest_fixes") or [])
-        if fix is not None:
-            self.session.change(fix["set"])
+        if self._offered is not None:
+            self.session.change(self._offered[2])
 
     def _forget(self) -> None:
         self.session.dismiss()
@@ -161,9 +160,9 @@ class Desk(W.VBox):
         pinned = pinned if pinned and pinned.get("plan") else None
         if not given.get("plan"):
             fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
-            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty, *(["Nearest changes:", *fixes] if fixes else [])])
+            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty, *(["What would help: " + fix for fix in fixes])])
             for picture, key, text in ((self.memory, self._memory_key, said[0]), (self.step, self._step_key, said[1])):
-                picture.empty = "\n".join(text)
+                picture.empty = "\n".join([text[0], *(f"• {line}" for line in text[1:])])
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.show([])
             self._memory_note.value = self._step_note.value = ""
@@ -204,9 +203,10 @@ class Desk(W.VBox):
     def _show_line(self) -> None:
         state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
         self._line.value = f'<div class="sd-line" role="status" data-state="{state}"><span title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> {theme.escape(sentence)}</span></div>'
-        fix = headline.nearest(self.session.now.given.get("nearest_fixes") or [])
-        self._fix.layout.display = "" if fix is not None and self.session.refusal is None else "none"
-        self._fix.tooltip = headline.fix_text(fix)
+        self._offered = headline.offer(self.session)
+        self._fix.layout.display = "none" if self._offered is None else ""
+        if self._offered is not None:
+            self._fix.description, self._fix.tooltip, _ = self._offered
 
     def _show_tab(self) -> None:
         if self.tabs.selected_index is not None:

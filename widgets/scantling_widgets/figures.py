@@ -110,11 +110,11 @@ def colours(parts: Mapping[str, tuple[str, str]]) -> alt.Scale:
     return alt.Scale(domain=[name for name, _ in parts.values()], range=[colour for _, colour in parts.values()])
 
 
-def hatch(colour: str, stripes: int = 9) -> dict:
+def hatch(colour: str, stripes: int = 9, between: str = "#ffffff") -> dict:
     """A striped fill: reads as hatching without colour vision and in print."""
     stops = []
     for i in range(stripes):
         a, m, b = i / stripes, (i + 0.5) / stripes, (i + 1) / stripes
         stops += [{"offset": a, "color": colour}, {"offset": m, "color": colour},
-                  {"offset": m, "color": "#ffffff"}, {"offset": b, "color": "#ffffff"}]
+                  {"offset": m, "color": between}, {"offset": b, "color": between}]
     return {"gradient": "linear", "x1": 0, "y1": 0, "x2": 0.5, "y2": 1, "stops": stops}

@@ -51,17 +51,24 @@ def _note(key, given) -> str:
     low, high = at(given, key + "_low"), at(given, key + "_high")
     if low is not None and high is not None:
         return band(key, low, high).removesuffix(" " + split(show(key, at(given, key)))[1])       # the unit stands above
+    if key == "days":
+        return "" if given.get("days") is not None or not given.get("plan") else "no tokens named"
     if key == "bubble_fraction":
         return f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} a step" if at(given, "step_breakdown_s") else ""
     if key == "cost_usd" and given.get("plan"):
         price = at(given, "cost.usd_per_device_hour")
-        return f"at {show('cost.usd_per_device_hour', price)}" + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h") if price is not None else "no price known"
+        return f"at {show('cost.usd_per_device_hour', price)}" + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h") if price is not None else "no tokens named" if lacking(given) == "tokens" else "no price known"
     if key == "goodput":
         return f"MTBF {show('mtbf_s', given.get('mtbf_s'))}" if given.get("mtbf_s") else ""
     if key == "checkpoint_interval_s":
         overhead = given.get("checkpoint_overhead")
         return f"{share(overhead)} stalled" if overhead is not None else ""
     return ""
+
+
+def lacking(given) -> str:
+    """What the design does not say that dollars need: tokens, a price, or nothing."""
+    return "tokens" if given.get("days") is None else "a price" if given.get("cost_usd") is None else ""
 
 
 def _state(key, given) -> str:
@@ -116,12 +123,24 @@ def nearest(fixes) -> Mapping | None:
     return next((f for f in able if f.get("verdict") == "feasible"), able[0] if able else None)
 
 
+def offer(session) -> tuple[str, str, Mapping] | None:
+    """What one press would mend, as (name, what it does, fields to set): the pin that stood in the way of a change, else the nearest fix."""
+    refusal = session.refusal
+    if refusal is None:
+        fix = nearest(session.now.given.get("nearest_fixes") or [])
+        return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
+    name = refusal.field.removeprefix("plan.")
+    if refusal.field in (name, refusal.moved) or name not in session.now.design.plan.given():
+        return None
+    return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {refusal.field: None}
+
+
 def fix_text(fix) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    then = [show(key, fix[key]) for key in ("days", "cost_usd", "mfu") if fix.get(key) is not None]
-    return f"{fix['change']}: {words.label('verdict').lower()} {fix['verdict']}" + (f" ({', '.join(then)})" if then else "")
+    then = [f"{name}{show(key, fix[key])}" for key, name in (("days", ""), ("cost_usd", ""), ("mfu", "MFU ")) if fix.get(key) is not None]
+    return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"
 
 
 _OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
@@ -169,4 +188,4 @@ def inputs(session, given: Mapping | None = None) -> dict:
         "cluster": f"{cluster.devices:,} x {chip.name}", "accelerator": f"{chip.name}, {words.quantities.shown(chip.hbm_usable_bytes, 'bytes')} usable",
         "prices": stated(prices), "usd_per_device_hour": prices.get("usd_per_device_hour"), "pue": prices.get("pue"), "usd_per_kwh": prices.get("usd_per_kwh"),
         "constraints": stated(design.constraints.given()), "reliability": stated({k: v for k, v in endurance.items() if k in ("preset", "failures_per_1000_node_days", "repair_s")}),
-        "devices_per_node": cluster.devices_per_node, **endurance}
+        "devices_per_node": cluster.devices_per_node, "oversubscription": cluster.oversubscription, **endurance}

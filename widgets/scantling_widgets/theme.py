@@ -40,6 +40,11 @@ def card(title: str, *children, note: W.HTML | None = None) -> W.VBox:
     return box
 
 
+def stack(*children) -> W.VBox:
+    """Children one below the other, as one column among others."""
+    return W.VBox(children, layout=W.Layout(grid_gap="8px", min_width="0"))
+
+
 def side_by_side(*children, few: bool = False) -> W.Box:
     """Children next to each other while there is room; `few` gives each more of it."""
     box = W.Box(children)

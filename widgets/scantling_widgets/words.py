@@ -8,7 +8,9 @@ from functools import cache
 from scantling import quantities
 from scantling.quantities import band
 
-__all__ = ["at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split", "titled"]
+PERCENT = "format(datum.value * 100, '~r') + ' %'"          # the ticks of an axis of shares, in Vega's words
+
+__all__ = ["PERCENT", "at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split", "titled"]
 
 
 @cache
@@ -110,7 +112,7 @@ def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) ->
             said += [f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}" for part, amount in value.items()
                      if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount]
             continue
-        said.append(f"{name} = {show_or(name, value)}")
+        said.append(f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = {show_or(name, value)}")
     return "; ".join(said)
 
 
@@ -130,13 +132,14 @@ def label_or(key: str, fallback: str) -> str:
         return fallback
 
 
-_ENDINGS = (("_bytes_per_s", "bytes_per_s", ""), ("_per_s", "rate", "/s"), ("usd_per_day", "usd", "/day"), ("usd", "usd", ""), ("_bytes", "bytes", ""), ("_s", "seconds", ""), ("days", "days", "days"),
+_ENDINGS = (("_gbytes_per_s_per_device", "rate", "GB/s"), ("_gb", "rate", "GB"), ("_bytes_per_s", "bytes_per_s", ""), ("_per_s", "rate", "/s"), ("usd_per_day", "usd", "/day"), ("usd", "usd", ""), ("_bytes", "bytes", ""), ("_s", "seconds", ""), ("days", "days", "days"),
             ("days_between", "days", "days"), ("_cost", "share", ""), ("likelihood", "share", ""), ("goodput", "share", ""), ("share", "share", ""), ("_w", "watts", "W"), ("_mw", "rate", "MW"),
             ("per_run", "ratio", ""))
 
 
 def named(name: str, value) -> str:
     """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost` in dollars."""
+    value = value.item() if getattr(value, "ndim", 1) == 0 else value
     if value is None or isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
         return quantities.shown(value, "text")
     for ending, kind, unit in _ENDINGS:
@@ -145,10 +148,11 @@ def named(name: str, value) -> str:
     return plain(float(value)) if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
 
 
-def facts_of(title: str, value: str, facts: Mapping, skip=()) -> dict:
-    """A record as what a number of it opens to: every field by its name, with its unit."""
-    said = [(name.replace("_", " "), named(name, item)) for name, item in facts.items() if name not in skip and item not in (None, "") and not isinstance(item, (Mapping, list, tuple))]
-    return {"title": title, "value": value, "lines": [(name[:1].upper() + name[1:], text) for name, text in said]}
+def explain_row(key: str, text: str, given: Mapping, resolved: Mapping, row: Mapping, own: Mapping[str, str] = {}) -> dict:
+    """What a number of a record of the blueprint opens to; `text` as its cell says it, `own`: {term: field of the record} said below it."""
+    out = {**explain(key, given, resolved, row), "value": text}
+    out["lines"] += [(term, named(field, row[field])) for term, field in own.items() if row.get(field) not in (None, "")]
+    return out
 
 
 def plain(value) -> str:

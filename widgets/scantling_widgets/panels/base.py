@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from .. import headline
+from .. import headline, words
 from ..theme import text
 
 
@@ -29,6 +29,10 @@ class Panel:
     def explain_alone(self, key: str, facts: Mapping[str, Any]) -> dict:
         """The same, where the row is of another plan or design."""
         return headline.explanation(key, self.session, facts, alone=True)
+
+    def explain_row(self, section: str, say: Callable[[str, Mapping], str], own: Mapping[str, str]) -> Callable[[str, Mapping], dict]:
+        """The same for the records of one section of the blueprint; `say(field, row)` is the text of a cell."""
+        return lambda key, row: words.explain_row(f"blueprint.{section}.{key}", say(key, row), self.session.now.given, headline.inputs(self.session), row, own)
 
     def build(self) -> list[W.Widget]:
         raise NotImplementedError

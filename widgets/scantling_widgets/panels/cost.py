@@ -1,7 +1,7 @@
 """Days and dollars: this design's bill, and the same design on more and fewer devices."""
 from __future__ import annotations
 
-from .. import studies, theme
+from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import frontier
 from ..table import Table, cell
@@ -9,7 +9,7 @@ from ..words import label, show
 from .base import Panel
 from .reliability import numbers
 
-_COLUMNS = ("mfu", "days", "cost_usd", "goodput", "verdict")
+_COLUMNS = ("devices_used", "mfu", "days", "cost_usd", "goodput", "verdict")
 
 
 class Cost(Panel):
@@ -20,18 +20,26 @@ class Cost(Panel):
         self.of = None
         self.job = Job("Sweep device counts", self._start, self._step, self._end)
         self.chart = frontier.live()
+        self.why = theme.text()
         self.bill = Table("The bill", file_name="cost", sortable=False, explain=self.explain, columns=[{"key": "what", "label": "Quantity", "align": "left"}, {"key": "value", "label": "Value", "wrap": True}])
         self.sweep = Table("Device counts", self._pick, action="Use this many devices", file_name="device-counts", empty="Not swept yet.", explain=self.explain_alone,
                            columns=[{"key": "devices", "label": "Devices", "align": "left"}, *({"key": c, "label": label(c)} for c in _COLUMNS)])
         self.chart.on_pick(self._pick)
-        return [self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("The bill", self.bill), few=True), theme.card("Device counts", self.sweep)]
+        self.bill.add_class("sd-keys")
+        return [self.why, self.job, theme.side_by_side(theme.card(frontier.title, self.chart), theme.card("The bill", self.bill), few=True), theme.card("Device counts", self.sweep)]
 
     def opened(self):
         self.job.run()
 
     def draw(self):
         given = self.session.now.given
-        self.bill.rows = numbers("cost", given.get("cost") or {})
+        lacks = headline.lacking(given)
+        self.why.value = f"<p>Dollars need {lacks}: set {'Tokens under Job' if lacks == 'tokens' else 'Price under Failures, prices, measured'}.</p>" if lacks else ""
+        rows = numbers("cost", given.get("cost") or {})
+        carbon = (given.get("cost") or {}).get("carbon_kg") or {}
+        places = list(dict.fromkeys(("world", min(carbon, key=carbon.get), max(carbon, key=carbon.get)))) if carbon else []
+        self.bill.fill([*rows, *([f"{label('cost.carbon_kg')}, {place.replace('-', ' ')}", cell(show("cost.carbon_kg", carbon[place]), carbon[place], key="cost.carbon_kg")] for place in places)],
+                       [*({} for _ in rows), *({"carbon_kg": carbon[place]} for place in places)])
         self._show_sweep()
 
     def _start(self):

@@ -4,9 +4,8 @@ from __future__ import annotations
 from .. import theme
 from ..charts_evidence import evidence
 from ..table import Table, cell
-from ..words import band, label, show
+from ..words import band, label, named, show
 from .base import Panel
-from .compare import say
 
 _RUNS = ("model", "accelerator", "devices", "stack", "plan", "mfu", "differs", "source")
 _NUMBERS = ("devices", "mfu")
@@ -36,5 +35,5 @@ class Evidence(Panel):
         evidence.show(self.chart, given)
         runs = given.get("nearest_runs") or []
         self.runs.fill([[cell(show(f"nearest_runs.{c}", r.get(c)), r.get(c), hint={"source": str(r.get("locator") or ""), "model": r["id"]}.get(c, ""), key="nearest_runs.mfu" if c == "mfu" else "") for c in _RUNS] for r in runs], runs)
-        self.assumed.rows = [[str(a["field"]), say(a["value"]), str(a["why"])] for a in given.get("assumed") or []]
+        self.assumed.rows = [[str(a["field"]), "—" if a["value"] is None else named(str(a["field"]).rsplit(".", 1)[-1], a["value"]), str(a["why"])] for a in given.get("assumed") or []]
         self.avoid.rows = [[cell(str(a.get(c) if a.get(c) is not None else "—")) for c in ("what", "why", "cost")] for a in given.get("avoid") or []]

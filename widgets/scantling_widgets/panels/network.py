@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import ipywidgets as W
 
-from .. import theme, words
+from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
 from ..table import Table, cell
-from ..words import label, named, quantities, show
+from ..words import label, quantities, show
 from .base import Panel
 
 _COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
 _LEFT = ("axis", "what", "tier")
-_OTHERS = {"what": "Topology", "switches": "Switches", "all_cables": "Cables", "bisection_bytes_per_s": "Bisection", "usd": "Price", "usd_per_device": "Per device", "step_change": "Step time", "run_usd": "Over this run"}
+_OTHERS = ("what", "switches", "all_cables", "bisection_bytes_per_s", "usd", "usd_per_device", "step_change", "run_usd")
 _EDGES = {"domains": "between scale-up domains", "units": "between leaf units", "pods": "between pods", "sites": "between sites"}
 _AXES = ("tp", "cp", "ep", "dp", "pp")
+_LOADS = ("bytes", "capacity_bytes_per_s", "busy_s", "busy_share")
 
 
 class Network(Panel):
@@ -30,18 +31,18 @@ class Network(Panel):
         self.chart = traffic.live(legend=True)
         self.table = Table("Communication of one step", file_name="communication", empty="No communication: one device.", explain=self.explain,
                            columns=[{"key": c, "label": label(f"communication.{c}"), "align": "left" if c in _LEFT else "", "wrap": c == "what"} for c in _COLUMNS])
-        self.others = Table("Other topologies for the same devices", file_name="topologies", columns=[{"key": k, "label": text, "align": "left" if k == "what" else "", "wrap": k == "what"} for k, text in _OTHERS.items()],
-                            explain=lambda key, row: words.facts_of(row["what"], _said(key, row), {**row["topology"], **{k: v for k, v in row.items() if k != "what"}}))
+        self.others = Table("Other topologies for the same devices", file_name="topologies", columns=[{"key": k, "label": label(f"blueprint.topologies.{k}"), "align": "left" if k == "what" else "", "wrap": k == "what"} for k in _OTHERS],
+                            explain=self.explain_row("topologies", _said, {"Of": "what", "Kind": "kind", "Tiers": "tiers", "Ports of a switch": "radix", "Mean hops": "mean_hops", "Transceivers": "transceivers", "Source": "source"}))
+        name = lambda k: k.upper() if k in _AXES else label(f"blueprint.crossings.{k}")
         self.edges = Table("What crosses each edge of the fabric in one step", file_name="crossings", sortable=False, empty="Nothing leaves a scale-up domain.",
-                           columns=[{"key": "edge", "label": "Edge", "align": "left"}, {"key": "blocks", "label": "Blocks"}, *({"key": a, "label": a.upper()} for a in _AXES), {"key": "bytes", "label": "In all"},
-                                    {"key": "capacity_bytes_per_s", "label": "Capacity"}, {"key": "busy_s", "label": "Busy"}, {"key": "busy_share", "label": "Of the step"}],
-                           explain=lambda key, row: words.facts_of(_EDGES.get(row["edge"], row["edge"]), named(key, row.get(key)), row, ("edge",)))
+                           columns=[{"key": k, "label": name(k), "align": "left" if k == "edge" else ""} for k in ("edge", "blocks", *_AXES, *_LOADS)],
+                           explain=self.explain_row("crossings", lambda k, row: show(f"blueprint.crossings.{k}", row[k]), {"Of": "edge"}))
         self.settings = Table("Settings of the fabric", file_name="fabric-settings", sortable=False, columns=[{"key": k, "label": text, "align": "left", "wrap": k != "what"} for k, text in (("what", "What"), ("choice", "Choice"), ("why", "Why"))])
         self.tiers, self.why = theme.text(), theme.text()
         return [theme.card("The cluster, drawn", W.HBox([self.by, self.note], layout=W.Layout(grid_gap="12px", align_items="center")), self.cluster),
                 theme.side_by_side(theme.card(matrix.title, self.matrix), theme.card(site.title, self.site), few=True),
                 theme.card("Communication of one step", self.table), theme.card("What crosses each edge of the fabric in one step", self.edges),
-                theme.side_by_side(theme.card("On the wire: exposed, and hidden", self.chart), theme.card("The network", self.tiers), theme.card("Why this plan", self.why)),
+                theme.side_by_side(theme.stack(theme.card("On the wire: exposed, and hidden", self.chart), theme.card("The network", self.tiers)), theme.card("Why this plan", self.why), few=True),
                 theme.card("Other topologies for the same devices", self.others), theme.card("Settings of the fabric", self.settings)]
 
     def draw(self):
@@ -57,11 +58,11 @@ class Network(Panel):
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         self.why.value = theme.lines(w["text"] for w in given.get("why") or []) or "<p class='sd-dim'>No remarks.</p>"
         edges = network.get("crossings") or []
-        self.edges.fill([[cell(_EDGES.get(e["edge"], e["edge"])), cell(f"{e['blocks']:,}", e["blocks"]), *(_bytes(e["by_axis"].get(a)) for a in _AXES), _bytes(e["bytes"]),
-                          *(cell(named(k, e[k]), e[k], key=k) for k in ("capacity_bytes_per_s", "busy_s", "busy_share"))] for e in edges], edges)
-        others = network["alternatives"]
+        self.edges.fill([[cell(_EDGES.get(e["edge"], e["edge"])), cell(f"{e['blocks']:,}", e["blocks"]), *(_bytes(e["by_axis"].get(a)) for a in _AXES),
+                          *(cell(show(f"blueprint.crossings.{k}", e[k]), e[k], key=k) for k in _LOADS)] for e in edges], edges)
+        others = [{**o["topology"], **o} for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
-        self.others.fill([[cell(o["what"]), *(cell(_said(k, o), _of(k, o), key=k if _of(k, o) is not None else "") for k in list(_OTHERS)[1:])] for o in others], others)
+        self.others.fill([[cell(o["what"]), *(cell(_said(k, o), o[k], key=k if o[k] is not None else "") for k in _OTHERS[1:])] for o in others], others)
         self.settings.rows = [[s["what"], s["choice"], s["why"]] for s in network["settings"]]
 
     def _show_nodes(self) -> None:
@@ -81,16 +82,11 @@ def _bytes(value):
     return cell(quantities.shown(value, "bytes") if value else "—", value)
 
 
-def _of(key, row):
-    """A field of a topology: its own, or of what it is made of."""
-    return row["topology"].get(key, row.get(key))
-
-
 def _said(key, row) -> str:
-    value = _of(key, row)
+    value = row[key]
     if key == "step_change":
-        return "as designed" if row["chosen"] else "the same" if abs(value or 0) < 1e-4 else ("+" if value > 0 else "−") + words.share(abs(value))
-    return named(key, value)
+        return "as designed" if row["chosen"] else "the same" if abs(value or 0) < 1e-4 else ("+" if value > 0 else "−") + show("blueprint.topologies.step_change", abs(value))
+    return show(f"blueprint.topologies.{key}", value)
 
 
 def _cell(column, value):

@@ -53,4 +53,4 @@ class Plans(Panel):
 
 def _counts(given) -> str:
     legal, timed = given.get("legal"), given.get("evaluated")
-    return "" if legal is None else f"{label('legal')}: {show('legal', legal)} · {label('evaluated')}: {show('evaluated', timed)}"
+    return "" if legal is None else f"The best of {show('evaluated', timed)} timed, {show('legal', legal)} legal."

@@ -43,7 +43,7 @@ class Report(Panel):
                            columns=[{"key": "file", "label": "File", "align": "left"}, {"key": "lines", "label": "Lines"}])
         return [theme.side_by_side(
             theme.card("The design, as its file", self.text, line(use)),
-            W.VBox([theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report", dim("One HTML page that opens offline, and its notebook."), self.folder, self.job, self.said)], layout=W.Layout(grid_gap="8px", min_width="0")),
+            theme.stack(theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report", dim("One HTML page that opens offline, and its notebook."), self.folder, self.job, self.said)),
             theme.card("Launch kit", dim("The plan as a framework's own configuration, with launch script, checkpoint plan and reasons."), self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files))]
 
     def draw(self):

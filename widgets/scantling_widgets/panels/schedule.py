@@ -25,8 +25,10 @@ class Schedule(Panel):
         self.note = theme.text()
         self.first, self.second, self.held = gantt.live(), gantt.live(), held.live()
         self.first_note, self.second_note = theme.text(), theme.text()
-        return [W.HBox([self.other, self.window, self.note], layout=W.Layout(grid_gap="12px", align_items="center")), theme.card("The plan's schedule", self.first_note, self.first), theme.card("The other, same settings", self.second_note, self.second),
-                theme.card(held.title, self.held)]
+        row = W.HBox([self.other, self.window, self.note], layout=W.Layout(grid_gap="12px", align_items="center"))
+        self.pictures = [row, theme.card("The plan's schedule", self.first_note, self.first), theme.card("The other, same settings", self.second_note, self.second), theme.card(held.title, self.held)]
+        self.none = theme.text("<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see it.</p>")
+        return [self.none, *self.pictures]
 
     def _compare(self, _) -> None:
         if self._drawing:
@@ -44,6 +46,9 @@ class Schedule(Panel):
             self.other.value = "1f1b" if plan.get("schedule") != "1f1b" else "gpipe"
             self._drawing = False
         stages, batches = plan.get("pp") or 1, plan.get("grad_accum") or 1
+        for box in self.pictures:
+            box.layout.display = "" if stages > 1 else "none"
+        self.none.layout.display = "none" if stages > 1 else ""
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches." if (pp, m) != (stages, batches) else ""
         self.note.value = ("<span class='sd-dim'>Forward, input gradients and weight gradients drawn equally long; transfers left out." + cut + "</span>") if pp > 1 else ""

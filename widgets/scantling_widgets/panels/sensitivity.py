@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import ipywidgets as W
 
-from .. import studies, theme
+from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
 from ..charts_sweeps import entitled, heat, kind, line
 from ..table import Table, cell
-from ..words import label, share, show
+from ..words import label, share, show, titled
 from .base import Panel
 
 _KINDS = {"feasible": ("feasible", "good"), "missed": ("misses a limit", "warn"), "over": ("does not fit", "bad"), "impossible": ("impossible", "bad"), "refused": ("not legal", "")}
@@ -22,7 +22,9 @@ class Sensitivity(Panel):
         self.cells: list = []
         self.of = self.key = self.swept = None
         drop = lambda name, options, width="250px", wide="92px": W.Dropdown(options=options, description=name, style={"description_width": wide}, layout=W.Layout(width=width, flex="0 0 auto"))
+        given = self.session.now.given
         self.what = drop("What moves", [(label(key), key) for key in tornado])
+        self.what.value = next(key for key in tornado if given.get(key) is not None)
         self.along, self.across = drop("Along", [("", "")], "205px", "44px"), drop("and against", [("", "")], "245px", "82px")
         self.job = Job("Vary the inputs", self._start, self._step, self._end)
         self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self._end)
@@ -66,6 +68,8 @@ class Sensitivity(Panel):
     def _show(self) -> None:
         key, mine = self.what.value, self.rows if self.key == self.what.value else []
         old = "Drawn for an earlier design; vary again. " if mine and self.of is not self.session.now else ""
+        if self.session.now.given.get(key) is None:
+            old = f"This design has no {label(key).lower()}: it names no {headline.lacking(self.session.now.given).removeprefix('a ')}. "
         self.note.value = f"<span class='sd-dim'>{old}The plan is searched again for every variation unless it is pinned.</span>"
         given = self.of.given if mine else self.session.now.given
         self.chart.spec = tornado[key].spec()
@@ -113,7 +117,7 @@ class Sensitivity(Panel):
             return
         of, along, across = self.swept
         old = "Swept for an earlier design; sweep again. " if of is not self.session.now else ""
-        self.sweep_note.value = f"<span class='sd-dim'>{old}{theme.escape(along.name)}{' across, ' + theme.escape(across.name) + ' down' if across else ''}; a click puts a cell on the desk. "\
+        self.sweep_note.value = f"<span class='sd-dim'>{old}{theme.escape(titled(key))}: {theme.escape(along.name)} across{', ' + theme.escape(across.name) + ' down' if across else ''}; a click puts a cell on the desk. "\
                                 + ("Red: the edge of what is feasible; !: misses a stated limit; hatched: does not fit or is not legal." if across else "") + "</span>"
         if across is None:
             self.map.spec = entitled(line[key].spec(True), along.name)

@@ -79,7 +79,7 @@ function render({ model, el }) {
     };
     select.addEventListener("pointerenter", ask);
     select.addEventListener("focus", ask);
-    select.addEventListener("change", () => propose(now.field, now.options[select.selectedIndex].value, true));
+    select.addEventListener("change", () => propose(now.field, now.options[Number(select.value)].value, true));
     return next => {
       if (busy(next.field)) return;
       now = next;
@@ -88,8 +88,9 @@ function render({ model, el }) {
         drawn = key;
         const groups = new Map();
         select.replaceChildren();
-        for (const o of next.options) {
+        for (const [place, o] of next.options.entries()) {
           const option = make("option");
+          option.value = place;                                        // groups may stand in another order than the list
           option.textContent = o.text; option.disabled = Boolean(o.reason);
           if (o.reason) option.textContent += " — " + o.reason;
           let parent = select;
@@ -100,7 +101,7 @@ function render({ model, el }) {
           parent.append(option);
         }
       }
-      select.selectedIndex = next.options.findIndex(o => o.value === next.value);
+      select.value = next.options.findIndex(o => o.value === next.value);
       select.classList.toggle("sd-pinned", Boolean(next.pinned));
       select.disabled = Boolean(next.disabled);
     };

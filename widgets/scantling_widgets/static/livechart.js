@@ -93,10 +93,11 @@ function render({ model, el }) {
     if (view) { view.finalize(); view = null; }
     if (!filled()) {                                                   // an empty axis or legend breaks Vega's layout
       if (box.textContent !== model.get("empty")) box.textContent = model.get("empty");
+      el.classList.add("sd-empty");
       return finish();
     }
     if (fills() && el.clientWidth < 40) return;                        // hidden tab: the size observer comes back
-    box.textContent = "";
+    box.textContent = ""; el.classList.remove("sd-empty");
     const embedder = await vega();
     if (gone) return;
     const datasets = Object.fromEntries(Object.entries(model.get("data")).map(([n, c]) => [n, rowsOf(c)]));
@@ -163,7 +164,14 @@ function render({ model, el }) {
   };
   const name = model.get("file_name") || "chart";
   tool("CSV", `Download the data of this chart (${name}.csv)`, () => save(csvOf(model.get("data")), "text/csv", name + ".csv"));
-  tool("SVG", `Download this chart as a picture (${name}.svg)`, async () => view && save(await view.toSVG(), "image/svg+xml", name + ".svg"));
+  const picture = async draw => {                             // on the colour of the page: light text on nothing would be lost elsewhere
+    if (!view) return;
+    view.background(palette()[3] || "#fff");
+    try { await draw(); } finally { view.background("transparent"); }
+  };
+  const canvas = async () => new Promise(async done => (await view.toCanvas(2)).toBlob(done));
+  tool("SVG", `Download this chart as a picture (${name}.svg)`, () => picture(async () => save(await view.toSVG(), "image/svg+xml", name + ".svg")));
+  tool("PNG", `Download this chart as pixels (${name}.png)`, () => picture(async () => save(await canvas(), "image/png", name + ".png")));
 
   queue(embed);
   return () => {

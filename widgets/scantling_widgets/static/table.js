@@ -79,6 +79,7 @@ function render({ model, el }) {
         if (cell && typeof cell === "object") { if (cell.mark) td.dataset.mark = cell.mark; if (cell.hint) td.title = cell.hint; }
       });
     }
+    scroller.classList.toggle("sd-long", rows.length > 24);
     const top = scroller.scrollTop;
     if (rows.length) scroller.replaceChildren(table); else scroller.textContent = model.get("empty");
     scroller.scrollTop = top;
