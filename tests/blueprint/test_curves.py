@@ -33,6 +33,26 @@ def test_all_28_series_are_scored_on_all_their_points():
         assert len(sizes) == len(catalogue.collective_series()[name].message_bytes)
 
 
+def test_fabrics_that_no_fit_has_seen():
+    """rccl-tests on MI300X and MI325X over xGMI and over 8 x 400G RoCE, on MI355X over Pollara cards, nccl-tests on two A3 Mega: constants of
+    other fabrics and the catalogue's rates. Below 64 MiB two makers' cards lie a factor of four apart on RoCE, so only xGMI and TCPXO are held."""
+    found = curves_score.outside()
+    assert not set(found) & set(curves_fit.points().series)
+    rows = [r for r in curves_score.table(found, fabric=lambda name: catalogue.collective_series()[name].fabric) if r["series"] == "all of the fabric"]
+    assert {r["fabric"] for r in rows} == set(curves_score.OUTSIDE) and sum(r["large_points"] for r in rows) >= 40
+    for r in rows:
+        assert r["large_error"] <= curves_score.LIMITS["large"], r
+        if r["fabric"] != "RoCE 8x400G":
+            assert r["small_error"] <= curves_score.LIMITS["small"], r
+
+
+def test_a_group_in_a_mesh_has_only_the_links_among_itself():
+    """MI300X: two devices reach 47.7 GB/s of one link's 64, eight 313 to 319 of seven links' 448 (ml-engineering; AMD rccl-tests)."""
+    mi300x = build_cluster({"accelerator": "mi300x", "devices": 8})[0]
+    reach = {n: 2 * (n - 1) / n * 4e9 / float(fastest("all_reduce", 4e9, wires(mi300x, n, n))) / 1e9 for n in (2, 8)}
+    assert reach[2] == pytest.approx(47.7, rel=0.1) and reach[8] == pytest.approx(316, rel=0.05)
+
+
 @pytest.mark.parametrize("name", ["cw_gb200_1rack_ar", "a100_4n_ar"])
 def test_the_constants_kept_for_a_series_come_from_a_fit_that_never_saw_it(name):
     """Repeats two of the 28 fits with the series removed and compares what they predict for it."""

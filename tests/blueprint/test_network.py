@@ -264,8 +264,12 @@ def test_curves_say_how_far_they_were_off(llama):
     assert [r["judged_on"] for r in n.curve_errors] == ["NVLink4", "NDR400 IB + SHARP"]
     assert all(r["large_error"] <= 0.15 for r in n.curve_errors)
     assert {c["series"] for c in n.measured_curves} <= set(catalogue.collective_series()) and n.measured_curves
-    plain = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": "mi300x", "devices": 64}, "job": {"seq_len": 4096, "global_batch": 64, "precision": "bf16"}}))
-    assert all(r["judged_on"] is None for r in plain.blueprint.network.curve_errors)
+    other = {}
+    for chip, fabric in (("mi300x", "rocev2-400"), ("mi250x-gcd", "slingshot11")):
+        a = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": chip, "devices": 64, "scale_out": fabric}, "job": {"seq_len": 4096, "global_batch": 64, "precision": "bf16"}}))
+        other[chip] = a.blueprint.network.curve_errors
+    assert [r["judged_on"] for r in other["mi300x"]] == ["xGMI", "RoCE 8x400G"] and all(r["large_error"] <= 0.15 for r in other["mi300x"])
+    assert all(r["judged_on"] is None for r in other["mi250x-gcd"]), "nobody has published one"
 
 
 def test_impossible_designs_have_no_network():

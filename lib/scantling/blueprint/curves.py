@@ -41,7 +41,8 @@ class Wires:
     of one device, one direction. up_share : share of the link a ring reaches where no series is published (nan: the fitted one);
     up_hop_s : time of a step there (nan: NVLink's). generation : NVLink generation less 3 (0 also for what is not NVLink).
     out_share, out_hop : share and hop time relative to InfiniBand's. ordered : 1 where the network writes in order, so that LL and
-    LL128 work across it. efa : 1 for EFA. nvls, sharp : 1 where switches of the domain, of the network, reduce.
+    LL128 work across it. efa : 1 for EFA. nvls, sharp : 1 where switches of the domain, of the network, reduce. mesh : 1 where every pair of the
+    domain has a link of its own and no switch.
     """
 
     ranks: object
@@ -57,6 +58,7 @@ class Wires:
     efa: object = 0
     nvls: object = 0
     sharp: object = 0
+    mesh: object = 0
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ class CurveConstants:
     direct_peer_s: float        # seconds per peer
     fill: float                 # g inside a domain
     fill_out: float             # g across
+    fill_direct: float          # g of an all-to-all across: every peer's piece passes its own chain of buffers
+    ring_share_wide: float      # rings across domains wider than a node, on top: rate,
+    hop_wide: float             # and hop inside
 
 
 @cache
@@ -116,7 +121,8 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
     w : Wires. k : CurveConstants, those of the kit by default.
 
     Formulas, n ranks in d domains of m = n/d, S bytes, U link, N NIC share of one device (efficiencies left out):
-        ring: steps (1 or 2)(n-1), (1 or 2)(d-1) of them between domains; rate U inside, min(U, m N) across.
+        ring: steps (1 or 2)(n-1), (1 or 2)(d-1) of them between domains; rate U inside, min(U, m N) across. On a mesh every peer is one step
+        away; a ring through m devices leaves the link from last to first free, so m rings across have m/(m-1) of U.
         tree: 2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
         nvls: rate U 2(n-1)/(n+1), every device reads n shards reduced and writes its own to all; two domains at most.
         sharp: the ring's rate times a gain; one hop to the switches.
@@ -131,13 +137,14 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
     m, several, reduce_, exchange = n / d, d > 1, coll == "all_reduce", coll == "all_to_all"
     rounds, vol = np.where(reduce_, 2.0, 1.0), volume(coll, n)
     generation, efa = np.asarray(w.generation), np.asarray(w.efa) > 0
+    mesh = np.asarray(w.mesh) > 0
     nic = np.where(several, w.out_bytes_per_s, 1.0)
     fitted = np.isnan(w.up_share)
     share = np.where(fitted, k.ring_share * np.exp(np.where(generation == 0, k.ring_share_a100, np.where(generation >= 2, k.ring_share_b200, 0.0))), w.up_share)
     out = k.out_share * np.exp(np.where(efa, k.out_share_efa, 0.0)) * w.out_share
     hop_out = np.where(efa, k.hop_efa, k.hop_out * np.asarray(w.out_hop))
     link = np.asarray(w.up_bytes_per_s, float)
-    ring_rate = np.where(several, np.minimum(link * share, m * nic * out), link * share)
+    ring_rate = np.where(several, np.minimum(link * share * np.where(m > 8, k.ring_share_wide, 1.0) * np.where(mesh, m / np.maximum(m - 1, 1.0), 1.0), m * nic * out), link * share)
     tree_rate = np.where(several, np.minimum(link * share, vol / 2 * m * nic * out), link * share)
     fill = np.where(several, k.fill_out, k.fill)
 
@@ -146,10 +153,11 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
 
     ring, tree = np.full(size.shape, np.inf), np.full(size.shape, np.inf)
     between = rounds * (d - 1)
+    within = np.where(mesh & ~several, rounds, rounds * (n - 1) - between)
     for p, protocol in enumerate(PROTOCOLS):
         usable = (~several | (np.asarray(w.ordered) > 0) | (protocol == "Simple")) & ((protocol == "Simple") | np.isnan(w.up_hop_s))
-        step = np.where(np.isnan(w.up_hop_s), (k.hop_ll if protocol == "LL" else k.hop) * _RING_HOP[0, p], w.up_hop_s)
-        start = k.start * _START[p] + step * (rounds * (n - 1) - between) + hop_out * _RING_HOP[1, p] * between
+        step = np.where(np.isnan(w.up_hop_s), (k.hop_ll if protocol == "LL" else k.hop) * np.where(several & (m > 8), k.hop_wide, 1.0) * _RING_HOP[0, p], w.up_hop_s)
+        start = k.start * _START[p] + step * within + hop_out * _RING_HOP[1, p] * between
         ring = np.minimum(ring, np.where(usable & ~exchange, total(start, vol * size / (ring_rate * _SHARE[p])), np.inf))
         step = step * _TREE_HOP[0, p] / _RING_HOP[0, p]
         wait, part = (k.hop_tree, k.tree_share) if protocol == "Simple" else (1.0, _TREE_SHARE)
@@ -172,7 +180,7 @@ def times(collective, message_bytes, w: Wires, k: CurveConstants | None = None) 
 
     far, near = np.where(several, size * (n - m) / n / (nic * k.direct_share * w.out_share), 0.0), size * (m - 1) / n / (link * 0.75)
     begin = np.where(several, k.direct_start * hop_out * _RING_HOP[1, 2] + k.direct_peer_s * (n - 1), k.start * _START[2] + step_in)
-    direct = np.where(exchange, total(begin, np.maximum(far, near)), np.inf)
+    direct = np.where(exchange, total(begin, np.maximum(far, near), np.where(several, k.fill_direct, k.fill)), np.inf)
     passed_on = size * (m - 1) / m / (link * 0.75)
     relayed = np.where(exchange & several & (m > 1), total(begin - k.direct_peer_s * (n - d - m + 1), np.maximum(far, passed_on)), np.inf)
     found = dict(zip(ALGORITHMS, (ring, tree, nvls, sharp, hierarchical, direct, relayed)))
@@ -219,7 +227,7 @@ def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None)
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share` of the NIC rate is its own.
 
     Fabrics without a published series keep the class constants, scaled by the catalogue's efficiency and step time against ib-ndr's;
-    scale-up links other than NVLink use the catalogue's efficiency and step time as they are.
+    scale-up links other than NVLink use the catalogue's efficiency and step time as they are. In a mesh a group has only the links among itself.
     """
     from .. import catalogue
 
@@ -229,9 +237,11 @@ def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None)
     generation = max(0, int(up.id[6]) - 3) if nvlink and up.id[6:7].isdigit() else 0
     efa = out.id.startswith("efa")
     scale, hop = (1.0, 1.0) if efa else (cluster.scale_out_efficiency / reference.efficiency, cluster.scale_out_latency_s / reference.latency_s)
+    pair = up.p2p_bytes_per_s
+    mesh = not nvlink and up.domain_devices <= 16 and abs(pair * (up.domain_devices - 1) / cluster.scale_up_bytes_per_s - 1) < 0.01
     return Wires(
-        ranks=float(ranks), domains=max(1.0, ranks / max(inside, 1)), up_bytes_per_s=cluster.scale_up_bytes_per_s,
+        ranks=float(ranks), domains=max(1.0, ranks / max(inside, 1)), up_bytes_per_s=pair * max(inside - 1, 1) if mesh else cluster.scale_up_bytes_per_s,
         out_bytes_per_s=cluster.scale_out_bytes_per_s * out_share, generation=min(generation, 2),
         up_share=np.nan if nvlink else cluster.scale_up_efficiency, up_hop_s=np.nan if nvlink else cluster.scale_up_latency_s,
         out_share=min(scale, 1.05), out_hop=hop, ordered=0 if efa else 1, efa=1 if efa else 0,
-        nvls=1 if nvlink and up.in_network_reduction else 0, sharp=1 if cluster.in_network_reduction else 0)
+        nvls=1 if nvlink and up.in_network_reduction else 0, sharp=1 if cluster.in_network_reduction else 0, mesh=int(mesh))

@@ -44,6 +44,9 @@ PRIORS = {
     "direct_peer_s": (2.8e-6, 0.70, "start-up of all-to-all by devices"),
     "fill": (0.20, 1.0, "assumed"),
     "fill_out": (0.10, 1.0, "assumed"),
+    "fill_direct": (0.30, 1.0, "assumed: as inside a domain"),
+    "ring_share_wide": (1.0, 0.40, "as narrow ones"),
+    "hop_wide": (1.0, 0.40, "as narrow ones"),
 }
 _LOGS = ("ring_share_a100", "ring_share_b200", "nvls_share_b200", "out_share_efa")
 _GENERATION = {"a100-80-sxm": 0, "h100-sxm": 1, "h200-sxm": 1, "b200-sxm": 2, "gb200-nvl72": 2}
@@ -80,14 +83,14 @@ def fabric_of(name: str) -> str:
 
 @cache
 def points() -> Points:
-    """All nccl-tests points whose accelerator has NVLink: the 28 curves, and single points (ring forced, fewer devices, other sites)."""
+    """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points (ring forced, fewer devices, other sites)."""
     rows = []
     for name, s in catalogue.collective_series().items():
         collective = _NAMES.get(s.collective, s.collective)
         if s.accelerator not in _GENERATION or collective not in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
             continue
         several, plain = s.nvlink_domains > 1, "nonvls" in name or "sharp_off" in name
-        if name.endswith("_nvlstree"):
+        if name.endswith("_nvlstree") or "TCPXO" in s.fabric:
             continue
         efa = "EFA" in s.fabric
         for size, bus in zip(s.message_bytes, s.busbw_bytes_per_s):
@@ -95,7 +98,7 @@ def points() -> Points:
             rows.append((name, fabric_of(name), collective, size, seconds, dict(
                 ranks=float(s.devices), domains=float(s.nvlink_domains), up_bytes_per_s=_link(s.accelerator), generation=_GENERATION[s.accelerator],
                 out_bytes_per_s=s.link_bytes_per_s if several else np.inf, up_share=np.nan, up_hop_s=np.nan, out_share=1.0, out_hop=1.0,
-                ordered=0 if efa else 1, efa=1 if efa else 0, nvls=0 if plain or s.accelerator.startswith("a100") else 1, sharp=1 if "SHARP" in s.fabric else 0)))
+                ordered=0 if efa else 1, efa=1 if efa else 0, nvls=0 if plain or s.accelerator.startswith("a100") else 1, sharp=1 if "SHARP" in s.fabric else 0, mesh=0)))
     columns = [np.array([r[i] for r in rows]) for i in range(5)]
     return Points(*columns, Wires(**{f.name: np.array([r[5][f.name] for r in rows], float) for f in fields(Wires)}))
 
@@ -135,10 +138,11 @@ def fit(p: Points) -> CurveConstants:
     return build(least_squares(residuals, np.zeros(len(names)), diff_step=1e-4, max_nfev=60).x)
 
 
-def _errors(p: Points, without: dict) -> list[dict]:
-    from .curves_score import of_constants, table
+def _errors(p: Points, without: dict, whole: CurveConstants) -> list[dict]:
+    from .curves_score import of_constants, outside, table
 
-    return [r for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()})) if r["series"] == "all of the fabric"]
+    fitted = [r for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()})) if r["series"] == "all of the fabric"]
+    return fitted + [r for r in table(outside(whole), fabric=lambda name: catalogue.collective_series()[name].fabric) if r["series"] == "all of the fabric"]
 
 
 def main() -> None:
@@ -146,9 +150,10 @@ def main() -> None:
     from dataclasses import asdict
 
     p = points()
-    out = {"made_by": "python -m scantling.blueprint.curves_fit", "points": len(p.series), "constants": asdict(fit(p)),
+    whole = fit(p)
+    out = {"made_by": "python -m scantling.blueprint.curves_fit", "points": len(p.series), "constants": asdict(whole),
            "without": {name: asdict(fit(p.take(~left_out(name, p)))) for name in scored()}}
-    out["errors"] = [{k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")} for r in _errors(p, out["without"])]
+    out["errors"] = [{k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")} for r in _errors(p, out["without"], whole)]
     path = Path(catalogue.HERE) / "collective_calibration.json"
     rounded = json.loads(json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}"))
     path.write_text(json.dumps(rounded, indent=1) + "\n")

@@ -9,7 +9,8 @@ import sys
 
 import numpy as np
 
-from .curves import CurveConstants, calibration, fastest
+from .. import catalogue
+from .curves import CurveConstants, calibration, fastest, volume, wires
 from .curves_fit import LARGE_BYTES, fabric_of, fit, left_out, points, scored
 
 LIMITS = {"large": 0.15, "small": 0.35}
@@ -31,14 +32,32 @@ def of_constants(p, by_series: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]
     return out
 
 
-def table(found=None) -> list[dict]:
+# fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up one follows from the accelerator)
+OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8x200G": "gcp-tcpxo"}
+
+
+def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Per series of fabrics that no fit has seen (message bytes, predicted / measured - 1): constants of the other fabrics, wires of the catalogue."""
+    from ..cluster import build_cluster
+
+    out = {}
+    for name, s in catalogue.collective_series().items():
+        if s.fabric in OUTSIDE and s.collective == "all_reduce":
+            cluster = build_cluster({"accelerator": s.accelerator, "devices": 8 * s.nvlink_domains, "scale_out": OUTSIDE[s.fabric]})[0]
+            sizes = np.asarray(s.message_bytes)
+            seconds = float(volume("all_reduce", s.devices)) * sizes / np.asarray(s.busbw_bytes_per_s)
+            out[name] = sizes, fastest("all_reduce", sizes, wires(cluster, s.devices, s.devices // s.nvlink_domains), k) / seconds - 1
+    return out
+
+
+def table(found=None, fabric=fabric_of) -> list[dict]:
     """Rows by fabric, then by series: median error of large and small messages, counts; nan where there are no such points."""
     found = errors() if found is None else found
     groups = {}
     for name in found:
-        groups.setdefault(fabric_of(name), []).append(name)
-    rows = [_row(fabric, "all of the fabric", [found[n] for n in names], len(names)) for fabric, names in groups.items()]
-    rows += [_row(fabric, name, [found[name]], 1) for fabric, names in groups.items() for name in names]
+        groups.setdefault(fabric(name), []).append(name)
+    rows = [_row(own, "all of the fabric", [found[n] for n in names], len(names)) for own, names in groups.items()]
+    rows += [_row(own, name, [found[name]], 1) for own, names in groups.items() for name in names]
     return rows
 
 
@@ -54,7 +73,7 @@ def _row(fabric, series, parts, count):
 def main(arguments=None) -> None:
     """Print the table."""
     refit = "--refit" in (sys.argv[1:] if arguments is None else arguments)
-    rows = table(errors(refit))
+    rows = table(errors(refit)) + table(outside(), fabric=lambda name: "not fitted: " + catalogue.collective_series()[name].fabric)
     print(f"median |predicted/measured - 1| of the time, each series left out of its fit; limits {LIMITS['large']:.0%} from 64 MiB, {LIMITS['small']:.0%} below")
     print(f"{'fabric':36} {'series':30} {'>= 64 MiB':>10} {'below':>8}")
     for r in rows:

@@ -142,12 +142,14 @@ def curves_of(assessment) -> tuple[curves.Curve, ...]:
 
 
 # fabric of the published curves that stands for a design's, by the start of its id; the first that fits
-_JUDGED_UP = (("nvlink3", "NVLink3"), ("nvlink4", "NVLink4"), ("nvlink5-nvl72", "NVLink5 NVL72"), ("nvlink5", "NVLink5"))
-_JUDGED_OUT = (("efa-v4", "NVLink5 + EFA v4 8x400G"), ("efa", "NVLink4 + EFA v2 32x100G"), ("gb200-so", "NVL72 + Quantum-X800/NDR + SHARP"), ("ib-", "NDR400 IB + SHARP"))
+_JUDGED_UP = (("nvlink3", "NVLink3"), ("nvlink4", "NVLink4"), ("nvlink5-nvl72", "NVLink5 NVL72"), ("nvlink5", "NVLink5"), ("xgmi-mi3", "xGMI"))
+_JUDGED_OUT = (("efa-v4", "NVLink5 + EFA v4 8x400G"), ("efa", "NVLink4 + EFA v2 32x100G"), ("gb200-so", "NVL72 + Quantum-X800/NDR + SHARP"), ("ib-", "NDR400 IB + SHARP"),
+               ("rocev2-400", "RoCE 8x400G"), ("gcp-tcpxo", "NVLink4 + TCPXO 8x200G"))
 
 
 def trust(cluster) -> tuple[dict, ...]:
-    """How far the curves were off on published series of the fabrics nearest to the design's, each series left out of its fit.
+    """How far the curves were off on published series of the fabrics nearest to the design's, each series left out of its fit
+    (xGMI, RoCE and TCPXO are in no fit at all).
 
     {tier, fabric, judged_on, large_error, small_error}: medians of the time from 64 MiB and below (curves_score); judged_on None where
     nobody has published a curve of such a fabric.
