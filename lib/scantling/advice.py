@@ -8,7 +8,7 @@ from .cases import PRECISIONS, SHARDINGS, devices, micro_batches
 from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
-from .limits import LOSSES, short
+from .limits import LOSSES, percent, short
 from .quantities import show
 from .searching import REASONS, ZERO3, find, unpinned
 from .step import PARTS, device_params, step_time
@@ -59,11 +59,11 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
         leanest = int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
         need, have = found.total_bytes[leanest], found.situation.chip.usable_bytes
         return [dict(what=what, why=f"{why}; none of its {int(mask.sum()):,} plans fits: the leanest ({short(found.row(leanest))}) needs {show('memory_bytes.total', need)} of "
-                     f"{show('memory_bytes.capacity', have)}: {REASONS[found.reason[leanest]]}", cost=f"{need / have - 1:+,.0%} memory")]
+                     f"{show('memory_bytes.capacity', have)}: {REASONS[found.reason[leanest]]}", cost=percent(need / have - 1, 0, "+") + " memory")]
     loss = found.step_s[row] / base - 1
     if loss < WORTH:
         return []
-    return [dict(what=what, why=f"{why}; its best plan ({short(found.row(row))}) takes {show('step_s', found.step_s[row])} a step against {show('step_s', base)}", cost=f"{loss:+,.0%} step time")]
+    return [dict(what=what, why=f"{why}; its best plan ({short(found.row(row))}) takes {show('step_s', found.step_s[row])} a step against {show('step_s', base)}", cost=percent(loss, 0, "+") + " step time")]
 
 
 def avoid(assessment) -> list[dict]:
@@ -113,7 +113,7 @@ def _starved(found, chosen, mask) -> list[dict]:
     if share < WORTH:
         return []
     return _trap(found, chosen, "a pipeline with fewer micro-batches than four a stage, not interleaved", mask,
-                 f"with {plan['grad_accum']:,} micro-batches over {plan['pp']} stages the bubble is {share:.0%} of the step")
+                 f"with {plan['grad_accum']:,} micro-batches over {plan['pp']} stages the bubble is {percent(share, 0)} of the step")
 
 
 def _kept(plan) -> str:
@@ -138,7 +138,7 @@ def _buckets(assessment) -> list[dict]:
     loss = extra / float(chosen.step.total)
     if loss < WORTH:
         return []
-    return [dict(what=f"a ring all-reduce in {SMALL_BUCKET / 1e6:.0f} MB buckets over {ranks:,} ranks", cost=f"{loss:+.0%} step time",
+    return [dict(what=f"a ring all-reduce in {SMALL_BUCKET / 1e6:.0f} MB buckets over {ranks:,} ranks", cost=percent(loss, 0, "+") + " step time",
                  why=f"{show('communication.bytes', grads)} of gradients a device make {grads / SMALL_BUCKET:,.0f} buckets, each {ranks - 1:,} hops of {hop * 1e6:.1f} µs: "
                      f"{show('step_s', extra)} more than in buckets of 0.5 GB; trees or larger buckets")]
 
@@ -153,7 +153,7 @@ def _range(assessment) -> list[dict]:
     if size >= FP16_LEAST:
         return []
     scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
-    return [dict(what="fp16 without loss scaling", cost="+100% of such gradients lost",
+    return [dict(what="fp16 without loss scaling", cost="+100 % of such gradients lost",
                  why=f"the mean over {tokens:,.0f} tokens leaves about 1/({tokens:,.0f} x {assessment.resolved.model.vocab:,}) = {size:.1e} of a typical logit's gradient, below fp16's "
                      f"smallest number {FP16_LEAST:.1e}; scale the loss by {scale:,} or more, dynamically" + ("" if np.isnan(chip.bf16_flops) else ", or use bf16, which this chip has"))]
 
@@ -168,7 +168,7 @@ def _intervals(assessment) -> list[dict]:
     if float(e.goodput) - hourly < 0.01:
         return []
     return [dict(what="hourly checkpoints", why=(f"a failure every {show('mtbf_s', float(e.mtbf_s))} " + ("throws away half an hour on average" if float(e.mtbf_s) > 3600 else "comes before the hour is over")) + f"; goodput {show('goodput', hourly)} "
-                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=f"{100 * (float(e.goodput) - hourly):.1f}% less goodput")]
+                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=percent(float(e.goodput) - hourly) + " less goodput")]
 
 
 def why(assessment) -> list[dict]:
@@ -192,7 +192,7 @@ def why(assessment) -> list[dict]:
     out += _pinned(assessment, found)
     shared = (_column(found, "dp") * _column(found, "cp")) > 1
     others = {name: best_where(found, shared & (_column(found, "sharding") == i)) for i, name in enumerate(SHARDINGS) if name != plan["sharding"]}
-    costs = [f"{name}{' at one micro-batch a step' if name == 'zero2' else ''} {found.step_s[i] / float(chosen.step.total) - 1:+.1%}" for name, i in others.items() if i is not None and chosen.fits]
+    costs = [f"{name}{' at one micro-batch a step' if name == 'zero2' else ''} {percent(found.step_s[i] / float(chosen.step.total) - 1, sign='+')}" for name, i in others.items() if i is not None and chosen.fits]
     out.append(dict(axis="sharding", text=f"sharding {plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
     return out
 
@@ -209,7 +209,7 @@ def _beside(found, chosen, axis, value, up) -> str:
     if row is None:
         return f"{axis} {int(other)} does not fit"
     used, now = (int(devices(p)) for p in (planning.one(found.plan, row), chosen.case.plan))
-    return (f"{axis} {int(other)} {found.step_s[row] / float(chosen.step.total) - 1:+.1%} step time" + (f" on {used:,} devices" if used != now else "")
+    return (f"{axis} {int(other)} {percent(found.step_s[row] / float(chosen.step.total) - 1, sign='+')} step time" + (f" on {used:,} devices" if used != now else "")
             + ("" if found.practised[row] else " on paper (untried)"))
 
 
@@ -223,7 +223,7 @@ def _pinned(assessment, found) -> list[dict]:
     best = found.best()
     gain = 1 - float(found.step_s[best]) / base
     if gain < WORTH_SAYING:
-        return [dict(axis="pins", text=f"pins: the open search finds nothing {WORTH_SAYING:.1%} faster than the pinned plan")]
+        return [dict(axis="pins", text=f"pins: the open search finds nothing {percent(WORTH_SAYING)} faster than the pinned plan")]
     alone = {}
     for pin in pins:
         try:
@@ -232,11 +232,11 @@ def _pinned(assessment, found) -> list[dict]:
             continue
         if one.best() is not None and 1 - float(one.step_s[one.best()]) / base >= WORTH_SAYING:
             alone[pin] = 1 - float(one.step_s[one.best()]) / base
-    each = ", ".join(f"{pin} {gained:.1%}" for pin, gained in sorted(alone.items(), key=lambda kv: -kv[1]))
+    each = ", ".join(f"{pin} {percent(gained)}" for pin, gained in sorted(alone.items(), key=lambda kv: -kv[1]))
     other = step_time(found.case(best))
     of = lambda part: (float(getattr(chosen.step, part)) - float(getattr(other, part))) / base      # noqa: E731
     parts = sorted([(sum(of(part) for part in OWN), "work of the fullest stage"), *((of(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN)])
-    saved = ", ".join(f"{name} {share:.1%}" for share, name in reversed(parts) if share >= WORTH_SAYING)
-    spent = ", ".join(f"{name} {-share:.1%}" for share, name in parts if share <= -WORTH_SAYING)
-    return [dict(axis="pins", text=f"pins: the open search's best ({short(found.row(best))}) takes {gain:.1%} less: of today's step it saves {saved}" + (f" and adds {spent}" if spent else "")
+    saved = ", ".join(f"{name} {percent(share)}" for share, name in reversed(parts) if share >= WORTH_SAYING)
+    spent = ", ".join(f"{name} {percent(-share)}" for share, name in parts if share <= -WORTH_SAYING)
+    return [dict(axis="pins", text=f"pins: the open search's best ({short(found.row(best))}) takes {percent(gain)} less: of today's step it saves {saved}" + (f" and adds {spent}" if spent else "")
                  + "; letting go of one pin alone gains " + (each or "nothing"))]

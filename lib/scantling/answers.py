@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .errors import DesignError
+from .plans import divisors
 
 LARGEST = 2_000_000     # devices
 
@@ -66,7 +67,10 @@ def longest_sequence(design, plan_kept: bool = True) -> dict | None:
 
 
 def biggest_micro_batch(design) -> dict | None:
-    """Largest micro-batch that fits with today's degrees and recompute: {micro_batch, plan, mfu, memory_share}; None where nothing fits."""
+    """Largest micro-batch that fits with today's degrees and recompute: {micro_batch, bound, plan, mfu, memory_share}; None where nothing fits.
+
+    bound : what stops it, the memory or the batch of a replica.
+    """
     from .verdict import assess
 
     now = assess(design)
@@ -75,13 +79,14 @@ def biggest_micro_batch(design) -> dict | None:
     plan = now.plan
     per_replica = now.chosen.phase.global_batch // plan["dp"]
     pins = {f"plan.{k}": plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding", "recompute")} | {"plan.vpp": None, "plan.schedule": None, "plan.grad_accum": None}
-    best = None
-    for micro in [m for m in range(1, per_replica + 1) if per_replica % m == 0]:
+    best, bound = None, "all of a replica's batch"
+    for micro in divisors(per_replica).tolist():
         a = _try(design, {**pins, "plan.micro_batch": micro})
         if not _fits(a):
+            bound = "the next does not fit"
             break
         best = dict(micro_batch=micro, **_said(a))
-    return best
+    return best and {**best, "bound": bound}
 
 
 def fewest_devices(design, meet: bool = True) -> dict | None:
@@ -107,9 +112,9 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
 
 
 def earliest_finish(design, most_devices: int | None = None, within_budget: bool = True) -> dict | None:
-    """Fewest days over device counts in steps of the quarter octave up to `most_devices` (4 times today's): {days, devices, cost_usd, plan, mfu, memory_share}.
+    """Fewest days over device counts in steps of the quarter octave up to `most_devices` (4 times today's): {days, devices, cost_usd, bound, plan, mfu, memory_share}.
 
-    within_budget : keep the other constraints of the design. Past the critical batch more devices only split the same batch: the curve bends back.
+    bound : the constraints that were kept, in words. within_budget : keep the other constraints of the design. Past the critical batch more devices only split the same batch: the curve bends back.
     None without tokens or where nothing fits.
     """
     from .verdict import assess
@@ -127,7 +132,8 @@ def earliest_finish(design, most_devices: int | None = None, within_budget: bool
         a = _try(design, {"cluster.devices": count, "constraints.deadline_days": None})
         if _fits(a) and (a.verdict == "feasible" or not within_budget) and (best is None or a.days < best["days"]):
             best = dict(days=a.days, devices=count, cost_usd=a.cost_usd, **_said(a))
-    return best
+    kept = [name for name, limit in vars(now.resolved.constraints).items() if limit is not None and name != "deadline_days"] if within_budget else []
+    return best and {**best, "bound": f"keeping {', '.join(kept)}" if kept else "no other constraint"}
 
 
 def largest_model(design, moe: bool | None = None) -> dict | None:

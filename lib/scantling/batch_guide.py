@@ -5,6 +5,7 @@ import numpy as np
 
 from .cases import devices
 from .convergence import BATCH_LAWS, LR_LAWS, LR_RULES, batch_advice, learning_rate_factor, peak_learning_rate
+from .limits import percent
 
 SHAPES = 6              # other shapes of the same batch that are listed
 SPECIALIST = "to be confirmed by an ML specialist"
@@ -77,14 +78,14 @@ def _lines(g, r, phase) -> list[str]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
         low, high = g["extra_tokens"]
         stand = {"small": "below", "contested": "between", "large": "above"}[g["standing"]]
-        extra = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+        extra = " to ".join(dict.fromkeys(percent(x, 0) for x in (low, high)))
         out.append("critical batch at these tokens: " + ", ".join(f"{million(x['tokens'])} ({name(x)}: {x['definition']})" for x in ends)
                    + f"; this batch is {stand} them and spends about {extra} more tokens than the least"
                    + ("; a larger one buys little time" if g["standing"] == "large" else ""))
         out.append("peak learning rate by published laws: " + ", ".join(f"{x['value']:.1e} ({name(x)})" for x in g["learning_rate"]["peak"]) + "; a start, not a setting")
     if g["reshapes"]:
         best = g["reshapes"][0]
-        out.append("the same batch otherwise: " + ", ".join(f"dp {x['dp']:,} x {x['micro_batch']:,} x {x['grad_accum']:,} ({x['step_ratio'] - 1:+.1%} step)" for x in g["reshapes"][:3])
+        out.append("the same batch otherwise: " + ", ".join(f"dp {x['dp']:,} x {x['micro_batch']:,} x {x['grad_accum']:,} ({percent(x['step_ratio'] - 1, sign='+')} step)" for x in g["reshapes"][:3])
                    + f"; optimizer steps and learning rate stay as they are (best: tp {best['tp']}, cp {best['cp']}, pp {best['pp']})")
     half, twice = g["learning_rate"]["if_batch"]
     out.append(f"another batch changes the learning rate: x {half['low']:.2f} to {half['high']:.0f} at half, x {twice['low']:.0f} to {twice['high']:.2f} at twice (Adam: square root well below the critical "

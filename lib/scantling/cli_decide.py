@@ -14,6 +14,17 @@ def _design(file):
     return assessed(file, headline=True)
 
 
+def _assessment(ctx, file, as_json: bool = False):
+    """The assessment of FILE; where no plan can hold the model, the refusal is printed and the command ends."""
+    from .cli_design import refuse
+    from .verdict import assess
+
+    design, result = _design(file)
+    if result["verdict"] == "impossible":
+        ctx.exit(refuse(result, as_json))
+    return assess(design)
+
+
 def _values(text: str) -> list:
     out = []
     for word in text.split(","):
@@ -45,16 +56,15 @@ def axes_of(words) -> dict:
 def candidates(ctx, file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the sweep says."""
     from .frontier import diverse, export, read_back
-    from .limits import short
-    from .verdict import assess
+    from .limits import percent, short
 
-    found, result = _design(file)
     if measured:
+        found, result = _design(file)
         try:
             back = read_back(measured)
         except (ValueError, KeyError) as e:
-            raise DesignError(measured, problem=str(e)) from None
-        said = f"{back['agreement']:.0%} of the pairs in the predicted order" if back["agreement"] is not None else "one row only"
+            raise DesignError(measured, problem=str(e).removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")) from None
+        said = f"{percent(back['agreement'], 0)} of the pairs in the predicted order" if back["agreement"] is not None else "one row only"
         console().print(f"{len(back['rows'])} measured; measured over predicted {back['calibration']:.3f} (median); {said}\npin: {back['best']}")
         if output:
             best = back["rows"][0]
@@ -62,16 +72,13 @@ def candidates(ctx, file, output, top, measured):
             found.change({"plan": back["best"], "measured": {"step_s": best["measured_step_s"], **memory}}).write(output, force=True)
             console().print(f"{output}: the design with that plan pinned and its measured step")
         ctx.exit(EXIT[result["verdict"]])
-    if result["verdict"] == "impossible":
-        from .cli_design import refuse
-
-        ctx.exit(refuse(result, False))
-    search = assess(found).chosen.found
+    a = _assessment(ctx, file)
+    search = a.chosen.found
     if output:
         export(search, output, top)
     for rank, row in enumerate(diverse(search, top), 1):
         console().print(f"{rank:2}  {search.step_s[row]:8.3f} s  {search.total_bytes[row] / 1e9:6.1f} GB  {short(search.row(int(row)))}")
-    ctx.exit(EXIT[result["verdict"]])
+    ctx.exit(EXIT[a.verdict])
 
 
 @click.command()
@@ -84,16 +91,16 @@ def diagnose(ctx, file, as_json):
 
     from .diagnose import diagnose as run
 
-    found, result = _design(file)
+    a = _assessment(ctx, file, as_json)
     try:
-        said = run(found)
+        said = run(a.design)
     except ValueError as e:
         raise DesignError("measured", problem=str(e)) from None
     if as_json:
         print_json(asdict(said))
     else:
         console().print("\n".join(said.lines))
-    ctx.exit(EXIT[result["verdict"]])
+    ctx.exit(EXIT[a.verdict])
 
 
 @click.command()
@@ -114,44 +121,69 @@ def sweep(file, over, scheduler, as_json):
         cells = run(Design.read(file), axes, scheduler=scheduler, progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True))
     except ImportError:
         raise DesignError("--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask") from None
+    if all(c.verdict == "refused" for c in cells):
+        raise click.ClickException(cells[0].why)
     if as_json:
         print_json([asdict(c) for c in cells])
         return
+    from .cli_tables import grid, put
+    from .quantities import show
+
+    table = grid(*(path.rpartition(".")[2] for path in axes), "verdict", "MFU", "step", "days", "cost", words=("verdict",))
     for c in cells:
-        f = c.figures
-        days = f"{f['days']:8.1f} days" if f.get("days") is not None else ""
-        console().print(f"{', '.join(f'{k} {v}' for k, v in zip(axes, c.at)):40} {c.verdict:18} " + (f"MFU {f['mfu']:.1%}  step {f['step_s']:.3g} s {days}" if f else "") + f"  {c.why[:90]}")
+        missed = f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""
+        table.add_row(*map(str, c.at), c.verdict + missed, *(show(key, c.figures[key]) if c.figures.get(key) is not None else "" for key in ("mfu", "step_s", "days", "cost_usd")))
+    put(console(), table)
+    for c in cells:
+        if c.verdict in ("refused", "impossible"):
+            console().print(f"· {', '.join(map(str, c.at))}: {c.why}")
     for a in edge(cells) if len(axes) == 1 else ():
         console().print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
 
 
+QUESTIONS = ("longest-sequence", "biggest-micro-batch", "fewest-devices", "earliest-finish", "largest-model", "compute-budget", "cheaper")
+SHOWN = {"seq_len": "{:,} tokens a sequence", "micro_batch": "micro-batch {:,}", "devices": "{:,} devices", "tokens": "{:.3g} tokens", "compute_flops": "{:.3g} FLOP"}
+NAMED = {"mfu": "MFU ", "params": "parameters "}
+
+
 @click.command()
 @click.argument("file")
-@click.argument("question", type=click.Choice(["longest-sequence", "biggest-micro-batch", "fewest-devices", "earliest-finish", "largest-model", "compute-budget", "cheaper"]))
+@click.argument("question", type=click.Choice(QUESTIONS), metavar="QUESTION")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def answer(file, question, as_json):
-    """A direct answer about FILE: how long, how large, how few, how soon, how cheap."""
+    """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices, earliest-finish, largest-model, compute-budget, cheaper."""
     from . import answers
-    from .design import Design
+    from .cli_design import read
 
+    design = read(file)
     if question == "cheaper":
-        _cheaper(Design.read(file), as_json)
+        _cheaper(design, as_json)
         return
     name = {"compute-budget": "within_budget_of_compute"}.get(question, question.replace("-", "_"))
     try:
-        said = getattr(answers, name)(Design.read(file))
+        said = getattr(answers, name)(design)
     except ValueError as e:
         if isinstance(e, DesignError):
             raise
         raise DesignError(question, problem=str(e)) from None
     if as_json:
         print_json(said)
-    elif said is None:
-        console().print("none: nothing fits or meets the constraints")
-    else:
-        from .limits import short
+        return
+    console().print(_answered(said) if said else "none: no choice tried fits and meets every constraint")
+    if said is None and question == "fewest-devices":
+        merely = answers.fewest_devices(design, meet=False)
+        console().print(f"to hold the model alone: {_answered(merely)}" if merely else "nor does any count hold the model")
 
-        console().print(", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in said.items() if k != "plan") + f"\nplan: {short(said['plan'])}")
+
+def _answered(said: dict) -> str:
+    """An answer in words, its plan on a line of its own."""
+    from .limits import percent, short
+    from .quantities import show
+
+    words = [SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v) for k, v in said.items() if v is not None and k not in ("plan", "memory_share", "law", "source", "bound")]
+    words += [f"{percent(said['memory_share'], 0)} of the memory"] if "memory_share" in said else []
+    words += [said[k] for k in ("bound", "source") if k in said]
+    return ", ".join(words) + f"\nplan: {short(said['plan'])}"
 
 
 def _cheaper(design, as_json):
@@ -196,18 +228,16 @@ def scaling(file, flops, as_json):
     if as_json:
         print_json(said)
         return
-    from rich.table import Table
+    from .cli_tables import grid, put
 
     out = console()
     out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
-    grid = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("law", "parameters", "tokens", "tokens/parameter", "loss", "days", "cost", "MFU"):
-        grid.add_column(head, justify="left" if head == "law" else "right", no_wrap=True)
+    table = grid("law", "params", "tokens", "tok/param", "loss", "days", "cost", "MFU", words=("law",))
     for r in said["rows"]:
         days = show("days", r["days"]) if r["days"] is not None else r["verdict"]
-        grid.add_row(r["law"] or r["title"], show("params", r["params"]), f"{r['tokens'] / 1e12:,.3g}T", f"{r['tokens_per_param']:,.3g}", f"{r['loss']:.3f}", days,
+        table.add_row(r["law"] or r["title"], show("params", r["params"]), f"{r['tokens'] / 1e12:,.3g}T", f"{r['tokens_per_param']:,.3g}", f"{r['loss']:.3f}", days,
                      show("cost_usd", r["cost_usd"]) if r["cost_usd"] is not None else "—", show("mfu", r["mfu"]) if r["mfu"] is not None else "—")
-    out.print(grid)
+    put(out, table)
     out.print("loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), to compare rows by; fitted up to 3e21 FLOP on dense models. Ask an ML specialist before a size is settled.")
     for r in said["rows"]:
         if r["source"]:
@@ -218,31 +248,29 @@ def scaling(file, flops, as_json):
 @click.argument("file")
 @click.option("--key", default="days", show_default=True, help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def sensitivity(file, key, as_json):
+@click.pass_context
+def sensitivity(ctx, file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for each, the largest swing first."""
-    from .cli_design import read
+    from .limits import percent
     from .quantities import show
     from .sensitivity import tornado
-    from .verdict import assess
 
-    a = assess(read(file))
-    if not a.phases or a.figures.get(key) is None or not isinstance(a.figures[key], (int, float)):
-        raise DesignError("--key", key, [k for k, v in a.figures.items() if isinstance(v, (int, float))] if a.phases else "a design that some plan can hold", problem="is no number of this design")
+    a = _assessment(ctx, file, as_json)
+    if not isinstance(a.figures.get(key), (int, float)):
+        raise DesignError("--key", key, [k for k, v in a.figures.items() if isinstance(v, (int, float))], problem="is no number of this design")
     rows = tornado(a, key)
     if as_json:
         print_json({"key": key, "value": a.figures[key], "rows": rows})
         return
-    from rich.table import Table
+    from .cli_tables import grid, put
 
     out = console()
     out.print(f"{key}: {show(key, a.figures[key])}")
-    grid = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("input", "down", "", "up", "", "swing"):
-        grid.add_column(head, justify="left" if head == "input" else "right", no_wrap=True)
+    table = grid("input", "a step down", "then", "a step up", "then ", "swing", words=("input", "a step down", "a step up"))
     for r in rows:
         low, high = (show(key, r[k]) if r[k] is not None else "does not fit" if r[f"{k}_says"] else "" for k in ("low", "high"))
-        grid.add_row(r["what"], r["low_says"], low, r["high_says"], high, f"{r['swing']:.1%}")
-    out.print(grid)
+        table.add_row(r["what"], r["low_says"], low, r["high_says"], high, percent(r["swing"]))
+    put(out, table)
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")
 
@@ -250,13 +278,13 @@ def sensitivity(file, key, as_json):
 @click.command()
 @click.argument("file")
 @click.option("--devices", "counts", help="Device counts to compare, such as 4096,8192,16384; without it half to twice FILE's own.")
-@click.option("--all", "every", is_flag=True, help="Every point; without it, for each count the fastest, the fastest safe one and the roomiest.")
+@click.option("--all", "every", is_flag=True, help="Every point; without it, for each count the fastest, the fastest safe one and the roomiest that takes at most a quarter longer.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over device counts and plans."""
     from .cli_design import read
     from .frontier import fronts
-    from .limits import short
+    from .limits import percent, short
     from .quantities import show
 
     design = read(file)
@@ -269,23 +297,24 @@ def front(file, counts, every, as_json):
     if as_json:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
         return
-    from rich.table import Table
+    if not points:
+        raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
+    from .cli_tables import grid, put
 
-    grid = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("days", "cost", "devices", "memory", "verdict", "plan"):
-        grid.add_column(head, justify="left" if head in ("verdict", "plan") else "right", no_wrap=head != "plan")
+    table = grid("days", "cost", "devices", "memory", "verdict", "plan", words=("verdict", "plan"))
     shown = points if every else [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
     for p in shown:
-        grid.add_row(show("days", p["days"]), show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h", f"{p['devices']:,}", f"{p['memory_share']:.0%}", p["verdict"], short(p["plan"]))
-    console().print(grid)
+        table.add_row(show("days", p["days"]), show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h", f"{p['devices']:,}", percent(p["memory_share"], 0), p["verdict"], short(p["plan"]))
+    put(console(), table)
     if len(points) > len(shown):
         console().print(f"{len(points) - len(shown)} more on the front; --all prints them")
 
 
 def _corners(points) -> list:
-    """The fastest, the fastest that keeps a fifth of the memory free, the roomiest; each once."""
+    """The fastest, the fastest that keeps a fifth of the memory free, the roomiest that takes at most a quarter longer; each once."""
     from .searching import SAFE
 
     safe = [p for p in points if p["memory_share"] <= SAFE]
-    kept = [*points[:1], *safe[:1], *sorted(points, key=lambda p: p["memory_share"])[:1]]
+    near = [p for p in points if p["days"] <= 1.25 * points[0]["days"]]
+    kept = [*points[:1], *safe[:1], *sorted(near, key=lambda p: p["memory_share"])[:1]]
     return [p for i, p in enumerate(kept) if p not in kept[:i]]

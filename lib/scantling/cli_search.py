@@ -9,7 +9,7 @@ import sys
 import click
 
 from .cli import EXIT, console, print_json
-from .errors import DesignError
+from .errors import DesignError, plain
 
 
 class Bar:
@@ -93,13 +93,13 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
     if as_json:
         print_json({"name": result["name"], "verdict": result["verdict"], "space": space, **dict(plans.attrs), "plans": plans.head(top).to_dict("records")})
     else:
-        from .cli_summary import leaderboard
-
-        leaderboard(result, plans, top, console())
+        leaderboard(result["name"], plans, top, console())
         for line in _untried(plans.head(top)):
             console().print(line)
         if plans.attrs.get("unseen"):
             console().print("stopped: the order above is of the plans that were looked at")
+    if over:        # the verdict is of the file's own machine
+        ctx.exit(EXIT["impossible"] if not len(plans) else 0 if result["verdict"] == "impossible" else EXIT[result["verdict"]])
     ctx.exit(EXIT[result["verdict"]])
 
 
@@ -115,10 +115,48 @@ def _plans(design, space, over, scheduler, bar, top):
 
     axes = axes_of(over)
     designs = variant_designs(design, axes)
+    if not designs:
+        design.change({field: values[0] for field, values in axes.items()})     # says what is wrong with it
     rows, counts = variants([d for _, d in designs], space=space, progress=bar, scheduler=scheduler, top=top, counts=True)
     table = pd.DataFrame([{**dict(zip(axes, designs[row["design"]][0])), **{k: v for k, v in row.items() if k not in ("design", "rank", "legal")}} for row in rows])
     table.attrs = counts | {"over": list(axes)}
     return table
+
+
+PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "schedule", "micro_batch", "grad_accum", "recompute", "offload", "precision")
+HEADS = {"step_s": "step", "mfu": "MFU", "memory_bytes": "memory", "micro_batch": "micro\nbatch", "grad_accum": "grad\naccum"}
+
+
+def leaderboard(name: str, plans, top: int, out) -> None:
+    """The best plans as a table, what they share in a line above it, then counts of what was looked at and why plans were dropped."""
+    from .cli_tables import grid, put
+    from .quantities import show
+
+    best, swept = plans.head(top), plans.attrs.get("over") or []
+    out.print(plain(name, 120), style="bold")
+    if len(best):
+        best = best.assign(recompute=_recompute(best))
+        fields = [c for c in PLAN if c in best and not (c == "schedule" and set(best[c]) <= {"1f1b", "interleaved"})]     # what vpp says already
+        shared = [c for c in fields if len(best) > 1 and best[c].nunique() == 1]
+        columns = [*swept, *(c for c in fields if c not in shared and set(map(str, best[c])) - {"1", "none"}), *(c for c in ("step_s", "mfu", "memory_bytes") if c in best)]
+        said = [f"{c.replace('_', '-')} {best[c].iloc[0]}" for c in shared if str(best[c].iloc[0]) not in ("1", "none")]
+        if said:
+            out.print("all: " + " · ".join(said))
+        table = grid(*(HEADS.get(c, c.rpartition(".")[2]) for c in columns))
+        for row in best[columns].to_dict("records"):
+            table.add_row(*(show("memory_bytes.total" if c == "memory_bytes" else c, v) if c in ("step_s", "mfu", "memory_bytes") else str(v) for c, v in row.items()))
+        put(out, table)
+    counts = plans.attrs
+    out.print(f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, {counts.get('seconds', 0):.2f} s")
+    for reason, n in (counts.get("rejected") or {}).items():
+        out.print(f"· {n:,} rejected: {plain(str(reason), 200)}")
+
+
+def _recompute(plans) -> list[str]:
+    """The recompute column in words, with the share of a stage's layers where that is not all."""
+    if "recompute_share" not in plans:
+        return list(plans["recompute"])
+    return [f"{kind} {share:.0%}" if kind == "full" and share < 1 else kind for kind, share in zip(plans["recompute"], plans["recompute_share"])]
 
 
 def _untried(plans) -> list[str]:

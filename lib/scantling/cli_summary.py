@@ -205,53 +205,6 @@ def value_text(value) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
-def leaderboard(result: dict, plans, top: int, out: Console) -> None:
-    """The best plans as a table, then counts of what was looked at and why plans were dropped."""
-    columns = [
-        c
-        for c in (
-            "tp",
-            "cp",
-            "pp",
-            "vpp",
-            "dp",
-            "ep",
-            "etp",
-            "sharding",
-            "schedule",
-            "micro_batch",
-            "grad_accum",
-            "recompute",
-            "offload",
-            "precision",
-            "step_s",
-            "mfu",
-            "memory_bytes",
-        )
-        if c in plans
-    ]
-    swept = plans.attrs.get("over") or []
-    columns = swept + [
-        c
-        for c in columns
-        if c in ("tp", "pp", "dp", "step_s", "mfu", "memory_bytes")
-        or plans[c].head(top).nunique() > 1
-        or str(plans[c].iloc[0]) not in ("1", "none")
-    ]
-    grid = Table(box=None, pad_edge=False, header_style="dim")
-    for c in columns:
-        grid.add_column({"step_s": "step", "mfu": "MFU", "memory_bytes": "memory"}.get(c, c.rpartition(".")[2]), justify="right", no_wrap=True)
-    keys = table()
-    for row in plans.head(top)[columns].to_dict("records"):
-        grid.add_row(*(show("memory_bytes.total" if c == "memory_bytes" else c, row[c]) if c in keys else str(row[c]) for c in columns))
-    out.print(Text(plain(result["name"], 120), style="bold"))
-    out.print(grid)
-    counts = plans.attrs
-    out.print(Text(f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, {counts.get('seconds', 0):.2f} s"))
-    for reason, n in (counts.get("rejected") or {}).items():
-        out.print(Text(f"· {n:,} rejected: {plain(str(reason), 200)}"))
-
-
 def endurance(result: dict, keys, out: Console) -> None:
     """Failures, saves, restarts, spares."""
     grid = _table("", "")

@@ -13,7 +13,7 @@ import numpy as np
 
 from .cases import RECOMPUTES, Cases
 from .figures import step_band, utilisation
-from .limits import Z80
+from .limits import Z80, percent
 from .memory import memory
 from .step import rates, step_time
 
@@ -176,14 +176,14 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
 def _lines(measured, predicted, low, high, inside, chance, rows, sound, peak):
     word = "slower" if measured > predicted else "faster"
     use = utilisation(sound.chosen, measured)
-    out = [f"measured {measured:.4g} s a step (MFU {use['mfu']:.1%}), predicted {predicted:.4g} s ({low:.4g} to {high:.4g}): {abs(measured / predicted - 1):.0%} {word}; "
-           + ("inside the band, so it may be nothing but what the model cannot tell" if inside else f"outside the band; a sound run is as {word[:-2]} in {chance:.1%} of cases")]
+    out = [f"measured {measured:.4g} s a step (MFU {percent(use['mfu'])}), predicted {predicted:.4g} s ({low:.4g} to {high:.4g}): {percent(abs(measured / predicted - 1), 0)} {word}; "
+           + ("inside the band, so it may be nothing but what the model cannot tell" if inside else f"outside the band; a sound run is as {word[:-2]} in {percent(chance)} of cases")]
     if peak is not None:
         used = float(sound.chosen.memory.total) / 1e9
-        out.append(f"measured {peak:.4g} GB at the peak, predicted {used:.4g} GB: {peak / used - 1:+.0%}"
+        out.append(f"measured {peak:.4g} GB at the peak, predicted {used:.4g} GB: {percent(peak / used - 1, 0, '+')}"
                    + ("; above nine tenths of the device, allocator retries alone can cost several per cent" if peak * 1e9 > 0.9 * float(sound.chosen.memory.capacity) else ""))
     for i, r in enumerate(rows[:5], 1):
-        out.append(f"{i}. {r['cause']}" + (f" ({r['size']})" if r["size"] else "") + f": explains {r['explains']:.0%} of it; measure {r['measure']}")
+        out.append(f"{i}. {r['cause']}" + (f" ({r['size']})" if r["size"] else "") + f": explains {percent(r['explains'], 0)} of it; measure {r['measure']}")
     if not rows:
         out.append("no single cause that the kit knows explains it; pin the plan that ran and check the measurement's own arithmetic (tokens, devices, peak)")
     return out

@@ -19,6 +19,11 @@ from .step import rates
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
 
 
+def percent(share: float, digits: int = 1, sign: str = "") -> str:
+    """A share in the manner of the tables: 11.2 %; with sign "+", +7.8 % and −3.1 %."""
+    return f"{100 * share:{sign},.{digits}f} %".replace("-", "−")
+
+
 @dataclass(frozen=True)
 class Missed:
     """A constraint that the estimate misses: field, limit, value, the chance of meeting it within the band (None where no band applies), a line."""
@@ -79,12 +84,12 @@ def _ratio(m: Missed) -> float:
 
 def _against(floor: float, edge: float) -> str:
     gap = floor / edge - 1
-    return f"{gap:.0%} above the band's upper edge" if gap > 0 else "inside the band"
+    return f"{percent(gap, 0)} above the band's upper edge" if gap > 0 else "inside the band"
 
 
 def limits(assessment) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best safe plan costs, idle devices, the largest loss."""
-    chosen, f, r = assessment.chosen, assessment.figures, assessment.resolved
+    chosen, f = assessment.chosen, assessment.figures
     memory, out = f["memory_bytes"], []
     for one in assessment.phases:
         if not one.fits:
@@ -95,9 +100,9 @@ def limits(assessment) -> list[str]:
     share = memory["total"] / memory["capacity"]
     if SAFE < share <= 1:
         safe = chosen.found.best_safe()
-        line = f"tight: {show('memory_bytes.total', memory['total'])} is {share:.0%} of the usable memory; above {SAFE:.0%} some runs fail"
+        line = f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the usable memory; above {percent(SAFE, 0)} some runs fail"
         if safe is not None and chosen.fits:
-            line += f"; the fastest plan below {SAFE:.0%} ({short(chosen.found.row(safe))}) takes {chosen.found.step_s[safe] / chosen.found.step_s[chosen.row] - 1:.1%} longer a step"
+            line += f"; the fastest plan below {percent(SAFE, 0)} ({short(chosen.found.row(safe))}) takes {percent(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row] - 1)} longer a step"
         elif chosen.fits:
             line += "; no plan of the space stays below it"
         out.append(line)
@@ -107,7 +112,7 @@ def limits(assessment) -> list[str]:
     out += offloaded(assessment)
     loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
     name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
-    out.append(f"step: beside the model's own arithmetic the most goes to {name}, {f['step_breakdown_s'][loss] / f['step_s']:.1%} of {show('step_s', f['step_s'])}")
+    out.append(f"step: beside the model's own arithmetic the most goes to {name}, {percent(f['step_breakdown_s'][loss] / f['step_s'])} of {show('step_s', f['step_s'])}")
     return out
 
 
@@ -123,7 +128,7 @@ def idle(chosen) -> list[str]:
     if not len(rows):
         return [line + ", and no plan that fits uses more" + ("" if not chosen.found.situation.phase.pins else " under the pins")]
     row = rows[np.argmin(found.step_s[rows])]
-    return [line + f"; the fastest plan that uses more ({short(found.row(int(row)))}: {int(every[row]):,} devices) takes {found.step_s[row] / found.step_s[chosen.row] - 1:.1%} longer a step"]
+    return [line + f"; the fastest plan that uses more ({short(found.row(int(row)))}: {int(every[row]):,} devices) takes {percent(found.step_s[row] / found.step_s[chosen.row] - 1)} longer a step"]
 
 
 def accumulated(chosen) -> list[str]:
@@ -158,7 +163,7 @@ def unpublished(chosen) -> list[str]:
         return []
     record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
     if record is not None and mfu > record.mfu:
-        out.append(f"untried: {mfu:.1%} of the peak would be more than anybody has published for this device, precision and kind of model: {record.mfu:.1%} ({record.run}; {record.source})"
+        out.append(f"untried: {percent(mfu)} of the peak would be more than anybody has published for this device, precision and kind of model: {percent(record.mfu)} ({record.run}; {record.source})"
                    + ("; the band is wider for it" if mfu > ROOM * record.mfu else ""))
     out += [f"untried: {line}; the band is wider for it" for line in beyond(chosen.plan, int(devices(chosen.case.plan)))]
     if not found.practised[chosen.row]:
@@ -167,7 +172,7 @@ def unpublished(chosen) -> list[str]:
     if better is None:
         return out
     row, ratio = better
-    return [*out, f"untried: {short(found.row(row))} is {1 - ratio:.1%} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
+    return [*out, f"untried: {short(found.row(row))} is {percent(1 - ratio)} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
 
 
 def to_disk(chosen) -> float:

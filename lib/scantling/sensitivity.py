@@ -50,10 +50,10 @@ def inputs(assessment) -> list[Input]:
         out.append(Input("Precision", None, "", {"job.precision": "fp8"}, "fp8", "to be confirmed by an ML specialist"))
     pins = assessment.design.plan.given()
     now = assessment.chosen.plan if assessment.phases else {}
-    for field in ("micro_batch", "tp"):
+    for field, name in (("micro_batch", "Micro-batch"), ("tp", "TP")):
         value = now.get(field)
         if value and field not in pins:
-            out.append(Input(f"Plan: {field}", {f"plan.{field}": value // 2} if value > 1 else None, f"{field} {value // 2}", {f"plan.{field}": value * 2}, f"{field} {value * 2}",
+            out.append(Input(name, {f"plan.{field}": value // 2} if value > 1 else None, f"{field} {value // 2}", {f"plan.{field}": value * 2}, f"{field} {value * 2}",
                              "the plan's next value, all else searched again"))
     return out
 

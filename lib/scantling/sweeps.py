@@ -37,7 +37,7 @@ def cell(design, paths, at, space=None) -> Cell:
     except DesignError as error:
         return Cell(at, "refused", {}, None, str(error))
     if a.verdict == "impossible":
-        return Cell(at, a.verdict, {}, None, a.limits[-1] if a.limits else "")
+        return Cell(at, a.verdict, {}, None, next((line for line in a.limits if line.startswith("sum:")), ""))
     f = a.figures
     return Cell(at, a.verdict, {k: f[k] for k in KEYS} | {"plan": f["plan"]}, f["memory_bytes"]["total"] / f["memory_bytes"]["capacity"], a.missed[0].text if a.missed else "")
 

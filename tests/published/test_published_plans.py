@@ -68,6 +68,6 @@ def test_the_difference_is_explained_for_each():
         if gain < 0.005:
             assert "nothing" in line, name
         else:
-            assert f"takes {gain:.1%} less" in line and "saves" in line, name
+            assert f"takes {100 * gain:.1f} % less" in line and "saves" in line, name
     bloom = next(w["text"] for w in both("bloom-176b-384-a100")[0].why if w["axis"] == "pins")
     assert bloom.index("recomputation") < bloom.index("adds")
