@@ -57,6 +57,22 @@ def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
     assert {re.sub(r"[BMTK]$", "", g) for g in givens} <= anywhere, "a given that no text uses"
 
 
+def test_no_cell_types_what_somebody_published():
+    """Published values come out of the catalogue with their source: no comparison of any notebook has one typed into it."""
+    import ast
+
+    checked = 0
+    for path in sorted(path for path in BOOKS["01"].parents[1].rglob("*.ipynb")):
+        for cell in (c for c in book(path)["cells"] if c["cell_type"] == "code"):
+            for call in (n for n in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("beside")):
+                rows = [a.elt if isinstance(a, ast.GeneratorExp) else a for arg in call.args for a in [arg.value if isinstance(arg, ast.Starred) else arg]]
+                for row in (r for r in rows if isinstance(r, ast.Tuple) and len(r.elts) > 2):
+                    checked += 1
+                    typed_here = [n.value for n in ast.walk(row.elts[2]) if isinstance(n, ast.Constant) and isinstance(n.value, float) and n.value != 1.0]
+                    assert not typed_here, (path.name, ast.unparse(row))
+    assert checked > 20
+
+
 @each_book
 def test_givens_are_what_the_facts_say(path):
     about = book(path)["metadata"]["scantling"]

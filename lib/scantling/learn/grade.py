@@ -175,7 +175,7 @@ def _plan(q: Plan, answer, facts, mine):
     answer = read_plan(answer, q.names)
     if answer is None:
         return BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.", 0.0, None, ()
-    missing = [n for n in q.names if n not in answer]
+    missing = [n for n in q.names if answer.get(n) is None]
     if missing:
         return BAD, f"The plan has to say {', '.join(missing)} too.", 0.0, None, ()
     design = value_of(q.design, facts)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from .. import catalogue
+from .beside import Row
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,10 @@ class Total:
     value: float
     kind: str
     source: str
+
+    def beside(self, ours: float, what: str = "") -> Row:
+        """Our value beside it, for a table; `what` in other words than the catalogue's."""
+        return Row(what or self.what, ours, self.value, self.kind, self.source)
 
 
 @dataclass(frozen=True)

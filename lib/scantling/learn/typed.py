@@ -126,8 +126,8 @@ def read_keys(answer, options) -> list[str] | None:
 def read_plan(answer, names: tuple[str, ...]) -> dict | None:
     """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers as there are names to set; None for anything else."""
     if isinstance(answer, str):
-        found = re.findall(r"([a-z_]+)(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)", answer.lower())
-        answer = dict(found) if found else re.findall(r"\d+", answer)
+        bare = re.fullmatch(r"[\d\s,;x×·*/()]+", answer.strip())
+        answer = re.findall(r"\d+", answer) if bare else dict(re.findall(r"([a-z_]+)['\"]?(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)", answer.lower()))
     if isinstance(answer, list | tuple) and len(answer) == len(names):
         answer = dict(zip(names, answer))
     return {str(k): _whole(v) for k, v in answer.items()} if isinstance(answer, Mapping) else None

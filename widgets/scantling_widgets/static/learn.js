@@ -56,9 +56,9 @@
     return [all === hits.length ? "right" : all ? "near" : "wrong", `Compare it yourself; words that point to ${all} of ${hits.length}.<ul class="scl-options">${list}</ul>`, all / hits.length];
   };
   const plan = (key, text) => {
-    const said = Object.fromEntries([...text.toLowerCase().matchAll(/([a-z_]+)(?:\s*[:=]\s*|\s+|(?=\d))(\d+)/g)].map(m => [m[1], m[2]]));
-    const bare = text.match(/\d+/g) || [];
-    if (!Object.keys(said).length && bare.length === key.names.length) key.names.forEach((n, i) => { said[n] = bare[i]; });
+    const bare = /^[\d\s,;x×·*\/()]+$/.test(text.trim()) ? text.match(/\d+/g) || [] : [];
+    const named = [...text.toLowerCase().matchAll(/([a-z_]+)['"]?(?:\s*[:=]\s*|\s+|(?=\d))(\d+)/g)].map(m => [m[1], m[2]]);
+    const said = Object.fromEntries(bare.length === key.names.length ? key.names.map((n, i) => [n, bare[i]]) : named);
     const missing = key.names.filter(n => !(n in said));
     if (missing.length) return ["unreadable", `The plan has to say ${missing.join(", ")} too.`];
     const step = key.steps[key.names.map(n => said[n]).join(",")];

@@ -54,6 +54,15 @@ class Facts(DesignFacts):
         return self.params * (6 / 8 + 12 / 64)
 
     @cached_property
+    def tight(self):
+        """The same plan as the kit has it, recompute left to the search."""
+        return assess(self.design.change(plan={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"}))
+
+    @property
+    def recomputed(self):
+        return self.tight.plan["recompute_layers"] / self.model.layers
+
+    @cached_property
     def sharded(self):
         """Bytes per device of 18 bytes a parameter, 64 ways: zero1, zero2, zero3."""
         n = self.params

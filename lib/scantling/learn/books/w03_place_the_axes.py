@@ -170,6 +170,11 @@ class Facts(DesignFacts):
         plan = lambda n: {"tp": 1, "pp": 1, "dp": min(n, self.global_batch), "cp": max(1, n // self.global_batch), "sharding": "zero3"}
         return [(n, assess(self.make(devices=n).change(plan=plan(n)))) for n in (1024, 2048, 4096, 8192, 16_384)]
 
+    @cached_property
+    def placed(self):
+        """(devices, assessment) of the best of all plans."""
+        return [(n, assess(self.make(devices=n))) for n, _ in self.fsdp]
+
     # ---- the rack-scale machine
     @cached_property
     def rack(self):
@@ -202,6 +207,11 @@ class Facts(DesignFacts):
 
     def busbw(self, size):
         return float(np.interp(np.log(size), np.log(self.two_nodes.message_bytes), self.two_nodes.busbw_bytes_per_s))
+
+    @property
+    def busbw_layer(self):
+        """Measured bus bandwidth over two nodes at the size of a layer's tensor. [bytes/s]"""
+        return self.busbw(self.activation)
 
 
 QUESTIONS = (
@@ -313,6 +323,19 @@ QUESTIONS = (
                     Point("It ends when the compute to hide behind is short: few micro-batches, small batch per device, slow network.", (r"few(er)? micro", r"small(er)? batch", r"slow", r"too (little|few|short)", r"micro-?batch"))),
             model="The next matrix product depends on the tensor-parallel result and must wait for it. Gradients are needed only by the optimizer, so their exchange runs beneath the backward pass of other layers. "
                   "It stops hiding with few micro-batches or a slow network, when there is too little compute to hide behind."),
+    Explain("falsify", "Two nodes for an afternoon, one pod for an hour: what do you measure, in which order, and which result would make you place an axis elsewhere?", "verification", "staff",
+            ("Which numbers does the placement rest on?", "The rate of each axis' own message, on its own tier, with compute beside it; then a short step.",
+             "Tensor-parallel message {activation:bytes}, pipeline message {pp_bytes:bytes}, {rails:bytes_per_s} across two nodes."),
+            "Collectives at the sizes and groups that the plan has, not at the largest: {activation:bytes} for tensor parallelism, where the measured rate across nodes is {busbw_layer:bytes_per_s} and the sum of the ports {rails:bytes_per_s}. Then the same with a matrix product beside it, since that "
+            "is what overlap means. Then a step of one pipeline replica with the two candidate degrees. Turn when the order of the candidates turns, not when a number is missed.",
+            "Name beforehand the number at which you would change the plan; a measurement that cannot change it is not worth the machine.",
+            minutes=4,
+            points=(Point("Measures each axis' collective at its own message size and group, on its own tier.", (r"message", r"size", r"collective", r"all-?reduce", r"nccl", r"bandwidth")),
+                    Point("Measures with compute running, since overlap is what the plan counts on.", (r"overlap", r"with compute", r"beside", r"concurrent", r"while .*(comput|matmul|gemm)", r"under load")),
+                    Point("Runs a short step of the rival placements, not only parts.", (r"\bstep", r"both plans", r"candidate", r"rival", r"end.to.end")),
+                    Point("Says which result would change the placement.", (r"change|chang", r"instead", r"otherwise", r"if (it|the|we)", r"threshold", r"below"))),
+            model="First the collectives of each axis at the message sizes and groups of the plan, on two nodes, then with matrix products running beside them. Then a short step of both candidates on one pod. "
+                  "If the wider tensor parallelism is faster there, or gradients stop hiding, I change the placement; I write down that threshold before the run."),
 )
 
 WALKTHROUGH = Walkthrough("03", "place_the_axes", "Place the axes: 405B on real tiers", 55, Facts, QUESTIONS)

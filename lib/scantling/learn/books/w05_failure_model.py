@@ -9,6 +9,8 @@ from ... import checkpoint, elastic, failures, goodput, spares, stragglers
 from ...catalogue import storage
 from ...catalogue.models import models
 from ...model import parameters
+from ...published_figures import recreate
+from ..measured import published
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
 from .base import DAY_S, HOUR_S, MINUTE_S
 
@@ -18,8 +20,20 @@ class Facts:
 
     devices, per_node, days, interruptions, planned, corruptions = 16_384, 8, 54, 419, 47, 6
     save_s, recovery_min, hourly_min, durable_s = 60.0, 8.0, 60.0, 120.0
-    epoch_h, meta_min, meta_before, meta_after, llama_floor = 50_000, 18.0, 0.44, 0.80, 0.90        # printed by others
     far_devices, far_mtbf_min, far_recovery_min, replicas, replica_stall_min, repair_h, latency_h = 98_304, 20.0, 10.0, 12, 3.0, 4.0, 8.0
+
+    # ---------------------------------------------------------------- printed by others
+    epoch_h = property(lambda self: int(published("epoch-device-hours").value))
+    meta_min = property(lambda self: published("fthsdp-mtbf").value / MINUTE_S)
+    meta_before = property(lambda self: published("fthsdp-before").value)
+    meta_after = property(lambda self: published("fthsdp-after").value)
+    llama_floor = property(lambda self: published("llama3-effective").value)
+
+    @cached_property
+    def hourly_elsewhere(self):
+        """(ours, printed) useful share of another fleet with hourly saves."""
+        row = recreate("ettr-scale").table().set_index("series").loc["hourly saves"]
+        return float(row.ours), float(row.published)
 
     # ---------------------------------------------------------------- the three-hour fleet
     @cached_property

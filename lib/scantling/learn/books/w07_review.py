@@ -5,8 +5,12 @@ from functools import cached_property
 
 from ... import checkpoint, goodput
 from ...catalogue import storage
+from ...catalogue.models import models
+from ...model import parameters
 from ...published import best_published
+from ...published_figures import recreate
 from ...verdict import assess
+from ..measured import published
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DAY_S, HOUR_S, MINUTE_S, bubble, design
 
@@ -18,7 +22,6 @@ class Facts:
     tp, pp, micro_batch, bytes_per_param = 16, 4, 1, 14
     store_bytes_per_s, save_every_s, price, oversubscription = 10e9, 1800.0, 2.5, 4.0
     said_mfu, sparse_flops = 0.40, 1979e12
-    card_gpu_h = 7.0e6                                  # Llama 3.1 model card, training-time table: 70B
 
     def _design(self, devices=None, **plan):
         return design("llama-3.1-70b", devices or self.devices, self.batch, self.tokens, seq_len=self.seq_len, plan=plan, stack="megatron-core", usd=self.price, preset="llama3",
@@ -45,6 +48,12 @@ class Facts:
     @property
     def params(self):
         return float(self.stated.params)
+
+    @cached_property
+    def params_elsewhere(self):
+        """(ours, printed) parameters of the model."""
+        row = recreate("parameters").table().set_index("x").loc["llama-3.1-70b"]
+        return float(row.ours), float(row.published)
 
     @property
     def dense_flops(self):
@@ -82,6 +91,10 @@ class Facts:
     @property
     def said_gpu_h(self):
         return self.devices * 24 * self.said_days
+
+    @property
+    def card_gpu_h(self):
+        return published("llama31-70b-hours").value
 
     @property
     def best_gpu_h(self):
@@ -160,6 +173,11 @@ class Facts:
     @cached_property
     def save_bytes(self):
         return float(checkpoint.contents(self.params).total)
+
+    @cached_property
+    def bloom_save_bytes(self):
+        """The same sum for BLOOM 176B."""
+        return float(checkpoint.contents(parameters(models()["bloom-176b"]).total).total)
 
     @property
     def save_s(self):
@@ -246,7 +264,7 @@ QUESTIONS = (
                   Slip(lambda f: f.said_mfu / 2, "The other way: the true peak is half as large, so the same days take twice the MFU.", 1.03))),
     Number("days", "At the stated MFU, but of the dense peak: how many days?", "size", "senior",
            ("Same compute, same devices, the other peak.", "`FLOP / (devices · peak · MFU)`.", "`{flops} / ({devices} · {dense_flops:flops} · {said_mfu:share})`"),
-           "`{flops} / ({devices} · {dense_flops:flops} · {said_mfu:share})` = {dense_days:days}: twice the stated time, and twice the money in line h. The deadline is {deadline_days} days. Meta's model card gives 7.0 million GPU-hours for the 70B: the stated plan would take {said_gpu_h:params} hours.",
+           "`{flops} / ({devices} · {dense_flops:flops} · {said_mfu:share})` = {dense_days:days}: twice the stated time, and twice the money in line h. The deadline is {deadline_days} days. Meta's model card gives {card_gpu_h:params} GPU-hours for the 70B: the stated plan would take {said_gpu_h:params}.",
            "The first fault is worth a factor of two in days and in dollars: sparse for dense.", expected="dense_days", unit="days", within=1.05,
            slips=(Slip("said_days", "Those are the document's days.", 1.03), Slip(lambda f: f.dense_days / 3, "That counts the forward pass alone.", 1.03))),
     Number("traffic", "Line c. How many bytes does one device send for tensor parallelism in one step, in GB? (Two all-reduces a layer forward and two backward, in bf16.)", "communication", "staff",

@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from ... import convergence, goodput
+from ...published import best_published
 from ...verdict import assess
-from ..measured import rate
+from ..measured import rate, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import HOUR_S, MINUTE_S, design
 
@@ -31,6 +32,11 @@ class Facts:
     @property
     def params(self):
         return float(self.base.params)
+
+    @cached_property
+    def published_mfu(self):
+        """MFU of published dense bf16 runs on this device: from Llama 3's largest fleet to the record."""
+        return runs("llama3-405b-t4-3")[0].mfu_measured, best_published("h100-sxm", "bf16", False, self.seq_len).mfu
 
     @property
     def hours(self):
