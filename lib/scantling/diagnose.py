@@ -13,10 +13,12 @@ import numpy as np
 
 from .cases import RECOMPUTES, Cases
 from .figures import step_band, utilisation
-from .limits import Z80, percent
+from .limits import Z80, percent, short
 from .memory import memory
+from .quantities import shown
 from .step import rates, step_time
 
+ENOUGH = 0.8            # share of the gap below which a cause does not explain it alone
 MEMORY_SD = 0.10        # of ln(measured / predicted memory), the spread of the memory model over published peaks
 FULL = RECOMPUTES.index("full")
 
@@ -71,7 +73,7 @@ SLOWER = (
           "an all-reduce and an all-to-all of this plan's group sizes between nodes, alone; routing and congestion counters of the switches", 8.0, 0.5, "{x:.1f} times slower"),
     Cause("the link inside the node is slower than rated", 0.5, lambda c, x: _link(c, up_bytes_per_s=c.link.up_bytes_per_s / x),
           "an all-reduce inside each node; link widths and error counters", 8.0, 0.4, "{x:.1f} times slower"),
-    Cause("tensor-parallel ranks are spread over nodes", 0.6, lambda c, x: _link(c, domain=1.0), "the rank order of the launcher against the node list; traffic on the network cards in a forward pass"),
+    Cause("tensor-parallel ranks or expert groups are spread over nodes", 0.6, lambda c, x: _link(c, domain=1.0), "the rank order of the launcher against the node list; traffic on the network cards in a forward pass"),
     Cause("waiting for slow nodes", 1.2, lambda c, x: _const(c, straggler=c.constants.straggler + (x - 1) / np.log2(max(float(c.plan.tp * c.plan.pp * c.plan.dp * c.plan.cp) / 8, 2.0))),
           "time in the first collective of a step by rank; the step of each node alone; leave the slowest out and repeat", 2.5, 0.15, "the slowest takes {x:.2f} times as long"),
     Cause("the input pipeline or logging holds the step up", 0.8, lambda c, x: _const(c, step_host_s=c.constants.step_host_s + _one_step(c) * (x - 1)),
@@ -130,7 +132,10 @@ def diagnose(design) -> Diagnosis:
     total = sum(r["weight"] for r in rows) or 1.0
     rows = sorted(({**r, "weight": r["weight"] / total} for r in rows), key=lambda r: -r["weight"])
     inside = low <= measured <= high
-    return Diagnosis(measured, predicted, low, high, inside, chance, rows, _lines(measured, predicted, low, high, inside, chance, rows, sound, peak))
+    lines = _lines(measured, predicted, low, high, inside, chance, rows, sound, peak)
+    if not design.plan.given():
+        lines.insert(1, f"the plan that ran is not in the design: the prediction is of the search's own ({short(chosen.plan)}); pin what ran before trusting the order below")
+    return Diagnosis(measured, predicted, low, high, inside, chance, [{k: v for k, v in r.items() if k != "_changed"} for r in rows], lines)
 
 
 def pins(plan: dict) -> dict:
@@ -165,28 +170,42 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
         seconds = at(size)
         penalty = (math.log(size) / cause.sd) ** 2
     changed = cause.change(case, size or 1.0)
+    again = lambda other: cause.change(other, size or 1.0)      # noqa: E731
     used = float(memory(changed).total)
     penalty += (math.log(measured / seconds) / spread) ** 2
     if peak is not None:
         penalty += (math.log(peak * 1e9 / used) / MEMORY_SD) ** 2
     return dict(cause=cause.name, weight=cause.prior * math.exp(-penalty / 2), size=None if size is None else cause.says.format(x=size, y=seconds - predicted), step_s=seconds,
-                memory_bytes=used, explains=min((seconds - predicted) / (measured - predicted), 1.0), measure=cause.measure)
+                memory_bytes=used, explains=min((seconds - predicted) / (measured - predicted), 1.0), measure=cause.measure, _changed=again)
 
 
 def _lines(measured, predicted, low, high, inside, chance, rows, sound, peak):
     word = "slower" if measured > predicted else "faster"
     use = utilisation(sound.chosen, measured)
     out = [f"measured {measured:.4g} s a step (MFU {percent(use['mfu'])}), predicted {predicted:.4g} s ({low:.4g} to {high:.4g}): {percent(abs(measured / predicted - 1), 0)} {word}; "
-           + ("inside the band, so it may be nothing but what the model cannot tell" if inside else f"outside the band; a sound run is as {word[:-2]} in {percent(chance)} of cases")]
+           + ("inside the band, so it may be nothing but what the model cannot tell" if inside else f"outside the band; a sound run is as {word[:-2]} in {shown(chance, 'share')} of cases")]
     if peak is not None:
         used = float(sound.chosen.memory.total) / 1e9
         out.append(f"measured {peak:.4g} GB at the peak, predicted {used:.4g} GB: {percent(peak / used - 1, 0, '+')}"
                    + ("; above nine tenths of the device, allocator retries alone can cost several per cent" if peak * 1e9 > 0.9 * float(sound.chosen.memory.capacity) else ""))
     for i, r in enumerate(rows[:5], 1):
         out.append(f"{i}. {r['cause']}" + (f" ({r['size']})" if r["size"] else "") + f": explains {percent(r['explains'], 0)} of it; measure {r['measure']}")
+    if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
+        out.append("none of these alone explains it; " + _at_once(rows[:5], sound.chosen.case, measured, predicted))
     if not rows:
         out.append("no single cause that the kit knows explains it; pin the plan that ran and check the measurement's own arithmetic (tokens, devices, peak)")
     return out
+
+
+def _at_once(rows, case, measured, predicted) -> str:
+    """The first causes together, as many as it takes."""
+    for count, row in enumerate(rows, 1):
+        case = row["_changed"](case)
+        seconds = _one_step(case)
+        share = (seconds - predicted) / (measured - predicted)
+        if share >= ENOUGH:
+            break
+    return f"the first {count} at once would make {seconds:.4g} s, {percent(share, 0)} of it"
 
 
 def losses(assessment) -> list[dict]:

@@ -110,6 +110,9 @@ def limits(assessment) -> list[str]:
     out += accumulated(chosen)
     out += idle(chosen)
     out += offloaded(assessment)
+    if assessment.resolved.measured:
+        said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
+        out.append(f"measured: {said} in the place of what is computed: {show('step_s', float(chosen.step.total))} a step, {show('memory_bytes.total', float(chosen.memory.total))} a device")
     loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
     name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
     out.append(f"step: beside the model's own arithmetic the most goes to {name}, {percent(f['step_breakdown_s'][loss] / f['step_s'])} of {show('step_s', f['step_s'])}")
