@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import elastic, failures
 from ..cases import micro_batches
-from .ground import DAY_S, YEAR_S, Record, Run, is_torus, number, run_of, several, source
+from .ground import DAY_S, YEAR_S, Record, Run, idle_nodes, is_torus, number, run_of, several, source
 from .network_build import built
 from .placement import blocks
 
@@ -105,7 +105,7 @@ def domains(assessment) -> Domains:
     m = float(micro_batches(assessment.chosen.case.job, assessment.chosen.case.plan))
     period = float(e.checkpoint_interval_s + e.checkpoint_stall_s)
     base = float(e.detect_s + e.restart_s + e.checkpoint_durable_s) + period / 2
-    spares, repair = int(e.spares), float(e.repair_s)
+    spares, repair = int(e.spares) + idle_nodes(assessment), float(e.repair_s)
     per_day = sum(float(x) for x in e.failures_per_day.values())
     raw = []
     for id, what, devices, rate_per_day, where, copy, scattered in _domains(assessment, used, per_day, float(e.planned_per_day)):
@@ -206,5 +206,6 @@ def _advice(rows, span: int, dp: int, spares: int, repair: float) -> tuple[str, 
         out.append(f"losing a {worst.id.split('-')[0]} touches all {dp} replicas; with each replica's stages side by side it touches {worst.replicas_compact}, at the price of longer gradient rings")
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
     if short:
-        out.append(f"spares of {several(spares, 'node')} do not cover {', '.join(x.id for x in short)} ({several(max(x.nodes for x in short), 'node')}): each such loss waits up to {repair / 3600:.1f} h or runs on shrunk")
+        held = f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers"
+        out.append(f"{held} {', '.join(x.id for x in short)} ({several(max(x.nodes for x in short), 'node')}): each such loss waits up to {repair / 3600:.1f} h" + (" or runs on shrunk" if min(x.replicas_stalled for x in short) < dp else ""))
     return tuple(out)

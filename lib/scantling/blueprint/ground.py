@@ -89,6 +89,12 @@ def several(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("s" if n != 1 else "")
 
 
+def idle_nodes(assessment) -> int:
+    """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
+    cluster = assessment.resolved.cluster
+    return int((cluster.devices - int(assessment.figures["devices_used"])) // cluster.devices_per_node)
+
+
 def is_torus(cluster) -> bool:
     """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
     return cluster.accelerator.family == "tpu" and cluster.scale_up_domain > 1

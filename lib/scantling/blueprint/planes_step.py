@@ -195,7 +195,7 @@ def _operations(axis: str, chosen, row) -> list[tuple]:
     half, dp = calls // 2, dp_shares(chosen)
     m = int(round(float(micro_batches(chosen.case.job, chosen.case.plan))))
     if axis == "tp" and plan["sp"]:
-        return [("activations before a block", "all_gather", 0.25, half // 2, "nothing, or the GEMM beside it"), ("partial sums after a block", "reduce_scatter", 0.25, half // 2, "nothing, or the GEMM beside it"),
+        return [("activations before a block", "all_gather", 0.25, half // 2, "nothing, or its GEMM"), ("partial sums after a block", "reduce_scatter", 0.25, half // 2, "nothing, or its GEMM"),
                 ("gradients before a block", "all_gather", 0.25, half // 2, "weight gradients"), ("gradients after a block", "reduce_scatter", 0.25, half // 2, "weight gradients")]
     if axis == "tp":
         return [("partial sums of a block", "all_reduce", 0.5, max(half // 2, 1), "nothing"), ("gradients of a block's input", "all_reduce", 0.5, max(half // 2, 1), "weight gradients")]

@@ -12,11 +12,14 @@ from ..diagnose import MEMORY_SD
 from ..limits import Z80, chance_below
 from ..step import step_time
 from .domains import domains
-from .ground import DAY_S, HOUR_S, Run, is_torus, number, source
+from .ground import DAY_S, HOUR_S, Run, idle_nodes, is_torus, number, several, source
 from .rollout_tests import screen
 from .rollout_watch import playbooks, spikes
 
 UNKNOWN = "nobody has published a rate: an even chance"
+SLOW_REPAIRS = (2 + 1) / (3 + 2)        # 2.2 h at NCSA Delta; a day or more in R169 and R170
+UNTUNED = (3 + 1) / (3 + 2)             # R168, R171, R172
+FLEETS = {"rsc-1": "Meta RSC-1", "rsc-2": "Meta RSC-2", "ft-hsdp": "FT-HSDP", "imbue": "Imbue", "bloom": "BLOOM", "opt-175b": "OPT-175B", "llama3": "Llama 3"}
 DEDICATED_W = 10e6      # sites above this are built for the job; smaller ones are rented where they stand
 MONTH_DAYS = 365.25 / 12
 LEMONS = 0.3            # of the failures that go with the nodes that cause most of them; RSC's 40 caused some 70 % of large jobs' (scale.measures takes the same)
@@ -60,7 +63,7 @@ class Scene:
     def short(self, mtbf_s, spare_nodes, repair_s, shrinks=False) -> float:
         """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that costs less."""
         e, plan = self.a.endurance, self.a.chosen.plan
-        rate, n = failures.EVICTS / mtbf_s, int(spare_nodes)
+        rate, n = failures.EVICTS / mtbf_s, int(spare_nodes) + idle_nodes(self.a)
         wait = float(spares.shortage(n, rate, repair_s, float(e.detect_s)))
         if not shrinks or plan["dp"] < 2 or wait < 1e-4:
             return wait
@@ -88,14 +91,14 @@ def slower_than_estimated(s: Scene):
     sd = math.log(f["step_s_high"] / f["step_s"]) / Z80
     over = 2 * (math.exp(sd * sd / 2) * 0.5 * (1 + math.erf(sd / math.sqrt(2))) - 0.5)      # mean excess of a log-normal, given that it exceeds its median
     edge = s.run.days * (f["step_s_high"] / f["step_s"] - 1)
-    late = ""
-    if wants.deadline_days is not None and f["days"] is not None:
-        late = f"; the deadline of {wants.deadline_days:g} days is missed with a chance of {1 - chance_below(wants.deadline_days, f['days_low'], f['days'], f['days_high']):.0%}"
+    late, deadline = "", wants.deadline_days
+    if deadline is not None and f["days"] is not None and (missed := 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])) >= 0.01:
+        late = f"; the deadline of {deadline:g} days is missed with a chance of {missed:.0%}"
     kept = _scatter()
     left = 0.5 * s.run.days * 2 * (math.exp(kept**2 / 2) * 0.5 * (1 + math.erf(kept / math.sqrt(2))) - 0.5)
     return dict(id="slow-step", risk="the step is slower than estimated", likelihood=0.5, source="the estimate is the median of its band", days=s.run.days * over,
                 evidence=f"MFU {f['mfu']:.1%}, 80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%}; at the low edge the run takes {edge:.1f} days longer" + late,
-                mitigation="time 100 steps of this plan on one replica before signing and put them under `measured`", left=left,
+                mitigation="time 100 steps of this plan on one replica before signing and put the mean into the design as measured", left=left,
                 cost_usd=s.run.usd(100 * f["step_s"] / DAY_S), owner="performance engineer")
 
 
@@ -144,9 +147,14 @@ def worse_fleet(s: Scene):
     chance = (len(worse) + 1) / (len(fleets) + 2)
     fewer = [s.goodput_at(mtbf_s=float(e.mtbf_s) * own / max(p.per_1000_node_days * (1 - LEMONS), own)) for p in worse]
     return dict(id="failures", risk="the fleet fails more often than assumed", likelihood=chance, source=f"{len(worse)} of {len(fleets)} published fleets", days=float(np.mean([s.days_at(g) for g in at])),
-                evidence=f"{own:.3g} failures per 1,000 node-days assumed; evaluated at {', '.join(f'{p.id} {p.per_1000_node_days:.3g}' for p in worse)}: goodput down to {min(at):.3f}",
+                evidence=f"{own:.3g} failures per 1,000 node-days assumed; evaluated at {', '.join(f'{FLEETS.get(p.id, p.id)} {p.per_1000_node_days:.3g}' for p in worse)}: goodput down to {min(at):.1%}",
                 mitigation=f"soak {number('R167'):.0f} days and return nodes that fail twice: {LEMONS:.0%} of the failures go with them", left=chance * float(np.mean([s.days_at(g) for g in fewer])),
                 cost_usd=s.run.usd(number("R167")), owner="site engineer")
+
+
+def _idle(a) -> str:
+    idle = idle_nodes(a)
+    return f" (beside {several(idle, 'node')} that the plan leaves idle)" if idle else ""
 
 
 def no_spares(s: Scene):
@@ -157,8 +165,8 @@ def no_spares(s: Scene):
     rate = failures.EVICTS / float(e.mtbf_s)
     short, bare = s.short(float(e.mtbf_s), have, float(e.repair_s)), s.goodput_at(spare_nodes=0)
     return dict(id="spares", risk="the hot spares are not there (lent out, not bought, not on the job's fabric)", likelihood=0.5, source=UNKNOWN, days=s.days_at(bare),
-                evidence=f"{have} spares for {rate * DAY_S:.2g} evictions a day of {float(e.repair_s) / HOUR_S:.1f} h: the job stands {short:.2%} of the time; without them goodput is {bare:.3f} even where it shrinks",
-                mitigation=f"{have} spare nodes inside the allocation, under the same spines", left=0.0, cost_usd=s.run.usd(s.run.days * have / (s.run.nodes + have)), owner="site engineer")
+                evidence=f"{several(have, 'spare')} for {rate * DAY_S:.2g} evictions a day of {float(e.repair_s) / HOUR_S:.1f} h: the job stands {short:.2%} of the time; without them goodput is {bare:.1%} instead of {s.goodput:.1%}, even where it shrinks" + _idle(s.a),
+                mitigation=f"{several(have, 'spare node')} inside the allocation, under the same spines", left=0.0, cost_usd=s.run.usd(s.run.days * have / (s.run.nodes + have)), owner="site engineer")
 
 
 def slow_repairs(s: Scene):
@@ -169,9 +177,9 @@ def slow_repairs(s: Scene):
     load = failures.EVICTS * DAY_S / float(e.mtbf_s)
     need = int(spares.cheapest(load, s.run.nodes, limit=min(int(s.run.nodes) + 2, 4096)))
     fixed = s.goodput_at(repair_s=DAY_S, spare_nodes=max(need, int(e.spares)))
-    return dict(id="repairs", risk="nodes are back the next day only (parts and hands not on site)", likelihood=0.5, source=UNKNOWN, days=max(s.days_at(slow), 0.0),
-                evidence=f"{float(e.repair_s) / HOUR_S:.1f} h assumed; at 24 h {load:.1f} nodes are out on average against {int(e.spares)} spares: goodput {slow:.3f}, waiting or shrunk, against {s.goodput:.3f}",
-                mitigation=f"parts on site, or {need} spares", left=0.5 * max(s.days_at(fixed), 0.0), cost_usd=s.run.usd(s.run.days * max(need - int(e.spares), 0) / s.run.nodes), owner="site engineer")
+    return dict(id="repairs", risk="nodes are back the next day only (parts and hands not on site)", likelihood=SLOW_REPAIRS, source="two of three published repair times are a day or more: " + source("R131", "R169", "R170"), days=max(s.days_at(slow), 0.0),
+                evidence=f"{float(e.repair_s) / HOUR_S:.1f} h assumed; at 24 h {load:.1f} nodes are out on average against {several(int(e.spares), 'spare')}: goodput {slow:.1%}, waiting or shrunk, against {s.goodput:.1%}" + _idle(s.a),
+                mitigation=f"parts on site, or {several(need, 'spare')}", left=SLOW_REPAIRS * max(s.days_at(fixed), 0.0), cost_usd=s.run.usd(s.run.days * max(need - int(e.spares), 0) / s.run.nodes), owner="site engineer")
 
 
 def corruption(s: Scene):
@@ -203,7 +211,7 @@ def slow_store(s: Scene):
     if days <= 0:
         return None
     return dict(id="store", risk="the file system gives a quarter of its rate (shared, rebuilding, full)", likelihood=0.5, source=UNKNOWN, days=days,
-                evidence=f"{has.what}: {write / 1e9:,.0f} GB/s assumed; at a quarter a save is durable after {durable:,.0f} s instead of {float(e.checkpoint_durable_s):,.0f}, goodput {slow:.3f}",
+                evidence=f"{has.what}: {write / 1e9:,.0f} GB/s assumed; at a quarter a save is durable after {durable:,.0f} s instead of {float(e.checkpoint_durable_s):,.0f}, goodput {slow:.1%}",
                 mitigation="saves to the peers' memory first, a rate in the contract", left=0.5 * max(s.days_at(s.goodput_at(durable_s=min(30.0, durable), restart_s=restart)), 0.0), owner="storage engineer")
 
 
@@ -219,8 +227,8 @@ def slow_network(s: Scene):
     if slow <= 1:
         return None
     if ethernet:
-        return dict(id="network", risk="flows collide and the fabric gives less than its rate", likelihood=0.5, source=UNKNOWN + " that a fabric is untuned; size: " + source("R168"), days=s.days_of_step(slow),
-                    evidence=f"all-reduce at 1/{factor:.2f} of its rate, what collisions cost in a usual three-tier Ethernet, makes the step {slow:.2f} times as long", mitigation="adaptive routing or paths pinned per rail, many queue pairs; all-reduce on all nodes before acceptance",
+        return dict(id="network", risk="flows collide and the fabric gives less than its rate", likelihood=UNTUNED, source="each of three published Ethernet fabrics lost as much until its routing or uplinks were changed: " + source("R168", "R171", "R172"), days=s.days_of_step(slow),
+                    evidence=f"all-reduce at 1/{factor:.2f} of its rate, what collisions cost in a usual three-tier Ethernet (40 and 70% elsewhere), makes the step {slow:.2f} times as long", mitigation="adaptive routing or paths pinned per rail, many queue pairs; all-reduce on all nodes before acceptance",
                     left=0.0, cost_usd=0.0, owner="network engineer")
     shared = 0.4 * (16 + 1) / (27 + 2) * min(s.a.figures["devices_used"] / 512, 1.0)        # R138: 16 of 27 jobs, 40 % of the causes
     episode = (slow - 1) * 72 / 60 / 24
@@ -242,7 +250,7 @@ def divergence(s: Scene):
     chance, count = spikes(s.steps)
     book = playbooks(s.a, s.run, screen(s.a, s.run))[0]
     return dict(id="spikes", risk="loss spikes force rewinds", likelihood=chance, source=source("R148", "R165", "R166"), days=count * book.seconds / DAY_S,
-                evidence=f"{count:.0f} rewinds of {book.seconds / 60:.0f} min in {s.steps:,.0f} steps, as in PaLM", mitigation="rewind by the playbook; keep copies far enough back; clipping and z-loss with an ML specialist", owner="training engineer")
+                evidence=f"{several(round(count), 'rewind')} of {book.seconds / 60:.0f} min in {s.steps:,.0f} steps, as in PaLM", mitigation="rewind by the playbook; keep copies far enough back; clipping and z-loss with an ML specialist", owner="training engineer")
 
 
 def memory_over(s: Scene):
@@ -269,10 +277,13 @@ def beyond_spares(s: Scene):
     need = max(x.nodes for x in rows if x.id != "building") if any(x.id != "building" for x in rows) else 0
     price = s.run.usd(s.run.days * max(need - int(s.a.endurance.spares), 0) / s.run.nodes)
     gone = sum(x.events_per_run * x.wait_s for x in rows if x.id == "building") / DAY_S
-    names = {"leaf": "leaf", "rack": "rack", "building": "building", "cube": "cube", "node": "node", "device": "device", "corruption": "device", "power-supply": "node"}
+    together = {}
+    for x in rows:
+        name = {"corruption": "node", "device": "node", "power-supply": "node"}.get(x.id, x.id)
+        together[name] = x.nodes, together.get(name, (0, 0.0))[1] + x.events_per_run
     return dict(id="domains", risk="more nodes fail together than there are spares", likelihood=chance, source="; ".join(dict.fromkeys(x.rate_source for x in rows)), days=days / chance,
-                evidence=", ".join(f"{names.get(x.id, x.id)}: {x.nodes} nodes, {x.events_per_run:.2g} a run" for x in rows[-3:]) + f"; {int(s.a.endurance.spares)} spares",
-                mitigation=f"{need} spares or switches that nodes reach twice; else run on shrunk" if need else "a second site's copies", left=gone, cost_usd=price, owner="network engineer")
+                evidence=", ".join(f"{name}: {several(n, 'node')}, {often:.2g} a run" for name, (n, often) in together.items()) + f"; {several(int(s.a.endurance.spares), 'spare')}",
+                mitigation=f"{several(need, 'spare')} or switches that nodes reach twice; else run on shrunk" if need else "a second site's copies", left=gone, cost_usd=price, owner="network engineer")
 
 
 def low_precision(s: Scene):
@@ -286,7 +297,8 @@ def low_precision(s: Scene):
         return None
     good = number("R166")
     chance = (good + 1) / (1 + 2) if name.startswith(("fp8", "mxfp8")) else 0.5
-    return dict(id="precision", risk=f"training in {name} does not converge and goes on in bf16", likelihood=chance, source=source("R166") + " by the rule of succession" if chance < 0.5 else UNKNOWN,
+    own = s.a.chosen.phase.precision                    # fp8-block runs at the rate of fp8-current, which is what the case holds
+    return dict(id="precision", risk=f"training in {own} does not converge and goes on in bf16", likelihood=chance, source=source("R166") + " by the rule of succession" if chance < 0.5 else UNKNOWN,
                 days=s.days_of_step(ratio), evidence=f"the step in bf16 is {ratio:.2f} times as long", mitigation="a small run against bf16 first, confirmed by an ML specialist; keep bf16 copies", owner="training engineer")
 
 
@@ -304,7 +316,7 @@ def sites_apart(s: Scene):
 
 def lost_replica(s: Scene):
     e, plan = s.a.endurance, s.a.chosen.plan
-    if plan["dp"] < 2 or int(e.spares) > 0:
+    if plan["dp"] < 2 or int(e.spares) + idle_nodes(s.a) > 0:
         return None
     m = max(plan["grad_accum"], 1)
     ratio = float(elastic.shrink_ratio(m, plan["dp"]))

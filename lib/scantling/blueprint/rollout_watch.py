@@ -8,6 +8,7 @@ import numpy as np
 from .. import elastic, failures, stragglers
 from ..step import step_time
 from .ground import DAY_S, HOUR_S, Record, Run, is_torus, number, source
+from .network_build import built
 
 AUTO = 0.9              # of the repairs need nobody (MegaScale, R103); 3 of 419 needed somebody in Llama 3 (R025)
 FALSE_ALARMS_PER_DAY = 1 / 30
@@ -117,7 +118,7 @@ def collectives(assessment, run: Run) -> dict:
     rows = communication(assessment.chosen)
     calls = float(sum(r["calls"] for r in rows))
     init = float(communicator_init_s(assessment.figures["devices_used"]))
-    leaves = -(-nodes // 32) * cards if nodes > 1 and not is_torus(cluster) else 0
+    leaves = built(assessment)[0].leaf if nodes > 1 and not is_torus(cluster) else 0
     stops = float(failures.network_crashes_per_s(nodes * cards, leaves)) * run.days * DAY_S if leaves else 0.0
     less = float(step_time(replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s * (cards - 1) / cards))).total / step_time(c).total) if leaves and cards > 1 else None
     stop = float(e.recovery_s + e.checkpoint_durable_s) + float(e.checkpoint_interval_s) / 2
@@ -160,7 +161,7 @@ def playbooks(assessment, run: Run, screen) -> tuple[Playbook, ...]:
         Playbook("loss spike", (f"loss or gradient norm beyond the alert for 3 steps ({3 * step:.3g} s)", "clipping has not brought it back within 60 steps"),
                  (f"stop; keep the state, and the {int(skip_low)} to {int(skip_high)} batches around the spike, for the post-mortem",
                   f"restore a copy from at least {int(back)} steps ({back * step / 60:.3g} min) before it began: with a copy every {period / 60:.3g} min that is copy {history} back"
-                  + (f"; {keep} are kept" if keep >= history else f", but only {keep} are kept: keep {history}, or beyond the newest {keep} every {-(-history // keep)}th for that long"),
+                  + (f"; {keep} are kept" if keep >= history else f", but only {keep} are kept: keep {history}, or beyond the newest {keep} one in {-(-history // keep)} for that long"),
                   f"skip {int(skip_low)} to {int(skip_high)} batches and go on with the data order after them",
                   "if it comes back at the same place: check one batch on two replicas (corruption), then a lower learning rate with an ML specialist"),
                  spike, usd(spike), float(np.prod(spikes(steps))), source("R148", "R150", "R165", "R166")),

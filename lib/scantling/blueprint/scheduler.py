@@ -134,7 +134,7 @@ def _gates(option: Option, cluster) -> bool:
 
 
 def _why(best: Option, order, asked, nodes: int, sites: int) -> tuple[str, ...]:
-    out = [f"keeps {best.score:.2%} of the run; next is {order[1].name} with {order[1].score:.2%}"
+    out = [f"what it does not do costs {1 - best.score:.1%} of the run; next is {order[1].name} with {1 - order[1].score:.1%}"
            + (f", {order[1].control_planes} control planes against {best.control_planes}" if abs(order[1].score - best.score) < TIE else "")]
     if not best.usable:
         out.insert(0, f"{nodes:,} nodes are more than any of these has been shown to hold; split the site into {-(-nodes // best.most_nodes)} cells under one launcher")
@@ -176,5 +176,5 @@ def _lines(best: Option, order, asks, held, again, nodes: int) -> tuple[str, ...
     t = asks["topology"]
     out = [f"{best.name} for {several(nodes, 'node')}", f"instead of {loser.name}: " + (loser.against[0] if loser.against and (loser.score < best.score - TIE or not loser.usable) else f"{loser.control_planes} control planes to keep up against {best.control_planes}, for {abs(loser.score - best.score):.2%} of the run"),
            f"gang of {several(asks['gang']['nodes'], 'node')} x {asks['gang']['tasks_per_node']}, {t['unit']} by {t['unit']}: segments of {several(t['segment_nodes'], 'node')}" + (f" in blocks of {t['block_nodes']}" if t.get("block_nodes") else ""),
-           "no spares: a failure waits for its repair" if held["nodes"] == 0 else f"{several(held['nodes'], 'spare')} {held['where']}", f"restart in place: goodput {again['goodput_in_place']:.3f} against {again['goodput_requeued']:.3f} requeued"]
+           "no spares: a failure waits for its repair" if held["nodes"] == 0 else f"{several(held['nodes'], 'spare')} {held['where']}", f"restart in place: goodput {again['goodput_in_place']:.1%} against {again['goodput_requeued']:.1%} requeued"]
     return tuple(out)

@@ -34,7 +34,7 @@ def stakes(assessment, run: Run):
                else "the fabric is as fast everywhere; fewer hops only")
         yield "leaf", share, why
     kept, gone = in_place_gain(assessment)
-    yield "swap", max(kept - gone, 0.0), f"a requeue instead of a restart in place: goodput {gone:.3f} instead of {kept:.3f}"
+    yield "swap", max(kept - gone, 0.0), f"a requeue instead of a restart in place: goodput {gone:.1%} instead of {kept:.1%}"
     waits = unshrunk(assessment, run)
     yield "shrink", waits, f"waiting for whole domains to be repaired instead of going on smaller: {waits:.2%} of the time"
     idle = 1 - assessment.figures["devices_used"] / run.devices_paid

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import catalogue, goodput, storage
 from ..checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
-from .ground import DAY_S, Record, Run, run_of
+from .ground import DAY_S, Record, Run, run_of, several
 
 READ_SHARE = 0.1        # of a recovery that the transfer of the state may add
 SPREAD = 3              # copies kept at the file system at least: newest, the one before, one in flight
@@ -199,11 +199,13 @@ def _twice(e, run: Run, size, volume, has, nodes) -> dict:
 
 
 def _many(c: Candidate) -> str:
-    return f" ({c.pieces:,.0f} {c.piece})" if c.pieces else ""
+    return "" if not c.pieces else f" ({c.pieces:,.0f} TiB)" if c.piece == "TiB" else f" ({several(int(c.pieces), c.piece)})"
 
 
 def _lines(needs, worst, found, twice, provider: str) -> tuple[str, ...]:
-    out = [f"{worst.tier}, {worst.what}: {worst.load:.0%} of what the design has; {'it does not carry the job' if worst.load > 1 else 'it binds first'}"]
+    over = {"read at restart": f"a restart's transfer takes {READ_SHARE * worst.load:.0%} of a recovery instead of {READ_SHARE:.0%}",
+            "memory of a node": "copies go to disks or the file system instead", "disks of a node": "copies stay in memory or go to the file system", "wire to the peer": "the peer's copy is late"}
+    out = [f"{worst.tier}, {worst.what}: {worst.load:.0%} of what the design has; {over.get(worst.what, 'it does not carry the job') if worst.load > 1 else 'it binds first'}"]
     for tier in ("file system", "object store"):
         good = [c for c in found if c.tier == tier and c.meets and c.within_reach]
         rented = [c for c in good if c.usd_per_month is not None and c.sold_by != "makers"]
