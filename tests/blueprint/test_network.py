@@ -156,6 +156,14 @@ def test_nvl72_rack():
     assert up.egress_bytes_per_s == pytest.approx(3.6e12) and up.egress_bytes_per_s / h100.egress_bytes_per_s == pytest.approx(9)
 
 
+def test_frontier():
+    """74 groups of 32 switches of 64 ports: 16 down, 31 inside, up to 16 out, 512 a group of which Frontier fills 292 (Lockwood)."""
+    row = ROWS["frontier"]
+    t = topology.dragonfly(row["endpoints"], row["radix"], 25e9)
+    assert t.leaf == row["leaf"] == 74 * 32 and t.pod_endpoints == 512 and t.cables["inside groups"] == 74 * 992 // 2
+    assert (t.ports["router"]["down"], t.ports["router"]["up"]) == (16, 31 + 16) and t.cables["between groups"] == 74 * 512 // 2
+
+
 def test_dragonflies():
     """Balanced dragonfly of 64 ports: 262,656 cards (p = h = 16, a = 32, 513 groups); dragonfly+: more than a million in three hops between
     switches, as NVIDIA says of Quantum-2."""

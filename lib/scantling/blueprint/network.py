@@ -194,6 +194,8 @@ def _notes(assessment, t: Topology, switch, provided, rate) -> tuple[str, ...]:
         out.append(f"ports of {switch.name} are {switch.verified}, not read in a maker's text")
     if t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"):
         out.append(f"{t.tiers} tiers of {t.radix} ports end at {t.reach_endpoints:,.0f} cards: twice this size needs another tier")
+    if t.kind == "dragonfly" and t.oversubscription > 1:
+        out.append("all ports between groups are counted as cabled; Frontier fills 292 of a group's 512 (1.75 : 1 between groups)")
     if switch is not None and t.radix != radix_of(switch, rate):
         out.append(f"radix {t.radix} after splitting ports")
     return tuple(out)
