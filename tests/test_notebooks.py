@@ -91,7 +91,7 @@ def test_the_index_names_every_figure_with_its_error_and_links_to_its_notebook()
         assert f"href='{path.stem}.html'" in page
     for r in published_figures.recreate_all().values():
         assert escape(r.figure.title) in page
-        assert published.error(r.worst_error, r.figure.absolute).lstrip("+") in page
+        assert published.error(r.worst_error, r.figure.absolute, r.figure.unit).lstrip("+") in page
     assert page.count("not met") == sum(f.missed for f in published_figures.figures().values())
 
 

@@ -71,6 +71,20 @@ def test_orders_of_the_figures_are_those_of_the_papers():
     assert ettr["one replica of twelve restarts"] > 1.5 * ettr["whole job restarts"]
 
 
+def test_restart_times_behind_the_points_at_one_half_are_those_of_the_paper():
+    """Kokolis et al.: 5 to 20 minutes from a failure to the next step. Both printed points need a restart in that range; drawn with one and the same they would contradict each other."""
+    needed = published_figures_endurance.implied_restart_min()
+    assert set(needed) == {"RSC-1", "RSC-2"}
+    assert all(5 <= minutes <= 20 for minutes in needed.values()), needed
+    assert needed["RSC-2"] > 2 * needed["RSC-1"]
+    shown = [p for p in recreate("ettr-interval").points if not p.counted]
+    assert [(p.series, p.x) for p in shown] == [("100,000 devices, RSC-2", 21.0)]
+
+
+def test_no_value_is_taken_down_from_recall():
+    assert {p.read for r in published_figures.recreate_all().values() for p in r.points} <= {"printed", "quoted"}
+
+
 def test_an_unknown_figure_names_those_there_are():
     with pytest.raises(KeyError, match="weak-scaling"):
         recreate("weak-scalling")

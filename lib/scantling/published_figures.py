@@ -15,7 +15,7 @@ import numpy as np
 from .catalogue import HERE, read
 
 MODULES = ("published_figures_forms", "published_figures_kernels", "published_figures_runs", "published_figures_endurance")
-READ = {"printed": "printed in the source", "quoted": "quoted by another text", "recalled": "printed in the source, taken down from recall"}
+READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,16 @@ def _ettr_interval_curves():
     return out
 
 
+def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str, float]:
+    """Minutes of restart that the printed points of one ETTR take, by fleet: u = M (1 - ETTR) - dt / 2, with saves that do not block.
+
+    Kokolis et al. give 5 to 20 minutes for it and do not say which of them a figure is drawn with; two points that need different ones cannot both lie on a curve of one.
+    """
+    rows = [r for r in printed("ettr-interval") if r["given"]["devices"] == devices and r["value"] == ettr]
+    mtbf_min = {r["given"]["preset"]: float(failures.job_mtbf_s(failures.preset(r["given"]["preset"]).per_1000_node_days, devices)) / MINUTE_S for r in rows}
+    return {preset.upper(): mtbf_min[preset] * (1 - ettr) - r["x"] / 2 for r in rows for preset in [r["given"]["preset"]]}
+
+
 def exact_ettr(preset: str, devices, interval_s, *, stall_s=0.0, restart_s=0.0):
     """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order figures of the papers should have been."""
     m = failures.job_mtbf_s(failures.preset(preset).per_1000_node_days, devices)
@@ -89,7 +99,8 @@ FIGURES = (
            lambda: points_of("mtbf-scale", lambda r: _mtbf_h(r["given"]["preset"], r["x"])), _mtbf_curves, "xy"),
     Figure("ettr-interval", "Share of time that trains against the checkpoint interval", "E[ETTR] = (1 - l (u + dt / 2)) / (1 + w / dt), l failures per second",
            "minutes between saves", "ETTR", "1", True, 0.02, 0.05, False,
-           "the RSC-2 point at 21 minutes is not met with any restart time of the paper; at 100,000 devices the first-order formula itself is too low",
+           "two points say what an ETTR of one half takes at 100,000 devices, 7 minutes between saves on RSC-1 and 21 on RSC-2, and no one restart time meets both: RSC-1's needs 5 minutes, which is drawn, RSC-2's needs 14; "
+           "the paper gives 5 to 20 and does not say which. At this size the first-order formula itself is too low",
            lambda: points_of("ettr-interval", lambda r: _ettr(r["given"], r["x"])), _ettr_interval_curves, "x"),
     Figure("ettr-scale", "Share of time that trains against scale", "restart of the whole job: 1 - L / M; of one replica of d: 1 - S / M - (R / M) / d; else E[ETTR] at Young's or the given interval",
            "devices", "ETTR", "1", True, 0.025, 0.035, False, "", lambda: points_of("ettr-scale", _scale), _scale_curves, "x"),

@@ -114,6 +114,46 @@ def test_the_page_answers_as_the_kernel_does(opened):
             assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {kernel.status}", (q.id, value)
 
 
+TYPED = {"state": ("66.1 GB", "529 Gb", "61.6 GiB", "66144 MB", "66.1e9 bytes", "6.6E1", "70.55 * (6/8 + 12/64)", "(6/8 + 12/64) × 70.55 GB", "61.6", "529.2", "66144", "-66", "0", "7,9", "66 apples", "five", "1e400"),
+         "scores": ("65.3%", "65 percent", "65.3 per cent", "0.653", "64/98*100", "64/(34+64)"), "offload": ("105 ms", "0.105 s", "0.105", "1.75e-3 min", "105e3 us"),
+         "plan": ("tp 4, pp 8, dp 2", "TP=4 PP=8 DP=2", "tp4 pp8 dp2", "4 x 8 x 2", "eight", "tp 4, pp 8")}
+
+
+def test_the_page_reads_what_is_typed_as_the_kernel_does(opened):
+    page = opened()
+    for ident, typed in TYPED.items():
+        for text in typed:
+            box = card(page, ident)
+            box.get_by_role("textbox").fill(text)
+            box.get_by_role("button", name="Check").click()
+            assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {learn.check(f'02.{ident}', text).status}", (ident, text)
+
+
+def test_the_scorecard_of_the_page_counts_as_a_session_does(opened):
+    """Answers, tries and hints give the same points and the same things to do again as in the kernel."""
+    page, session = opened(), learn.begin("02")
+    board = page.locator(".scl-rubric")
+    assert "Nothing is answered yet" in board.inner_text()
+    assert board.locator("tr").count() == 10
+    for ident, answers in {"card": ("80", "85.5"), "state": ("66.1",), "layer": ("5.74", "1.43", "2.87"), "scores": ("34.7",)}.items():
+        for text in answers:
+            card(page, ident).get_by_role("textbox").fill(text)
+            card(page, ident).get_by_role("button", name="Check").click()
+            session.check(ident, text)
+    card(page, "flight").get_by_text("Hint 1").click()
+    session.hint("flight")
+    card(page, "flight").get_by_role("radio").nth(1).check()
+    card(page, "flight").get_by_role("button", name="Check").click()
+    session.check("flight", "b")
+    card(page, "flight").get_by_text("Worked answer").click()        # after it was right: costs nothing
+    session.answer("flight")
+    theirs, ours = session.scorecard(), board.inner_text()
+    assert f"{theirs.points:.1f} of {theirs.most:.0f} points: {theirs.level.name}" in ours
+    for axis in theirs.axes:
+        assert re.search(rf"{axis.axis.name}\s+{axis.points:.1f} of {axis.most:.0f}", ours), (axis, ours)
+    assert [q.id for q, _ in theirs.redo] == board.locator("li code").all_inner_texts()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_reads_in_light_and_dark(opened, scheme):
     page = opened(scheme)

@@ -1,6 +1,7 @@
 """Published figures as pictures and tables for notebooks: what was printed beside what the kit computes, the error under both."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -14,6 +15,7 @@ from .report.pictures import Picture
 from .series import HUES
 
 WIDTH = 560
+LONG = 32                # letters from which on a cell is wrapped
 BESIDE = 660             # of a picture with names beside it, both
 INK = "#1c2430"
 _CROSS = "M-1,-1L1,1M-1,1L1,-1"
@@ -35,23 +37,26 @@ class Html:
         return self.words
 
 
-def value(x, unit: str = "") -> str:
-    """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else four digits."""
+def value(x, unit: str = "", digits: int | None = None) -> str:
+    """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else four digits; `digits` after the point where they are given."""
     if isinstance(x, str):
         return x
     if unit == "1":
-        return f"{100 * x:.4g} %"
+        return f"{100 * x:.4g} %" if digits is None else f"{100 * x:.{digits}f} %"
     if abs(x) >= 1e17:
         return f"{x:.3g}".replace("e+", "e")
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(x) >= size:
             return f"{x / size:.4g}{letter}"
-    return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e4 else f"{x:.4g}"
+    if digits is not None and abs(x) < 1e4:
+        return f"{x:,.{digits}f}"
+    return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
 
 
-def error(x: float, absolute: bool) -> str:
-    """An error as text: points where it is a difference of shares, per cent where it is relative."""
-    return f"{100 * x:+.2f} pt".replace("-", "−") if absolute else f"{100 * x:+.1f} %".replace("-", "−")
+def error(x: float, absolute: bool, unit: str = "1") -> str:
+    """An error as text: points where it is a difference of shares (in the unit, of anything else), per cent where it is relative."""
+    shown_ = f"{100 * x:+.1f} %" if not absolute else f"{100 * x:+.2f} pt" if unit == "1" else f"{x:+.0f}"
+    return (shown_ if re.search(r"[1-9]", shown_) else shown_[1:]).replace("-", "−")
 
 
 def picture(id: str, only: str = "") -> Picture:
@@ -110,10 +115,10 @@ def _unit(f) -> str:
 
 def said(r) -> str:
     """Bounds and errors of a recreation in a sentence."""
-    kind = r.figure.absolute
+    kind, unit = r.figure.absolute, r.figure.unit
     held = sum(p.counted for p in r.points)
-    return (f"{held} printed value{'s' * (held != 1)}: median error {error(r.median_error, kind).lstrip('+')}, largest {error(r.worst_error, kind).lstrip('+')} "
-            f"(allowed {error(r.figure.median, kind).lstrip('+')} and {error(r.figure.worst, kind).lstrip('+')}).")
+    return (f"{held} printed value{'s' * (held != 1)}: median error {error(r.median_error, kind, unit).lstrip('+')}, largest {error(r.worst_error, kind, unit).lstrip('+')} "
+            f"(allowed {error(r.figure.median, kind, unit).lstrip('+')} and {error(r.figure.worst, kind, unit).lstrip('+')}).")
 
 
 def table(id: str, only: str = "", most: int = 14) -> Html:
@@ -124,13 +129,14 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     several, places = len({p.series for p in r.points}) > 1, len({p.locator for p in r.points}) > 1
     tell_of = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
     names = [*(["series"] if several else []), f.x, f"printed{', ' + f.unit if f.unit not in ('1', f.quantity) else ''}", "ours", "error", *(["where"] if places else [])]
+    digits = _digits([p.published for p, _ in tell_of], unit)
     words = {"series", "where"} | ({f.x} if any(isinstance(p.x, str) for p, _ in tell_of) else set())
     head = "".join(f"<th{cell_style(n in words)}>{escape(n)}</th>" for n in names)
     rows = []
     for p, e in tell_of:
         note = "" if p.counted else f" <span title='{escape(p.why)}'>shown only</span>"
-        cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit), value(p.ours, unit), error(e, f.absolute) + note, *([escape(p.locator)] if places else [])]
-        rows.append("<tr>" + "".join(f"<td{cell_style(n in words, n != 'where')}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
+        cells = [*([escape(p.series)] if several else []), escape(value(p.x)), value(p.published, unit, digits), value(p.ours, unit, digits if digits is None or unit != "1" else max(1, digits)), error(e, f.absolute, f.unit) + note, *([escape(p.locator)] if places else [])]
+        rows.append("<tr>" + "".join(f"<td{cell_style(n in words, n != 'where' and len(c) < LONG)}>{c}</td>" for n, c in zip(names, cells)) + "</tr>")
     body = f"<table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:most])}</tbody></table>"
     if len(rows) > most:
         body += f"<details><summary>{len(rows) - most} more</summary><table class='scl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows[most:])}</tbody></table></details>"
@@ -138,6 +144,14 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     misses = f"<p>Where it misses: {escape(f.misses)}.</p>" if f.misses else ""
     sources = "; ".join(f"<a href='{escape(url)}'>{escape(title)}</a>{', ' + escape(at) if len(at) < 120 else ''}" if url.startswith("http") else escape(title) for title, at, url in r.sources[:5])
     return Html(f"<div class='scl'><p><b>{escape(said(r))}</b>{fitted}</p>{body}{misses}<p>From: {sources}.</p></div>", said(r))
+
+
+def _digits(values, unit: str) -> int | None:
+    """Digits after the point that the printed values have, at most two; None where they span too far for one number of digits."""
+    sizes = [abs(v) * (100 if unit == "1" else 1) for v in values if v]
+    if not sizes or max(sizes) > 1e3 * min(sizes) or max(sizes) >= 1e3:
+        return None
+    return min(2, max(len(f"{s:.6g}".partition(".")[2]) for s in sizes))
 
 
 def cell_style(text: bool, whole: bool = False) -> str:
