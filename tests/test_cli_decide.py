@@ -111,6 +111,7 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
     monkeypatch.setattr("scantling.searching.CHUNK", 4096)
     real = __import__("scantling.searching", fromlist=["scored"]).scored
     calls = []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)       # a background job starts with interrupts ignored
 
     def slow(where, plan):
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:       # the design's own assessment comes first
@@ -119,7 +120,10 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
             os.kill(os.getpid(), signal.SIGINT)
         return real(where, plan)
     monkeypatch.setattr("scantling.searching.scored", slow)
-    assert main(["search", str(file), "--wide", "--json"]) == 0
+    try:
+        assert main(["search", str(file), "--wide", "--json"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
     out = capsys.readouterr()
     said = json.loads(out.out)
     assert len(calls) == 3 and 0 < said["legal"] <= 3 * 4096 and said["unseen"] > 0
