@@ -20,6 +20,7 @@ from .ground import is_torus
 
 GROWTH = (2, 4, 10)
 CONTEXT = (4, 16)
+STANDSTILL = 0.05       # goodput below which a run is said not to advance
 DIP = 0.05              # of the ideal speed that a change may take before it counts as breaking
 SHAPE = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab", "mlp", "attention", "tied_embeddings")
 
@@ -92,7 +93,9 @@ def _grown(b: Base, k: int):
     job, batch = b.job(), phase.global_batch * k
     wider = b.look({**paths, f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None})
     alone = None if wider is None else _rate(wider) / _rate(now)
-    if speed < 1:
+    if float(then.endurance.goodput) < STANDSTILL:
+        speed, breaks = 0.0, f"a failure every {mtbf:,.0f} s, {float(then.endurance.recovery_s):,.0f} s to recover from one: the run hardly advances"
+    elif speed < 1:
         breaks = f"at the same batch more devices make it slower: {cause} take{'s' if not cause.startswith(('devices', 'failures')) else ''} {losses[cause]:.1%} more"
     return dict(id=f"devices-{k}", what=f"{n * k:,} devices", figure=("speed over today's", 1.0, speed, "ratio"), breaks=breaks, mend=mend if breaks else "", confirm="the larger batch" if breaks and "batch" in mend else "",
                 more=(("speed with the batch grown as well", 1.0, alone, "ratio"), ("tokens that such a batch costs", 1.0, 1 + advice.extra_tokens[0], "ratio"), ("step", float(now.chosen.step.total), float(then.chosen.step.total), "s"), ("MFU", now.figures["mfu"], then.figures["mfu"], "share"), ("goodput", float(now.endurance.goodput), float(then.endurance.goodput), "share"),
@@ -151,11 +154,11 @@ def _sparser(b: Base):
     except DesignError:
         return None
     now = b.coarse
-    figure = ("step", float(now.chosen.step.total), None if then is None else float(then.chosen.step.total), "s")
+    figure = ("time of a step over today's", 1.0, None if then is None else float(then.chosen.step.total) / float(now.chosen.step.total), "ratio")
     if then is None:
         return dict(id="sparsity", what=what, figure=figure, works=False, breaks="the experts do not fit", mend="more devices, or offload")
     extra = float(then.chosen.step.total) / float(now.chosen.step.total) - 1
-    return dict(id="sparsity", what=what, figure=figure, more=(("parameters", float(now.params), float(then.params), "count"), ("memory per device", float(now.chosen.memory.total), float(then.chosen.memory.total), "bytes"),
+    return dict(id="sparsity", what=what, figure=figure, more=(("step", float(now.chosen.step.total), float(then.chosen.step.total), "s"), ("parameters", float(now.params), float(then.params), "count"), ("memory per device", float(now.chosen.memory.total), float(then.chosen.memory.total), "bytes"),
                 ("exposed expert traffic", float(now.chosen.step.ep), float(then.chosen.step.ep), "s"), ("ep", float(now.plan["ep"]), float(then.plan["ep"]), "count")),
                 breaks=f"the step takes {extra:+.0%} for the same FLOPs a token: {short(then.plan)}" if extra > DIP else "", mend="node-limited routing, overlapped dispatch", confirm="routing balance and quality at equal active parameters")
 
@@ -170,9 +173,9 @@ def _longer(b: Base, k: int):
     what = f"sequences of {phase.seq_len * k:,} tokens, {batch:,} a step"
     base = float(now.chosen.step.total)
     if then is None:
-        return dict(id=f"context-{k}", what=what, figure=("step", base, None, "s"), works=False, breaks="activations do not fit on these devices", mend="more context parallelism, full recompute, offload", confirm="quality at the longer context")
+        return dict(id=f"context-{k}", what=what, figure=("time of the same tokens", 1.0, None, "ratio"), works=False, breaks="activations do not fit on these devices", mend="more context parallelism, full recompute, offload", confirm="quality at the longer context")
     took = float(then.chosen.step.total)
-    return dict(id=f"context-{k}", what=what, figure=("step", base, took, "s"), more=(("cp", float(now.plan["cp"]), float(then.plan["cp"]), "count"), ("attention's share", float(now.chosen.step.attention) / base, float(then.chosen.step.attention) / took, "share"),
+    return dict(id=f"context-{k}", what=what, figure=("time of the same tokens", 1.0, took / base, "ratio"), more=(("step", base, took, "s"), ("cp", float(now.plan["cp"]), float(then.plan["cp"]), "count"), ("attention's share", float(now.chosen.step.attention) / base, float(then.chosen.step.attention) / took, "share"),
                 ("exposed context traffic", float(now.chosen.step.cp), float(then.chosen.step.cp), "s"), ("MFU", now.figures["mfu"], then.figures["mfu"], "share"), ("memory per device", float(now.chosen.memory.total), float(then.chosen.memory.total), "bytes")),
                 breaks=f"the same tokens take {took / base:.2f} times as long" if took > base * (1 + DIP) else "", mend="attention that is not quadratic (windows, sparse), or the long phase last and short", confirm="quality at the longer context")
 

@@ -108,7 +108,7 @@ def spares_held(assessment, run: Run) -> dict:
     pods = max(1, -(-int(cluster.devices) // int(cluster.pod_devices or cluster.devices)))
     wide = int(cluster.scale_up_domain) > int(cluster.devices_per_node) and not is_torus(cluster)
     where = "none are held: a failure waits for its repair" if n == 0 else (
-        "as trays of the job's own racks first, whole racks after that" if wide else f"inside the allocation, {'one' if n < pods else f'{-(-n // pods)}'} in {'some of ' if n < pods else ''}each of {pods} pods" if pods > 1
+        "as trays of the job's own racks first, whole racks after that" if wide else (f"inside the allocation, one in each of {n} of {pods} pods" if n < pods else f"inside the allocation, {-(-n // pods)} in each of {pods} pods") if pods > 1
         else "inside the allocation, under the job's own spines")
     price = run.usd(run.days * n / max(run.nodes + n, 1))
     return dict(nodes=n, recommended=int(e.spares_recommended), where=where, warm="image pulled, container started, devices checked every five minutes, no communicator", usd=price,
