@@ -14,6 +14,7 @@ from .searching import REASONS, ZERO3, find, unpinned
 from .step import PARTS, device_params, step_time
 
 WORTH_SAYING = 0.005
+NEARLY_ALL = 0.9    # share of today's devices that a neighbouring value has to keep at work
 OWN = ("gemm", "attention", "elementwise", "logits")      # what the fullest stage does itself: which of them it is depends on where the head is
 WORTH = 0.05        # a trap is listed when it costs at least this share of a step
 AXES = ("tp", "cp", "pp", "dp", "ep")
@@ -168,7 +169,7 @@ def _intervals(assessment) -> list[dict]:
     if float(e.goodput) - hourly < 0.01:
         return []
     return [dict(what="hourly checkpoints", why=(f"a failure every {show('mtbf_s', float(e.mtbf_s))} " + ("throws away half an hour on average" if float(e.mtbf_s) > 3600 else "comes before the hour is over")) + f"; goodput {show('goodput', hourly)} "
-                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=percent(float(e.goodput) - hourly) + " less goodput")]
+                 f"against {show('goodput', float(e.goodput))} at {show('checkpoint_interval_s', float(e.checkpoint_interval_s))}", cost=percent(float(e.goodput) - hourly) + "-points less goodput")]
 
 
 def why(assessment) -> list[dict]:
@@ -198,17 +199,19 @@ def why(assessment) -> list[dict]:
 
 
 def _beside(found, chosen, axis, value, up) -> str:
-    """What the next value of an axis would cost, at the best setting of everything else."""
+    """What the next value of an axis that leaves hardly a device idle would cost (else the next at all), at the best setting of everything else."""
     column = _column(found, axis)
-    values = np.unique(column)
-    beyond = values[values > value] if up else values[values < value]
-    if not len(beyond) or not chosen.fits:
+    side = column > value if up else column < value
+    if not side.any() or not chosen.fits:
         return ""
-    other = beyond[0] if up else beyond[-1]
-    row = best_where(found, column == other)
+    every, now = np.broadcast_to(devices(found.plan), column.shape), int(devices(chosen.case.plan))
+    busy = side & found.fits & (every >= NEARLY_ALL * now)
+    beyond = column[busy] if busy.any() else column[side]
+    other = beyond.min() if up else beyond.max()
+    row = best_where(found, (busy if busy.any() else side) & (column == other))
     if row is None:
         return f"{axis} {int(other)} does not fit"
-    used, now = (int(devices(p)) for p in (planning.one(found.plan, row), chosen.case.plan))
+    used = int(every[row])
     return (f"{axis} {int(other)} {percent(found.step_s[row] / float(chosen.step.total) - 1, sign='+')} step time" + (f" on {used:,} devices" if used != now else "")
             + ("" if found.practised[row] else " on paper (untried)"))
 

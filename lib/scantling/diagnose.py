@@ -199,13 +199,13 @@ def _lines(measured, predicted, low, high, inside, chance, rows, sound, peak):
 
 def _at_once(rows, case, measured, predicted) -> str:
     """The first causes together, as many as it takes."""
-    for count, row in enumerate(rows, 1):
+    for row in rows:
         case = row["_changed"](case)
         seconds = _one_step(case)
         share = (seconds - predicted) / (measured - predicted)
         if share >= ENOUGH:
             break
-    return f"the first {count} at once would make {seconds:.4g} s, {percent(share, 0)} of it"
+    return f"the first {rows.index(row) + 1} at once would make {seconds:.4g} s, {percent(share, 0)} of it"
 
 
 def losses(assessment) -> list[dict]:

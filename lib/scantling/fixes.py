@@ -43,9 +43,13 @@ def tried(assessment) -> list[dict]:
 
 
 def _row(change, other) -> dict:
+    from .limits import gone
+
     f, text = other.figures, change.text
     if "job.precision" in change.set:       # a share of another peak: say it of the common one too
         text = text.replace("(", f"({show('mfu', f['mfu_bf16_peak'])} of the bf16 peak; ", 1)
+    if f["plan"]["offload"] != "none" and "plan.offload" not in change.set:
+        text += f", {gone(other.chosen)}"
     return dict(change=text, verdict=other.verdict, mfu=f["mfu"], days=f["days"], cost_usd=f["cost_usd"], devices=other.resolved.cluster.devices)
 
 
@@ -110,7 +114,7 @@ class Trial:
         worse = [m for m in after.missed if m.field not in self.missed or _gap(m) > 1.05 * _gap(self.missed[m.field])]
         ways = [relaxation(after, m.field) for m in after.missed] if after.phases and not worse else [None]
         if None not in ways:
-            self.assess(Change(effort + sum(w.effort for w in ways), ", and ".join([*texts, *(w.text for w in ways)]), {**merged, **{k: v for w in ways for k, v in w.set.items()}}))
+            self.assess(Change(effort + sum(w.effort for w in ways), "; ".join([*texts, *(w.text for w in ways)]), {**merged, **{k: v for w in ways for k, v in w.set.items()}}))
 
     def cures(self, field) -> list:
         """Changes tried that meet one of the missed constraints without missing a new one, the smallest first; fewer devices where they were not tried."""

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, field
 
 from . import catalogue
-from .quantities import show
+from .quantities import show, shown
 from .searching import skipped
 
 # chips to try instead, by family: what the market offers in their place, smallest step first
@@ -151,11 +151,11 @@ def recovery_changes(assessment):
     soon = {"reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        yield Change(2.2, f"save into host memory, asynchronously: a stall of {limit:g} s", {"reliability.checkpoint_stall_s": limit})
+        yield Change(2.2, f"save into host memory, asynchronously: a stall of {shown(limit, 'seconds')}", {"reliability.checkpoint_stall_s": limit})
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
         detect = min(float(e.detect_s), limit / 2)
-        yield Change(2.4, f"restart in place: detected in {detect:g} s, running again {limit - detect:g} s later", {"reliability.restart_s": limit - detect, "reliability.detect_s": detect})
+        yield Change(2.4, f"restart in place: detected in {shown(detect, 'seconds')}, running again {shown(limit - detect, 'seconds')} later", {"reliability.restart_s": limit - detect, "reliability.detect_s": detect})
     if lost or missed.keys() & {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "reliability.checkpoint_interval_s"}:
         for stall in (1.0, 0.2):
             yield Change(3.0, f"asynchronous saves that stall {stall:g} s and are durable in 60 s", {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0})
@@ -175,10 +175,11 @@ def _spares(nodes: int) -> str:
     return "1 spare node" if nodes == 1 else f"{nodes:,} spare nodes"
 
 
+LAST = 50.0             # effort of giving way on everything: no advice, but the truth
 CEILINGS = {"deadline_days": ("days", "a deadline of {}"), "budget_usd": ("cost_usd", "a budget of {}"), "max_power_mw": ("", "{:,.3g} MW of power")}
 FLOORS = {"min_mfu": ("mfu", "an MFU floor of {}"), "min_goodput": ("goodput", "a goodput floor of {}")}
-OTHERS = {"max_checkpoint_overhead": "a share of {:g} of the time for saves", "max_lost_work_s": "{:g} s of work lost to a failure", "max_recovery_s": "{:g} s to recover",
-          "max_checkpoint_stall_s": "a stall of {:g} s a save"}
+OTHERS = {"max_checkpoint_overhead": ("share", "{} of the time for saves"), "max_lost_work_s": ("seconds", "{} of work lost to a failure"), "max_recovery_s": ("seconds", "{} to recover"),
+          "max_checkpoint_stall_s": ("seconds", "a stall of {} a save")}
 
 
 def relaxation(assessment, field: str) -> Change | None:
@@ -198,7 +199,8 @@ def relaxation(assessment, field: str) -> Change | None:
         text = text.format(show(key, value))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
-        text = OTHERS[field].format(value)
+        kind, text = OTHERS[field]
+        text = text.format(shown(value, kind))
     return Change(effort, text, {f"constraints.{field}": value})
 
 
@@ -213,7 +215,13 @@ def relaxations(assessment):
         tokens = _down(phases[0].tokens * share * 0.9995)
         yield Change(4.9 - math.log2(share), f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what is asked for (to be confirmed by an ML specialist)", {f"{_job(assessment)}.tokens": tokens}, "less")
     if len(moved) > 1:
-        yield Change(9.0 + sum(c.effort for c in moved) / 10, " and ".join(c.text for c in moved), {k: v for c in moved for k, v in c.set.items()})
+        yield Change(LAST + sum(c.effort for c in moved), listed(c.text for c in moved), {k: v for c in moved for k, v in c.set.items()})
+
+
+def listed(words) -> str:
+    """Words as a list: a, b and c."""
+    *head, last = words
+    return f"{', '.join(head)} and {last}" if head else last
 
 
 def _down(value: float) -> float:

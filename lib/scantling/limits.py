@@ -13,7 +13,7 @@ from .figures import MEMORY_PARTS, days, step_band, step_s
 from .published import ROOM, best_published, beyond
 from .quantities import show, shown
 from .reliability import judge
-from .searching import SAFE, find, host_bytes, skipped, unpinned
+from .searching import SAFE, disk_bytes_per_s, find, host_bytes, on_disk, skipped, unpinned
 from .step import rates
 
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
@@ -180,8 +180,13 @@ def unpublished(chosen) -> list[str]:
 
 def to_disk(chosen) -> float:
     """State of a device that its share of the host's memory does not hold. [bytes]"""
-    cluster = chosen.found.situation.resolved.cluster
-    return max(float(chosen.memory.host) - 0.9 * float(np.nan_to_num(cluster.host_memory_bytes)) / cluster.devices_per_node, 0.0)
+    return float(on_disk(chosen.found.situation.resolved.cluster, chosen.memory))
+
+
+def gone(chosen) -> str:
+    """Where the state that leaves a device goes, in words."""
+    size, disk = float(chosen.memory.host), to_disk(chosen)
+    return f"with {show('memory_bytes.total', size)} of state a device in host memory" + (" and on NVMe" if disk else "")
 
 
 def offloaded(assessment) -> list[str]:
@@ -193,7 +198,7 @@ def offloaded(assessment) -> list[str]:
             gb = lambda x: show("memory_bytes.total", x)   # noqa: E731
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
             out.append(f"offload: {gb(size)} of state a device leave it{why}; "
-                       + (f"host memory holds {gb(size - disk)} of it, the other {gb(disk)} go to NVMe, whose lower rate is not in the step: expect it slower, and the band is wider for it"
+                       + (f"host memory holds {gb(size - disk)} of it, the other {gb(disk)} go to NVMe, counted at {shown(disk_bytes_per_s(assessment.resolved.cluster), 'bytes_per_s')} a device; the band is wider for it"
                           if disk else "host memory holds all of it"))
     return out
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from . import checkpoint, elastic, failures, goodput, spares, storage
+from .quantities import shown
 from .records import Assumed
 
 DETECT_S = 180.0        # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293 s2.2)
@@ -241,17 +242,18 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
     """
     out = []
     for field, key, sign, words in (
-        ("min_goodput", "goodput", 1, "goodput {v:.3f} is below the floor {l:.3f}"),
-        ("max_checkpoint_overhead", "checkpoint_overhead", -1, "checkpoint overhead {v:.3%} is above {l:.3%}"),
-        ("max_checkpoint_stall_s", "checkpoint_stall_s", -1, "a save stalls training for {v:.2f} s, above {l:.2f} s"),
-        ("max_lost_work_s", "lost_work_s", -1, "a failure can lose {v:,.0f} s of work, above {l:,.0f} s"),
-        ("max_recovery_s", "recovery_s", -1, "recovery takes {v:,.0f} s (detection and restart), above {l:,.0f} s"),
+        ("min_goodput", "goodput", 1, "goodput: {v} predicted, {l} asked for"),
+        ("max_checkpoint_overhead", "checkpoint_overhead", -1, "checkpoint overhead: {v} predicted, {l} allowed"),
+        ("max_checkpoint_stall_s", "checkpoint_stall_s", -1, "stall: a save stalls training for {v}, {l} allowed"),
+        ("max_lost_work_s", "lost_work_s", -1, "lost work: a failure can lose {v}, {l} allowed"),
+        ("max_recovery_s", "recovery_s", -1, "recovery: {v} for detection and restart, {l} allowed"),
     ):
         limit = _get(constraints, field)
         if limit is not None:
+            kind = "seconds" if key.endswith("_s") else "share"
             value = float(np.max(getattr(endurance, key)) if sign < 0 else np.min(getattr(endurance, key)))
             if sign * value < sign * float(limit) * (1 - sign * 1e-9):
-                out.append(Miss(field, float(limit), value, words.format(v=value, l=float(limit))))
+                out.append(Miss(field, float(limit), value, words.format(v=shown(value, kind), l=shown(float(limit), kind))))
     domain, have, floor = _get(constraints, "survive"), int(np.min(endurance.spares)), int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0)))
     if domain and endurance.copies_survive == "process":
         out.append(Miss("survive", domain, "process", f"losing a {domain} loses the copies too: they are only on the nodes' own disks"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from . import catalogue
 from . import plans as planning
 from .cases import SHARDINGS, Cases, Plan, devices
 from .memory import Memory, memory
@@ -15,6 +16,7 @@ from .step import Step, rates, step_time
 
 CHUNK = 8192            # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK      # rows that one task of a cluster takes
+LOCAL_DISKS = "local-azure-h100"    # the measured node whose NVMe rate a byte of capacity stands for all
 SAFE = 0.80             # share of the capacity below which a plan is safe
 ZERO3 = SHARDINGS.index("zero3")
 REASONS = ("weights, gradients and optimizer states alone exceed the device's memory", "activations exceed what the states leave of the device's memory",
@@ -66,7 +68,8 @@ class Found:
 
     def case(self, i: int) -> Cases:
         """The case of one plan, in scalars."""
-        return self.situation.cases(planning.one(self.plan, i))
+        case = self.situation.cases(planning.one(self.plan, i))
+        return through_disks(self.situation.resolved.cluster, case, memory(case)) if case.plan.offload else case
 
     def row(self, i: int) -> dict:
         """One plan as plain values."""
@@ -116,7 +119,7 @@ def scored(where: Situation, plan: Plan) -> tuple:
     """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not fit) of plan columns."""
     c = where.cases(plan)
     m = memory(c)
-    n = np.size(plan.tp)
+    c, n = through_disks(where.resolved.cluster, c, m), np.size(plan.tp)
     reason, step_s = np.broadcast_to(why_not(m, host_bytes(where.resolved.cluster)), n), np.full(n, np.inf)
     ok = np.flatnonzero(reason < 0)
     if len(ok):
@@ -147,6 +150,33 @@ def host_bytes(cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its node's, nine tenths of it."""
     per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
     return 0.9 * per_node / cluster.devices_per_node
+
+
+def on_disk(cluster, m: Memory):
+    """State of a device that its share of the host's memory does not hold: it goes to the node's NVMe. [bytes]"""
+    return np.maximum(m.host - 0.9 * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0)
+
+
+def disk_bytes_per_s(cluster) -> float:
+    """What one device draws from or sends to its node's NVMe when all do. [bytes/s]
+
+    A byte of capacity brings the rate that fio measured on a node of eight drives, the mean of reading and writing as much of each.
+    """
+    row = catalogue.storage(LOCAL_DISKS)
+    both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
+    return both / row.capacity_bytes * float(np.nan_to_num(cluster.nvme_bytes)) / cluster.devices_per_node
+
+
+def through_disks(cluster, c: Cases, m: Memory) -> Cases:
+    """The same cases with the host link no faster than NVMe feeds it, where state does not stay in the host's memory.
+
+    NVMe and host link run at once (Rajbhandari et al. 2021, section 5.2.2): the link moves all of the state in the time that the drives take for their part.
+    """
+    disk = on_disk(cluster, m)
+    if not np.any(disk):
+        return c
+    fed = disk_bytes_per_s(cluster) * m.host / np.where(disk > 0, disk, 1.0)
+    return replace(c, chip=replace(c.chip, host_bytes_per_s=np.where(disk > 0, np.minimum(c.chip.host_bytes_per_s, fed), c.chip.host_bytes_per_s)[()]))
 
 
 def why_not(m: Memory, host: float):
