@@ -50,6 +50,7 @@ class Candidate(Record):
     usd_per_month: float | None
     usd_per_run: float | None
     source: str
+    verified: str                   # text, secondary, derived or memory: how the catalogue had the rates
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def _candidate(s, needs, run: Run, provisioned: float, object_bytes: float, prov
         return None
     reach = s.sold_by == provider if provider in ("AWS", "GCP", "Azure") else bool(s.sold_by)
     return Candidate(s.id, s.name, s.kind, tier, s.sold_by, reach, pieces, piece, have.get("write"), have.get("read"), have.get("capacity"), not misses and (tier == "object store" or not {"write", "read"} & set(unknown)), misses, unknown,
-                     month, None if month is None else month * run.days / MONTH_DAYS, s.source)
+                     month, None if month is None else month * run.days / MONTH_DAYS, s.source, s.verified)
 
 
 def _twice(e, run: Run, size, volume, has, nodes) -> dict:
@@ -214,7 +215,7 @@ def _lines(needs, worst, found, twice, provider: str) -> tuple[str, ...]:
             out.append(f"{tier}: {first.name} is the cheapest priced one that meets every need, {first.usd_per_month:,.0f} USD a month{_many(first)}" + ("" if provider else f", beside machines of {first.sold_by}"))
         bought = next((c for c in good if c.sold_by == "makers"), None)
         if bought is not None:
-            out.append(f"{tier}: to buy, {bought.name} meets every need whose figure is published{_many(bought)}; makers publish no price")
+            out.append(f"{tier}: to buy, {bought.name} meets every need whose figure is published{_many(bought)}; makers publish no price" + ("; its rates are from recall, ask for them in writing" if bought.verified == "memory" else ""))
         elif good and not rented:
             out.append(f"{tier}: {good[0].name} meets every need{_many(good[0])}; no price is published")
     if twice["usd_per_month"] is not None:
