@@ -81,6 +81,7 @@ def test_rows_point_at_rows_that_exist():
         assert p.item in chips, p
         assert p.unit == "USD/device-hour"
         assert not math.isnan(p.middle)
+        assert "recall" not in p.source, p.item
 
 
 # fp8 is twice bf16 on the same silicon. The exceptions, with the reason of each.

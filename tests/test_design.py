@@ -320,7 +320,16 @@ def test_default_batch(seq_len, params, nodes):
     elif nodes <= aim:
         assert batch % nodes == 0  # an awkward node count divides it
         assert nodes > aim / 8 or abs(batch / aim - 1) <= 0.125
+    elif nodes > 1.125 * aim:
+        assert abs(batch / aim - 1) <= 0.125
+        assert batch % 2 ** max(0, int(math.log2(aim / 64))) == 0  # pipelines and experts want powers of two
     assert batch == default_batch(params, seq_len, nodes)
+
+
+def test_default_batch_of_an_incomplete_node():
+    """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared by."""
+    r = Design.from_text("model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: {seq_len: 8192}\n").resolve()
+    assert r.phases[0].global_batch % 126 == 0
 
 
 def test_tokens_in_a_step_become_whole_sequences():

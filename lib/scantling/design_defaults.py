@@ -23,20 +23,18 @@ MOST_MFU = 0.95  # no published run comes near
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
-    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of two where the node count is one;
-    otherwise a multiple of the node count (of its odd part, where there are more than twice as many nodes as sequences), and of
-    those within an eighth of the aim the one with most factors of two. Then data-parallel widths that use every node divide it.
+    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of two where the node count is one. Else, up
+    to 9/8 as many nodes as sequences, a multiple of the node count, and of those within an eighth of the aim the one with most factors
+    of two: then data-parallel widths that use every node divide it. Beyond, within an eighth of the aim, a multiple of a power of two near
+    aim / 64 that has most in common with the node count.
     """
     aim = max(1.0, (SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS) / seq_len)
-    odd = nodes // (nodes & -nodes)
-    if odd == 1:
+    if nodes & (nodes - 1) == 0:
         return 2 ** round(math.log2(aim))
-    unit = nodes if nodes <= 2 * aim else odd
-    if unit > 2 * aim:
-        return 2 ** round(math.log2(aim))
+    unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(math.log2(aim / 64)))
     near = range(max(1, math.ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [max(1, round(aim / unit))]
-    best = max(near, key=lambda k: (k & -k, -abs(k * unit - aim)))
-    return best * unit
+    shared = (lambda k: k & -k) if unit == nodes else (lambda k: math.gcd(k * unit, nodes))
+    return unit * max(near, key=lambda k: (shared(k), -abs(k * unit - aim)))
 
 
 def resolve(design: Design) -> Resolved:
@@ -200,13 +198,14 @@ def _batch(spec, seq_len, params, cluster, at, assumed):
                 Assumed(f"{at}.global_batch", batch, f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}")
             )
         return batch
-    batch = default_batch(params.total, seq_len, cluster.nodes)
+    nodes = max(1, cluster.devices // cluster.devices_per_node)
+    batch = default_batch(params.total, seq_len, nodes)
     size, bound = ("4M", "below") if params.total < LARGE_PARAMS else ("16M", "from")
     assumed.append(
         Assumed(
             f"{at}.global_batch",
             batch,
-            f"{size} tokens in a step {bound} 100B parameters, in sequences that {cluster.nodes:,} nodes can share",
+            f"{size} tokens in a step {bound} 100B parameters, in sequences that {nodes:,} nodes can share",
         )
     )
     return batch

@@ -193,6 +193,8 @@ def number_text(value: float) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}e{int(exponent or 0):+d}"
 
 
+_Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", number_text(value)))
+
 # text that this or an older YAML would read as something else is quoted
 _Dumper.yaml_implicit_resolvers = {
     k: _Loader.yaml_implicit_resolvers.get(k, []) + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
