@@ -139,6 +139,20 @@ def test_a_refused_value_leaves_the_last_valid_picture_and_marks_its_control(des
     assert not desk.form.field("plan.tp")["fault"]
 
 
+def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
+    desk = Desk(resources.example("qwen3-235b-a22b-256-gb200"))
+    desk.form.send_change("cluster.devices", 128)                 # fewer than the pinned ways make
+    assert desk.design.cluster.devices == 256
+    pins = set(desk.design.plan.given())
+    named = set()
+    while desk.session.refusal is not None and len(named) < 6:
+        named.add(desk.session.refusal.field.removeprefix("plan."))
+        assert desk._fix.description.startswith("Unpin")
+        desk._fix.click()
+    assert desk.design.cluster.devices == 128
+    assert set(desk.design.plan.given()) == pins - named
+
+
 def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other():
     taken = []
 

@@ -85,10 +85,27 @@ def visitor(chrome, request):
         found.page.close()
 
 
+FAULTY = "sgd"          # the optimizer at which the kit of the page has a bug, as it might
+_BUG = f"""
+import scantling
+sound = scantling.assess
+
+def assess(design, **more):
+    if design.job.optimizer == "{FAULTY}":
+        raise RuntimeError("put in by the tests")
+    return sound(design, **more)
+scantling.assess = assess
+"""
+
+
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory):
     from scantling_widgets import servers
 
     folder = tmp_path_factory.mktemp("page")
-    with open(folder / "page.log", "wb") as log, servers.voila_page(DESIGN, port=9330, env=isolated(folder), log=log) as server:
+    env = isolated(folder)
+    startup = Path(env["IPYTHONDIR"]) / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "bug.py").write_text(_BUG, encoding="utf-8")
+    with open(folder / "page.log", "wb") as log, servers.voila_page(DESIGN, port=9330, env=env, log=log) as server:
         yield server

@@ -81,6 +81,14 @@ def test_the_four_main_sliders_follow_the_mouse(desk, field, share):
     shows(desk, Design.from_text(desk.design_text()))
 
 
+def test_a_list_in_groups_gives_what_it_names(desk):
+    names = desk.control("cluster.accelerator").evaluate("e => [...e.options].map(o => o.textContent)")
+    for name in (names[-1], next(n for n in names if n.startswith("MI300X")), next(n for n in names if n.startswith("H100 96GB"))):
+        desk.choose("cluster.accelerator", name)
+        assert desk.page.locator(".sd-title small").inner_text().split(" · ")[0].endswith("× " + name)
+        assert desk.control("cluster.accelerator").evaluate("e => e.selectedOptions[0].textContent") == name
+
+
 def test_inputs_and_headline_stay_in_sight_while_a_tab_is_read(desk):
     desk.tab("Network")
     desk.bring_up()
@@ -104,13 +112,13 @@ def test_a_number_in_a_table_opens_and_closes_by_the_keyboard(desk):
     assert desk.page.evaluate("() => document.activeElement.className") == "sd-open"
 
 
-@pytest.mark.parametrize(("kind", "ending", "start"), [("Download this chart", ".svg", "<svg"), ("Download the data of this chart", ".csv", "# ")])
+@pytest.mark.parametrize(("kind", "ending", "start"), [("Download this chart as a picture", ".svg", b"<svg"), ("Download this chart as pixels", ".png", b"\x89PNG"), ("Download the data of this chart", ".csv", b"# ")])
 def test_a_picture_downloads(desk, kind, ending, start):
     desk.page.locator(".sd-chart").first.hover()
     with desk.page.expect_download() as waiting:
         desk.page.get_by_role("button", name=kind).first.click()
     assert waiting.value.suggested_filename.endswith(ending)
-    assert waiting.value.path().read_text(encoding="utf-8").startswith(start)
+    assert waiting.value.path().read_bytes().startswith(start)
 
 
 def test_a_table_downloads_what_it_shows(desk):

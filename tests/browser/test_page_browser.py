@@ -7,6 +7,7 @@ import urllib.request
 import pytest
 from scantling.design import Design
 
+from .conftest import FAULTY
 from .test_desk_browser import shows
 from .test_desk_pictures import violations
 
@@ -45,6 +46,22 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     assert first.page.locator(".jp-InputArea:visible").count() == 0
     assert first.errors == second.errors == []
     assert chrome.refused == []
+
+
+def test_a_dark_page_reads_and_says_an_error_in_a_callback(voila, visitor):
+    desk = visitor(voila.url + "&theme=dark")
+    assert desk.page.evaluate("() => document.body.dataset.jpThemeLight") == "false"
+    assert violations(desk.page, ".sd-desk") == []
+    desk.unfold("Job")
+    assert not desk.page.locator(".sd-error").is_visible()
+    desk.choose("job.optimizer", FAULTY)
+    fault = desk.page.get_by_role("alert").filter(has_text="RuntimeError: put in by the tests")
+    fault.wait_for()
+    desk.press("cluster.devices", "ArrowLeft")                 # the desk goes on
+    shows(desk, Design.from_text(desk.design_text()))
+    desk.page.get_by_role("button", name="Dismiss").click()
+    fault.wait_for(state="hidden")
+    assert desk.errors == []
 
 
 @pytest.mark.parametrize("path", ["/", "/api/kernels"])

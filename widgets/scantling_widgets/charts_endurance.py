@@ -25,7 +25,7 @@ def _badput_words(given) -> str:
 
 def _badput_chart(legend: bool = False) -> alt.Chart:
     y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105))
-    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=True))
+    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=False, padding=52))
     base = alt.Chart(named("lost")).encode(y=y, x=x, tooltip=alt.Tooltip("says:N", title=" "))
     return alt.layer(base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))
 
@@ -45,8 +45,8 @@ def _spares_data(given, waiting=None) -> dict:
     marks = [(n, word) for n, word in ((chosen, "chosen"), (asked, "cheapest"))
              if n is not None and n in points["spares"]]
     if len(marks) == 2 and chosen == asked:
-        marks = [(chosen, "chosen, cheapest")]
-    return {"points": points, "marks": {"spares": [n for n, _ in marks], "shortage": [points["shortage"][points["spares"].index(n)] for n, _ in marks], "says": [f"{n}: {word}" for n, word in marks]}}
+        marks = [(chosen, "chosen,\ncheapest")]
+    return {"points": points, "marks": {"spares": [n for n, _ in marks], "shortage": [points["shortage"][points["spares"].index(n)] for n, _ in marks], "side": ["right" if 2 * n >= max(points["spares"]) else "left" for n, _ in marks], "says": [f"{n}: {word}" for n, word in marks]}}
 
 
 def _spares_words(given, waiting=None) -> str:
@@ -54,13 +54,13 @@ def _spares_words(given, waiting=None) -> str:
 
 
 def _spares_chart(legend: bool = False) -> alt.Chart:
-    x = alt.X("spares:Q", title="spare nodes", axis=alt.Axis(tickMinStep=1, tickCount=8, grid=False, labelExpr="datum.value % 1 ? '' : datum.label"))
+    x = alt.X("spares:Q", title="spare nodes", axis=alt.Axis(tickMinStep=1, tickCount=8, grid=False, labelExpr="datum.value % 1 ? '' : format(datum.value, 'd')"))
     y = alt.Y("shortage:Q", title="wall time waiting", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr=PERCENT, values=[1.0, 1e-2, 1e-4, 1e-6]))
     base = alt.Chart(named("points")).encode(x=x, y=y, tooltip=alt.Tooltip("says:N", title=" "))
     marks = alt.Chart(named("marks")).encode(x=x, y=y)
     return alt.layer(base.mark_line(strokeWidth=1.6, color=ACCENT), base.mark_point(filled=True, size=26, color=ACCENT, opacity=1), marks.mark_point(size=150, strokeWidth=2, color=SECOND, opacity=1),
-                     *(marks.transform_filter(f"datum.spares {where} 3").mark_text(align=align, baseline=base_, dx=dx, dy=dy, fontSize=11, fontWeight="bold", style="ink-text").encode(text="says:N")
-                       for where, align, base_, dx, dy in ((">=", "right", "top", -8, 4), ("<", "left", "bottom", 9, -4))))
+                     *(marks.transform_filter(f"datum.side == '{align}'").mark_text(align=align, lineBreak="\n", baseline=base_, dx=dx, dy=dy, fontSize=11, fontWeight="bold", style="ink-text").encode(text="says:N")
+                       for align, base_, dx, dy in (("right", "top", -8, 4), ("left", "bottom", 9, -4))))
 
 
 spares = Figure("spares", "Waiting for a node, by spares", _spares_chart, _spares_data, _spares_words, height=190, empty="No failures that take a node out.")

@@ -14,7 +14,7 @@ def _evidence_data(given) -> dict:
     if given.get("mfu") is None:
         return {"runs": {}}
     names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    names = [f"{r['model']}, {r['devices']:,}: {r['id']}" if names.count(n) > 1 else n for n, r in zip(names, runs)]
+    names = [f"{r['devices']:,} × {r['accelerator']}: {r['id']}" if names.count(n) > 1 else n for n, r in zip(names, runs)]
     low, high = given.get("mfu_low"), given.get("mfu_high")
     return {
         "here": {"run": [_HERE], "mfu": [given["mfu"]], "low": [low], "high": [high], "text": [show("mfu", given["mfu"])], "says": [f"predicted {show('mfu', given['mfu'])}, band {band('mfu', low, high)}"]},

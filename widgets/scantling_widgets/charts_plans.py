@@ -111,9 +111,9 @@ def _tornado_data(given, rows=(), key="days") -> dict:
     bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": [], "step": []}
     for rank, row in enumerate(rows):
         steps = {side: row[side + "_says"].split(" (")[0] for side in ("low", "high") if row[side] is not None}
-        if len(steps) == 2 and (row["low"] > now) == (row["high"] > now):          # both to one side: said together at the end of the longer
+        if len(steps) == 2 and (row["low"] > now) == (row["high"] > now):          # both to one side: said together at the end of the longer, that one first
             near, far = sorted(steps, key=lambda side: abs(row[side] - now))
-            steps = {near: "", far: f"{steps[far]}; {steps[near]} less"}
+            steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
         for side in ("low", "high"):
             if row[side] is not None:
                 better = (row[side] > now) == (key in _MORE_IS_BETTER)

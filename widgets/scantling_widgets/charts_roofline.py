@@ -36,7 +36,7 @@ def _kernels_data(given, roof: Mapping | None = None) -> dict:
     low, high = min(k["achieved_flops"] for k in rows) * _LOW, max(k["peak_flops"] for k in rows)
     right = max(max(k["intensity"] for k in rows) * 3, high / hbm * 3)
     peaks = {p: "" for p in sorted({k["peak_flops"] for k in rows} | {roof["peak_flops"]})}
-    tops = [{"x": [right if p == high else p / hbm], "y": [p], "side": ["over" if p == high else "under"], "says": [f"{show(_RATE, p)} dense peak" + (", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else "")]} for p in peaks]
+    tops = [{"x": [right if p == high else p / hbm], "y": [p], "side": ["over" if p == high else "under"], "says": [f"{show(_RATE, p)}" + (", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak")]} for p in peaks]
     return {
         "points": {"x": [k["intensity"] for k in rows], "y": [k["achieved_flops"] for k in rows], "what": [k["label"] for k in rows], "kernel": [k["kernel"] for k in rows],
                    "share": [k["share"] for k in rows],
@@ -68,7 +68,7 @@ def _kernels_chart(legend: bool = True) -> alt.Chart:
     scale = alt.Scale(domain=list(names.values()), range=[_KERNELS[k] for k in names])
     roofs = alt.Chart(named("roofs")).mark_line(strokeWidth=1.8, style="soft").encode(x=x, y=y, detail="roof:N")
     tops = [alt.Chart(named("tops")).transform_filter(f"datum.side == '{side}'").mark_text(align=align, baseline=base, dx=dx, dy=dy, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
-            for side, align, base, dx, dy in (("over", "right", "bottom", 0, -4), ("under", "left", "top", 4, 5))]
+            for side, align, base, dx, dy in (("over", "right", "bottom", 0, -4), ("under", "right", "middle", -8, 0))]
     slopes = alt.Chart(named("slopes")).mark_text(align="right", dx=-9, fontSize=10.5, style="ink-text").encode(x=x, y=y, text="says:N")
     points = alt.Chart(named("points")).mark_point(filled=True, opacity=0.95, strokeWidth=0.8).encode(
         x=x, y=y, size=alt.Size("share:Q", scale=alt.Scale(type="sqrt", domain=[0, 0.7], range=[50, 520]), legend=None),

@@ -160,9 +160,9 @@ class Desk(W.VBox):
         pinned = pinned if pinned and pinned.get("plan") else None
         if not given.get("plan"):
             fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
-            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty, *(["What would help: " + fix for fix in fixes])])
+            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty + (" What would help:" if fixes else ""), *fixes])
             for picture, key, text in ((self.memory, self._memory_key, said[0]), (self.step, self._step_key, said[1])):
-                picture.empty = "\n".join([text[0], *(f"• {line}" for line in text[1:])])
+                picture.empty = "\n• ".join(text)
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.show([])
             self._memory_note.value = self._step_note.value = ""

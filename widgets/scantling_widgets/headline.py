@@ -132,7 +132,7 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     name = refusal.field.removeprefix("plan.")
     if refusal.field in (name, refusal.moved) or name not in session.now.design.plan.given():
         return None
-    return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {refusal.field: None}
+    return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {**(refusal.fields or {}), refusal.field: None}
 
 
 def fix_text(fix) -> str:

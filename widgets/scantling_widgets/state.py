@@ -32,11 +32,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A change that the design does not allow: the field that is wrong, why, in one line, and the control that was moved."""
+    """A change that the design does not allow: the field that is wrong, why, in one line, the control that was moved, and what was to be set."""
 
     field: str
     text: str
     moved: str = ""
+    fields: Mapping[str, Any] | None = None
 
 
 def assess(design, quick: bool = False):
@@ -128,13 +129,13 @@ class Session:
                     self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
-            self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved)
+            self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved, tries[0])
             return False
 
-    def refuse(self, field: str, text: str, moved: str = "") -> None:
+    def refuse(self, field: str, text: str, moved: str = "", fields: Mapping[str, Any] | None = None) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
-            self.refusal = Refusal(field, text, moved)
+            self.refusal = Refusal(field, text, moved, fields)
             self.tell()
 
     def put(self, design) -> bool:
