@@ -125,7 +125,9 @@ def test_every_gap_is_said_with_its_rule():
     cluster, assumed = build_cluster({"accelerator": "h100-sxm", "devices": 64})
     fields = {a.field.removeprefix("cluster.") for a in assumed}
     optional = set(CLUSTER_FIELDS) - {"accelerator", "devices", "node", "in_network_reduction"}
-    assert optional <= fields
+    assert optional - {"site_gbytes_per_s"} <= fields  # one site: nothing between
+    several = {a.field for a in build_cluster({"accelerator": "h100-sxm", "devices": 64, "sites": 2})[1]}
+    assert "cluster.site_gbytes_per_s" in several
     assert all(a.why for a in assumed)
     assert cluster.storage in catalogue.storages()
 

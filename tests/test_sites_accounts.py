@@ -6,8 +6,9 @@ from scantling.cluster import build_cluster
 from scantling.reliability import endure, finish
 
 
-def run(sites=1, devices=16_384, step_s=6.5, **features):
-    cluster = build_cluster({"accelerator": "h100-sxm", "devices": devices, "sites": sites})[0]
+def run(sites=1, devices=16_384, step_s=6.5, between=None, **features):
+    spec = {"accelerator": "h100-sxm", "devices": devices, "sites": sites} | ({"site_gbytes_per_s": between} if between else {})
+    cluster = build_cluster(spec)[0]
     return endure(cluster, {"preset": "llama3"}, checkpoint_bytes=405e9 * 14, state_bytes_per_device=405e9 * 14 / devices, step_s=step_s, **features)
 
 
@@ -27,6 +28,20 @@ def test_the_exchange_is_the_ring_all_reduce_of_fp32_gradients():
     assert way["sync_s"] == pytest.approx(405e9 * 4 / 12.5e9)
     assert way["share"] == pytest.approx(way["sync_s"] / (100 * 6.5 + way["sync_s"]))
     assert run(2).badput["sites"] == pytest.approx(way["share"], rel=0.01)
+
+
+def test_the_rate_between_the_sites_is_the_designs():
+    """Eight waves instead of one: an exchange of 16.2 s instead of 130 s; without several sites nothing is assumed about it."""
+    cluster, assumed = build_cluster({"accelerator": "h100-sxm", "devices": 64, "sites": 2})
+    assert next(a.value for a in assumed if a.field == "cluster.site_gbytes_per_s") == cluster.site_bytes_per_s / 1e9 == 12.5
+    assert not [a for a in build_cluster({"accelerator": "h100-sxm", "devices": 64})[1] if "site_g" in a.field]
+    assert run(2, between=100).badput["sites"] == pytest.approx(16.2 / (650 + 16.2), rel=0.01)
+    assert "over 100 GB/s (16 s each" in next(a.why for a in run(2, between=100).assumed if a.field == "cluster.sites")
+
+
+def test_what_is_averaged_are_the_parameters_whatever_the_optimizer_keeps():
+    assert run(2, params=405e9).badput["sites"] == pytest.approx(run(2).badput["sites"])
+    assert run(2, params=40.5e9).badput["sites"] == pytest.approx(13 / (650 + 13), rel=0.01)
 
 
 def test_synchronous_steps_over_sites_lose_nearly_everything():

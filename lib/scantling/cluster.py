@@ -140,7 +140,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The machine of one design; bandwidths per device, one direction [bytes/s]; memory, disks and power per node."""
+    """The machine of one design; bandwidths per device (per site between sites), one direction [bytes/s]; memory, disks and power per node."""
 
     accelerator: Accelerator
     devices: int
@@ -158,6 +158,7 @@ class Cluster:
     oversubscription: float
     pod_devices: int
     sites: int
+    site_bytes_per_s: float
     host_memory_bytes: float
     nvme_bytes: float
     storage: str
@@ -173,7 +174,7 @@ class Cluster:
 
 CLUSTER_FIELDS = (
     "accelerator", "devices", "devices_per_node", "scale_up_domain", "scale_out", "scale_out_gbytes_per_s_per_device", "oversubscription",
-    "sites", "nics_per_node", "pod_devices", "host_memory_gb", "nvme_gb", "storage", "node", "in_network_reduction",
+    "sites", "site_gbytes_per_s", "nics_per_node", "pod_devices", "host_memory_gb", "nvme_gb", "storage", "node", "in_network_reduction",
 )
 
 # override name -> (record field, factor)

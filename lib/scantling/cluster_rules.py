@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from . import catalogue
 from .cluster import CLUSTER_FIELDS, GB, Accelerator, Cluster, Fabric, Node, _given, _number, resolve_accelerator, resolve_fabric
+from .elastic import SITE_BYTES_PER_S
 from .errors import DesignError
 from .records import Assumed
 
@@ -62,6 +63,9 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         storage = spec["storage"].strip().lower()
     else:
         storage = note("storage", DEFAULT_STORAGE, "the middle tier of the DGX SuperPOD storage guidance, per node")
+    sites = _or(spec, "sites", 1, "one site", note, whole=True)
+    wave = "a 100 Gbit/s wave between one site and the others"
+    between = _or(spec, "site_gbytes_per_s", SITE_BYTES_PER_S / GB, wave, note if sites > 1 else lambda field, value, why: value)
     reduce = network.in_network_reduction and spec.get("in_network_reduction") is True
     if isinstance(spec.get("scale_out"), Mapping) and spec["scale_out"].get("in_network_reduction"):
         reduce = True
@@ -73,7 +77,7 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         in_network_reduction=reduce, nics_per_node=nics,
         oversubscription=_or(spec, "oversubscription", 1.0, "non-blocking", note, at_least=1.0),
         pod_devices=_or(spec, "pod_devices", devices, "one pod holds the whole job", note, whole=True),
-        sites=_or(spec, "sites", 1, "one site", note, whole=True),
+        sites=sites, site_bytes_per_s=between * GB,
         host_memory_bytes=memory * GB, nvme_bytes=disks * GB, storage=storage,
         node_power_w=_power(chip, node, per_node, share, note), node=node.id if node else "",
     ), tuple(assumed)

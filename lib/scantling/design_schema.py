@@ -98,6 +98,7 @@ class ClusterSpec(Section):
     nics_per_node: Annotated[int | None, count(1, 10**4)] = about("network ports of a node", "ports", 8)
     pod_devices: Annotated[int | None, count(1, 10**7)] = about("devices below one spine at full bandwidth", "devices", 3072)
     sites: Annotated[int | None, count(1, 1000)] = about("datacentres", "sites", 1)
+    site_gbytes_per_s: Annotated[float | None, amount(0, 1e6)] = about("bandwidth between one site and the others, one direction", "GB/s", 100)
     host_memory_gb: Annotated[float | None, amount(0, 1e9, above=False)] = about("memory of a node", "GB", 2048)
     nvme_gb: Annotated[float | None, amount(0, 1e9, above=False)] = about("local NVMe of a node", "GB", 30000)
     storage: Annotated[str | None, text()] = about("shared file system (scantling catalogue storage)", example="lustre")

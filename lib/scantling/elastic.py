@@ -109,15 +109,16 @@ INNER_STEPS = 100               # local steps between averages: INTELLECT-1 (arX
 EDGE_MTBF_S, EDGE_REPAIR_S = 1710 * 3600.0, 10 * 3600.0     # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
 
 
-def apart(params, step_s, sites) -> dict:
+def apart(params, step_s, sites, site_bytes_per_s=SITE_BYTES_PER_S) -> dict:
     """What running over several sites costs in time: {share, every_step_share, sync_s, alone}.
 
+    site_bytes_per_s : between one site and the others, one direction.
     share : of the time that averaging every INNER_STEPS steps leaves open (`local_update`), each site restarting alone after its own
     failures and joining at the next average.  every_step_share : the same for a synchronous run, which all-reduces fp32 gradients over
-    SITE_BYTES_PER_S at every step and stops whenever one site is cut off (sites x repair / time between failures of an edge).
+    that link at every step and stops whenever one site is cut off (sites x repair / time between failures of an edge).
     sync_s : one exchange [s].  alone : failures stop one site instead of all, by this factor.
     """
-    relaxed = local_update(params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=SITE_BYTES_PER_S)
+    relaxed = local_update(params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=site_bytes_per_s)
     cut = sites * EDGE_REPAIR_S / EDGE_MTBF_S
     every = relaxed["sync_s"] / (step_s + relaxed["sync_s"])
     return {"share": relaxed["overhead"], "every_step_share": 1 - (1 - every) / (1 + cut), "sync_s": relaxed["sync_s"], "alone": sites}

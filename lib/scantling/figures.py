@@ -69,7 +69,7 @@ def endurance(assessment):
     r = assessment.resolved
     size = checkpoint_bytes(assessment)
     return endure(r.cluster, r.reliability, checkpoint_bytes=size, state_bytes_per_device=size / devices(assessment.chosen.case.plan),
-                  step_s=step_s(assessment, assessment.chosen), constraints=r.constraints)
+                  step_s=step_s(assessment, assessment.chosen), params=r.params.total, constraints=r.constraints)
 
 
 def goodput(assessment) -> float:

@@ -41,7 +41,7 @@ def recovery(assessment) -> dict:
         corpus=text, capacity=storage.capacity(float(e.checkpoint_bytes), text["bytes"] if text else 0.0, recent=int(np.max(e.retention))),
         elastic=shrink, restart=again,
         ladder=[rung.as_dict() for rung in scale.measures(replicas=max(plan["dp"], 2), endurance=e)] if ranks >= LADDER_FROM else [],
-        sites=elastic.local_update(r.params.total, f["step_s"], sites=cluster.sites) if cluster.sites > 1 else None))
+        sites=elastic.local_update(r.params.total, f["step_s"], sites=cluster.sites, site_bytes_per_s=cluster.site_bytes_per_s) if cluster.sites > 1 else None))
 
 
 def finishing_day(assessment, replicas: int = 1000, seed: int = 0) -> dict | None:

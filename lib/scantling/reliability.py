@@ -16,7 +16,7 @@ REPAIR_S = 14_400.0     # drain, reboot, test, return of a node: 4 h; NCSA Delta
 SDC_LATENCY_S = 1800.0  # corruption to discovery with periodic checks; gives the 0.25 % of steps that Gemini 2.5 replayed, at 16,384 devices
 LEAST_RATE = 1e-6       # failures per 1,000 node-days
 BADPUT = ("saves", "lost work", "detection", "restart", "spare shortage", "planned stops", "stragglers", "sdc", "sites")
-GRADIENT_SHARE = 4 / 14 # of a whole copy's bytes: fp32 gradients against weights, master weights and moments
+BYTES_PER_PARAM = 14    # of a whole copy: bf16 weights, fp32 master weights and two fp32 moments
 
 
 def communicator_init_s(devices):
@@ -72,13 +72,14 @@ class Endurance:
         return out
 
 
-def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, constraints=None, devices=None,
+def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, params=None, constraints=None, devices=None,
            sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True, fails_in_restart=True, save_survives=False, accounts="exact") -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
     cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be missing.
     checkpoint_bytes : one whole copy [bytes, scalar or (n,)].  state_bytes_per_device : what a device copies out in a save [bytes, ditto].
-    step_s : step time; the interval is at least this.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
+    step_s : step time; the interval is at least this.  params : parameters that several sites average; a fourteenth of checkpoint_bytes
+    where not given.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].
     sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the
     step.
@@ -131,9 +132,9 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
     sites, far = max(1, int(cluster.sites)), 0.0
     if sites > 1:
-        way = elastic.apart(np.asarray(checkpoint_bytes, float) * GRADIENT_SHARE / 4, step_s or 1.0, sites)
+        way = elastic.apart(np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params, step_s or 1.0, sites, cluster.site_bytes_per_s)
         far = way["share"]
-        say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {elastic.SITE_BYTES_PER_S / 1e9:g} GB/s "
+        say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {cluster.site_bytes_per_s / 1e9:g} GB/s "
                            f"({np.max(way['sync_s']):,.0f} s each, {np.max(far):.1%} of the time) and restart alone; all-reducing every step would lose "
                            f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist"))
 
