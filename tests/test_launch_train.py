@@ -43,8 +43,9 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
     whole = {step: (loss, norm) for step, loss, norm in run["whole"]}
     assert list(whole) == list(range(1, 21))
     assert run["done"]
-    assert run["killed_after"] < 20
-    assert run["resumed"][0][0] in (6, 11), "resumed from a checkpoint, not from the start"
+    assert 12 <= run["killed_after"] < 20
+    last = run["killed_after"] // 5 * 5
+    assert run["resumed"][0][0] in (last - 4, last + 1), "resumed from the newest checkpoint, or the one before where that was torn; not from the start"
     assert run["resumed"][-1][0] == 20
     assert all(whole[step] == (loss, norm) for step, loss, norm in run["resumed"]), "the resumed curve is that of the unbroken run"
     for state in run["state"]:

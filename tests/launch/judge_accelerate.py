@@ -8,12 +8,22 @@ import warnings
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
+import torch.distributed.fsdp  # noqa: E402, F401   the plug-ins import it: once for all kits
 from accelerate.commands.config.config_args import load_config_from_file  # noqa: E402
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser  # noqa: E402
 from accelerate.parallelism_config import ParallelismConfig  # noqa: E402
 from accelerate.utils import FullyShardedDataParallelPlugin  # noqa: E402
-from accelerate.utils.launch import prepare_multi_gpu_env  # noqa: E402
-from stand_ins import judge_all, trainer  # noqa: E402
+from accelerate.utils.launch import _filter_args, prepare_multi_gpu_env  # noqa: E402
+from stand_ins import command, judge_all, trainer  # noqa: E402
+from torch.distributed.run import config_from_args, get_args_parser  # noqa: E402
+
+
+def started(words):
+    """torchrun's configuration that `accelerate launch` makes of these words."""
+    args, _, _ = _validate_launch_command(launch_command_parser().parse_args(words[1:]))
+    prepare_multi_gpu_env(args)
+    parser = get_args_parser()
+    return config_from_args(_filter_args(args, parser, ["--training_script", args.training_script, "--training_script_args", args.training_script_args]))[0]
 
 
 def judge(kit):
@@ -21,6 +31,12 @@ def judge(kit):
     spec = json.loads((kit / "plan.json").read_text())
     file = str(kit / "accelerate.yaml")
     c = load_config_from_file(file)
+    seen = [started(words) for words in command(kit, "accelerate")]
+    together = seen[0].nproc_per_node * (spec["nodes"] - 1) + seen[-1].nproc_per_node
+    if together != spec["devices"] or {s.max_nodes for s in seen} != {spec["nodes"]}:
+        raise ValueError(f"the launchers start {together} processes on {seen[0].max_nodes} nodes")
+    if spec["nodes"] > 1 and [(s.rdzv_endpoint, s.rdzv_configs["is_host"]) for s in seen] != [("node0:29500", "true"), ("node0:29500", "false")]:
+        raise ValueError(f"the nodes do not meet: {[(s.rdzv_endpoint, s.rdzv_configs) for s in seen]}")
     args = launch_command_parser().parse_args(["--config_file", file, "train_accelerate.py"])
     for section, prefix in (("fsdp_config", "fsdp_"), ("parallelism_config", "parallelism_config_")):
         lost = [k for k in getattr(c, section) if not hasattr(args, k if k.startswith(prefix) else prefix + k)]

@@ -10,6 +10,11 @@ from pathlib import Path
 
 from stand_ins import judge_all
 
+os.environ.update(JAX_PLATFORMS="cpu", DECOUPLE_GCLOUD="TRUE")
+import jax  # noqa: E402   XLA_FLAGS are read later, when a kit's judge first asks for devices
+from maxtext.configs import pyconfig  # noqa: E402
+from maxtext.utils import max_utils  # noqa: E402
+
 LAYERS = Path(importlib.util.find_spec("maxtext").submodule_search_locations[0]) / "layers" / "nnx_decoders.py"
 POLICIES = set(re.findall(r'"(\w+)"', " ".join(re.findall(r"remat_policy (?:==|in) (.*)", LAYERS.read_text()))))
 RECOMPUTE = {"full": "full", "minimal": "selective", "minimal_with_context": "none"}
@@ -18,11 +23,7 @@ RECOMPUTE = {"full": "full", "minimal": "selective", "minimal_with_context": "no
 def judge(kit):
     kit = Path(kit)
     n = json.loads((kit / "plan.json").read_text())["devices"]
-    os.environ.update(JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_force_host_platform_device_count={n}", DECOUPLE_GCLOUD="TRUE")
-    import jax
-    from maxtext.configs import pyconfig
-    from maxtext.utils import max_utils
-
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
     max_utils.maybe_initialize_jax_distributed_system = lambda raw: None
     c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml")])
     axes = dict(zip(c.mesh_axes, max_utils.fill_unspecified_mesh_axes(list(c.ici_parallelism), len(jax.devices()) // c.num_slices, "ICI")))

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import sys
 import warnings
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-from stand_ins import judge_all  # noqa: E402
+from stand_ins import command, judge_all  # noqa: E402
 from torch.distributed.fsdp import FSDPModule  # noqa: E402
 from torch.distributed.run import config_from_args, get_args_parser  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
@@ -23,12 +21,9 @@ WITHOUT = dict(tp=1, pp=1, vpp=1, cp=1, ep=1, etp=1, sp=False, offload="none", c
 
 def torchrun(kit):
     """The line of launch.sh as torchrun's own parser reads it."""
-    text = (kit / "launch.sh").read_text()
-    line = re.search(r"exec torchrun (.*?)\n(?! )", text + "\n", re.S).group(1).replace("\\\n", " ")
-    known = {"NODES": re.search(r"NODES=(\d+)", text)[1], "PER_NODE": re.search(r"PER_NODE=(\d+)", text)[1], "RUN_ID": "run", "RUN_DIR": "run", "HERE": "."}
-    line = line.replace('"${RENDEZVOUS[@]}"', "--rdzv-backend=c10d --rdzv-endpoint=node0:29500 --rdzv-conf=join_timeout=900")
-    words = [re.sub(r"\$(\w+)", lambda m: known[m[1]], w) for w in shlex.split(line)]
-    config, _, _ = config_from_args(get_args_parser().parse_args(words))
+    config, _, _ = config_from_args(get_args_parser().parse_args(command(kit, "torchrun")[0]))
+    if config.max_nodes > 1 and not (config.rdzv_endpoint == "node0:29500" and config.rdzv_configs["is_host"] == "true"):
+        raise ValueError(f"node 0 does not keep the rendezvous: {config.rdzv_endpoint} {config.rdzv_configs}")
     return config
 
 

@@ -13,6 +13,11 @@ from stand_ins import judge_all, without_triton  # noqa: E402
 
 without_triton()
 import torch.distributed as dist  # noqa: E402
+import torchtitan.hf_datasets.text_datasets  # noqa: E402, F401   what the configurations import, once for all kits
+import torchtitan.models.deepseek_v3  # noqa: E402, F401
+import torchtitan.models.llama3  # noqa: E402, F401
+import torchtitan.models.qwen3  # noqa: E402, F401
+import torchtitan.trainer  # noqa: E402, F401
 from torch.distributed.pipelining.schedules import PipelineScheduleMulti, get_schedule_class  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 from torchtitan.config.manager import ConfigManager  # noqa: E402

@@ -64,13 +64,13 @@ def controller(folder, nodes: int, per_node: int = 8):
     started = [subprocess.Popen(["munged", "--foreground", "--force", f"--socket={here}/munge.socket", f"--key-file={here}/key", f"--pid-file={here}/munged.pid",
                                  f"--log-file={here}/munged.log", f"--seed-file={here}/munged.seed"], **quiet)]
     try:
-        for _ in range(100):
+        for _ in range(1200):
             if (here / "munge.socket").exists():
                 break
             time.sleep(0.05)
         started.append(subprocess.Popen(["slurmctld", "-D"], env=environment, **quiet))
-        for _ in range(100):
-            if subprocess.run(["sinfo", "-h"], env=environment, capture_output=True, timeout=20).returncode == 0:
+        for _ in range(600):
+            if subprocess.run(["sinfo", "-h"], env=environment, capture_output=True, timeout=60).returncode == 0:
                 break
             time.sleep(0.1)
         else:
@@ -79,4 +79,4 @@ def controller(folder, nodes: int, per_node: int = 8):
     finally:
         for p in reversed(started):
             p.terminate()
-            p.wait(timeout=10)
+            p.wait(timeout=60)

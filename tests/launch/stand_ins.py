@@ -7,7 +7,9 @@ import importlib.machinery
 import io
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import traceback
 import types
 from contextlib import redirect_stdout
@@ -91,8 +93,26 @@ def trainer(kit):
                 layers=len(model.blocks), layers_by_stage=[len(model.blocks)], hidden=spec["shape"]["hidden"], experts=spec["shape"]["experts"], params=count, shard_group=0)
 
 
+def command(kit, launcher):
+    """Words of launch.sh's last command after the launcher's name, as bash expands them on every node: [of node 0, of node 1, ...]."""
+    with open(f"{kit}/plan.json") as f:
+        nodes = json.load(f)["nodes"]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/{launcher}", "w") as f:
+            f.write('#!/bin/bash\nprintf "%s\\0" "$@"\n')
+        os.chmod(f"{folder}/{launcher}", 0o755)
+        for node in sorted({0, nodes - 1}):
+            env = dict(PATH=f"{folder}:/usr/bin:/bin", NODE_RANK=str(node), MASTER_ADDR="node0", RUN_DIR=f"{folder}/run")
+            out = subprocess.run(["bash", f"{kit}/launch.sh"], env=env, capture_output=True, text=True, check=True).stdout
+            found.append(out.split("\0")[:-1])
+    return found
+
+
 def judge_all(judge, kits):
     """One child process a kit, since frameworks keep global state; prints one JSON line each: kit, ok, error, plan."""
+    if "torch" in sys.modules:
+        import torch._dynamo  # noqa: F401   a meta device imports it: once here, not once a kit
     for kit in kits:
         reader, writer = os.pipe()
         pid = os.fork()

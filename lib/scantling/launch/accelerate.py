@@ -10,6 +10,7 @@ from .record import Gap
 
 PACKAGE, VERSION, FILE = "accelerate", "1.15.0", "accelerate.yaml"
 LAUNCHER = "accelerate"
+SPACE = {"recompute_share": (1.0,)}
 DOMAIN = DATA_PARALLEL | {
     "sharding": (("zero3", "zero2", "hsdp", "none"), "FSDP2 shards all state together; optimizer states alone need the DeepSpeed or Megatron plug-in"),
     "recompute": (("none", "full"), "fsdp_activation_checkpointing is on or off"),
@@ -23,14 +24,12 @@ WORDS = WORDS_FSDP._replace(install=("pip install torch==2.13.0 accelerate==1.15
 
 
 def gaps(launch):
-    """Partial recompute, and nodes that differ."""
+    """Partial recompute."""
     p, out = launch.plan, list(model_gaps(launch))
     if p["recompute"] == "full" and p["recompute_layers"] < launch.model.layers:
-        out.append(Gap("recompute_layers", p["recompute_layers"], "all layers recompute or none", launch.model.layers, "up to a third more compute, less memory"))
+        out.append(Gap("recompute_layers", p["recompute_layers"], "all layers recompute or none"))
     if p["recompute"] == "full" and p["sharding"] == "none":
         out.append(Gap("recompute", "full", "only the FSDP plug-in recomputes"))
-    if launch.devices % launch.nodes:
-        out.append(Gap("dp", p["dp"], f"every node has the same number of processes; {launch.devices} do not divide over {launch.nodes} nodes", "the same devices, one launcher a node", "none"))
     return out
 
 
@@ -39,13 +38,14 @@ def config(launch) -> dict:
     p = launch.plan
     out = {"compute_environment": "LOCAL_MACHINE", "distributed_type": "MULTI_GPU" if p["sharding"] == "none" else "FSDP",
            "mixed_precision": "no" if launch.phase.precision == "fp32" else launch.phase.precision, "num_machines": launch.nodes, "num_processes": launch.devices,
-           "machine_rank": 0, "main_process_ip": "127.0.0.1", "main_process_port": 29500, "main_training_function": "main", "same_network": True, "use_cpu": False,
+           "machine_rank": 0, "main_process_ip": "127.0.0.1", "main_process_port": 29500, "main_training_function": "main", "use_cpu": False,
+           "same_network": launch.nodes == 1,      # else the launcher gives c10d no address to meet at
            "rdzv_backend": "c10d" if launch.nodes > 1 else "static"}
     if p["sharding"] != "none":
         group = p["shard_group"] if p["sharding"] == "hsdp" else p["dp"]
         out["fsdp_config"] = {"fsdp_version": 2, "fsdp_reshard_after_forward": p["sharding"] != "zero2", "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
                               "fsdp_transformer_layer_cls_to_wrap": "Block", "fsdp_state_dict_type": "SHARDED_STATE_DICT",
-                              "fsdp_activation_checkpointing": p["recompute"] == "full", "fsdp_cpu_ram_efficient_loading": False, "fsdp_offload_params": False}
+                              "fsdp_activation_checkpointing": p["recompute"] == "full", "fsdp_cpu_ram_efficient_loading": True, "fsdp_offload_params": False}
         out["parallelism_config"] = {"parallelism_config_dp_replicate_size": p["dp"] // group, "parallelism_config_dp_shard_size": group,
                                      "parallelism_config_tp_size": 1, "parallelism_config_cp_size": 1}
     return out

@@ -15,10 +15,11 @@ PRECISION = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_d
 gaps, adjust, environment = megatron.gaps, megatron.adjust, megatron.environment
 WORDS = megatron.WORDS._replace(
     install=("pip install megatron-bridge==0.6.2 'transformer-engine[pytorch]>=2.12' nvidia-resiliency-ext     # brings megatron-core",),
-    data="set dataset.* for real data: the recipe's blend of .bin and .idx prefixes; without it the recipe makes tokens up",
+    data="the prefix of a .bin and .idx pair from Megatron-LM's tools/preprocess_data.py, or several with their weights (dataset.data_path); already tokenised, so NullTokenizer is enough",
     log="standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; logger.wandb_project and logger.wandb_exp_name send them to a tracker; nvrx_straggler in Python names slow ranks",
-    profile="add profiling.use_pytorch_profiler=true profiling.profile_step_start=20 profiling.profile_step_end=22; traces in the TensorBoard folder. Memory: profiling.record_memory_history=true",
+    profile="in bridge.overrides, one a line: profiling.use_pytorch_profiler=true profiling.profile_step_start=20 profiling.profile_step_end=22; traces in the TensorBoard folder. Memory: profiling.record_memory_history=true",
     skip="train.iterations_to_skip=[first,...,last] with the numbers of the bad steps",
+    rehearse="the line train.exit_interval=100 in bridge.overrides",
     keep="checkpoint.most_recent_k: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="train.micro_batch_size", recompute="model.recompute_granularity", offload="optimizer.optimizer_cpu_offload", sharding="ddp.use_distributed_optimizer", spill="model.pipeline_model_parallel_size"))
 
@@ -76,7 +77,8 @@ def overrides(launch, lr: float) -> dict:
     out |= {"mixed_precision": PRECISION[job.precision], "train.train_iters": steps, "train.global_batch_size": job.global_batch, "train.micro_batch_size": p["micro_batch"],
             "train.exit_signal_handler": True, "dataset.seq_length": job.seq_len, "tokenizer.tokenizer_type": "NullTokenizer", "tokenizer.vocab_size": m.vocab,
             "optimizer.lr": lr, "optimizer.min_lr": lr / 10, "scheduler.lr_warmup_iters": min(2000, steps // 20), "checkpoint.save_interval": launch.save_steps,
-            "checkpoint.ckpt_format": "fsdp_dtensor" if fsdp else "torch_dist", "checkpoint.async_save": not fsdp, "checkpoint.most_recent_k": 3, "model.attention_dropout": 0.0, "model.hidden_dropout": 0.0, "validation.eval_iters": 0, "rng.seed": 1234}
+            "checkpoint.ckpt_format": "fsdp_dtensor" if fsdp else "torch_dist", "checkpoint.async_save": not fsdp, "checkpoint.most_recent_k": 3, "model.attention_dropout": 0.0, "model.hidden_dropout": 0.0, "validation.eval_iters": 0, "rng.seed": megatron.SEED,
+            "dataset.random_seed": megatron.SEED, "model.layernorm_epsilon": megatron.NORM_EPSILON, **({} if m.position_rows else {"model.rotary_base": megatron.rotary_base(m)})}
     return out
 
 
@@ -92,13 +94,19 @@ def files(launch, kit):
 
 def command(launch) -> str:
     """What torchrun starts."""
-    return '"$HERE/pretrain_bridge.py" "checkpoint.save=$RUN_DIR/checkpoints" "checkpoint.load=$RUN_DIR/checkpoints" "logger.tensorboard_dir=$RUN_DIR/tensorboard"'
+    return '"$HERE/pretrain_bridge.py" "checkpoint.save=$RUN_DIR/checkpoints" "checkpoint.load=$RUN_DIR/checkpoints" "logger.tensorboard_dir=$RUN_DIR/tensorboard" "${DATA_ARGS[@]}"'
+
+
+def prepare(launch) -> str:
+    """Shell lines before the command."""
+    return ('DATA_ARGS=()     # made-up tokens until DATA is set\n'
+            'if [ -n "${DATA:-}" ]; then DATA_ARGS=("dataset.data_path=\'$DATA\'" "dataset.path_to_cache=\'$RUN_DIR/data-cache\'"); fi')
 
 
 def notes(launch) -> list[str]:
     """What no field of the plan says and the overrides had to choose."""
     m = launch.model
-    out = ["model.rotary_base and model.layernorm_epsilon are the recipe's: set the model's own, or start from its recipe in megatron.bridge.recipes."]
+    out = [f"Rotary positions have base {megatron.rotary_base(m):,} and norms {megatron.NORM_EPSILON:g}, in every kit: set the model's own, or start from its recipe in megatron.bridge.recipes."]
     if m.is_moe and m.router_buffers:
         out.append("The router scores by sigmoid and balances by a bias on each expert, as the model's files have it; model.moe_router_num_groups, model.moe_router_group_topk and model.moe_router_topk_scaling_factor are not in the design.")
     elif m.is_moe:

@@ -78,6 +78,11 @@ def _fabric(launch):
         return [patient, *rails]
     if "efa" in name:
         return [Var("FI_PROVIDER", "efa", "libfabric over the cloud's adapter, not over TCP"), Var("FI_EFA_USE_HUGE_PAGE", "0", "data loaders that fork run out of huge pages otherwise")]
+    if name == "gcp-roce-a3u":
+        return [Var("NCCL_NET", "gIB", "the cloud's own transport over RoCE; source its set_nccl_env.sh before this file")]
+    if name.startswith("eth"):
+        return [Var("NCCL_IB_DISABLE", "1", "no verbs on this network: sockets at once, not after a search"), Var("NCCL_SOCKET_NTHREADS", "4", "one thread does not fill a fast Ethernet port"),
+                Var("NCCL_NSOCKS_PERTHREAD", "4", "nor does one connection")]
     if "tcpx" in name:
         return [Var("NCCL_NET", "FasTrak" if "tcpxo" in name else "GPUDirectTCPX_v7", "the cloud's own transport; source its nccl-env-profile.sh before this file")]
     if "roce" in name or "spectrum" in name:

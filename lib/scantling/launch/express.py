@@ -1,7 +1,7 @@
 """Which part of a plan a framework can express, the nearest plan that it can, and what that costs.
 
-A framework's module says in `DOMAIN` which values of a plan's field it has words for (a field that is not there: all), and in
-`gaps(launch)` what else it lacks. The nearest plan keeps the fields that the framework can express; more of them move where that is
+A framework's module says in `DOMAIN` which values of a plan's field it has words for (a field that is not there: all), in `SPACE` what
+the search for another plan leaves out, and in `gaps(launch)` what else it lacks. The nearest plan keeps the fields that the framework can express; more of them move where that is
 clearly faster or where nothing fits otherwise. It is assessed like any other.
 """
 from __future__ import annotations
@@ -89,6 +89,7 @@ def _space(module, hard):
     domain = {k: v for k, (v, _) in module.DOMAIN.items() if k in SPACED}
     limit = {k: v for k, v in domain.items() if k in ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule")}
     space = replace(planning.DEFAULT, **{k: tuple(v) for k, v in limit.items() if isinstance(v, tuple)})
+    space = replace(space, **getattr(module, "SPACE", {}))
     if "offload" in domain:
         space = replace(space, offload=tuple(v for v in domain["offload"] if v == "none"))
     return job, space

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files as resources
 
 from .quote import comment, py
-from .record import Gap, Words
+from .record import NORM_EPSILON, Gap, Words, rotary_base
 
 PACKAGE, VERSION, FILE = "torch", "2.13.0", "train_fsdp.py"
 LAUNCHER = "torchrun"
@@ -32,10 +32,10 @@ WORDS = Words(
     data="a flat file of uint32 token ids (numpy's tofile); INIT a folder of safetensors to start from, as Hugging Face writes it, for fine-tuning",
     log="RUN_DIR/metrics.jsonl: step, loss, gradient norm, seconds, tokens/s a device, MFU; TRACKER=wandb or TRACKER=tensorboard sends the same rows there",
     profile="PROFILE_STEP=20 writes RUN_DIR/trace-N.json of two steps, for Perfetto. Memory: MEMORY_SNAPSHOT=1 writes memory-N.pickle after step 3, opened at pytorch.org/memory_viz",
-    skip="SKIP=first-last does it: the run goes on with the sequences that follow",
+    skip="SKIP=first-last, and the run goes on with the sequences that follow",
     keep="the last three, whole ones only; copy one a day elsewhere",
     knobs=dict(micro_batch="micro_batch in PLAN, with grad_accum raised by as much", recompute="recompute in PLAN", offload="host memory, with the deepspeed kit", sharding="sharding in PLAN", spill="tensor parallelism, with the torchtitan kit"),
-    stop="file")
+    stop="file", rehearse="STEPS=100")
 OWN = ("model.py", "trainer.py", "handover.py")
 LEFT_OUT = ("relative_positions", "embedding_norm", "sinks", "shared_gate", "parallel_block", "expert_bias", "router_bias")
 
@@ -73,7 +73,7 @@ def compressed(launch) -> tuple[bool, str]:
 
 def notes(launch) -> list[str]:
     """What no field of the plan says and the trainer had to choose."""
-    return ["Rotary positions have base 500,000 and norms 1e-5: set the model's own in model.py (BASE, EPSILON), or start from INIT, whose config.json is then read.",
+    return [f"Rotary positions have base {rotary_base(launch.model):,} and norms {NORM_EPSILON:g}, in every kit: set the model's own (rope_base in plan.json and in the script, EPSILON in model.py), or start from INIT, whose config.json is then read.",
             "Attention runs in PyTorch's scaled_dot_product_attention (FlashAttention where the device has it); the output head and the loss in pieces of 2,048 tokens, so that logits never stand whole."]
 
 

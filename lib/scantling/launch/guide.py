@@ -1,6 +1,7 @@
 """What a kit tells its reader: why each choice, what it takes, how to watch it, and what is likely to go wrong here first."""
 from __future__ import annotations
 
+from .megatron import before_te
 from .quote import md
 
 ORDER = ("tp", "sp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute", "offload", "precision")
@@ -30,6 +31,8 @@ def room(launch, words) -> str:
     if "for good" in words.keep and days:
         copies = 2 + max(0, int(days))
         return f"{copies * size / 1e12:,.1f} TB for {copies} copies: one a day over {days:.0f} days, the last, and the one being written"
+    if "for good" in words.keep:
+        return f"{2 * size / 1e12:,.2f} TB for the last copy and the one being written, and {size / 1e12:,.2f} TB for each day of the run"
     return f"{4 * size / 1e12:,.2f} TB for four copies: three kept and the one being written; what is copied elsewhere besides"
 
 
@@ -69,7 +72,7 @@ def budget(launch, wall_s, words) -> list[tuple[str, str]]:
                 "weights", "gradients", "optimizer", "activations", "other") if m[k] > 5e7)),
             ("step", f"{launch.step_s:.3g} s, MFU {f['mfu']:.1%} (80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%})")]
     if wall_s:
-        rows += [("wall time", f"{span(wall_s)} ({f['days_low']:.1f} to {f['days_high']:.1f} days), goodput {f['goodput']:.1%}"),
+        rows += [("wall time", f"{span(wall_s)} ({span(f['days_low'] * 86400)} to {span(f['days_high'] * 86400)}), goodput {f['goodput']:.1%}"),
                  ("device hours", f"{launch.devices * wall_s / 3600:,.0f}")]
         rows += [("cost", f"${f['cost_usd']:,.0f}")] if f["cost_usd"] else []
     else:
@@ -85,7 +88,7 @@ def data_plan(launch, words) -> list[str]:
     rate = job.global_batch * job.seq_len / launch.step_s
     lines = [f"DATA: {words.data}.",
              f"{rate:,.0f} tokens/s, {rate * 4 / 1e6:,.1f} MB/s as 4-byte token ids: little beside checkpoints, but it must never stall; keep two batches ready a rank."]
-    if launch.to != "torchtitan":
+    if launch.to not in ("torchtitan", "maxtext"):
         lines.append("Tokenise and shuffle once, ahead of the run; it reads by position, so that step N sees the same sequences after a resume.")
     if job.tokens:
         lines.append(f"{job.tokens:,.3g} tokens are {job.tokens * 4 / 1e12:,.2f} TB of token ids; put them on {md(launch.cluster.storage or 'the shared file system')}"
@@ -100,7 +103,7 @@ def observability(launch, words) -> list[str]:
     f = launch.figures
     lines = [words.log + ".",
              f"Expect {f['tokens_per_s_per_device']:,.0f} tokens/s and {f['model_tflops_per_device']:,.0f} TFLOP/s a device, MFU {f['mfu']:.1%} (attention counted whole, not halved for the causal mask); "
-             f"below {f['mfu_low']:.1%} something is wrong, not slow."]
+             f"below {f['mfu_low']:.1%}, the low end of the band, look for the cause before going on."]
     if words.stop == "file":
         lines += ["`heartbeat-N`: every rank's last step, time, its own seconds and MFU before it waited for the others; the one that lags by a step is the one that hangs.",
                   "`state-N.json`: bytes of parameters, gradients and optimizer states of every rank, beside what the plan counts."]
@@ -114,19 +117,23 @@ def observability(launch, words) -> list[str]:
 
 def first_hour(launch, words) -> list[str]:
     """What to do before the long run, in order."""
-    where = "In the image: " if launch.on == "kubernetes" else "On every node: " if launch.nodes > 1 else ""
+    where = "In the image: " if launch.on == "kubernetes" else "On a file system that every node sees, in the shell that submits: " if launch.on == "slurm" else "On every node: " if launch.nodes > 1 else ""
     out = [where + (f"`{line}`" if " # " not in line else "`{}` ({})".format(*(x.strip() for x in line.split(" # ", 1)))) for line in words.install]
     if launch.chip == "amd":
-        out.append("torch is the ROCm build, from AMD's image or index; the plain package is for CUDA.")
+        out.append("torch" + (" and Transformer Engine are AMD's builds" if launch.to in ("megatron", "megatron-bridge") else " is the ROCm build") + ", from AMD's image or index; the plain packages are for CUDA.")
+    if before_te(launch) and launch.to == "megatron":
+        out.append("Transformer Engine is left out: it begins with Ampere (--transformer-impl local).")
     if launch.to in ("fsdp", "ddp", "deepspeed", "accelerate"):
         out.append("To fine-tune: INIT=the folder of the weights (config.json and safetensors, as Hugging Face writes them), and a learning rate of your own (LR); without it weights start from the seed.")
     out.append("This folder and RUN_DIR on a file system that every node sees." if launch.nodes > 1 else "RUN_DIR on a disk with room for the checkpoints.")
     if launch.nodes > 1 and launch.chip in ("nvidia", "amd"):
-        nominal = launch.cluster.scale_out_bytes_per_s
-        out.append(f"nccl-tests' all_reduce_perf over all {launch.nodes} nodes: about {nominal * launch.cluster.scale_out_efficiency * launch.per_node / 1e9:,.0f} GB/s of bus bandwidth for 1 GB and more is what this plan counts on."
-                   if launch.chip == "nvidia" else f"rccl-tests' all_reduce_perf over all {launch.nodes} nodes, against the {nominal / 1e9:.0f} GB/s of a NIC.")
-    out.append("A rehearsal without DATA: 100 steps; compare seconds a step and peak memory with the budget.")
-    out.append("Kill one process in it and watch the run come back with the same loss (checkpoint.md).")
+        k = launch.cluster
+        inside, outside = k.scale_up_bytes_per_s * k.scale_up_efficiency, k.scale_out_bytes_per_s * k.scale_out_efficiency * min(k.scale_up_domain, launch.devices)
+        test = "nccl-tests" if launch.chip == "nvidia" else "rccl-tests"
+        out += [f"{test}' all_reduce_perf, 1 GB and more, {where}: about {speed / 1e9:,.0f} GB/s of bus bandwidth is what this plan counts on." for where, speed in (
+            (f"over the {min(k.scale_up_domain, launch.devices)} devices that fast links join", inside), (f"over all {launch.nodes} nodes", min(inside, outside))) if where.startswith("over all") or k.scale_up_domain > k.devices_per_node]
+    out.append(f"A rehearsal without DATA, in a RUN_DIR of its own that is deleted afterwards (the run would go on from its checkpoint): 100 steps ({words.rehearse}); compare seconds a step and peak memory with the budget.")
+    out.append("Kill one process in it and watch it come back with the same loss (checkpoint.md).")
     return out
 
 
@@ -157,7 +164,8 @@ def troubles(launch, module) -> list[tuple[str, str]]:
     steps += [f"recompute more ({knobs['recompute']}, {p['recompute']} now)"] if p["recompute"] != "full" else []
     steps += [f"split further ({knobs['spill']})"] + ([f"shard more ({knobs['sharding']}, {p['sharding']} now)"] if p["sharding"] in ("none", "zero1", "zero2") and p["pp"] == 1 else [])
     largest = max(("weights", "gradients", "optimizer", "activations"), key=lambda k: memory[k])
-    rows = [(1.0 + 2 * share, "Out of memory", f"The plan fills {share:.0%} of the usable memory, {largest} most of it ({gb(memory[largest])}). In this order: {'; '.join(steps)}; offload last ({knobs['offload']}): it costs time in every step. "
+    crowded = 0.5 + 8 * max(0.0, share - 0.7) + (0.5 if launch.model.is_moe else 0.0)      # experts' tokens come and go
+    rows = [(crowded, "Out of memory", f"The plan fills {share:.0%} of the usable memory, {largest} most of it ({gb(memory[largest])}). In this order: {'; '.join(steps)}; offload last ({knobs['offload']}): it costs time in every step. "
              + ("In step 1 it is activations, in step 2 the optimizer's states, later fragmentation (a growing gap between reserved and allocated in the memory snapshot)." if torch else
                 "XLA names the largest buffers at compile time: the sizes in its message are those to look at."))]
     if launch.nodes > 1:
@@ -178,5 +186,5 @@ def troubles(launch, module) -> list[tuple[str, str]]:
                  + ("stripe the folder, " if launch.chip != "tpu" else "use a bucket in the slice's region, ") + "look whether the save before it was still being written, and save less often before anything else."))
     if launch.model.is_moe:
         rows.append((1.4, "Uneven experts", "Watch the share of tokens by expert: above twice the mean, memory and step time both grow. Raise the balancing loss before adding capacity."))
-    rows.append((0.9, "Loss spikes", f"Go back to the checkpoint before it and leave the batches in between out. {words.skip[0].upper() + words.skip[1:]}."))
+    rows.append((0.9, "Loss spikes", f"Go back to the checkpoint before it and leave the batches in between out: {words.skip}."))
     return [(a, b) for _, a, b in sorted(rows, key=lambda r: -r[0])]

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from .quote import comment, js
-from .record import Gap, Words
+from .record import NORM_EPSILON, SEED, Gap, Words, rotary_base
 
 PACKAGE, VERSION, FILE = "maxtext", "0.2.5", "maxtext.yml"
 LAUNCHER = "python"
 CHIPS = ("nvidia", "amd", "tpu")
+SPACE = {"recompute_share": (1.0,)}
 DOMAIN = {
     "sharding": (("zero3", "hsdp", "none", "zero1"), "gradients alone are not sharded"),
     "schedule": (("1f1b", "interleaved"), "one pipeline schedule, repeated for interleaving"),
@@ -21,12 +22,12 @@ SAVES = ("Orbax, sharded, one writer a host", "run_name/checkpoints/N below base
 WORDS = Words(
     install=("pip install maxtext==0.2.5     # Python 3.12 or later; on TPUs jax[tpu], on GPUs jax[cuda12] and transformer-engine[jax]",),
     data="Grain's ArrayRecord files, a glob that every host sees; TOKENIZER the name or folder of a Hugging Face tokenizer",
-    log="standard output and TensorBoard below RUN_DIR: loss, TFLOP/s/device, tokens/s/device of every step; enable_goodput_recording=true adds up lost time",
-    profile="profiler=xplane skip_first_n_steps_for_profiler=20 profiler_steps=3 on the command line; read with xprof in TensorBoard. Memory: the same trace's memory viewer",
+    log="standard output and TensorBoard below RUN_DIR: loss, TFLOP/s/device, tokens/s/device of every step; enable_goodput_recording=true adds up lost time, enable_wandb=true sends them to a tracker",
+    profile="`profiler: xplane`, `skip_first_n_steps_for_profiler: 20` and `profiler_steps: 3` in maxtext.yml; read with xprof in TensorBoard. Memory: the same trace's memory viewer",
     skip="there is no list of steps to leave out: change data_shuffle_seed",
     keep="max_num_checkpoints_to_keep: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much", recompute="remat_policy", offload="optimizer_memory_host_offload", sharding="ici_fsdp_parallelism", spill="ici_tensor_parallelism"),
-    stop="term")
+    stop="term", rehearse="steps: 100 in maxtext.yml")
 REMAT = {"full": "full", "selective": "minimal", "none": "minimal_with_context"}
 
 
@@ -52,7 +53,7 @@ def gaps(launch):
     if p["recompute"] == "none":
         out.append(Gap("recompute", "none", "MaxText always recomputes something", "remat_policy minimal_with_context: matrix products and the attention core's output are kept, element-wise chains run again", "about 1 % of a step"))
     if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
-        out.append(Gap("recompute_layers", p["recompute_layers"], "one policy for all layers", "all of a stage", "up to a third more compute, less memory"))
+        out.append(Gap("recompute_layers", p["recompute_layers"], "one policy for all layers"))
     if m.mlp == "squared-relu":
         out.append(Gap("model.mlp", m.mlp, "mlp_activations are functions of jax.nn, which has no squared ReLU", "relu: the same products, another function", "none in time or memory"))
     if m.window and m.windowed_layers:
@@ -90,7 +91,7 @@ def config(launch, lr: float) -> dict:
            "decoder_block": "deepseek" if deep and m.is_moe else "mixtral" if m.is_moe else "llama2", "base_emb_dim": m.hidden, "base_num_query_heads": m.heads, "base_num_kv_heads": m.kv_heads,
            "head_dim": m.head_dim, "base_mlp_dim": m.ffn_hidden or m.expert_ffn_hidden, "base_num_decoder_layers": m.layers, "vocab_size": m.vocab,
            "mlp_activations": {"swiglu": ["silu", "linear"], "geglu": ["gelu", "linear"], "gelu": ["gelu"], "relu": ["relu"], "squared-relu": ["relu"]}[m.mlp],
-           "logits_via_embedding": bool(m.tied_embeddings), "use_qk_norm": bool(m.qk_norm), "enable_dropout": False}
+           "rope_max_timescale": rotary_base(m), "normalization_layer_epsilon": NORM_EPSILON, "init_weights_seed": SEED, "data_shuffle_seed": SEED, "logits_via_embedding": bool(m.tied_embeddings), "use_qk_norm": bool(m.qk_norm), "enable_dropout": False}
     if m.is_moe:
         out |= {"num_experts": m.experts, "num_experts_per_tok": m.top_k, "base_moe_mlp_dim": m.expert_ffn_hidden, "sparse_matmul": True, "megablox": chip == "tpu"}
         out |= {"first_num_dense_layers": m.layers - m.moe_layers, "shared_experts": m.shared_ffn_hidden // max(m.expert_ffn_hidden, 1)} if deep else {"base_mlp_dim": m.expert_ffn_hidden}
@@ -132,5 +133,5 @@ def prepare(launch) -> str:
 def notes(launch) -> list[str]:
     """What no field of the plan says and the file had to choose."""
     return ["Outside the tensor-parallel products activations are split over the tensor axis by width, not by sequence: the same bytes." if launch.plan["tp"] > 1 else "Activations are split by batch alone.",
-            "rope_max_timescale and normalization_layer_epsilon are MaxText's: set the model's own.", "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through Transformer Engine.",
+            f"Rotary positions have base {rotary_base(launch.model):,} (rope_max_timescale) and norms {NORM_EPSILON:g}, in every kit: set the model's own.", "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through Transformer Engine.",
             *(["Experts run as sparse_matmul, without dropped tokens."] if launch.model.is_moe else [])]

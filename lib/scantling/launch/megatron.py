@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .env import Var
 from .quote import sh
-from .record import Gap, Words
+from .record import NORM_EPSILON, SEED, Gap, Words, rotary_base
 
 PACKAGE, VERSION, FILE = "megatron-core", "0.19.2", "megatron.args"
 LAUNCHER = "torchrun"
@@ -27,17 +27,26 @@ WORDS = Words(
              "pip install megatron-core==0.19.2 'transformer-engine[pytorch]>=2.12' nvidia-resiliency-ext tensorboard     # the last for asynchronous saves"),
     data="the prefix of a .bin and .idx pair from tools/preprocess_data.py with --append-eod, or a file of `weight prefix` words; already tokenised, so NullTokenizer is enough (end of document: the last id); "
          "TOKENIZER names a Hugging Face tokenizer to use instead",
-    log="standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; --log-straggler names the fastest and slowest ranks with their TFLOP/s; progress.txt beside the checkpoints adds up tokens",
-    profile="add --profile --use-pytorch-profiler --profile-step-start 20 --profile-step-end 22 --profile-ranks 0; traces in RUN_DIR/tensorboard, for Perfetto. Memory: --record-memory-history, opened at pytorch.org/memory_viz",
+    log="standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; --log-straggler names the fastest and slowest ranks with their TFLOP/s; progress.txt beside the checkpoints adds up tokens; --wandb-project and --wandb-exp-name send all of it to a tracker",
+    profile="in megatron.args: --profile --use-pytorch-profiler --profile-step-start 20 --profile-step-end 22 --profile-ranks 0; traces in RUN_DIR/tensorboard, for Perfetto. Memory: --record-memory-history, opened at pytorch.org/memory_viz",
     skip="--iterations-to-skip with the numbers of the bad steps",
     keep="--save-retain-interval: the last one, and for good one about every day",
     knobs=dict(micro_batch="--micro-batch-size", recompute="--recompute-granularity", offload="--optimizer-cpu-offload", sharding="--use-distributed-optimizer", spill="--pipeline-model-parallel-size"),
-    stop="term")
+    stop="term", rehearse="the line --exit-interval 100 in megatron.args")
+
+
+def before_te(launch) -> bool:
+    """Whether the device is older than what Transformer Engine runs on: Ampere and later."""
+    return launch.cluster.accelerator.family in ("volta", "turing")
 
 
 def gaps(launch):
     """What of the model and plan has no flag."""
     p, m, out = launch.plan, launch.model, []
+    if before_te(launch) and p["sp"]:
+        out.append(Gap("sp", True, "without Transformer Engine, which begins with Ampere, norms are torch's and see the whole sequence"))
+    if before_te(launch) and (m.is_moe or m.attention == "mla" or p["cp"] > 1):
+        out.append(Gap("cluster.accelerator", launch.cluster.accelerator.name, "grouped experts, latent attention and context parallelism need Transformer Engine, which begins with Ampere"))
     if p["sharding"] in ZERO and p["pp"] > 1 and p["vpp"] > 1:
         out.append(Gap("sharding", p["sharding"], "Megatron-FSDP does not run interleaved chunks"))
     if p["sharding"] in ZERO and p["etp"] != 1 and m.is_moe:
@@ -57,7 +66,7 @@ def adjust(pins, own, outside):
     """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
     if "vpp" in outside or "schedule" in outside:
         pins = {**pins, "vpp": 1, "schedule": "1f1b"}
-    return {**pins, "sp": True} if "sp" in outside and pins.get("tp", 1) > 1 else pins
+    return {**pins, "sp": not own.plan["sp"]} if "sp" in outside and pins.get("tp", 1) > 1 else pins
 
 
 def chunks(launch) -> list[int]:
@@ -93,7 +102,8 @@ def model_arguments(launch) -> list[tuple]:
            ("--seq-length", launch.phase.seq_len), ("--max-position-embeddings", max(m.position_rows, launch.phase.seq_len)),
            ("--tokenizer-type", "NullTokenizer"), ("--vocab-size", m.vocab), ("--make-vocab-size-divisible-by", 1),
            ("--normalization", "LayerNorm" if m.norm_bias else "RMSNorm"),
-           ("--position-embedding-type", "learned_absolute" if m.position_rows else "rope")]
+           ("--norm-epsilon", f"{NORM_EPSILON:g}"), *([("--position-embedding-type", "learned_absolute")] if m.position_rows else [("--position-embedding-type", "rope"), ("--rotary-base", rotary_base(m))])]
+    out += [("--transformer-impl", "local"), ("--no-persist-layer-norm",)] if before_te(launch) else []
     if m.attention == "mla":
         out += [("--multi-latent-attention",), ("--kv-lora-rank", m.kv_lora), ("--qk-head-dim", m.qk_nope), ("--qk-pos-emb-head-dim", m.qk_rope), ("--v-head-dim", m.v_head_dim)]
         out += [("--rope-type", "rope"), ("--no-rope-fusion",)] + ([("--q-lora-rank", m.q_lora)] if m.q_lora else [])
@@ -174,7 +184,7 @@ def run_arguments(launch, lr: float) -> list[tuple]:
     steps = launch.steps or 1_000_000
     fsdp = launch.plan["sharding"] in ZERO
     return [("--train-iters", steps), ("--lr", f"{lr:g}"), ("--min-lr", f"{lr / 10:g}"), ("--lr-decay-style", "cosine"), ("--lr-warmup-iters", min(2000, steps // 20)),
-            ("--adam-beta1", "0.9"), ("--adam-beta2", "0.95"), ("--weight-decay", "0.1"), ("--clip-grad", "1.0"), ("--init-method-std", "0.02"), ("--seed", 1234),
+            ("--adam-beta1", "0.9"), ("--adam-beta2", "0.95"), ("--weight-decay", "0.1"), ("--clip-grad", "1.0"), ("--init-method-std", "0.02"), ("--seed", SEED),
             ("--attention-dropout", "0.0"), ("--hidden-dropout", "0.0"), ("--cross-entropy-loss-fusion",), ("--manual-gc",), ("--manual-gc-interval", 100),
             ("--save-interval", launch.save_steps), ("--save-retain-interval", launch.save_steps * days_steps(launch)), ("--ckpt-format", "fsdp_dtensor" if fsdp else "torch_dist"),
             *([] if fsdp else [("--async-save",), ("--use-persistent-ckpt-worker",)]), ("--exit-signal-handler",), ("--distributed-timeout-minutes", max(10, launch.lead_s // 60)),
@@ -190,7 +200,7 @@ def days_steps(launch) -> int:
 def notes(launch) -> list[str]:
     """What no field of the plan says and the arguments had to choose."""
     m = launch.model
-    out = ["--rotary-base is Megatron's 10000 and --norm-epsilon 1e-5: set the model's own.", "Garbage is collected by hand every 100 steps, so that no rank pauses alone."]
+    out = [f"Rotary positions have base {rotary_base(m):,} and norms {NORM_EPSILON:g}, in every kit: set the model's own.", "Garbage is collected by hand every 100 steps, so that no rank pauses alone."]
     if m.is_moe and m.router_buffers:
         out.append("The router scores by sigmoid and balances by a bias on each expert, as the model's files have it; limits by group and the scale of the weights are not in the design "
                    "(DeepSeek-V3 itself: --moe-router-num-groups 8 --moe-router-group-topk 4 --moe-router-topk-scaling-factor 2.5).")

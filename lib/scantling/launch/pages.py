@@ -7,6 +7,7 @@ from dataclasses import asdict
 from ..cli import clean
 from .env import environment, flags, site
 from .guide import budget, data_plan, first_hour, justification, network, observability, room, span, troubles
+from .record import SEED, rotary_base
 from .scripts import render, scripts
 from .state import state_bytes
 
@@ -19,7 +20,7 @@ KEEP = 3
 
 def shape(model) -> dict:
     """The model's dimensions as plain values."""
-    return {k: getattr(model, k) for k in SHAPE}
+    return {k: getattr(model, k) for k in SHAPE} | {"rope_base": rotary_base(model)}
 
 
 def training(launch) -> dict:
@@ -34,7 +35,7 @@ def training(launch) -> dict:
     return dict(
         dp=p["dp"], sharding=p["sharding"], shard_group=p["shard_group"], micro_batch=p["micro_batch"], grad_accum=p["grad_accum"], recompute=p["recompute"],
         recompute_layers=p["recompute_layers"], precision=job.precision, global_batch=job.global_batch, seq_len=job.seq_len, vocab=launch.model.vocab,
-        steps=launch.steps, save_steps=launch.save_steps, keep=KEEP, async_save=True, seed=1234, lr=learning_rate(launch.params.active),
+        steps=launch.steps, save_steps=launch.save_steps, keep=KEEP, async_save=True, seed=SEED, lr=learning_rate(launch.params.active),
         flops_per_token=launch.figures["flops_per_token"], peak_flops=chip.peak_flops(job.precision), state_bytes={k: round(v) for k, v in kept.items()})
 
 

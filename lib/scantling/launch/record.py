@@ -29,7 +29,7 @@ class Words(NamedTuple):
     """What a framework calls things: for the reader of a kit, not for its parser.
 
     install: shell lines. data: what DATA is. log: where loss, norm and throughput appear. profile: how to take one. skip: how to leave out
-    batches. keep: what becomes of old checkpoints. knobs: where micro_batch, recompute, offload and sharding are set. stop: "file" a file
+    batches. keep: what becomes of old checkpoints. rehearse: how to end after 100 steps. knobs: where micro_batch, recompute, offload and sharding are set. stop: "file" a file
     `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, "" nothing saves before the end.
     """
 
@@ -41,6 +41,15 @@ class Words(NamedTuple):
     keep: str
     knobs: Mapping
     stop: str
+    rehearse: str
+
+
+NORM_EPSILON, SEED = 1e-5, 1234
+
+
+def rotary_base(model) -> int:
+    """Base of the rotary positions in every kit: Llama 3's, and DeepSeek's under latent attention; the design does not state it."""
+    return 10_000 if model.attention == "mla" else 500_000
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,9 @@ def leaves(launch) -> int:
 
 
 def segment(launch) -> int:
-    """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly; 0 where a node is the domain."""
+    """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly; 0 where a node is the domain, and on TPUs."""
+    if launch.chip == "tpu":
+        return 0
     per = launch.cluster.scale_up_domain // launch.cluster.devices_per_node
     return next((n for n in range(per, 1, -1) if launch.nodes % n == 0), 0) if launch.cluster.scale_up_domain > launch.cluster.devices_per_node else 0
 

@@ -9,6 +9,7 @@ from .record import Gap, Words
 PACKAGE, VERSION, FILE = "torchtitan", "0.3.0", "torchtitan_config.py"
 LAUNCHER = "torchrun"
 SCHEDULES = {"1f1b": "1F1B", "interleaved": "Interleaved1F1B", "zb-v": "ZBVZeroBubble", "dualpipe": "DualPipeV"}
+SPACE = {"recompute_share": (1.0,)}
 DOMAIN = {
     "sharding": (("zero3", "zero2", "hsdp", "none"), "torchtitan shards weights, gradients and optimizer states together; optimizer states alone it does not"),
     "schedule": (("1f1b", "interleaved"), "this kit writes 1F1B and interleaved 1F1B"),
@@ -23,12 +24,12 @@ SAVES = (DCP[0], "checkpoint/step-N below the dump folder", DCP[2].split(":")[0]
 WORDS = Words(
     install=("pip install torch==2.13.0 torchtitan==0.3.0", "export TOKENIZER=/shared/tokenizer     # a folder with tokenizer.json: torchtitan reads text, not token ids"),
     data="a folder of text that the `datasets` library reads as c4; another layout wants an entry of its own in torchtitan's DATASETS",
-    log="standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of every logged step",
+    log="standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of every logged step; enable_wandb=True beside enable_tensorboard sends them to a tracker",
     profile="profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for pytorch.org/memory_viz",
     skip="there is no list of steps to leave out: change the order of the data set",
     keep="checkpoint.keep_latest_k: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="training.local_batch_size", recompute="activation_checkpoint", offload="training.enable_cpu_offload", sharding="parallelism.data_parallel_shard_degree", spill="parallelism.tensor_parallel_degree"),
-    stop="")
+    stop="", rehearse="steps=100 in torchtitan_config.py")
 
 
 def gaps(launch):
@@ -43,7 +44,7 @@ def gaps(launch):
     if m.tied_embeddings:
         out.append(Gap("model.tied_embeddings", True, "the kit builds an output head of its own", "two matrices", "one embedding more"))
     if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
-        out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block", "all of a stage", "up to a third more compute, less memory"))
+        out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block"))
     if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
         out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
     if p["sharding"] == "none" and p["cp"] > 1:
@@ -95,7 +96,7 @@ def files(launch, kit):
     training = dict(local_batch_size=p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1), global_batch_size=job.global_batch, seq_len=job.seq_len, steps=launch.steps or 1_000_000,
                     mixed_precision_param="float32" if job.precision == "fp32" else "bfloat16", disable_cuda_graphs=p["pp"] > 1 or p["ep"] > 1)
     return {FILE: render("torchtitan_config.py.j2", title=comment(launch.name), shape=py(kit["shape"]), parallelism=parallelism, training=training, recompute=p["recompute"],
-                         every=launch.save_steps, keep=3, lr=kit["train"]["lr"], warm=min(2000, (launch.steps or 1_000_000) // 20), moe=m.is_moe, mla=m.attention == "mla", slug=launch.slug)}
+                         every=launch.save_steps, keep=3, lr=kit["train"]["lr"], warm=min(2000, (launch.steps or 1_000_000) // 20), seed=kit["train"]["seed"], moe=m.is_moe, mla=m.attention == "mla", slug=launch.slug)}
 
 
 def command(launch) -> str:

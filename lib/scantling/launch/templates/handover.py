@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -81,10 +82,10 @@ def reader(folder):
 
 
 @torch.no_grad()
-def begin(model, seed):
-    """Weights from INIT where it is set, each rank its own part; else from the seed."""
+def begin(model, seed, gathered=lambda p: nullcontext()):
+    """Weights from INIT where it is set, each rank its own part; else from the seed. gathered: as in Transformer.start."""
     if not os.environ.get("INIT"):
-        return model.start(seed)
+        return model.start(seed, gathered)
     from torch.distributed.tensor import distribute_tensor
 
     names, tensor = reader(os.environ["INIT"])
@@ -94,10 +95,11 @@ def begin(model, seed):
         if lost:
             sys.exit(f"INIT has no {lost[0]}, which {name} comes from")
         whole = tensor(rows[0][0]) if rows[0][1] is None else torch.stack([tensor(row).T for row, _ in rows])
-        if whole.shape != p.shape:
-            sys.exit(f"INIT has {rows[0][0]} as {tuple(whole.shape)}, the plan as {tuple(p.shape)}")
-        whole = whole.to(p.dtype).to(p.device)
-        p.copy_(distribute_tensor(whole, p.device_mesh, p.placements, src_data_rank=None) if hasattr(p, "device_mesh") else whole)
+        with gathered(p):
+            if whole.shape != p.shape:
+                sys.exit(f"INIT has {rows[0][0]} as {tuple(whole.shape)}, the plan as {tuple(p.shape)}")
+            whole = whole.to(p.dtype).to(p.device)
+            p.copy_(distribute_tensor(whole, p.device_mesh, p.placements, src_data_rank=None) if hasattr(p, "device_mesh") else whole)
     return model
 
 

@@ -5,6 +5,7 @@ Written for clarity; swap in your own as long as its blocks are listed in `model
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch import nn
@@ -152,20 +153,24 @@ class Transformer(nn.Module):
         self.head = None if c["tied_embeddings"] else nn.Linear(c["hidden"], c["vocab"], bias=c["head_bias"])
 
     @torch.no_grad()
-    def start(self, seed):
-        """Weights from the seed alone, the same on every rank: normal, 0.02, narrower where a block writes into the residual stream."""
+    def start(self, seed, gathered=lambda p: nullcontext()):
+        """Weights from the seed alone, the same on every rank: normal, 0.02, narrower where a block writes into the residual stream.
+
+        gathered: context in which a parameter that is kept in parts is whole; one parameter at a time, so that the model never is.
+        """
         g = torch.Generator(device=next(self.parameters()).device).manual_seed(seed)
         for name, p in self.named_parameters():
-            if p.dim() == 1:
-                p.fill_(0.0 if name.endswith("bias") else 1.0)
-                continue
-            into = name.endswith(("out.weight", "down.weight", "mlp.down"))
-            whole = torch.empty(p.shape, device=p.device, dtype=p.dtype)        # one parameter at a time, then the part that is this rank's
-            whole.normal_(0.0, 0.02 / math.sqrt(2 * self.c["layers"]) if into else 0.02, generator=g)
-            if hasattr(p, "device_mesh"):
-                from torch.distributed.tensor import distribute_tensor
-                whole = distribute_tensor(whole, p.device_mesh, p.placements, src_data_rank=None)
-            p.copy_(whole)
+            with gathered(p):
+                if p.dim() == 1:
+                    p.fill_(0.0 if name.endswith("bias") else 1.0)
+                    continue
+                into = name.endswith(("out.weight", "down.weight", "mlp.down"))
+                whole = torch.empty(p.shape, device=p.device, dtype=p.dtype)
+                whole.normal_(0.0, 0.02 / math.sqrt(2 * self.c["layers"]) if into else 0.02, generator=g)
+                if hasattr(p, "device_mesh"):
+                    from torch.distributed.tensor import distribute_tensor
+                    whole = distribute_tensor(whole, p.device_mesh, p.placements, src_data_rank=None)
+                p.copy_(whole)
         return self
 
     def forward(self, tokens, targets):

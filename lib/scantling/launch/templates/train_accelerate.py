@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import set_seed
+from accelerate.utils import DistributedType, set_seed
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -23,10 +23,16 @@ def main():
     accelerator = Accelerator()
     set_seed(plan["seed"])
     Transformer._no_split_modules = [Block.__name__]
-    model = begin(Transformer(settled(shape)), plan["seed"])
+    sharded = accelerator.distributed_type == DistributedType.FSDP
+    with torch.device("meta" if sharded and rank else device if not sharded else "cpu"):      # sharded: rank 0 has the weights and hands them out
+        model = Transformer(settled(shape))
+    if rank == 0 or not sharded:
+        begin(model, plan["seed"])
+    model, _ = accelerator.prepare(model, torch.optim.AdamW(model.parameters()))       # it takes both or none; the one that steps is made of what came out
+    if ranks != plan["dp"]:
+        sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
-    model, optimizer = accelerator.prepare(model, optimizer)
-    train(model, optimizer.optimizer, plan, rank, ranks, device, clip=lambda: accelerator.clip_grad_norm_(model.parameters(), 1.0), cast=accelerator.autocast)
+    train(model, optimizer, plan, rank, ranks, device, cast=accelerator.autocast)
 
 
 if __name__ == "__main__":

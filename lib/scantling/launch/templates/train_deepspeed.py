@@ -46,15 +46,12 @@ def main():
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo")
     rank, ranks, device = start()
-    stage, made = config["zero_optimization"]["stage"], Transformer
-    with deepspeed.zero.Init(config_dict_or_path=config, enabled=stage == 3 and torch.cuda.is_available()):
-        model = made(settled(shape))
-    if not (stage == 3 and torch.cuda.is_available()):
-        begin(model, plan["seed"])
-    else:
-        with deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0):
-            if rank == 0:
-                begin(model, plan["seed"])
+    if ranks != plan["dp"]:
+        sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
+    stage, sharded = config["zero_optimization"]["stage"], config["zero_optimization"]["stage"] == 3 and torch.cuda.is_available()
+    with deepspeed.zero.Init(config_dict_or_path=config, enabled=sharded), torch.device(device):
+        model = Transformer(settled(shape))
+    begin(model, plan["seed"], gathered=lambda p: deepspeed.zero.GatheredParameters([p], modifier_rank=0, enabled=sharded))
     for i, block in enumerate(model.blocks):
         if plan["recompute"] == "full" and i < plan["recompute_layers"]:
             model.blocks[i] = checkpoint_wrapper(block)
