@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import plans as planning
-from .cases import PRECISIONS, SHARDINGS, devices, micro_batches
+from .cases import CP_TYPES, PRECISIONS, SHARDINGS, devices, micro_batches
 from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
@@ -188,6 +188,8 @@ def why(assessment) -> list[dict]:
                      f"{show('communication.exposed_s', r['exposed_s'])} of {show('communication.time_s', r['time_s'])} exposed")
         elif plan[axis] == 1:
             text += ": not used"
+        if axis == "cp" and plan["cp"] > 1:
+            text += _exchanges(chosen)
         sides = [s for s in (_beside(found, chosen, axis, plan[axis], up) for up in (True, False)) if s]
         out.append(dict(axis=axis, text=text + ("; " + "; ".join(sides) if sides else "")))
     out += _pinned(assessment, found)
@@ -196,6 +198,15 @@ def why(assessment) -> list[dict]:
     costs = [f"{name}{' at one micro-batch a step' if name == 'zero2' else ''} {percent(found.step_s[i] / float(chosen.step.total) - 1, sign='+')}" for name, i in others.items() if i is not None and chosen.fits]
     out.append(dict(axis="sharding", text=f"sharding {plan['sharding']}" + (": step time of the best plan with " + ", ".join(costs) if costs else "")))
     return out
+
+
+def _exchanges(chosen) -> str:
+    """The other ways of exchanging keys and values, by the same plan."""
+    model, p, out = chosen.found.situation.resolved.model, chosen.plan, []
+    for i, name in enumerate(CP_TYPES):
+        if name != p["cp_type"] and planning.HEADS[0].kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None):
+            out.append(f"{name} {percent(float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total) - 1, sign='+')}")
+    return f"; by {p['cp_type']} ({', '.join(out)} step time on paper)" if out else ""
 
 
 def _beside(found, chosen, axis, value, up) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 
 from .cases import devices
 from .convergence import BATCH_LAWS, LR_LAWS, LR_RULES, batch_advice, learning_rate_factor, peak_learning_rate
-from .limits import percent
+from .limits import guessed, percent
 
 SHAPES = 6              # other shapes of the same batch that are listed
 SPECIALIST = "to be confirmed by an ML specialist"
@@ -39,7 +39,7 @@ def batch_guide(assessment) -> dict:
     ends = [(times, *sorted((1.0, float(learning_rate_factor(1.0, times, "square-root"))))) for times in (0.5, 2.0)]
     out["learning_rate"] = dict(peak=peaks, if_batch=[dict(times=t, low=a, high=b) for t, a, b in ends], source=f"{rule.source}; {LR_RULES['constant'].source}")
     out["reshapes"] = reshapes_of(assessment)
-    out["lines"] = _lines(out, r, phase)
+    out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
     return out
 
 
@@ -68,7 +68,7 @@ def reshapes_of(assessment, most: int = SHAPES) -> list[dict]:
     return out
 
 
-def _lines(g, r, phase) -> list[str]:
+def _lines(g, assumed, phase) -> list[str]:
     """The guidance in words, with its sources."""
     million = lambda x: f"{x / 1e6:,.3g}M" if x >= 1e6 else f"{x / 1e3:,.3g}k"   # noqa: E731
     name = lambda law: law["source"].split(",")[0]   # noqa: E731
@@ -90,6 +90,6 @@ def _lines(g, r, phase) -> list[str]:
     half, twice = g["learning_rate"]["if_batch"]
     out.append(f"another batch changes the learning rate: x {half['low']:.2f} to {half['high']:.0f} at half, x {twice['low']:.0f} to {twice['high']:.2f} at twice (Adam: square root well below the critical "
                f"batch, none above it; betas and warm-up move too), {SPECIALIST}; laws are fitted below 4B parameters")
-    if any(a.field.rpartition(".")[2] == "global_batch" for a in r.assumed):
+    if assumed:
         out.append("the batch itself was assumed: it is the first thing to settle with an ML specialist")
     return out

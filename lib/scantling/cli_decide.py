@@ -95,7 +95,7 @@ def diagnose(ctx, file, as_json):
     try:
         said = run(a.design)
     except ValueError as e:
-        raise DesignError("measured", problem=str(e)) from None
+        raise click.ClickException(f"{file}: {e}") from None
     if as_json:
         print_json(asdict(said))
     else:

@@ -52,7 +52,9 @@ def plan_changes(assessment):
     better = skipped(assessment.chosen.found) if fits and speed and "tp" not in plan else None
     if better is not None:
         tp = assessment.chosen.found.row(better[0])["tp"]
-        yield Change(2.6, f"tp {tp}, across scale-up domains (no large run has been published so: measure it first)", {"plan.tp": tp})
+        yield Change(2.7, f"tp {tp}, across scale-up domains (no large run has been published so: measure it first)", {"plan.tp": tp})
+    if fits and speed and assessment.plan["cp"] > 1 and "cp_type" not in plan and assessment.plan["cp_type"] != "all-gather":
+        yield Change(2.6, "keys and values gathered at once instead of in a ring (little is published: measure it first)", {"plan.cp_type": "all-gather"})
     if not plan or (fits and not speed and assessment.verdict != "feasible"):
         return
     if not fits:
@@ -85,12 +87,13 @@ def site_changes(assessment):
         yield Change(3.2, "fp8 matrix products (to be confirmed by an ML specialist)", {"job.precision": "fp8"}, "precision")
     if "min_mfu" in missed and phase.precision not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops):
         yield Change(3.2, "bf16 throughout, whose peak is easier to reach", {"job.precision": "bf16"}, "precision")
-    for effort, batch, words in _whole_batches(assessment) if fits else ():
-        yield Change(effort + abs(math.log2(batch / phase.global_batch)), f"a global batch of {batch:,} sequences, which {words} can share (to be confirmed by an ML specialist)",
+    for effort, batch, words in batches_nearby(assessment.chosen) if fits else ():
+        yield Change(effort + abs(math.log2(batch / phase.global_batch)), f"a global batch of {batch:,} sequences, which {words} (to be confirmed by an ML specialist)",
                      {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None}, "whole batch")
     if fits:
-        yield Change(3.4, f"a global batch of {2 * phase.global_batch:,} sequences (to be confirmed by an ML specialist)",
-                     {f"{job}.global_batch": 2 * phase.global_batch, f"{job}.global_batch_tokens": None}, "batch")
+        for times in (2, 4, 8) if _bubbles(assessment) else (2,):
+            yield Change(3.3 + math.log2(times) / 10, f"a global batch of {times * phase.global_batch:,} sequences (to be confirmed by an ML specialist)",
+                         {f"{job}.global_batch": times * phase.global_batch, f"{job}.global_batch_tokens": None}, "batch")
     elif phase.seq_len >= 4096:
         yield Change(4.5, f"sequences of {phase.seq_len // 2:,} tokens", {f"{job}.seq_len": phase.seq_len // 2}, "sequence")
     if not fits and phase.optimizer == "adamw":
@@ -105,17 +108,24 @@ def site_changes(assessment):
             yield Change(3.6, f"{other} instead of {chip.id}", {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP}, "chip")
 
 
-def _whole_batches(assessment):
-    """(effort, batch, who shares it): the multiples nearest to the design's batch of its nodes, and of the replicas that today's tp, pp and cp leave room for; none where no device is idle."""
-    plan, batch, cluster = assessment.plan, assessment.chosen.phase.global_batch, assessment.resolved.cluster
+def _bubbles(assessment) -> bool:
+    return float(assessment.chosen.step.bubble / assessment.chosen.step.total) > 0.1
+
+
+def batches_nearby(chosen):
+    """(effort, batch, words) of rounder batches near a phase's own, where devices stand idle for it or the bubble is large: the nearest multiples of its nodes, of the
+    replicas that today's tp, pp and cp leave room for, and of a power of two."""
+    plan, batch, cluster = chosen.plan, chosen.phase.global_batch, chosen.found.situation.resolved.cluster
     rooms = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
-    if rooms <= plan["dp"] or "dp" in assessment.design.plan.given():
+    if chosen.phase.pins.get("dp") or rooms <= plan["dp"] and float(chosen.step.bubble / chosen.step.total) <= 0.1:
         return
     nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
-    shares = (1.5, nodes, f"{nodes:,} nodes" if nodes < cluster.devices else f"{nodes:,} devices"), (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape")
-    for effort, unit, words in shares:
-        if unit <= 2 * batch:
-            yield effort, max(round(batch / unit), 1) * unit, words
+    units = (1.5, nodes, f"{nodes:,} {'nodes' if nodes < cluster.devices else 'devices'} can share"), (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape can share"), \
+        (1.55, 2 ** max(int(math.log2(batch)) - 5, 0), "more degrees divide")
+    for effort, unit, words in units:
+        near = max(round(batch / unit), 1) * unit
+        if unit <= 2 * batch and near != batch:
+            yield effort, near, words
 
 
 def fabrics_by_rate() -> list:

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import plans as planning
 from .cases import devices
 from .cost import power_w
+from .errors import DesignError
 from .figures import MEMORY_PARTS, days, step_band, step_s
 from .published import ROOM, best_published, beyond
 from .quantities import show, shown
@@ -16,6 +17,7 @@ from .reliability import judge
 from .searching import SAFE, disk_bytes_per_s, find, host_bytes, on_disk, skipped, unpinned
 from .step import rates
 
+HALF = 0.5                  # goodput below which failures are said to bind
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
 
 
@@ -97,6 +99,10 @@ def limits(assessment) -> list[str]:
             parts = " + ".join(f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS)
             out.append(f"memory: the pinned plan needs {show('memory_bytes.total', float(m.total))} of {show('memory_bytes.capacity', float(m.capacity))} per device ({parts})")
     out += [m.text for m in assessment.missed]
+    if f["goodput"] < HALF:
+        e = assessment.endurance
+        out.append(f"failures: one every {show('mtbf_s', f['mtbf_s'])} and {show('endurance.recovery_s', float(e.recovery_s))} to recover from it leave a goodput of {show('goodput', f['goodput'])}: "
+                   "as one job that restarts whole, the run does not get on")
     share = memory["total"] / memory["capacity"]
     if SAFE < share <= 1:
         safe = chosen.found.best_safe()
@@ -115,8 +121,14 @@ def limits(assessment) -> list[str]:
         out.append(f"measured: {said} in the place of what is computed: {show('step_s', float(chosen.step.total))} a step, {show('memory_bytes.total', float(chosen.memory.total))} a device")
     loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
     name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
-    out.append(f"step: beside the model's own arithmetic the most goes to {name}, {percent(f['step_breakdown_s'][loss] / f['step_s'])} of {show('step_s', f['step_s'])}")
+    out.append(f"step: beside the model's own arithmetic the most goes to {name}, {percent(f['step_breakdown_s'][loss] / f['step_s'])} of {show('step_s', f['step_s'])}"
+               + (f"; more micro-batches shrink it, and the global batch of {chosen.phase.global_batch:,} was assumed" if loss == "bubble" and guessed(assessment, "global_batch") else ""))
     return out
+
+
+def guessed(assessment, field: str) -> bool:
+    """Whether a field of the job was left open and filled in by a rule."""
+    return any(a.field.rpartition(".")[2] == field for a in assessment.resolved.assumed)
 
 
 def idle(chosen) -> list[str]:
@@ -128,10 +140,29 @@ def idle(chosen) -> list[str]:
     every = np.broadcast_to(devices(found.plan), found.fits.shape)
     rows = np.flatnonzero(found.fits & found.practised & (every > used))
     line = f"idle: the plan uses {used:,} of {have:,} devices; dp x micro-batch has to divide the global batch of {batch:,}"
+    line += rounder(chosen)
     if not len(rows):
-        return [line + ", and no plan that fits uses more" + ("" if not chosen.found.situation.phase.pins else " under the pins")]
+        return [line + "; no plan that fits uses more" + ("" if not chosen.found.situation.phase.pins else " under the pins")]
     row = rows[np.argmin(found.step_s[rows])]
     return [line + f"; the fastest plan that uses more ({short(found.row(int(row)))}: {int(every[row]):,} devices) takes {percent(found.step_s[row] / found.step_s[chosen.row] - 1)} longer a step"]
+
+
+def rounder(chosen) -> str:
+    """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
+    from .fixes_tried import batches_nearby
+
+    where, batch, best = chosen.found.situation, chosen.phase.global_batch, None
+    for _, near, _ in batches_nearby(chosen):
+        if abs(near / batch - 1) <= 0.05:
+            try:
+                other = find(replace(where, phase=replace(where.phase, global_batch=near), job=replace(where.job, global_batch=float(near))), planning.offered(planning.COARSE, where.resolved.stack))
+            except DesignError:     # a pin that this batch has no plan for
+                continue
+            i = other.best()
+            saved = 0.0 if i is None else 1 - float(other.step_s[i] / chosen.step.total) * batch / near
+            if saved > 0.02 and (best is None or saved > best[0]):
+                best = saved, near, int(devices(other.case(i).plan))
+    return f"; a batch of {best[1]:,} would keep {best[2]:,} at work and take {percent(best[0], 0)} less time a token" if best else ""
 
 
 def accumulated(chosen) -> list[str]:

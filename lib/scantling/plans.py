@@ -15,6 +15,7 @@ from .errors import DesignError
 from .pipeline import RULES, SCHEDULES, schedule_code
 
 INTERLEAVED, ONE_F = schedule_code("interleaved"), schedule_code("1f1b")
+ULYSSES = code(CP_TYPES, "ulysses")
 ZERO2, ZERO3, HSDP = (code(SHARDINGS, name) for name in ("zero2", "zero3", "hsdp"))
 MIN_CHUNK = 4096        # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published runs use
 
@@ -27,10 +28,10 @@ class Space:
     layers + 2 (embedding and head a layer each), and powers of two where layers are odd (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage (interleaved) ·
     dp the largest divisor of global_batch that the devices allow, and where it differs the one above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the experts to 256 ·
     etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and hsdp (not interleaved) ·
-    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers · schedule 1f1b, interleaved.
+    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers · schedule 1f1b, interleaved · cp_type ring, or the stack's own.
 
-    Zero-bubble and DualPipe schedules, offload, micro-batches that are no power of two and other depths are in WIDE: too few runs
-    are published with them to tell what they cost in practice, so they are tried where they are asked for or pinned.
+    Zero-bubble and DualPipe schedules, other exchanges of context parallelism, offload, micro-batches that are no power of two and other depths are in WIDE:
+    too few runs are published with them to tell what they cost in practice, so they are tried where they are asked for or pinned.
     """
 
     tp: tuple = (1, 2, 4, 8, 16)    # () = every divisor of the heads
@@ -45,6 +46,7 @@ class Space:
     recompute_share: tuple = (0.25, 0.5, 0.75, 1.0)     # of a stage's layers, under full recompute
     schedule: tuple = ("1f1b", "interleaved")
     offload: tuple = ("none",)
+    cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
     sp: tuple = (0, 1)
     uneven: bool = False        # also depths that divide neither layers nor layers + 2
     precision: tuple = ()       # tried where the design leaves its precision open, besides its own
@@ -56,7 +58,7 @@ COARSE = Space(tp=(1, 2, 4, 8), cp=(1, 2, 4, 8, 16), micro_batch=(1, 2, 4), shar
 # some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default space's
 MAP = replace(COARSE, micro_batch=(1, 2), recompute=("none", "full"), recompute_share=(1.0,))
 WIDE = Space(tp=(1, 2, 4, 8, 16, 32, 64), micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
-             offload=OFFLOADS, uneven=True, etp=(1, 2, 4, 8, 0), precision=("bf16", "fp8"))
+             offload=OFFLOADS, cp_type=CP_TYPES, uneven=True, etp=(1, 2, 4, 8, 0), precision=("bf16", "fp8"))
 # where nothing fits as it is
 OFFLOADED = replace(DEFAULT, offload=OFFLOADS, uneven=True)
 # the lean end of every axis that memory falls along: what does not fit here fits nowhere
@@ -130,11 +132,15 @@ SHARDED = (
     Rule("sharding", "zero3 and hsdp do not combine with interleaved chunks", "weights would be gathered once per chunk; no framework offers it",
          lambda c, m, j, k: (c["sharding"] < ZERO3) | (c["vpp"] == 1)),
 )
+HEADS = (
+    Rule("cp", "with ulysses, tp x cp divides the heads and the key-value heads", "Transformer Engine asks both to be multiples of cp after tp (attention by all-to-all)",
+         lambda c, m, j, k: (c["cp_type"] != ULYSSES) | (c["cp"] == 1) | (_divides(c["tp"] * c["cp"], m.heads) & ((m.attention == "mla") | _divides(c["tp"] * c["cp"], m.kv_heads)))),
+)
 GROUPS = (
     Rule("ep", "under hsdp, ep x etp divides shard_group x tp", "torchtitan folds expert ranks into one shard group's",
          lambda c, m, j, k: (c["sharding"] != HSDP) | (c["ep"] == 1) | ((c["shard_group"] * c["tp"]) % (c["ep"] * c["etp"]) == 0)),
 )
-LATER = (*BATCH, *EXPERTS, *SEQUENCE, *SHARDED, *GROUPS)
+LATER = (*BATCH, *EXPERTS, *SEQUENCE, *SHARDED, *HEADS, *GROUPS)
 
 
 @lru_cache(maxsize=4096)
@@ -221,9 +227,12 @@ def enumerate_plans(model, phase, cluster, space: Space = DEFAULT, pins: dict | 
         c = keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(space.sp)))
     else:
         c = _lawful(c, SEQUENCE, model, phase, cluster, pins)
-    cp_type = code(CP_TYPES, pins["cp_type"]) if pins.get("cp_type") else 0
-    columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload") else v for k, v in c.items()}
-    return Plan(**columns, cp_type=cp_type)
+    types = [code(CP_TYPES, v) for v in pick("cp_type", space.cp_type)]
+    if len(types) > 1 or ULYSSES in types:
+        c = cross(c, "cp_type", types)
+        c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), HEADS, model, phase, cluster, pins)
+    columns = {k: v.astype(float) if k not in ("sharding", "schedule", "recompute", "offload", "cp_type") else v for k, v in c.items()}
+    return Plan(**{"cp_type": types[0], **columns})
 
 
 def _rounder(c, table, room):

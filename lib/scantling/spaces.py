@@ -34,6 +34,7 @@ def _depths(space) -> str:
 AXES = (
     Axis("tp", "tensor-parallel ways", lambda s: _list(s.tp)),
     Axis("cp", "context-parallel ways", lambda s: f"{_list(s.cp)}; at least {s.min_chunk:,} tokens of a sequence a rank"),
+    Axis("cp_type", "how cp exchanges keys and values", lambda s: _list(s.cp_type) + ("" if len(s.cp_type) > 1 else ", or the stack's own")),
     Axis("pp", "pipeline stages", _depths),
     Axis("vpp", "model parts a stage (interleaved)", lambda s: _list(s.vpp) if s.vpp else "2 to 20, those that divide a stage"),
     Axis("schedule", "pipeline schedule", lambda s: _list(s.schedule)),
