@@ -106,3 +106,15 @@ def test_index_shows_predicted_beside_published():
     assert len(rows) >= 12
     for row in rows:
         assert quantities.show(row["key"], float(row["published"])) in text
+
+
+def test_a_prediction_far_off_says_why():
+    """With what the run printed of its software each is within a sixth; where the design file alone is more than a tenth off, the note names the difference."""
+    published = gallery.published()
+    own = gallery.as_run(published)
+    assert len(own) >= 14
+    for p in published:
+        off = gallery.at(assessed(p.design), p.key) / p.published - 1
+        assert abs(off) < 0.1 or (len(p.note) > 30 and p.run), f"{p.design}: {p.label} off by {off:+.0%}"
+        if p.run:
+            assert abs(own[p.design, p.key] / p.published - 1) < 1 / 6, p.run

@@ -14,6 +14,7 @@ from pages import Page
 from scantling import quantities
 from scantling.design import Design
 from scantling.errors import DesignError
+from scantling.sensitivity import tornado
 from scantling_widgets import report
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example, notebook
@@ -35,7 +36,7 @@ def words_only(design: Design) -> Page:
     from markupsafe import Markup
     from scantling_widgets.report import charts
     made = report.Report(design)
-    parts = [made.section(name) for name in ("header", "refusal", *(n for n in charts.ORDER if "sensitivity" not in n and not n.endswith("-picture")))]
+    parts = [made.section(name) for name in ("header", "refusal", *(n for n in charts.ORDER if n not in ("brief", "sensitivity") and not n.endswith("-picture")))]
     return Page(document(Markup("\n".join(part.html for part in parts if part)), title=design.title, date="2026-11-21"))
 
 
@@ -92,6 +93,33 @@ def test_bold_marks_boundaries_bottleneck_recovery_and_components(name):
     assert re.search(ACRONYMS, bold)
 
 
+@pytest.mark.parametrize("name", FEASIBLE)
+def test_a_director_needs_the_first_page_alone(name):
+    """What is bought, when, for how much, what it hangs on, what can go wrong, what to keep away from, what to have confirmed; with the figures of the rest."""
+    result = scantling.assess(Design.read(example(name))).as_dict()
+    first, appendix = re.split(r"\nAppendix(?=\n)", case(name).text)
+    for heading in ("Plan", "Largest risks", "To be avoided", "To confirm with an ML specialist"):
+        assert f"\n{heading}\n" in first, heading
+    assert re.search(r"\d+ % likely.*Mitigation: ", first)
+    assert "What moves " in first
+    assert ("Time and cost" in first) == (result["days"] is not None)
+    for row in result["missed"]:
+        assert row["text"].split(":")[0].lower() in first.lower()
+    asked = scantling.assess(Design.read(example(name))).resolved.constraints
+    if any(v is not None for v in vars(asked).values()):
+        assert re.search(r"Asked for: .*\((?:.*, )?(met|missed)\)", first)
+    for heading in ("Parallelism strategy", "Memory", "Step time and its losses", "Communication by axis and tier", "Reliability and recovery", "Network", "Scheduler", "Storage",
+                    "What moves the result", "Risks", "Nearest published runs", "Appendix B. Given and assumed"):
+        assert f"\n{heading}\n" in appendix, heading
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_are_written_one_way(name):
+    text = case(name).text.split("Appendix C.")[0]
+    assert not re.search(r"\d%", text), "a space before the per cent"
+    assert not re.search(r"(?<![\d.,])1 (days|nodes|hops|devices|spares|copies)\b", text)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_read_only_and_without_pleasantries(name):
     page = case(name)
@@ -115,7 +143,7 @@ def numbers_in(text: str) -> set[str]:
 
 def known_numbers(design: Design) -> set[str]:
     """Every number that the assessment or the resolved inputs hold, in every way the library shows numbers."""
-    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "usd", "kwh", "watts")
+    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "chance", "usd", "kwh", "watts")
     known: set[str] = set()
 
     def walk(value, deep=0):
@@ -142,6 +170,7 @@ def known_numbers(design: Design) -> set[str]:
     walk(assessment.as_dict())
     walk(assessment.blueprint.as_dict())
     walk(design.data())
+    walk(tornado(assessment, "days" if assessment.days is not None else "tokens_per_s_per_device"))
     for part in (resolved.cluster, resolved.model, resolved.params, resolved.phases, resolved.name, resolved.cluster.nodes):
         walk(part)
     from scantling import catalogue
@@ -153,9 +182,9 @@ def known_numbers(design: Design) -> set[str]:
 
 @pytest.mark.parametrize("name", FEASIBLE)
 def test_every_number_comes_from_the_assessment(name):
-    """Sensitivity has numbers of other assessments, and the appendix formulas of their own: those sections apart."""
+    """The table of formulas has numbers of its own, and that of the plans searched those of other plans: those sections apart."""
     design = Design.read(example(name))
-    html = re.sub(r'<section id="(sensitivity|quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S)
+    html = re.sub(r'<section id="(quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S)
     page = Page(html)
     said = numbers_in(page.text.replace("ZeRO-", "ZeRO ").split("2026-11-21")[0])
     ours = {"1", "2", "3", "0", "1,000"}               # ZeRO-1, ZeRO-2, ZeRO-3, 1F1B, x : 1, per 1,000 node-days

@@ -13,6 +13,13 @@ from scantling_widgets.resources import example
 
 pytestmark = pytest.mark.browser
 
+SIZES = {"A4": (210, 297), "Letter": (215.9, 279.4)}           # millimetres
+MUCH = {"name": "A mixture of experts on an awkward number of devices in two places, with a name of two lines and everything asked for at once", "model": "deepseek-v3",
+        "cluster": {"accelerator": "h100-sxm", "devices": 3000, "scale_out": "rocev2-400", "oversubscription": 3.0, "sites": 2},
+        "job": {"tokens": 30e12, "seq_len": 8192, "global_batch": 3000, "precision": "fp8-block"},
+        "constraints": {"deadline_days": 20, "budget_usd": 2e6, "min_mfu": 0.6, "max_checkpoint_overhead": 1e-4, "min_goodput": 0.999, "max_lost_work_s": 30, "max_recovery_s": 20,
+                        "max_checkpoint_stall_s": 0.01, "survive": "rack", "max_power_mw": 1}}
+
 CONTRAST = """() => {
   const rgb = c => c.match(/[\\d.]+/g).map(Number);
   const lum = c => { const [r, g, b] = rgb(c).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -37,8 +44,8 @@ def pages(tmp_path_factory):
     import scantling
     from markupsafe import Markup
     folder, made = tmp_path_factory.mktemp("reports"), {}
-    for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100"):
-        design = Design.read(example(name))
+    named = {name: Design.read(example(name)) for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus", "case-2-1t-dense-8-v100")}
+    for name, design in {**named, "much": Design.from_data({"scantling": 1, **MUCH})}.items():
         made[name] = folder / f"{name}.html"
         made[name].write_text(document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21", footer="scantling"), encoding="utf-8")
     made["comparison"] = folder / "comparison.html"
@@ -101,6 +108,19 @@ def test_refusal_shows_the_error_as_json(opened):
     page = opened("case-2-1t-dense-8-v100")
     assert json.loads(page.locator("pre").first.inner_text()) == {"error": "Hardware constraints insufficient for model parameters"}
     assert page.locator("svg").count() == 0
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus", "much"])
+def test_what_comes_before_the_appendix_is_one_page(chrome, pages, name):
+    for width, height in SIZES.values():
+        with chrome.browser.new_context(offline=True, viewport={"width": round((width - 26) * 96 / 25.4), "height": 900}) as context:
+            page = context.new_page()
+            page.emulate_media(media="print")
+            page.goto(pages[name].as_uri())
+            ends, breaks, first = page.evaluate("""() => { const plan = document.querySelector('#plan');
+                return [plan.previousElementSibling.getBoundingClientRect().bottom, getComputedStyle(plan).breakBefore, plan.firstElementChild.textContent]; }""")
+            assert (breaks, first) == ("page", "Appendix")
+            assert 300 < ends <= (height - 25) * 96 / 25.4, "the margins of the sheet are 12 and 13 mm above and below"
 
 
 @pytest.mark.parametrize(("sheet", "width", "height"), [("A4", 595, 842), ("Letter", 612, 792)])

@@ -19,6 +19,7 @@ from .report import run as reports
 from .report.jobs import today
 from .report.page import document
 from .report.text import environment
+from .words import at
 
 PAGES = ("llama-3.1-405b", "case-1-175b-moe-1024-a100", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100", "case-5-deepseek-v3", "case-6-100k-gpus")
 TOLERANCE = 0.005
@@ -39,6 +40,7 @@ class Published:
     source: str
     url: str
     locator: str
+    run: str            # its row of the published runs, where it has one: what the run printed of its software, no design file names
     note: str
 
 
@@ -65,7 +67,7 @@ def figures(assessment) -> dict:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
     data = assessment if isinstance(assessment, dict) else assessment.as_dict()
     plan = data.get("plan") or {}
-    return {"verdict": data["verdict"], **{f"plan.{k}": plan.get(k) for k in PLAN}, **{k: _at(data, k) for k in FIGURES}}
+    return {"verdict": data["verdict"], **{f"plan.{k}": plan.get(k) for k in PLAN}, **{k: at(data, k) for k in FIGURES}}
 
 
 def table(rows: dict[str, dict]) -> str:
@@ -138,12 +140,33 @@ def build(gallery: Path | None = None, out: Path | None = None, workers: int | N
     return records
 
 
+OF_A_RUN = {"tokens_per_s_per_device": "tokens_per_s_per_device", "step_s": "step_time_s", "mfu": "mfu"}
+
+
+def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
+    """The published figures predicted from the rows of their runs, with what those print of releases, compilers and graphs, by (design, key)."""
+    from scantling import catalogue
+    from scantling.predict import predict_frame
+    from scantling.runs import read_runs
+    frame = read_runs(catalogue.HERE / "published_runs.csv").set_index("id", drop=False)
+    asked = [p for p in of if p.run]
+    predicted = predict_frame(frame.loc[list(dict.fromkeys(p.run for p in asked))].reset_index(drop=True)).set_index("id")
+    return {(p.design, p.key): float(predicted.at[p.run, OF_A_RUN[p.key]]) for p in asked}
+
+
 def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
     """One entry of the index: what it is, what is predicted, what was published."""
-    compared = [{"label": p.label, "predicted": _at(data, p.key), "published": p.published, "key": p.key, "source": p.source, "url": p.url, "locator": p.locator,
-                 "note": p.note, "off": f"{100 * (_at(data, p.key) / p.published - 1):+.0f} %".replace("-", "−") if _at(data, p.key) else ""}
-                for p in published(gallery) if p.design == name]
+    of = [p for p in published(gallery) if p.design == name]
+    own = as_run(of)
+    compared = [{"label": p.label, "predicted": at(data, p.key), "published": p.published, "key": p.key, "source": p.source, "url": p.url, "locator": p.locator, "note": p.note,
+                 "off": _off(at(data, p.key), p.published), "off_as_run": _off(own.get((p.design, p.key)), p.published)} for p in of]
     return {"name": name, "title": data["name"], "data": data, "compared": compared, "page": name in PAGES}
+
+
+def _off(predicted, published: float) -> str:
+    """How far a prediction lies from what was printed."""
+    share = f"{100 * (predicted / published - 1):+.0f}" if predicted else ""
+    return share and f"{share.replace('-', '−') if share not in ('+0', '-0') else '0'} %"
 
 
 def index(entries: list[dict]) -> str:
@@ -198,12 +221,6 @@ def _keep_page(path: Path, text: str) -> None:
 def _result(notebook: Path) -> dict:
     from .report.compare import result_of
     return result_of(notebook)
-
-
-def _at(data: dict, key: str):
-    for step in key.split("."):
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
 
 
 def main() -> int:

@@ -52,7 +52,7 @@ class Report:
             import scantling
             assessment = scantling.assess(design)
         self.design, self.assessment = design, assessment
-        self.data = text.plain(assessment.as_dict())
+        self.data = text.plain(assessment.as_dict()) | {"name": assessment.resolved.name}
         self.view = text.view(self.data, design.resolve(), getattr(assessment, "main", 0)) | {"b": text.Parts(assessment.blueprint)}
 
     @property
@@ -61,10 +61,11 @@ class Report:
 
     def section(self, name: str) -> Markup | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has no section but its own."""
+        from ..words import label
         from . import text
         if self.impossible != (name == "refusal") and name != "header":
             return None
-        html = text.render(name, {**self.view, "variations": self.variations, "key": self.moved_by} if name == "sensitivity" else self.view)
+        html = text.render(name, {**self.view, "variations": self.variations, "key": self.moved_by, "moved": label(self.moved_by).lower()} if name in ("brief", "sensitivity") else self.view)
         return Markup(html) if html else None
 
     def picture(self, name: str, **more):

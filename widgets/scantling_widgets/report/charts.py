@@ -6,7 +6,7 @@ import altair as alt
 from ..charts import memory, step
 from ..figures import Figure, colours, named, stacked
 from ..palette import ACCENT, MEMORY, SECOND, STEP
-from ..words import at, axis, label, show
+from ..words import PERCENT, at, axis, label, show
 
 _SECONDS = "datum.value < 90 ? format(datum.value, '~r') + ' s' : datum.value < 5400 ? format(datum.value / 60, '.2~r') + ' min' : format(datum.value / 3600, '.2~r') + ' h'"
 _TICKS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400]
@@ -20,7 +20,7 @@ def _curve(given) -> dict:
 def _goodput_data(given) -> dict:
     curve = _curve(given)
     chosen = {"interval_s": [given["checkpoint_interval_s"]], "goodput": [given["goodput"]],
-              "says": [f"{show('checkpoint_interval_s', given['checkpoint_interval_s'])}: goodput {show('goodput', given['goodput'])}"]}
+              "says": [f"{show('checkpoint_interval_s', given['checkpoint_interval_s'])}: {show('goodput', given['goodput'])}"]}
     best = max(zip(curve["goodput"], curve["interval_s"]), default=(0.0, 0.0))
     apart = best[0] - given["goodput"] > 5e-4          # where they all but coincide, one mark says both
     if len(curve["interval_s"]) and not apart:
@@ -40,7 +40,7 @@ def _goodput_words(given) -> str:
 
 def _goodput_chart(legend: bool = False) -> alt.Chart:
     x = alt.X("interval_s:Q", title="time between saves", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(labelExpr=_SECONDS, values=_TICKS, grid=False, labelOverlap="greedy", labelSeparation=10))
-    y = alt.Y("goodput:Q", title="goodput", scale=alt.Scale(zero=False), axis=alt.Axis(format="~%", tickCount=5))
+    y = alt.Y("goodput:Q", title="goodput", scale=alt.Scale(zero=False), axis=alt.Axis(labelExpr=PERCENT, tickCount=5))
     line = alt.Chart(named("curve")).mark_line(color=ACCENT, strokeWidth=2.2).encode(x=x, y=y)
     point = alt.Chart(named("chosen")).mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(x=x, y=y)
     label = alt.Chart(named("chosen")).mark_text(align="center", baseline="bottom", dy=-9, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y=y, text="says:N")
@@ -146,6 +146,7 @@ steps = Figure("steps", "One training step", _parts_chart(STEP, "seconds of one 
 
 SIDE_BY_SIDE = (memories, steps)
 FIGURES = {"memory": memory, "step": step, "goodput": goodput, "communication": traffic, "sensitivity": tornado("days")}
-ORDER = ("verdict", "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
-         "domains", "site", "cost", "sensitivity", "sensitivity-picture", "risks", "avoid", "specialist", "evidence", "candidates", "assumptions", "quantities",
+ORDER = ("verdict", "brief", "cost", "specialist",                       # the first page, which ends before the plan
+         "plan", "memory", "memory-picture", "step", "step-picture", "communication", "communication-picture", "recovery", "goodput-picture",
+         "domains", "site", "sensitivity", "sensitivity-picture", "risks", "avoid", "evidence", "candidates", "assumptions", "quantities",
          "planes", "fabrics", "stores", "rollout", "evolution")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from ..words import at
 from . import charts, pictures
 from .jobs import RESULT, today
 from .page import document
@@ -20,7 +21,7 @@ def comparison(results: list[dict], title: str = "Designs side by side", date: s
     from scantling import quantities
     rows = []
     for key in ROWS:
-        values = [_at(r, key) for r in results]
+        values = [at(r, key) for r in results]
         if any(v is not None for v in values):
             rows.append({"label": quantities.quantity(key).label, "cells": [show(key, v) for v in values], "bands": [_band(r, key) for r in results]})
     plans = [{"label": quantities.quantity(f"plan.{axis}").label, "cells": [show(f"plan.{axis}", (r.get("plan") or {}).get(axis)) for r in results]}
@@ -50,12 +51,6 @@ def result_of(notebook: Path) -> dict:
             if found := output.get("data", {}).get(RESULT):
                 return found
     raise ValueError(f"{notebook} holds no assessment")
-
-
-def _at(data: dict, key: str):
-    for step in key.split("."):
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
 
 
 def _band(data: dict, key: str) -> str:

@@ -10,6 +10,8 @@ from . import pictures
 from .jobs import RESULT
 from .text import environment
 
+FULL = 2700         # letters: a first page that has more to say is set smaller on paper, so that it stays one page
+
 
 def page(notebook, *, title: str, date: str, footer: str = "") -> str:
     """The outputs of an executed notebook as a self-contained page.
@@ -22,8 +24,14 @@ def page(notebook, *, title: str, date: str, footer: str = "") -> str:
 def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
     """A page of the kit around `body`."""
     css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
-    return environment().get_template("page.j2").render(body=body, title=title, date=date, footer=footer, kind=kind,
+    return environment().get_template("page.j2").render(body=body, title=title, date=date, footer=footer, kind=kind, full=len(_front(body)) > FULL,
                                                         css=Markup(css + pictures.ink_rules())) + "\n"
+
+
+def _front(body: str) -> str:
+    """The words of a report's first page."""
+    before, plan, _ = body.partition('<section id="plan">')
+    return re.sub(r"<[^>]+>", "", before) if plan else ""
 
 
 def _cell(cell) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from scantling.errors import DesignError
 
+from ..words import at
 from .jobs import Done, Job, code_digest, job, make
 
 RESERVED = {"index", "summary", "comparison"}
@@ -115,7 +116,7 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
 def _keep(out: Path, done: Done, source: Path) -> Record:
     """Put the files of a finished job into `out`, each in one step, the record last: what has a record is whole."""
     record = Record(name=done.name, design=source.name, digest=done.digest, status=done.status, exit=done.exit, error=done.error,
-                    headline={key: _dotted(done.assessment, key) for key in HEADLINE} if done.assessment else {},
+                    headline={key: at(done.assessment, key) for key in HEADLINE} if done.assessment else {},
                     plan=done.assessment.get("plan") or {})
     base = out / done.name
     if done.status == "done":
@@ -126,12 +127,6 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         write(base.with_name(f"{done.name}.error.ipynb"), done.notebook)
     write(base.with_name(f"{done.name}.json"), json.dumps(record.kept(), indent=1, ensure_ascii=False) + "\n")
     return record
-
-
-def _dotted(data: dict, key: str):
-    for step in key.split("."):
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
 
 
 def write(path: Path, content: str | bytes) -> None:

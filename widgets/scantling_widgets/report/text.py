@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from types import SimpleNamespace
 
 import jinja2
@@ -17,12 +18,19 @@ RECOMPUTE = {"none": "No activation recompute", "selective": "Selective activati
 LOSSES = {"attention": "attention core", "elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
           "cp": "exposed CP communication", "ep": "exposed EP all-to-all", "dp": "exposed DP communication", "pp": "exposed PP sends", "bubble": "pipeline bubble",
           "optimizer": "optimizer update", "host": "host and launches", "straggler": "stragglers", "data": "waiting for data"}
+# what a design may ask for: the figure that answers it
+ASKED = {"deadline_days": ("deadline", "days"), "budget_usd": ("budget", "cost_usd"), "min_mfu": ("MFU, at least", "mfu"), "min_goodput": ("goodput, at least", "goodput"),
+         "max_checkpoint_overhead": ("checkpoint overhead", "checkpoint_overhead"), "max_checkpoint_stall_s": ("stall of a save", "endurance.checkpoint_stall_s"),
+         "max_lost_work_s": ("lost work", "endurance.lost_work_s"), "max_recovery_s": ("recovery", "endurance.recovery_s"), "max_power_mw": ("facility power", "cost.power_w"),
+         "survive": ("survive the loss of a", "endurance.copies_survive")}
 LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", "Intel": "HCCL", "Huawei": "HCCL"}
 
 
+FRONT = 3           # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
+
 # inputs, and figures that stand in several lists: how they are shown
 KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
-         "kg": "count", "events": "rate", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params"}
+         "kg": "count", "events": "rate", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params", "chance": "chance"}
 UNITS = {"kg": "kg"}
 
 _OF_UNIT = (("bytes/s", "bytes_per_s"), ("bytes", "bytes"), ("FLOP/s", "flops"), ("share", "share"), ("s", "seconds"), ("days", "days"), ("USD", "usd"), ("W", "watts"), ("kWh", "kwh"))
@@ -57,7 +65,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band, unit=in_unit)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures,
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures, impact=_impact, asked_by=_asked_by, under=_under,
                        verdict=lambda v: VERDICTS.get(v, v), schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
@@ -77,8 +85,8 @@ def view(data: dict, resolved, main: int = 0) -> dict:
     return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
             "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
-            "headline": headline(a, getattr(a, "cost", None) or {}), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
-            "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
+            "headline": headline(a, getattr(a, "cost", None) or {}), "asked": asked(data, resolved.constraints), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
+            "front": FRONT, "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
 
 
 class Parts:
@@ -128,8 +136,9 @@ def storage(ident: str) -> str:
 
 
 def plain(data):
-    """Numbers, text, lists and mappings alone, as JSON holds them."""
-    return json.loads(json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
+    """Numbers, text, lists and mappings alone, as JSON holds them; percentages in its sentences as the library shows them."""
+    text = json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x))
+    return json.loads(re.sub(r"(?<=\d)%", " %", text))
 
 
 def headline(a, cost) -> list[dict]:
@@ -145,6 +154,19 @@ def headline(a, cost) -> list[dict]:
               tile("Goodput", "goodput", a.goodput, note="of wall time"), tile("MTBF", "mtbf_s", a.mtbf_s, note="of the whole job"),
               tile("Checkpoint every", "checkpoint_interval_s", a.checkpoint_interval_s, note=f"{show('checkpoint_overhead', a.checkpoint_overhead)} overhead")]
     return tiles
+
+
+def asked(data: dict, constraints) -> list[dict]:
+    """The constraints of the design, each beside the figure that answers it and whether it is met."""
+    from ..words import at
+    missed = {row["field"] for row in data.get("missed") or []}
+    rows = []
+    for field, (what, key) in ASKED.items():
+        limit = getattr(constraints, field, None)
+        if limit is not None:
+            rows.append({"what": what, "limit": show(key, limit * 1e6 if field == "max_power_mw" else limit), "met": field not in missed,
+                         "value": "copies survive a " + show(key, at(data, key)) if field == "survive" else show(key, at(data, key))})
+    return rows
 
 
 def losses(a) -> list[dict]:
@@ -287,6 +309,23 @@ def _value(value) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
     return str(value)
+
+
+def _under(collectives, axis: str) -> str:
+    """What hides the collectives of an axis."""
+    beside = dict.fromkeys(row["beside"] for row in collectives if row["axis"] == axis and row["hidden"] != "no")
+    return f"under {' and '.join(b for b in beside if b and not b.startswith('nothing')) or 'compute'}"
+
+
+def _asked_by(field: str) -> str:
+    """A constraint by its words, where a figure says that it set it."""
+    constraint = field.removeprefix("constraints.")
+    return f"set by the ceiling of {ASKED[constraint][0]}" if constraint in ASKED else field
+
+
+def _impact(risk) -> str:
+    """Days and dollars of a risk that comes true, whichever it has."""
+    return " or ".join(show(key, risk[field]) for field, key in (("impact_days", "days"), ("impact_usd", "cost_usd")) if risk.get(field))
 
 
 def _fix_figures(fix) -> str:
