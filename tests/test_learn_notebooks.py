@@ -1,6 +1,7 @@
 """The walkthroughs' notebooks: one source without outputs, no number typed that is not given, full score under papermill, pages that ask for nothing."""
 from __future__ import annotations
 
+import ast
 import json
 import re
 
@@ -38,7 +39,6 @@ def typed(text: str) -> set[str]:
 
 def literals(source: str) -> list[str]:
     """Texts that a cell hands to `say` and `work` as they stand."""
-    import ast
     calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("say", "work")]
     return [bare(a.value) for call in calls for a in call.args[(call.func.id == "work"):] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
@@ -57,10 +57,34 @@ def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
     assert {re.sub(r"[BMTK]$", "", g) for g in givens} <= anywhere, "a given that no text uses"
 
 
+@each_book
+def test_a_placeholder_is_shown_in_the_unit_that_its_name_has(path):
+    """`{mtbf_s:days}` would print seconds as days: a name that carries its unit is shown in that unit's manner."""
+    import string
+
+    units = (("_bytes_per_s", {"bytes_per_s"}), ("_flops", {"flops"}), ("_bytes", {"bytes"}), ("_usd", {"usd"}), ("_s", {"seconds"}), ("_days", {"days"}), ("_hours", {"hours"}))
+    manners = {"bytes_per_s", "flops", "flop", "bytes", "usd", "seconds", "days", "hours", "share", "ratio", "count", "params"}
+    w = learn.walkthrough(book(path)["metadata"]["scantling"]["walkthrough"])
+    texts = [text for q in w.questions for text in q.texts()]
+    for cell in (c for c in book(path)["cells"] if c["cell_type"] == "code"):
+        texts += [n.value for n in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    seen = 0
+    for text in texts:
+        try:
+            fields = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name]
+        except ValueError:
+            continue
+        for name, spec in fields:
+            last = re.sub(r"\[[^\]]*\]$", "", name).rpartition(".")[2]
+            allowed = next((kinds for suffix, kinds in units if last.endswith(suffix) or last == suffix[1:]), None)
+            if allowed and spec in manners:
+                seen += 1
+                assert spec in allowed, (name, spec, text)
+    assert seen
+
+
 def test_no_cell_types_what_somebody_published():
     """Published values come out of the catalogue with their source: no comparison of any notebook has one typed into it."""
-    import ast
-
     checked = 0
     for path in sorted(path for path in BOOKS["01"].parents[1].rglob("*.ipynb")):
         for cell in (c for c in book(path)["cells"] if c["cell_type"] == "code"):

@@ -83,7 +83,7 @@ def shown_answer(question: Question, answer, facts) -> str:
         given = read_number(answer, question.unit)
         if question.shown:
             return shown(given * question.scale, question.shown)
-        return f"{f'{given:,.0f}' if question.within == 1.0 and given.is_integer() else number(given)} {question.unit}".strip()
+        return f"{f'{given:,.0f}' if given.is_integer() and abs(given) < 1e6 else number(given)} {question.unit}".strip()
     if isinstance(question, Choice):
         keys = [answer] if isinstance(answer, str) else list(answer)
         return "; ".join(f"{k}: {tell(o.text, facts)}" if (o := question.option(k)) else str(k) for k in keys)

@@ -262,7 +262,7 @@ QUESTIONS = (
                     Option("d", "Weights: attention needs larger matrices.", "The matrices know the width, not the length."))),
     Explain("launch", "The search's best plan uses {result_share:share} of the usable memory. Do you launch it?", "verification", "staff",
             ("What is in a real allocator that no formula has?", "Fragmentation, a late peak, another stage, another rank.", "Say what you measure, over how long, and what you fall back to."),
-            "The kit calls anything above 80 % of the usable memory tight: in 454 published runs, no configuration that the estimator placed below that line ran out. Above it, it depends on the allocator.",
+            "The kit calls anything above 80 % of the usable memory tight. One published estimator (Fujii et al.) was held against 454 runs: none that it placed below that line ran out. Above it, it depends on the allocator.",
             "A tight plan is launched with a measurement and a way back: the peak of every stage over the first optimizer steps, and a layer or two to recompute if it is too close.",
             minutes=4,
             points=(Point("Names what the estimate leaves out: fragmentation, the allocator, communication buffers.", (r"fragment", r"allocat", r"buffer", r"nccl", r"headroom", r"margin")),

@@ -174,6 +174,11 @@ class Facts(DesignFacts):
         """By how much the fullest of `ep` devices exceeds the mean when every token picks at random."""
         return self.deviations / math.sqrt(self.rows)
 
+    # ---- plans
+    @cached_property
+    def by_tp(self):
+        return {tp: assess(self.design.change(plan={"tp": tp})) for tp in (1, 2, 4, 8)}
+
     # ---- money
     @cached_property
     def measured(self):
@@ -320,8 +325,9 @@ QUESTIONS = (
                     Option("d", "softmax and attention scores"), Option("e", "norms"), Option("f", "the dispatch of tokens to experts", "what is sent is the input of an fp8 product: sending it in 8 bit halves the traffic and loses nothing more"),
                     Option("g", "embedding and output head"))),
     Plan("plan", "Your plan for the 2,048 H800, NVLink cut to {up:bytes_per_s}: `pp`, `ep`, `dp`, within a tenth of the best.", "parallelism", "staff",
-         ("What needs tensor parallelism in a model whose matrices are 2,048 wide?", "tp 1; pp 8 or 16; ep from what memory needs up to what the network bears.", "ep divides dp · tp."),
-         "Narrow experts make bad tensor-parallel citizens: tp cuts matrices that are small already, on a link that was cut too. Pipeline and experts carry the model; the best plan has tp {result.plan[tp]}.",
+         ("What needs tensor parallelism in a model whose matrices are 2,048 wide?", "tp 1 or 2; pp 8 or 16; ep from what memory needs up to what the network bears.", "ep divides dp · tp."),
+         "Best steps: tp 1 {by_tp[1].step_s:seconds}, tp 2 {by_tp[2].step_s:seconds}, tp 4 {by_tp[4].step_s:seconds}, tp 8 {by_tp[8].step_s:seconds}. Pipeline and experts carry the model. A little tensor parallelism can save a recompute; more of it "
+         "only sends, over a link that was cut, and the experts are too narrow to be split at all.",
          "Sparse models move the axes: expert parallelism does for memory what tensor parallelism does in a dense model, and leaves the matrices whole.",
          minutes=6, design="design", names=("pp", "ep", "dp"), slower=1.12,
          slips=(PlanSlip({"tp": 8, "pp": 16, "ep": 64, "dp": 16}, lambda plan, a, f: plan.get("tp", 1) >= 4, "tp {a.plan[tp]} costs {a.step_breakdown_s[tp]:seconds} of a {a.step_s:seconds} step: narrow matrices, a slow NVLink. The best plan has tp {best.plan[tp]}."),

@@ -67,6 +67,11 @@ class Facts:
         return {k: float(v) for k, v in goodput.shares(self.mtbf_s, self.save_s, self.best_s, restart_s=self.recovery_min * MINUTE_S).items()}
 
     @property
+    def flat(self):
+        """Share of the time that half or twice the best interval loses at most."""
+        return self.useful - min(float(goodput.ettr(self.mtbf_s, self.save_s, self.best_s * k, restart_s=self.recovery_min * MINUTE_S)) for k in (0.5, 2.0))
+
+    @property
     def useful(self):
         return self.split["useful"]
 
@@ -252,7 +257,7 @@ QUESTIONS = (
                   Slip(lambda f: f.mtbf_s / 24, "That is in days: the question wants hours."))),
     Number("device", "What does that say about one device: how many hours does it run between two failures, on average?", "reliability", "senior",
            ("All devices run at once; the job stops with the first of them.", "Rates add: the job's rate is the number of devices times the rate of one.", "`{mtbf_s:seconds} · {devices}`"),
-           "Rates add up over a synchronous job, so one device lasts `{mtbf_s:seconds} · {devices}` = {device_s:days}. Epoch AI takes {epoch_h} hours for its projections: the same fleet, read backwards.",
+           "Rates add up over a synchronous job, so one device lasts `{mtbf_s:seconds} · {devices}` = {device_s:seconds}. Epoch AI takes {epoch_h} hours for its projections: the same fleet, read backwards.",
            "A device that lasts almost six years makes a job of this size stop eight times a day: at scale reliability is arithmetic, not quality.", expected="device_s", unit="h", scale=HOUR_S, within=1.06,
            slips=(Slip(lambda f: f.mtbf_s * f.devices / f.per_node, "You multiplied by nodes: {per_node} devices share one. The question is about a device."),
                   Slip(lambda f: f.mtbf_s / f.devices, "The other way round: a single device fails far less often than the job that needs all of them."))),
@@ -264,7 +269,7 @@ QUESTIONS = (
                   Slip(lambda f: f.hourly_min * MINUTE_S / 2 / f.mtbf_all_s, "Close, but with the planned stops in the rate; they save before they stop.", 1.01))),
     Number("interval", "A synchronous save stops training for {save_s:seconds}. How often would you save, in minutes?", "reliability", "senior",
            ("More saves cost time, fewer saves lose work: both grow in opposite directions.", "Least of `save / t + t / (2 M)`.", "`sqrt(2 · {save_s:seconds} · {mtbf_s:seconds})`"),
-           "The sum `save / t + t / (2 M)` is least at Young's `sqrt(2 · save · M)` = {young_s:seconds}. Exactly, with the time of the save itself in the period, it is {best_s:seconds}; the valley is flat, half or twice the interval costs about a point.",
+           "The sum `save / t + t / (2 M)` is least at Young's `sqrt(2 · save · M)` = {young_s:seconds}. Exactly, with the time of the save itself in the period, it is {best_s:seconds}; the valley is flat: half or twice the interval costs no more than {flat:share} of the time.",
            "Young: the interval is the geometric mean of twice the save and the MTBF. It moves with the square root: a ten times cheaper save is worth a three times shorter interval.",
            expected="young_s", unit="min", scale=MINUTE_S, within=1.08,
            slips=(Slip(lambda f: float(np.sqrt(f.save_s * f.mtbf_s)), "A factor of two is missing under the root: only half an interval is lost, so `t / (2 M)` is the loss to balance."),
@@ -326,7 +331,7 @@ QUESTIONS = (
            slips=(Slip(lambda f: f.load, "That is the average number in repair: half of the time more are away, and the job waits."),)),
     Number("corruption", "Six of the interruptions were silent data corruption. If one is noticed {latency_h:g} hours after it happened, what share of the time is lost, in per cent?", "verification", "staff",
            ("Everything since the corruption is thrown away.", "Latency over time between corruptions.", "`{latency_h:g} h / ({days} days / {corruptions})`"),
-           "`{latency_h:g} h / {corruption_s:days}` = {corruption_loss:share}: as much as all restarts together, and {corruption_copies} saves have to be kept so that a clean one exists. "
+           "`{latency_h:g} h / {corruption_s:seconds}` = {corruption_loss:share}: as much as all restarts together, and {corruption_copies} saves have to be kept so that a clean one exists. "
            "What finds it earlier: checksums of gradients, a step repeated on other devices, loss by rank.", "Retention is a reliability decision: keep copies for as long as a corruption can hide.", expected="corruption_loss", unit="%", scale=0.01, within=1.08,
            slips=(Slip(lambda f: f.latency_h * HOUR_S / f.mtbf_s, "That takes every failure for a corruption; only {corruptions} of {interruptions} were.", 1.05),)),
     Explain("defend", "The director has money for one quarter of engineering. What do you do first, second, third, and what do you measure to know that it worked?", "telling", "staff",

@@ -284,7 +284,7 @@ QUESTIONS = (
                     Option("c", "80 layers do not divide by 16", "Layers divide by pipeline stages, heads by tensor ranks; 64 heads do divide by {tp}."), Option("d", "it makes the bubble larger", "The other way: fewer replicas have more micro-batches each."))),
     Number("states", "Did memory ask for it? At tensor 8, pipeline {pp}: how many GB of weights, fp32 gradients and Adam states does a device hold, the states sharded over the replicas?", "memory", "senior",
            ("Parameters a device holds, then bytes for each.", "`N / (8 · 4) · (2 + 4) + N / (8 · 4) · 12 / replicas`.", "{dp_inside} replicas"),
-           "`{params:params} / 32 · (6 + 12/{dp_inside})` = {states_bytes:bytes}; with activations the kit has {inside.memory_bytes[total]:bytes} of {inside.memory_bytes[capacity]:bytes}. Less than half is used: even tensor 4 fits.",
+           "`{params:params} / 32 · (6 + 12/{dp_inside})` = {states_bytes:bytes}; with activations the kit has {inside.memory_bytes[total]:bytes} of the {inside.memory_bytes[capacity]:bytes} that this stack can fill. Less than half is used: even tensor 4 fits.",
            "Ask what the memory is for before spending bandwidth on it.", expected="states_bytes", unit="GB", scale=1e9, within=1.1,
            slips=(Slip("states_unsharded", "That keeps all of Adam's states on every replica; sharded over {dp_inside} of them they nearly vanish."),
                   Slip(lambda f: f.params / 32 * 4 + f.params / 32 * 12 / f.dp_inside, "Gradients are accumulated in fp32: four bytes, not two.", 1.03),

@@ -186,17 +186,17 @@ class Facts:
         return float(convergence.loss(self.params, self.fewer_tokens)) - self.loss_base
 
     @property
-    def margin_days(self):
+    def margin_in_days_share(self):
         return self.deadline_days / self.best.days - 1
 
     @property
-    def margin_usd(self):
+    def margin_in_usd_share(self):
         return self.budget_usd / self.best.cost_usd - 1
 
     @property
     def margin(self):
         """How much longer a step of package c may take before one of the limits breaks."""
-        return min(self.margin_days, self.margin_usd)
+        return min(self.margin_in_days_share, self.margin_in_usd_share)
 
     @property
     def band_up(self):
@@ -348,9 +348,9 @@ QUESTIONS = (
                          "It runs, at {a.step_s:seconds} against {best.step_s:seconds}: {a.bubble_fraction:share} of the step is idle, and fp8 makes eight-way reductions a larger part of it."),)),
     Number("margin", "Package c rests on a step time that nobody has measured. By how many per cent may it be longer before one of the two limits breaks?", "verification", "staff",
            ("Both limits scale with the step; one breaks first.", "`limit / value - 1` for days and for dollars; the smaller one.", "days `{deadline_days:days} / {best.days:days}`, dollars `{budget_usd:usd} / {best.cost_usd:usd}`"),
-           "Days leave {margin_days:share}, dollars {margin_usd:share}: the smaller one is {margin:share}; the kit's own band on this step reaches {band_up:share} up. A trial on {trial_devices} devices for a day costs {trial_usd:usd}, {trial_share:share} of the budget, "
+           "Days leave {margin_in_days_share:share}, dollars {margin_in_usd_share:share}: the smaller one is {margin:share}; the kit's own band on this step reaches {band_up:share} up. A trial on {trial_devices} devices for a day costs {trial_usd:usd}, {trial_share:share} of the budget, "
            "and measures exactly that number; it also shows the first loss curve in fp8.", "Before the money is spent, know the number at which you would withdraw, and buy the measurement of it.", expected="margin", unit="%", scale=0.01, within=1.12,
-           slips=(Slip(lambda f: max(f.margin_days, f.margin_usd), "That is the looser limit; the other one breaks first.", 1.1),)),
+           slips=(Slip(lambda f: max(f.margin_in_days_share, f.margin_in_usd_share), "That is the looser limit; the other one breaks first.", 1.1),)),
     Explain("offer", "Make the offer: three options in six lines, a recommendation, and what would change it.", "telling", "staff",
             ("Three options: money, time, quality, risk of each.", "One recommendation.", "What has to be decided, by whom, until when."),
             "One line an option with days, dollars, loss and risk; then which one and why; then the decision needed and its date; then what you will measure first and what would make you come back.",
