@@ -27,7 +27,7 @@ def read_brief(text: str) -> Brief:
     is dropped silently. K, M, B, T scale numbers (K is 1,024 for sequence lengths), Gb/s are bits and GB/s bytes, a month has 30 days.
     Raises DesignError for words it cannot use, for two values of one thing, and for hardware that the catalogue does not have.
     """
-    from . import brief_limits  # noqa: F401  (adds its rules)
+    from .brief_limits import LIMITS
     from .brief_machine import MACHINE, models
     from .brief_rules import FILLERS, RULES
 
@@ -37,7 +37,7 @@ def read_brief(text: str) -> Brief:
         raise DesignError(
             "text", allowed="the plan in words, such as 175B MoE, 96 layers, 1024x A100 80GB, 1T tokens in 30 days", problem="is empty"
         )
-    notes, unused = scan(text, [*models(), *MACHINE, *RULES], FILLERS)
+    notes, unused = scan(text, [*models(), *MACHINE, *RULES, *LIMITS], FILLERS)
     if unused:
         words = ", ".join(f"'{plain(w, 40)}'" for w in unused[:12]) + (f" and {len(unused) - 12} more" if len(unused) > 12 else "")
         raise DesignError(

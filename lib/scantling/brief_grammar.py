@@ -89,6 +89,12 @@ class Match:
     def whole(self, name, k=1000) -> int:
         return int(self.num(name, k))
 
+    def amount(self, name) -> float:
+        return float(self.num(name))
+
+    def plain(self, name) -> float:
+        return float(self[name])
+
     def share(self, name) -> float:
         return float(f"{float(self[name]) / 100:.12g}")
 
@@ -107,7 +113,28 @@ class Match:
 class Rule:
     pattern: re.Pattern
     act: Callable
-    case: bool = False
+
+
+class Rules(list):
+    """Rules of one subject, in the order in which they were given."""
+
+    def rule(self, *patterns, flags=re.IGNORECASE):
+        """Register a function of (notes, match) for patterns; they end at a word's end."""
+
+        def add(act):
+            self.extend(Rule(re.compile(rf"(?:{p})(?![A-Za-z0-9])", flags), act) for p in patterns)
+            return act
+
+        return add
+
+    def simple(self, path, *patterns, value=None, read=None, why=""):
+        """A rule that sets one field to a fixed value, or to what `read` makes of the match: a function, or a reader of Match for the group `v`."""
+        of = (lambda m: getattr(m, read)("v")) if isinstance(read, str) else read
+        self.rule(*patterns)(lambda n, m: n.set(path, of(m) if of else value, m, why))
+
+    def aside(self, why, *patterns):
+        """A rule for what is understood and sets nothing."""
+        self.rule(*patterns)(lambda n, m: n.nothing(m, why))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .brief_grammar import BE, LEAST, MOST, num, percent, time
-from .brief_rules import aside, rule, simple
+from .brief_grammar import BE, LEAST, MOST, Rules, num, percent, time
+
+LIMITS = Rules()
+rule, simple, aside = LIMITS.rule, LIMITS.simple, LIMITS.aside
 
 # the limits
 _CKPT = r"(?:checkpoint(?:ing|s)?|saves?)"
@@ -12,12 +14,12 @@ simple(
     rf"(?:in|{MOST}|deadline{BE}|over|for|takes?|lasting)\s*(?:(?:{MOST}|about|around)\s+)?{time('v')}(?:\s+(?:deadline|or less|or fewer|at most|maximum|max))?",
     rf"{time('v')}[\s-]+(?:deadline|time limit|maximum|max)",
     rf"(?:deadline|time limit|training time|duration|wall[\s-]?time){BE}\s*(?:{MOST}\s*)?{time('v')}",
-    read=lambda m: m.days("v"),
+    read="days",
 )
 simple(
     "constraints.deadline_days",
     r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)",
-    read=lambda m: m.days("v"),
+    read="days",
     why="a time alone is the deadline",
 )
 _OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
@@ -27,7 +29,7 @@ simple(
     rf"{percent('v')}\s+(?:max(?:imum)?\s+)?(?:{_CKPT}\s+{_OVERHEAD}|{_OVERHEAD}\s+(?:for|from|in|due to|of)\s+{_CKPT})(?:\s+(?:at most|max(?:imum)?))?",
     rf"{_CKPT}\s+{_OVERHEAD}{BE}\s*(?:{MOST})?\s*{percent('v')}(?:\s+(?:or less|at most|max(?:imum)?))?",
     rf"{MOST}\s*{percent('v')}\s+(?:of\s+(?:the\s+)?time\s+)?(?:on|in|for)\s+{_CKPT}",
-    read=lambda m: m.share("v"),
+    read="share",
 )
 _MFU = r"(?:model[\s-]flop[s/]*[\s-]utili[sz]ation(?:\s*\(mfu\))?|mfu(?:\s*\(model[\s-]flop[s/]*[\s-]utili[sz]ation\))?)"
 simple(
@@ -35,33 +37,31 @@ simple(
     rf"(?:{LEAST}\s*)?{percent('v')}\+?\s+(?:of\s+)?{_MFU}(?:\s+(?:or (?:more|better|higher)|at least|minimum))?",
     rf"{_MFU}{BE}\s*(?:{LEAST})?\s*{percent('v')}\+?(?:\s+or (?:more|better|higher))?",
     rf"(?:minimum|min|target)\s+{_MFU}{BE}\s*{percent('v')}",
-    read=lambda m: m.share("v"),
+    read="share",
 )
-rule(rf"{_MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)")(lambda n, m: n.set("constraints.min_mfu", float(m["v"]), m))
+simple("constraints.min_mfu", rf"{_MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)", read="plain")
 _GOOD = r"(?:goodput|effective training time|ettr)"
 simple(
     "constraints.min_goodput",
     rf"(?:{LEAST}\s*)?{percent('v')}\s+(?:of\s+)?{_GOOD}",
     rf"{_GOOD}{BE}\s*(?:{LEAST})?\s*{percent('v')}",
-    read=lambda m: m.share("v"),
+    read="share",
 )
-_USD = rf"(?:(?:us)?\$\s*{num('v')}|{num('v')}\s*(?:usd|dollars|us dollars))"
-_USD1, _USD2 = rf"(?:us)?\$\s*{num('v')}", rf"{num('v')}\s*(?:usd|(?:us\s+)?dollars|\$)"
-for _usd in (_USD1, _USD2):
+for _usd in (rf"(?:us)?\$\s*{num('v')}", rf"{num('v')}\s*(?:usd|(?:us\s+)?dollars|\$)"):
     simple(
         "constraints.budget_usd",
         rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST})?\s*{_usd}(?:\s+(?:or less|at most|budget))?",
         rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{_usd}(?:\s+(?:budget|in total|total))?(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour|kwh)))",
         rf"{_usd}\s+budget",
-        read=lambda m: float(m.num("v")),
+        read="amount",
     )
     simple(
         "prices.usd_per_device_hour",
         rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)(?:\s*(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)",
-        read=lambda m: float(m.num("v")),
+        read="amount",
     )
-    simple("prices.usd_per_kwh", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*kwh", read=lambda m: float(m.num("v")))
-simple("prices.pue", rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)", read=lambda m: float(m["v"]))
+    simple("prices.usd_per_kwh", rf"(?:at\s+)?{_usd}\s*(?:/|per|an?)\s*kwh", read="amount")
+simple("prices.pue", rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)", read="plain")
 rule(
     rf"(?:(?:{MOST}|power(?:\s+(?:limit|cap|budget))?){BE}\s*(?:{MOST})?\s*)(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)(?:\s+(?:of\s+)?(?:power|facility))?"
 )(lambda n, m: n.set("constraints.max_power_mw", float(m["v"]) * {"kw": 1e-3, "mw": 1.0, "gw": 1e3}[m["u"].lower()], m))
@@ -71,19 +71,19 @@ simple(
     rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time('v')}",
     rf"{MOST}\s+{time('v')}\s+of lost (?:work|progress)",
     rf"rpo{BE}\s*(?:{MOST})?\s*{time('v')}",
-    read=lambda m: m.seconds("v"),
+    read="seconds",
 )
 simple(
     "constraints.max_recovery_s",
     rf"(?:recover(?:y|s|ed|ing)?|restart(?:s|ed|ing)?|resum(?:e|es|ed|ing))(?:\s+(?:time|from failures?))?{BE}\s*(?:in|{MOST})?\s*(?:{MOST}\s*)?{time('v')}",
     rf"rto{BE}\s*(?:{MOST})?\s*{time('v')}",
-    read=lambda m: m.seconds("v"),
+    read="seconds",
 )
 simple(
     "constraints.max_checkpoint_stall_s",
     rf"{_CKPT}\s+stalls?{BE}\s*(?:{MOST})?\s*{time('v')}",
     rf"{MOST}\s+{time('v')}\s+(?:of\s+)?(?:{_CKPT}\s+)?stall(?:\s+per\s+{_CKPT})?",
-    read=lambda m: m.seconds("v"),
+    read="seconds",
 )
 simple(
     "constraints.max_checkpoint_stall_s",
@@ -114,11 +114,11 @@ simple(
     value="node",
     why="tolerating faults is read as surviving the loss of a node",
 )
-simple("reliability.spares", r"(?P<v>\d+)\s+(?:hot[\s-]|cold[\s-]|warm[\s-])?spare(?:\s+node)?s?(?:\s+nodes)?", read=lambda m: m.whole("v"))
+simple("reliability.spares", r"(?P<v>\d+)\s+(?:hot[\s-]|cold[\s-]|warm[\s-])?spare(?:\s+node)?s?(?:\s+nodes)?", read="whole")
 simple(
     "reliability.checkpoint_stall_s",
     rf"(?:each|a|every)\s+{_CKPT}\s+(?:stalls|blocks|pauses)(?:\s+training)?(?:\s+for)?\s+{time('v')}",
-    read=lambda m: m.seconds("v"),
+    read="seconds",
 )
 
 aside(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .brief_grammar import Rule, whole
+from .brief_grammar import Rules, whole
 
 _FAMILY = (
     r"GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300|V100|L40S|L40|RTX\s?4090|RTX\s?PRO\s?6000|MI250X?|MI300X?|MI325X?|MI350X?|MI355X?|MI455X|"
@@ -15,11 +15,6 @@ _FORM = r"SXM\d?|PCI-?e|NVL72|NVL36|NVL|OAM|HBM\d\w?"
 ACCELERATOR = rf"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?(?P<acc>{_FAMILY})(?:'?s(?![a-z]))?(?P<more>(?:[\s-]*\(?(?:{_FORM}|\d+\s?GB(?!/|ps))\)?(?![a-z0-9]))*)"
 _NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?)"
 _TIMES = r"(?:\s*[x×*]\s*|\s+)"
-_END = r"(?![A-Za-z0-9])"
-
-
-def _rule(pattern, act, flags=re.IGNORECASE):
-    return Rule(re.compile(rf"(?:{pattern}){_END}", flags), act)
 
 
 def _accelerator(n, m, count=None):
@@ -50,95 +45,7 @@ def _per_node(n, m):
     _accelerator(n, m)
 
 
-_GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
-MACHINE = [
-    _rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})", lambda n, m: _accelerator(n, m, _devices(m))),
-    _rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}", lambda n, m: _accelerator(n, m, _devices(m))),
-    _rule(ACCELERATOR + rf"(?:\s+{_NOUN})?", lambda n, m: _accelerator(n, m)),
-    _rule(rf"{whole('c')}(?:{_TIMES}|-){_NOUN}(?!\s*(?:per|/|a|in each|each))", lambda n, m: n.set("cluster.devices", _devices(m), m)),
-    _rule(
-        rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?",
-        _nodes,
-    ),
-    _rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{_GROUP}))?", _nodes),
-    _rule(
-        rf"(?P<v>\d+)\s*[x×]?\s*{_NOUN}\s*(?:per|/|a|in each|in a)\s*{_GROUP}",
-        lambda n, m: n.set("cluster.devices_per_node", m.whole("v"), m),
-    ),
-    _rule(rf"(?P<per>\d+){_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+(?:(?:per|/|a|in each|in a)\s+{_GROUP}|each)", _per_node),
-    _rule(rf"(?P<v>\d+)\s+(?:per|in each)\s+{_GROUP}", lambda n, m: n.set("cluster.devices_per_node", m.whole("v"), m)),
-    _rule(r"(?:without|no)\s+nvlink(?:/nvswitch)?", lambda n, m: n.fact("nvlink", False, m)),
-    _rule(
-        r"(?:with\s+)?nvlink(?:\s*(?:/|and|\+)\s*nvswitch)?(?:\s+(?:inside|within|in)\s+(?:the\s+|a\s+|each\s+)?node)?(?!\s*\d*[\s\d.]*[gt]b)",
-        lambda n, m: n.fact("nvlink", True, m),
-    ),
-    _rule(r"nvswitch", lambda n, m: n.fact("nvlink", True, m)),
-    # the network
-    _rule(
-        r"(?P<g>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?|(?:infiniband|ib)[\s-]+(?P<h>edr|hdr|ndr|xdr)(?:\s+rdma)?",
-        lambda n, m: _fabric(n, "ib-" + (m["g"] or m["h"]).lower(), m),
-    ),
-    _rule(r"(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*", lambda n, m: _fabric(n, "ib", m)),
-    _rule(r"roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*", lambda n, m: _fabric(n, "rocev2", m)),
-    _rule(r"(?:aws\s+)?efa(?:[\s-]?(?P<v>v[1-4]))?", lambda n, m: _fabric(n, "efa-" + (m["v"] or "v2").lower(), m)),
-    _rule(
-        r"(?:(?P<ib>infiniband|ib)|(?P<roce>roce(?:\s?v2)?)|(?P<eth>ethernet))(?:\s+at|,)?\s+(?P<r>\d+)\s?g",
-        lambda n, m: (_fabric(n, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth", m), n.fact("rate", float(m["r"]), m)),
-    ),
-    _rule(r"(?:hpe\s+)?slingshot(?:[\s-]?11)?", lambda n, m: _fabric(n, "slingshot11", m)),
-    _rule(r"spectrum[\s-]?x", lambda n, m: _fabric(n, "rocev2", m)),
-    _rule(r"omni[\s-]?path", lambda n, m: _fabric(n, "omnipath-100", m)),
-    _rule(r"(?:tcp\s+)?ethernet(?:\s+tcp)?", lambda n, m: _fabric(n, "eth", m)),
-    _rule(r"rdma", lambda n, m: n.fact("rdma", True, m)),
-    _rule(r"(?P<r>\d+(?:\.\d+)?)\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?", lambda n, m: _no_link_rate(m)),
-    _rule(
-        r"(?:nvlink|scale[\s-]up)\s+domains?\s+of\s+(?P<v>\d+)(?:\s+(?:gpus?|devices?))?",
-        lambda n, m: n.set("cluster.scale_up_domain", m.whole("v"), m),
-    ),
-    _rule(
-        r"(?:(?i:over|via)\s+)?(?P<r>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|G(?=[\s-]+(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)))?",
-        lambda n, m: _rate(n, m),
-        0,
-    ),
-    _rule(
-        r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)",
-        lambda n, m: n.fact("rate_of", _of(m["of"]), m),
-    ),
-    _rule(
-        r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+(?:per|/|a|in each)\s*(?:node|host|server))?",
-        lambda n, m: n.set("cluster.nics_per_node", m.whole("v"), m),
-    ),
-    _rule(
-        r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri(?:bed|ption)|blocking)",
-        lambda n, m: n.set("cluster.oversubscription", float(m["v"]), m),
-    ),
-    _rule(
-        r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+(?:\.\d+)?)(?:\s*:\s*1)?",
-        lambda n, m: n.set("cluster.oversubscription", float(m["v"]), m),
-    ),
-    _rule(
-        r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription",
-        lambda n, m: n.set("cluster.oversubscription", 1.0, m),
-    ),
-    _rule(rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?", lambda n, m: n.set("cluster.pod_devices", _devices(m, "v"), m)),
-    _rule(r"(?P<v>\d+)\s+(?:sites|data\s?cent(?:er|re)s)", lambda n, m: n.set("cluster.sites", m.whole("v"), m)),
-    # memory and disks
-    _rule(
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*(?:node|host|server)",
-        lambda n, m: _gb(n, m, "cluster.host_memory_gb"),
-    ),
-    _rule(
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
-        lambda n, m: _gb(n, m, "cluster.nvme_gb"),
-    ),
-    _rule(
-        r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage|file\s?system))?",
-        lambda n, m: n.set("cluster.storage", m["v"].lower(), m),
-    ),
-]
-
-
-def _no_link_rate(m):
+def _no_link_rate(n, m):
     from .errors import DesignError, plain
 
     raise DesignError(
@@ -162,8 +69,8 @@ def _fabric(n, kind, m):
     n.fact("fabric", kind, m)
 
 
-def _gb(n, m, path):
-    n.set(path, float(m["v"]) * (1000 if m["u"].upper() == "TB" else 1), m)
+def _gb(m) -> float:
+    return float(m["v"]) * (1000 if m["u"].upper() == "TB" else 1)
 
 
 def _rate(n, m):
@@ -181,16 +88,64 @@ def _of(word) -> str:
     return "node" if word in ("node", "host", "server") else "port" if word in ("nic", "port", "link", "rail") else "device"
 
 
+_GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
+MACHINE = Rules()
+rule, simple = MACHINE.rule, MACHINE.simple
+
+rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})")(lambda n, m: _accelerator(n, m, _devices(m)))
+rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}")(lambda n, m: _accelerator(n, m, _devices(m)))
+rule(ACCELERATOR + rf"(?:\s+{_NOUN})?")(_accelerator)
+simple("cluster.devices", rf"{whole('c')}(?:{_TIMES}|-){_NOUN}(?!\s*(?:per|/|a|in each|each))", read=_devices)
+rule(rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?")(_nodes)
+rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{_GROUP}))?")(_nodes)
+simple("cluster.devices_per_node", rf"(?P<v>\d+)\s*[x×]?\s*{_NOUN}\s*(?:per|/|a|in each|in a)\s*{_GROUP}", read="whole")
+rule(rf"(?P<per>\d+){_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+(?:(?:per|/|a|in each|in a)\s+{_GROUP}|each)")(_per_node)
+simple("cluster.devices_per_node", rf"(?P<v>\d+)\s+(?:per|in each)\s+{_GROUP}", read="whole")
+rule(r"(?:without|no)\s+nvlink(?:/nvswitch)?")(lambda n, m: n.fact("nvlink", False, m))
+rule(r"(?:with\s+)?nvlink(?:\s*(?:/|and|\+)\s*nvswitch)?(?:\s+(?:inside|within|in)\s+(?:the\s+|a\s+|each\s+)?node)?(?!\s*\d*[\s\d.]*[gt]b)")(lambda n, m: n.fact("nvlink", True, m))
+rule(r"nvswitch")(lambda n, m: n.fact("nvlink", True, m))
+
+# the network
+for _kind, _words in (
+    ("ib", r"(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*"),
+    ("rocev2", r"roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*"),
+    ("slingshot11", r"(?:hpe\s+)?slingshot(?:[\s-]?11)?"),
+    ("rocev2", r"spectrum[\s-]?x"),
+    ("omnipath-100", r"omni[\s-]?path"),
+    ("eth", r"(?:tcp\s+)?ethernet(?:\s+tcp)?"),
+):
+    rule(_words)(lambda n, m, kind=_kind: _fabric(n, kind, m))
+rule(r"(?P<g>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?|(?:infiniband|ib)[\s-]+(?P<h>edr|hdr|ndr|xdr)(?:\s+rdma)?")(lambda n, m: _fabric(n, "ib-" + (m["g"] or m["h"]).lower(), m))
+rule(r"(?:aws\s+)?efa(?:[\s-]?(?P<v>v[1-4]))?")(lambda n, m: _fabric(n, "efa-" + (m["v"] or "v2").lower(), m))
+rule(r"(?:(?P<ib>infiniband|ib)|(?P<roce>roce(?:\s?v2)?)|(?P<eth>ethernet))(?:\s+at|,)?\s+(?P<r>\d+)\s?g")(lambda n, m: (_fabric(n, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth", m), n.fact("rate", float(m["r"]), m)))
+rule(r"rdma")(lambda n, m: n.fact("rdma", True, m))
+rule(r"(?P<r>\d+(?:\.\d+)?)\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?")(_no_link_rate)
+simple("cluster.scale_up_domain", r"(?:nvlink|scale[\s-]up)\s+domains?\s+of\s+(?P<v>\d+)(?:\s+(?:gpus?|devices?))?", read="whole")
+rule(r"(?:(?i:over|via)\s+)?(?P<r>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|G(?=[\s-]+(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)))?", flags=0)(_rate)
+rule(r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)")(lambda n, m: n.fact("rate_of", _of(m["of"]), m))
+simple("cluster.nics_per_node", r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+(?:per|/|a|in each)\s*(?:node|host|server))?", read="whole")
+simple("cluster.oversubscription", r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri(?:bed|ption)|blocking)", read="plain")
+simple("cluster.oversubscription", r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+(?:\.\d+)?)(?:\s*:\s*1)?", read="plain")
+simple("cluster.oversubscription", r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription", value=1.0)
+simple("cluster.pod_devices", rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?", read=lambda m: _devices(m, "v"))
+simple("cluster.sites", r"(?P<v>\d+)\s+(?:sites|data\s?cent(?:er|re)s)", read="whole")
+
+# memory and disks
+simple("cluster.host_memory_gb", r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*(?:node|host|server)", read=_gb)
+simple("cluster.nvme_gb", r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?", read=_gb)
+simple("cluster.storage", r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage|file\s?system))?", read=lambda m: m["v"].lower())
+
+
 @cache
-def models() -> list[Rule]:
+def models() -> Rules:
     """Catalogue models by their ids, written with spaces, dots or dashes."""
     from .catalogue.models import entries
 
-    rules = []
+    rules = Rules()
     for entry in entries().values():
         for name in (entry.id, *entry.aliases):
             loose = r"[\s_-]*".join(re.escape(p) for p in name.split("-"))
-            rules.append(_rule(loose, lambda n, m, id=entry.id: n.set("model", id, m)))
+            rules.simple("model", loose, value=entry.id)
     return rules
 
 

@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import re
+from .brief_grammar import BE, Rules, num, whole
 
-from .brief_grammar import BE, Rule, num, whole
-
-_RULES: list[Rule] = []
-
-
-def rule(*patterns, case=False):
-    """Register a function of (notes, match) for patterns; they end at a word's end."""
-
-    def add(act):
-        for p in patterns:
-            _RULES.append(Rule(re.compile(rf"(?:{p})(?![A-Za-z0-9])", 0 if case else re.IGNORECASE), act))
-        return act
-
-    return add
-
-
-def simple(path, *patterns, value=None, read=None, why=""):
-    """A rule that sets one field to a fixed value, or to what `read` makes of the match."""
-    rule(*patterns)(lambda n, m: n.set(path, read(m) if read else value, m, why))
-
-
-def aside(why, *patterns):
-    """A rule for what is understood and sets nothing."""
-    rule(*patterns)(lambda n, m: n.nothing(m, why))
-
+RULES = Rules()
+rule, simple = RULES.rule, RULES.simple
 
 # the model
 _PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
 _NOUN = r"(?:model|moe|dense|llm|transformer|language model|foundation model|lm|decoder)"
-_BILLIONS = r"(?P<p>\d+(?:\.\d+)?)[\s-]?(?P<p_s>bn|b|tn|t|billion|trillion)"
-rule(rf"{num('p')}[\s-]*{_PARAMS}", rf"(?:model size|parameter count|{_PARAMS}){BE}\s*{num('p')}")(
-    lambda n, m: n.set("model.size", m.num("p"), m)
+_BILLIONS = r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|tn|t|billion|trillion)"
+simple("model.size", rf"{num('v')}[\s-]*{_PARAMS}", rf"(?:model size|parameter count|{_PARAMS}){BE}\s*{num('v')}", read="num")
+simple("model.size", rf"{_BILLIONS}(?=[\s-]+(?:\S+\s+){{0,2}}?{_NOUN}\b)", rf"{_BILLIONS}[\s-]+total", read="num")
+simple("model.size", r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|billion)", read="num", why="a number of billions alone is the model's size")
+simple(
+    "model.active",
+    rf"{num('v')}[\s-]*(?:active|activated)(?:[\s-]+{_PARAMS})?(?:\s+per token)?",
+    rf"(?:active|activated)(?:\s+{_PARAMS})?{BE}\s*{num('v')}(?:\s+{_PARAMS})?",
+    r"A(?P<v>\d+(?:\.\d+)?)(?P<v_s>b)",
+    read="num",
 )
-rule(rf"{_BILLIONS}(?=[\s-]+(?:\S+\s+){{0,2}}?{_NOUN}\b)", rf"{_BILLIONS}[\s-]+total")(lambda n, m: n.set("model.size", m.num("p"), m))
-rule(r"(?P<p>\d+(?:\.\d+)?)[\s-]?(?P<p_s>bn|b|billion)")(
-    lambda n, m: n.set("model.size", m.num("p"), m, "a number of billions alone is the model's size")
-)
-rule(
-    rf"{num('a')}[\s-]*(?:active|activated)(?:[\s-]+{_PARAMS})?(?:\s+per token)?",
-    rf"(?:active|activated)(?:\s+{_PARAMS})?{BE}\s*{num('a')}(?:\s+{_PARAMS})?",
-    r"A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
-)(lambda n, m: n.set("model.active", m.num("a"), m))
 
 
 @rule(
@@ -65,50 +40,34 @@ simple(
     value=True,
 )
 simple("model.moe", r"dense", value=False)
-simple(
-    "model.layers",
-    rf"{whole('v')}[\s-]*(?:transformer\s+|decoder\s+)?(?:layers?|blocks)(?:\s+deep)?",
-    rf"(?:layers?|depth){BE}\s*{whole('v')}",
-    read=lambda m: m.whole("v"),
-)
-simple(
-    "model.experts",
-    rf"{whole('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?",
-    rf"experts{BE}\s*{whole('v')}",
-    read=lambda m: m.whole("v"),
-)
+_KV = r"(?:kv|key[\s-]value)[\s-]*heads"
+for _field, _after, _before in (      # words behind the number, words before it
+    ("layers", r"(?:transformer\s+|decoder\s+)?(?:layers?|blocks)(?:\s+deep)?", r"(?:layers?|depth)"),
+    ("experts", r"(?:routed\s+)?experts?(?:\s+per layer)?", "experts"),
+    ("heads", r"(?:attention\s+|query\s+)?heads", r"(?:attention\s+)?heads"),
+    ("kv_heads", _KV, _KV),
+    ("head_dim", None, r"head[\s_-]?(?:dim(?:ension)?|size)"),
+):
+    simple(f"model.{_field}", *[rf"{whole('v')}[\s-]*{_after}"] * (_after is not None), rf"{_before}{BE}\s*{whole('v')}", read="whole")
 simple(
     "model.top_k",
     r"top[\s-]?k?[\s=-]*(?P<v>\d+)(?:\s+(?:routing|gating|routed|experts))?",
     r"(?P<v>\d+)\s+(?:active|activated)\s+experts(?:\s+per token)?",
     r"(?P<v>\d+)\s+experts\s+(?:active\s+)?per token",
-    read=lambda m: m.whole("v"),
+    read="whole",
 )
 simple(
     "model.hidden",
     rf"(?:hidden(?:\s+(?:size|dim(?:ension)?|width))?|model\s+(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})",
     r"d_?model\s*=?\s*(?P<v>\d{3,6})",
     r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
-    read=lambda m: m.whole("v"),
+    read="whole",
 )
-simple(
-    "model.heads",
-    rf"{whole('v')}[\s-]*(?:attention\s+|query\s+)?heads",
-    rf"(?:attention\s+)?heads{BE}\s*{whole('v')}",
-    read=lambda m: m.whole("v"),
-)
-simple(
-    "model.kv_heads",
-    rf"{whole('v')}[\s-]*(?:kv|key[\s-]value)[\s-]*heads",
-    rf"(?:kv|key[\s-]value)[\s-]*heads{BE}\s*{whole('v')}",
-    read=lambda m: m.whole("v"),
-)
-simple("model.head_dim", rf"head[\s_-]?(?:dim(?:ension)?|size){BE}\s*{whole('v')}", read=lambda m: m.whole("v"))
 simple(
     "model.vocab",
     rf"vocab(?:ulary)?(?:\s+size)?{BE}\s*{num('v')}(?:\s+tokens)?",
     rf"{num('v')}[\s-]*(?:token\s+)?vocab(?:ulary)?",
-    read=lambda m: m.whole("v"),
+    read="whole",
 )
 for _kind, _words in (
     ("gqa", r"gqa|grouped[\s-]query"),
@@ -126,7 +85,7 @@ simple(
     rf"{num('v')}[\s-]*(?:training\s+)?tokens(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?))",
     rf"(?:tokens|token (?:count|budget)){BE}\s*{num('v')}",
     rf"{num('v')}[\s-]*token(?=\s+(?:run|corpus|dataset|data set|budget|training|pre-?training))",
-    read=lambda m: float(m.num("v")),
+    read="amount",
 )
 _CONTEXT = r"(?:(?:sequence|context)(?:\s+(?:length|len|window))?|seq(?:[\s_-]?len(?:gth)?)?)"
 simple(
@@ -143,13 +102,13 @@ simple(
     rf"{_BATCH}{BE}\s*{num('v')}[\s-]*tokens",
     rf"{num('v')}[\s-]*tokens?[\s-]+{_BATCH}",
     rf"{num('v')}\s*tokens\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
-    read=lambda m: float(m.num("v")),
+    read="amount",
 )
 simple(
     "job.global_batch",
     rf"{_BATCH}{BE}\s*{whole('v')}(?:\s*(?:sequences|seqs|samples))?(?!\s*(?:tokens|[mbt]\b|million))",
     rf"{whole('v')}[\s-]*(?:sequences|seqs|samples)\s+(?:per|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)",
-    read=lambda m: m.whole("v"),
+    read="whole",
 )
 for _word, _pattern in (
     ("bf16", r"bf16|bfloat16"),
@@ -171,9 +130,9 @@ for _key, _words in (("tp", r"tensor(?:[\s-]model)?"), ("pp", "pipeline"), ("dp"
         rf"{_key}\s*[=:]?\s*(?P<v>\d+)",
         rf"(?P<v>\d+)[\s-]*way\s+{_words}(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
         rf"{_words}[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
-        read=lambda m: m.whole("v"),
+        read="whole",
     )
-simple("plan.micro_batch", rf"micro[\s-]?batch(?:es)?(?:\s+size)?{BE}\s*(?P<v>\d+)", read=lambda m: m.whole("v"))
+simple("plan.micro_batch", rf"micro[\s-]?batch(?:es)?(?:\s+size)?{BE}\s*(?P<v>\d+)", read="whole")
 simple("plan.sharding", r"(?:deepspeed\s+)?zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])", read=lambda m: f"zero{m['v']}")
 simple("plan.sharding", r"hsdp|hybrid shard(?:ed|ing)(?: data parallel)?", value="hsdp")
 simple("plan.sharding", r"fsdp2?|fully[\s-]sharded(?: data[\s-]parallel(?:ism)?)?", value="zero3", why="FSDP shards what ZeRO-3 shards")
@@ -194,194 +153,14 @@ for _word, _pattern in (
 ):
     simple("stack", rf"{_pattern}(?:\s+(?:framework|stack))?", value=_word)
 
-RULES = _RULES
-
-FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "these",
-        "we",
-        "our",
-        "us",
-        "i",
-        "it",
-        "its",
-        "is",
-        "are",
-        "be",
-        "being",
-        "been",
-        "was",
-        "will",
-        "would",
-        "shall",
-        "can",
-        "could",
-        "should",
-        "must",
-        "need",
-        "needs",
-        "needed",
-        "has",
-        "have",
-        "having",
-        "want",
-        "wants",
-        "like",
-        "to",
-        "of",
-        "for",
-        "from",
-        "with",
-        "on",
-        "in",
-        "at",
-        "by",
-        "as",
-        "into",
-        "via",
-        "across",
-        "and",
-        "then",
-        "so",
-        "also",
-        "plus",
-        "which",
-        "where",
-        "when",
-        "while",
-        "using",
-        "use",
-        "uses",
-        "used",
-        "run",
-        "runs",
-        "running",
-        "train",
-        "trains",
-        "trained",
-        "training",
-        "pretrain",
-        "pretraining",
-        "pre-training",
-        "pre-train",
-        "please",
-        "plan",
-        "design",
-        "build",
-        "architecture",
-        "model",
-        "models",
-        "llm",
-        "llms",
-        "llama-style",
-        "gpt-style",
-        "language",
-        "large",
-        "transformer",
-        "transformers",
-        "decoder",
-        "decoder-only",
-        "foundation",
-        "autoregressive",
-        "style",
-        "based",
-        "network",
-        "neural",
-        "cluster",
-        "clusters",
-        "datacenter",
-        "machine",
-        "system",
-        "systems",
-        "infrastructure",
-        "hardware",
-        "gpu",
-        "gpus",
-        "accelerator",
-        "accelerators",
-        "device",
-        "devices",
-        "chip",
-        "chips",
-        "card",
-        "cards",
-        "node",
-        "nodes",
-        "nvidia",
-        "amd",
-        "intel",
-        "google",
-        "aws",
-        "azure",
-        "oracle",
-        "hgx",
-        "dgx",
-        "connected",
-        "interconnected",
-        "interconnect",
-        "fabric",
-        "networking",
-        "equipped",
-        "containing",
-        "consisting",
-        "comprising",
-        "made",
-        "up",
-        "total",
-        "altogether",
-        "complete",
-        "completes",
-        "completed",
-        "completing",
-        "finish",
-        "finishes",
-        "finished",
-        "finishing",
-        "done",
-        "end-to-end",
-        "achieve",
-        "achieves",
-        "achieved",
-        "require",
-        "requires",
-        "required",
-        "requirement",
-        "requirements",
-        "constraint",
-        "constraints",
-        "goal",
-        "goals",
-        "target",
-        "support",
-        "supports",
-        "handle",
-        "tokens",
-        "token",
-        "parameter",
-        "parameters",
-        "job",
-        "epochs",
-        "workload",
-        "project",
-        "new",
-        "our",
-        "own",
-        "code",
-        "multilingual",
-        "w",
-        "deliver",
-        "delivers",
-        "reach",
-        "hit",
-        "about",
-        "approximately",
-        "roughly",
-        "around",
-        "some",
-    ]
-)
+FILLERS = frozenset("""
+    a an the this that these we our us i it its is are be being been was will would shall can could should must need needs needed has have having want
+    wants like to of for from with on in at by as into via across and then so also plus which where when while using use uses used run runs running train
+    trains trained training pretrain pretraining pre-training pre-train please plan design build architecture model models llm llms llama-style gpt-style
+    language large transformer transformers decoder decoder-only foundation autoregressive style based network neural cluster clusters datacenter machine
+    system systems infrastructure hardware gpu gpus accelerator accelerators device devices chip chips card cards node nodes nvidia amd intel google aws
+    azure oracle hgx dgx connected interconnected interconnect fabric networking equipped containing consisting comprising made up total altogether
+    complete completes completed completing finish finishes finished finishing done end-to-end achieve achieves achieved require requires required
+    requirement requirements constraint constraints goal goals target support supports handle tokens token parameter parameters job epochs workload
+    project new our own code multilingual w deliver delivers reach hit about approximately roughly around some
+""".split())
