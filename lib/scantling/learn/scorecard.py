@@ -38,6 +38,8 @@ class Scorecard:
     verdicts: dict[str, Verdict | None]
     redo: tuple[tuple[Question, str], ...]
     minutes: float
+    given: float
+    at: dict[str, float]
     blank: bool
     facts: object
 
@@ -59,8 +61,15 @@ class Scorecard:
         """Every question right at the first try, without hints."""
         return all(c == 1.0 for c in self.credits.values())
 
+    @property
+    def _time(self) -> str:
+        return f"{self.minutes:.0f} of {self.given:.0f} minutes"
+
+    def _when(self, ident: str) -> str:
+        return f"{self.at[ident]:.0f}" if ident in self.at else ""
+
     def __repr__(self) -> str:
-        lines = [f"{self.title}: {self.points:.1f} of {self.most:.0f} points, {self.level.name} ({self.level.says})"]
+        lines = [f"{self.title}: {self.points:.1f} of {self.most:.0f} points, {self.level.name} ({self.level.says}), {self._time}"]
         lines += [f"  {a.axis.name:28} {a.points:.1f} of {a.most:.0f}   {a.shows}" for a in self.axes]
         if self.redo:
             lines += ["Do again:"] + [f"  {q.id}: {why}" for q, why in self.redo]
@@ -73,15 +82,15 @@ class Scorecard:
         rows = "".join(
             f'<tr><td class="t">{e(a.axis.name)}</td><td>{a.points:.1f} of {a.most:.0f}</td>'
             f'<td class="t"><span class="scl-bar" style="width:{5 * a.points / a.most:.2f}em"></span></td><td class="t">{e(a.shows)}</td></tr>' for a in self.axes)
-        questions = "".join(f'<tr><td class="t"><code>{e(name)}</code></td><td>{show.mark(self.verdicts[name])}</td><td>{credit:.2f}</td></tr>'
+        questions = "".join(f'<tr><td class="t"><code>{e(name)}</code></td><td>{show.mark(self.verdicts[name])}</td><td>{credit:.2f}</td><td>{self._when(name)}</td></tr>'
                             for name, credit in self.credits.items())
         redo = "".join(f"<li><code>{e(q.id)}</code>: {e(why)}</li>" for q, why in self.redo)
         missing = ", ".join(a.name.lower() for a in self.not_asked)
-        out = [f"<p><strong>{self.points:.1f} of {self.most:.0f} points: {self.level.name}</strong>, {e(self.level.says)}. {self.minutes:.0f} min.</p>",
+        out = [f"<p><strong>{self.points:.1f} of {self.most:.0f} points: {self.level.name}</strong>, {e(self.level.says)}. {self._time}.</p>",
                f'<table class="scl-table"><tr><th class="t">axis</th><th>points</th><th></th><th class="t">what it shows</th></tr>{rows}</table>',
                f"<p>Not asked here: {e(missing)}.</p>" if missing else "",
                f"<p><strong>Do again</strong></p><ul>{redo}</ul>" if redo else "<p><strong>Nothing to do again.</strong></p>",
-               f'<details><summary>Question by question</summary><div><table class="scl-table"><tr><th class="t">question</th><th></th><th>credit</th></tr>{questions}</table></div></details>']
+               f'<details><summary>Question by question</summary><div><table class="scl-table"><tr><th class="t">question</th><th></th><th>credit</th><th>at minute</th></tr>{questions}</table></div></details>']
         if self.blank:
             out += [show.block(f'<div class="scl-card">{show.ask_part(v.question, self.facts)}{show.verdict_part(v)}{show.answer_part(v.question, self.facts)}</div>')
                     for v in self.verdicts.values() if v is not None]
@@ -121,7 +130,7 @@ def scorecard(session) -> Scorecard:
     verdicts = {q.id: session.last(q.id) for q in w.questions}
     if session.mode == "blank":
         verdicts = {q.id: verdicts[q.id] or Verdict(q, None, OPEN, "", facts=session.facts) for q in w.questions}
-    return Scorecard(f"Walkthrough {w.number}", tuple(axes), tuple(missing), credits, verdicts, redo, session.minutes(), session.mode == "blank", session.facts)
+    return Scorecard(f"Walkthrough {w.number}", tuple(axes), tuple(missing), credits, verdicts, redo, session.minutes(), w.minutes, dict(session.at), session.mode == "blank", session.facts)
 
 
 def _why(session, q: Question) -> str:

@@ -78,6 +78,7 @@ class Session:
     log: dict[str, list[Verdict]] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)         # hints taken before a question was right
+    at: dict[str, float] = field(default_factory=dict)          # minutes from the start to the last answer of a question
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self):
@@ -108,6 +109,7 @@ class Session:
         verdict = grade(q, answer, self.facts, mine)
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
+            self.at[q.id] = self.minutes()
             if not tries or (repr(tries[-1].answer), tries[-1].hits) != (repr(verdict.answer), verdict.hits):
                 tries.append(verdict)
             if verdict.right:

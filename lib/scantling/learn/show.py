@@ -133,6 +133,21 @@ def answer_part(q: Question, facts, opened: bool = False) -> str:
     return f"<details class=\"scl-answer\"{' open' if opened else ''}><summary>Worked answer</summary><div>{head}{markdown(tell(q.worked, facts))}</div></details>"
 
 
+def slips_part(q: Question, facts) -> str:
+    """What a teacher listens for: the usual wrong answers, each with what to say to it; plans say theirs with the numbers of the plan that was tried."""
+    if isinstance(q, Number):
+        rows = [(shown_answer(q, float(value_of(s.value, facts)) / q.scale, facts), tell(s.says, facts)) for s in q.slips]
+    elif isinstance(q, Choice):
+        right = value_of(q.expected, facts)
+        rows = [(o.key, tell(o.says, facts)) for o in q.options if o.key not in right and o.says]
+    elif isinstance(q, Plan):
+        rows = [(shown_answer(q, dict(s.example), facts), "") for s in q.slips]
+    else:
+        return ""
+    body = "".join(f'<tr><td class="t">{escape(value)}</td><td class="t">{_inline(says)}</td></tr>' for value, says in rows)
+    return f'<details class="scl-slips"><summary>Usual slips</summary><div><table class="scl-table">{body}</table></div></details>' if rows else ""
+
+
 def ask_part(q: Question, facts, options: bool = True) -> str:
     """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
@@ -168,6 +183,8 @@ def card(q: Question, facts, verdict: Verdict | None, mode: str, opened: int = 0
     if verdict is not None:
         parts.append(verdict_part(verdict))
     parts += [hints_part(q, facts, opened), answer_part(q, facts, mode == "instructor")]
+    if mode == "instructor":
+        parts.append(slips_part(q, facts))
     key = "" if mode == "instructor" else f' data-key="{_key(q, facts)}"'
     return block(f'<div class="scl-card"{key}>{"".join(parts)}</div>')
 
