@@ -283,3 +283,20 @@ def test_curves_say_how_far_they_were_off(llama):
 def test_impossible_designs_have_no_network():
     a = assess(Design.from_data({"scantling": 1, "model": {"size": 1e12}, "cluster": {"accelerator": "v100-16-pcie", "devices": 8}, "job": {"seq_len": 2048, "global_batch": 64, "precision": "fp16"}}))
     assert a.verdict == "impossible" and a.blueprint.network is None and a.blueprint.as_dict(("network", "placement"))["placement"] is None
+
+
+def test_sites_have_a_network_each():
+    """Four sites of 8,192 are four trees of three tiers (5N/k switches each), not one of 32,768; between them is what the design says."""
+    a = assess(design(devices=32768, sites=4, scale_out="ib-ndr", plan={"tp": 8, "pp": 16, "dp": 256}, job={"global_batch": 2048}))
+    n = a.blueprint.network
+    one = topology.clos(8192, 64, NDR, rails=8, kind="rail-optimised")
+    assert n.topology.switches == 4 * one.switches == 4 * 5 * 8192 // 64 and n.topology.all_cables == 4 * one.all_cables
+    assert n.topology.bisection_bytes_per_s == one.bisection_bytes_per_s and [t.devices for t in n.tiers][-2:] == [8192, 32768]
+    assert n.tiers[-1].device_bytes_per_s == pytest.approx(a.resolved.cluster.site_bytes_per_s * 4 / 32768)
+
+
+def test_beyond_every_other_topology_a_fourth_tier():
+    """1,049,600 cards end a dragonfly+ of 64 ports; twice a million still has a network that keeps to its ports."""
+    a = assess(design(devices=1_200_000, scale_out="ib-ndr", plan={"tp": 8, "pp": 16, "dp": 9375}, job={"global_batch": 9375}))
+    t = a.blueprint.network.topology
+    assert t.kind == "pods" and t.tiers == 4 and sum(t.cables.values()) * 2 <= t.endpoints + t.switches * 64

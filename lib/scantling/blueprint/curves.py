@@ -42,7 +42,7 @@ class Wires:
     up_hop_s : time of a step there (nan: NVLink's). generation : NVLink generation less 3 (0 also for what is not NVLink).
     out_share, out_hop : share and hop time relative to InfiniBand's. ordered : 1 where the network writes in order, so that LL and
     LL128 work across it. efa : 1 for EFA. nvls, sharp : 1 where switches of the domain, of the network, reduce. mesh : 1 where every pair of the
-    domain has a link of its own and no switch.
+    domain has a link of its own and no switch (MI300X and after).
     """
 
     ranks: object
@@ -238,7 +238,7 @@ def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None)
     efa = out.id.startswith("efa")
     scale, hop = (1.0, 1.0) if efa else (cluster.scale_out_efficiency / reference.efficiency, cluster.scale_out_latency_s / reference.latency_s)
     pair = up.p2p_bytes_per_s
-    mesh = not nvlink and up.domain_devices <= 16 and abs(pair * (up.domain_devices - 1) / cluster.scale_up_bytes_per_s - 1) < 0.01
+    mesh = up.id.startswith("xgmi") and abs(pair * (up.domain_devices - 1) / cluster.scale_up_bytes_per_s - 1) < 0.01
     return Wires(
         ranks=float(ranks), domains=max(1.0, ranks / max(inside, 1)), up_bytes_per_s=pair * max(inside - 1, 1) if mesh else cluster.scale_up_bytes_per_s,
         out_bytes_per_s=cluster.scale_out_bytes_per_s * out_share, generation=min(generation, 2),

@@ -152,14 +152,14 @@ def _domains(assessment, used: int, per_day: float, planned_per_day: float):
     switch = SWITCH_SHARE if used > leaf * per_node and not torus else 0.0
     link = ("a link of the torus or its cable" if torus else "a card, cable or transceiver: one rail of one node")
     yield "link", link, 1, per_day * (share["network"] - switch), _LLAMA3, "L1", True
-    if torus:
+    circuits = built(assessment)[0].circuits
+    if circuits:
         yield "cube", f"{CUBE} chips behind one set of optical ports: a spare cube is patched in", CUBE, None, _NONE, "L1", False
         pod = min(int(cluster.scale_up_domain), used)
-        each = built(assessment)[0].circuits
-        switches = each * -(-used // pod)
-        yield ("optical-switch", f"one of a pod's {each} optical switches: cubes lose a link", pod, switches * number("R096") / 100 if pod > CUBE else 0.0,
+        switches = circuits * -(-used // pod)
+        yield ("optical-switch", f"one of a pod's {circuits} optical switches: cubes lose a link", pod, switches * number("R096") / 100 if pod > CUBE else 0.0,
                source("R096"), "L2", False)
-    elif not alone:
+    if not torus and not alone:
         yield ("leaf", f"a leaf switch (rail or top of rack) with its {leaf} nodes; dual-homed cards ride through", min(leaf, -(-used // per_node)),
                per_day * switch if switch else 0.0, source("R074"), "L1", True)
     wide = int(cluster.scale_up_domain) > per_node and not torus

@@ -16,11 +16,10 @@ from ..model import parameters
 from ..reliability import endure
 from ..situation import situation
 from ..step import PARTS, device_params, step_time
-from .ground import is_torus
+from .ground import STANDSTILL, is_torus
 
 GROWTH = (2, 4, 10)
 CONTEXT = (4, 16)
-STANDSTILL = 0.05       # goodput below which a run is said not to advance
 DIP = 0.05              # of the ideal speed that a change may take before it counts as breaking
 SHAPE = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab", "mlp", "attention", "tied_embeddings")
 

@@ -10,7 +10,8 @@ DAY_S = 86_400.0
 HOUR_S = 3600.0
 MONTH_S = 30 * DAY_S
 YEAR_S = 365.25 * DAY_S
-HORIZON_DAYS = 30.0         # stands for the run where the design names no tokens
+HORIZON_DAYS = 30.0         # stands for the run where the design names no tokens, and where the run hardly advances:
+STANDSTILL = 0.05           # goodput below which it does not
 
 
 @cache
@@ -74,11 +75,11 @@ class Run(Record):
 
 
 def run_of(assessment) -> Run:
-    """Length and price of an assessment's run: its days, or 30 where no tokens are named; dollars a day of all devices that are paid."""
+    """Length and price of an assessment's run: its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all devices that are paid."""
     from ..cost import price
 
     r, e = assessment.resolved, assessment.endurance
-    days = assessment.figures["days"]
+    days = assessment.figures["days"] if float(e.goodput) > STANDSTILL else None
     paid = r.cluster.devices + int(e.spares) * r.cluster.devices_per_node
     usd = price(r.cluster, r.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
     return Run(HORIZON_DAYS if days is None else float(days), days is not None, None if usd is None else float(usd), int(paid), int(r.cluster.nodes))

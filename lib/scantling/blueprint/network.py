@@ -155,14 +155,15 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
         rows.append(Tier("leaf unit", within(t.unit_endpoints), out, 1, delay, hop, 1.0))
         last = rows[-1].devices
         if within(t.pod_endpoints) > last:
-            passed = t.hops if t.pod_endpoints >= t.endpoints else max(3, t.hops - 2) if t.kind == "pods" else {"dragonfly": 2, "dragonfly+": 3}.get(t.kind, t.hops)
+            passed = t.hops if t.pod_endpoints * max(1, cluster.sites) >= t.endpoints else max(3, t.hops - 2) if t.kind == "pods" else {"dragonfly": 2, "dragonfly+": 3}.get(t.kind, t.hops)
             rows.append(Tier("pod", within(t.pod_endpoints), out, passed, passed * delay, hop, 1.0))
             last = rows[-1].devices
-        if last < cluster.devices:
-            rows.append(Tier("site", cluster.devices, out / t.oversubscription, t.hops, t.hops * delay, hop, t.oversubscription))
+        site = -(-cluster.devices // max(1, cluster.sites))
+        if last < site:
+            rows.append(Tier("site", site, out / t.oversubscription, t.hops, t.hops * delay, hop, t.oversubscription))
     if cluster.sites > 1:
         wan = catalogue.fabric("spectrum-xgs")
-        rows.append(Tier("sites", cluster.devices, float("nan"), t.hops, t.hops * delay, wan.latency_s, float("nan")))
+        rows.append(Tier("sites", cluster.devices, cluster.site_bytes_per_s * cluster.sites / cluster.devices, t.hops, t.hops * delay, wan.latency_s, float("nan")))
     return tuple(rows)
 
 

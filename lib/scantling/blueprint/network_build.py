@@ -100,18 +100,30 @@ def usd(t: Topology) -> float | None:
     return (t.switches * t.radix * prices().usd_per_port_400g + t.all_cables * prices().usd_per_cable_400g) * scale
 
 
+def one_site(cluster):
+    """The cluster of one of the sites; the cluster itself where there is one."""
+    n = max(1, int(cluster.sites))
+    devices = ceil(cluster.devices / n)
+    return cluster if n == 1 else replace(cluster, devices=devices, sites=1, pod_devices=min(cluster.pod_devices or devices, devices))
+
+
 def built(assessment) -> tuple[Topology, str, bool]:
-    """(topology of the design, the rule that chose it, whether the provider owns it)."""
-    cluster = assessment.resolved.cluster
+    """(topology of the design, the rule that chose it, whether the provider owns it); with several sites one such network in each."""
+    cluster, sites = assessment.resolved.cluster, max(1, int(assessment.resolved.cluster.sites))
     if is_torus(cluster):
         return _torus(cluster)
+    t, why, provided = _built(one_site(cluster))
+    return (t, why, provided) if sites == 1 else (shapes.copies(t, sites), f"{why}; one in each of {sites} sites", provided)
+
+
+def _built(cluster) -> tuple[Topology, str, bool]:
     n, rate = cards(cluster)
     switch = switch_for(cluster.scale_out) or switches()["sn5600"]
     k, rails = radix_of(switch, rate), cluster.nics_per_node
     provided = cluster.scale_out.startswith(PROVIDED)
     own = " (of the provider: an equivalent is shown)" if provided else ""
     pod = ceil(min(cluster.pod_devices or cluster.devices, cluster.devices) / cluster.devices_per_node) * cluster.nics_per_node
-    if cluster.scale_out.startswith("slingshot") and n > k:
+    if cluster.scale_out.startswith("slingshot") and k < n <= shapes.dragonfly_reach(k):
         return shapes.dragonfly(n, k, rate), "Slingshot is built as a dragonfly", False
     r = cluster.oversubscription
     if pod < n:
@@ -124,7 +136,9 @@ def built(assessment) -> tuple[Topology, str, bool]:
         why = f"non-blocking, as few tiers as {k} ports allow: {t.tiers}" if r == 1 else f"the design says {r:g} : 1; no pods are named, so at the top of {t.tiers} tiers"
         return t, why + (", every card of a node on its own rail" if rails > 1 and t.tiers > 1 else "") + own, provided
     except ValueError:
-        return shapes.dragonfly_plus(n, k, rate), f"beyond three tiers of {k} ports: groups joined directly" + own, provided
+        if n <= (k // 2) ** 2 * ((k // 2) ** 2 + 1):
+            return shapes.dragonfly_plus(n, k, rate), f"beyond three tiers of {k} ports: groups joined directly" + own, provided
+        return shapes.pods(n, k**3 // 4, k, rate, r, rails=rails), f"beyond three tiers and a dragonfly+ of {k} ports: the largest three-tier trees joined by a fourth tier" + own, provided
 
 
 def _torus(cluster) -> tuple[Topology, str, bool]:
@@ -154,7 +168,7 @@ class Alternative(Record):
 
 def candidates(assessment) -> list[tuple[str, Topology, dict]]:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every network within reach."""
-    cluster = assessment.resolved.cluster
+    cluster, sites = one_site(assessment.resolved.cluster), max(1, int(assessment.resolved.cluster.sites))
     n, rate = cards(cluster)
     switch = switch_for(cluster.scale_out) or switches()["sn5600"]
     k, rails, per = radix_of(switch, rate), cluster.nics_per_node, cluster.devices / max(cards(cluster)[0], 1)
@@ -190,7 +204,7 @@ def candidates(assessment) -> list[tuple[str, Topology, dict]]:
             continue
         if t.oversubscription > 1:
             out.append((f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, {"pod_devices": float(max(1, t.pod_endpoints * per)), "oversubscription": t.oversubscription}))
-    return out
+    return [(what, shapes.copies(t, sites), view) for what, t, view in out]
 
 
 def leaf_devices(cluster, k: int, rails: int, r: float) -> int:

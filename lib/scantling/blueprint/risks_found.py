@@ -12,7 +12,7 @@ from ..diagnose import MEMORY_SD
 from ..limits import Z80, chance_below
 from ..step import step_time
 from .domains import domains
-from .ground import DAY_S, HOUR_S, Run, idle_nodes, is_torus, number, several, source
+from .ground import DAY_S, HOUR_S, STANDSTILL, Run, idle_nodes, is_torus, number, several, source
 from .rollout_tests import screen
 from .rollout_watch import playbooks, spikes
 
@@ -130,7 +130,7 @@ def dearer(s: Scene):
     if c is None or not c.usd_per_device_hour or not c.usd_per_device_hour_high or c.usd_per_device_hour_high <= c.usd_per_device_hour:
         return None
     mid, high = c.usd_per_device_hour, c.usd_per_device_hour_high
-    excess = float(c.device_hours) * (high - mid) / 2
+    excess = s.run.devices_paid * 24 * s.run.days * (high - mid) / 2
     return dict(id="price", risk="the devices cost more than the middle price", likelihood=0.5, source="the middle is the median of the observations", days=0.0, usd=excess,
                 evidence=f"{mid:g} USD per device-hour assumed; observed up to {high:g} ({c.price_date}); half of that on average where it is above",
                 mitigation="sign a contract and put its price into the design", left=0.0, cost_usd=0.0, owner="capacity lead")
@@ -328,5 +328,14 @@ def lost_replica(s: Scene):
                 cost_usd=s.run.usd(s.run.days / s.run.nodes), owner="site engineer")
 
 
-FOUND = (slower_than_estimated, late_delivery, dearer, worse_fleet, no_spares, slow_repairs, corruption, slow_store, slow_network, unscreened, divergence, memory_over, beyond_spares, low_precision,
+def standstill(s: Scene):
+    e = s.a.endurance
+    if s.goodput > STANDSTILL:
+        return None
+    return dict(id="standstill", risk="failures come faster than the job recovers from them: the run does not end", likelihood=1.0, source="the design's failure rate", days=s.run.days, in_headline=True,
+                evidence=f"{float(e.mtbf_s):,.0f} s between failures, {float(e.recovery_s):,.0f} s to recover from one; counted on {s.run.days:.0f} days", mitigation="recovery replica by replica, copies in peers' memory, or fewer devices in one job",
+                owner="training engineer")
+
+
+FOUND = (standstill, slower_than_estimated, late_delivery, dearer, worse_fleet, no_spares, slow_repairs, corruption, slow_store, slow_network, unscreened, divergence, memory_over, beyond_spares, low_precision,
          sites_apart, lost_replica)

@@ -5,7 +5,7 @@ switch at the rate of a card), N the cards. Bandwidth one direction.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from .ground import Record
@@ -170,6 +170,12 @@ def pods(endpoints: int, pod_endpoints: int, radix: int, rate: float, oversubscr
                     inf, ports, "arXiv 2407.21783, section 3.3.1")
 
 
+def dragonfly_reach(radix: int) -> int:
+    """Cards of the largest balanced dragonfly: p a (a h + 1), 262,656 for 64 ports."""
+    p, a, h = radix // 4, radix // 2, radix // 4
+    return p * a * (a * h + 1)
+
+
 def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
     """Balanced dragonfly: p = h = k/4 cards and global links a router, a = k/2 routers a group, all joined; at most a h + 1 groups.
 
@@ -212,6 +218,12 @@ def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
                     {"card to leaf": endpoints, "leaf to spine": groups * size, "between groups": groups * size // 2}, 0, rate,
                     endpoints / 2 * rate * min(1.0, cross), 4, near + 3 * (same - near) + 4 * (1 - same), unit, size, size * (size + 1),
                     {"leaf": {"down": half, "up": half, "free": 0}, "spine": {"down": half, "up": half, "free": 0}}, "Shpiner et al. 2017, HiPINEB")
+
+
+def copies(t: Topology, n: int) -> Topology:
+    """n such networks that share no link, one a site: counts times n; reach, hops and bisection remain those of one."""
+    return t if n == 1 else replace(t, endpoints=n * t.endpoints, leaf=n * t.leaf, spine=n * t.spine, core=n * t.core, cables={k: n * v for k, v in t.cables.items()}, copper_cables=n * t.copper_cables,
+                                    reach_endpoints=n * t.reach_endpoints)
 
 
 def near_cube(chips: int, dimensions: int = 3, step: int = 4) -> tuple[int, ...]:
