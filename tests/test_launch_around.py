@@ -60,16 +60,23 @@ def test_scripts_pass_shellcheck(tmp_path, small):
     assert subprocess.run([program, str(broken)], capture_output=True).returncode == 1
 
 
+RACK = spec(cluster=dict(accelerator="gb200-nvl72", devices=64, devices_per_node=4, scale_up_domain=64))
 TPU = spec(cluster=dict(accelerator="tpu-v5p", devices=64, devices_per_node=4))
 
 
-@pytest.mark.parametrize(("to", "data", "kinds"), [("megatron", PLANS["dense-pp"], {"JobSet", "PyTorchJob"}), ("fsdp", PLANS["thirteen-devices"], {"JobSet", "PyTorchJob"}), ("maxtext", TPU, {"JobSet"})])
+@pytest.mark.parametrize(("to", "data", "kinds"), [("megatron", PLANS["dense-pp"], {"JobSet", "PyTorchJob"}), ("fsdp", PLANS["thirteen-devices"], {"JobSet", "PyTorchJob"}), ("maxtext", TPU, {"JobSet"}),
+                                                   ("megatron", RACK, {"JobSet", "PyTorchJob", "ComputeDomain"})])
 def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
-    """The CRD schemas of JobSet and of the Kubeflow training operator, unknown fields refused; and they can refuse."""
+    """The CRD schemas of JobSet, of the Kubeflow training operator and of NVIDIA's driver, unknown fields refused; and they can refuse."""
     a = assess(design(data, name="job"))
     files = kits(a, to, "kubernetes")
-    found = {f: yaml.safe_load(text) for f, text in files.items() if f in ("jobset.yaml", "pytorchjob.yaml")}
+    found = {f: yaml.safe_load(text) for f, text in files.items() if f.endswith(".yaml")}
     assert {d["kind"] for d in found.values()} == kinds
+    domain = found.pop("computedomain.yaml", None)
+    if domain:
+        crd.check(domain)
+        with pytest.raises(ValueError, match="numNodes"):
+            crd.check(domain | {"spec": {"channel": domain["spec"]["channel"]}})
     for file, d in found.items():
         crd.check(d)
         pods = [j["template"]["spec"]["template"]["spec"] for j in d["spec"]["replicatedJobs"]] if d["kind"] == "JobSet" else [r["template"]["spec"] for r in d["spec"]["pytorchReplicaSpecs"].values()]
@@ -77,6 +84,9 @@ def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
             limits = pod["containers"][0]["resources"]["limits"]
             assert limits.pop("google.com/tpu" if to == "maxtext" else "nvidia.com/gpu") == a.resolved.cluster.devices_per_node
             assert bool(limits) == (to != "maxtext"), "the network's devices are asked for too"
+            claimed = [c["resourceClaimTemplateName"] for c in pod.get("resourceClaims", [])]
+            assert claimed == ([domain["spec"]["channel"]["resourceClaimTemplate"]["name"]] if domain else [])
+            assert [c["name"] for c in pod["containers"][0]["resources"].get("claims", [])] == [c["name"] for c in pod.get("resourceClaims", [])]
         for old, new in (("containers:", "contaners:"), ("name: ", "nam: "), ("spec:", "specs:"), (r"/v1", "/v7"), (r"mountPath: /runs", "mountPath: [7]")):
             with pytest.raises(ValueError, match=r"\$|no resource"):
                 crd.check(yaml.safe_load(files[file].replace(old, new)))

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import json
 
-from .fsdp import DATA_PARALLEL, gaps, notes, own, source  # noqa: F401
+from .fsdp import DATA_PARALLEL, gaps, own, source  # noqa: F401
 from .fsdp import WORDS as WORDS_FSDP
+from .fsdp import notes as notes_fsdp
 
 PACKAGE, VERSION, FILE = "deepspeed", "0.19.8", "ds_config.json"
 LAUNCHER = "torchrun"
@@ -47,6 +48,11 @@ def config(launch) -> dict:
     if p["offload"] != "none":
         out["zero_force_ds_cpu_optimizer"] = False
     return out
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the trainer had to choose."""
+    return notes_fsdp(launch) + (["AdamW runs on the hosts as DeepSpeedCPUAdam, which compiles itself at the first start: a C++ compiler and ninja on every node."] if launch.plan["offload"] != "none" else [])
 
 
 def files(launch, kit):

@@ -24,7 +24,7 @@ WORDS = Words(
     data="Grain's ArrayRecord files, a glob that every host sees; TOKENIZER the name or folder of a Hugging Face tokenizer",
     log="standard output and TensorBoard below RUN_DIR: loss, TFLOP/s/device, tokens/s/device of every step; enable_goodput_recording=true adds up lost time, enable_wandb=true sends them to a tracker",
     profile="`profiler: xplane`, `skip_first_n_steps_for_profiler: 20` and `profiler_steps: 3` in maxtext.yml; read with xprof in TensorBoard. Memory: the same trace's memory viewer",
-    skip="there is no list of steps to leave out: change data_shuffle_seed",
+    skip="no option lists steps, so change data_shuffle_seed",
     keep="max_num_checkpoints_to_keep: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much", recompute="remat_policy", offload="optimizer_memory_host_offload", sharding="ici_fsdp_parallelism", spill="ici_tensor_parallelism"),
     stop="term", rehearse="steps: 100 in maxtext.yml")

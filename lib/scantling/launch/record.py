@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..blueprint.placement import leaf_nodes
 from ..cases import devices as devices_of
 from ..figures import communication, step_s
 from ..memory import memory_by_stage
@@ -79,6 +80,7 @@ class LaunchPlan:
     asked: Mapping = field(default_factory=dict)    # the assessment's own plan
     asked_step_s: float = math.nan
     stack: str | None = None
+    leaf_nodes: int = 1                 # nodes below one set of leaf switches of the network
     faster: tuple = ()                  # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
 
     @property
@@ -144,4 +146,5 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
         memory=memory, step_s=float(step_s(assessment, chosen)), figures={k: v for k, v in assessment.figures.items() if isinstance(v, (int, float, type(None)))},
         endurance=assessment.endurance.as_dict(), why=tuple(assessment.why) if which == assessment.main else (), communication=tuple(communication(chosen)),
         limits=tuple(assessment.limits), assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said), gaps=tuple(gaps), asked=dict(asked.plan) if asked else dict(chosen.plan),
-        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)), stack=r.stack)
+        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)), stack=r.stack,
+        leaf_nodes=leaf_nodes(assessment))

@@ -41,8 +41,9 @@ def scripts(launch, module, kit) -> dict[str, str]:
         limit = min((kit["wall_s"] or 7 * DAY_S) * 1.1, 7 * DAY_S)
         out["job.sbatch"] = render("job.sbatch.j2", **values, wall=wall_text(limit), switches=leaves(launch), block=segment(launch), links=math.ceil((kit["wall_s"] or 0) * 1.1 / (7 * DAY_S)))
     if launch.on == "kubernetes":
-        about = dict(plugin=PLUGIN.get(launch.chip, "nvidia.com/gpu"), rdma=rdma(launch), slice=tpu_slice(launch), remarks=remarks(launch),
+        about = dict(plugin=PLUGIN.get(launch.chip, "nvidia.com/gpu"), rdma=rdma(launch), slice=tpu_slice(launch), imex=joined(launch), remarks=remarks(launch),
                      level="cloud.google.com/gce-topology-block" if launch.chip == "tpu" else "cloud.provider.com/topology-block")
+        out |= {"computedomain.yaml": render("computedomain.yaml.j2", **values)} if joined(launch) else {}
         out["jobset.yaml"] = render("jobset.yaml.j2", **values, k=about)
         if module.LAUNCHER != "python":
             roles = [("Master", 1)] + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else [])
@@ -51,7 +52,6 @@ def scripts(launch, module, kit) -> dict[str, str]:
 
 
 PLUGIN = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "tpu": "google.com/tpu"}
-LEAF_NODES = 32      # nodes below one set of rail leaves: 64-port switches, half of the ports down
 SLICES = {"tpu-v4": ("tpu-v4-podslice", 3), "tpu-v5e": ("tpu-v5-lite-podslice", 2), "tpu-v5p": ("tpu-v5p-slice", 3), "tpu-v6e": ("tpu-v6e-slice", 2), "tpu-v7x": ("tpu7x", 3)}
 
 
@@ -60,18 +60,20 @@ def grace_s(launch) -> int:
     return int(min(540, max(60, launch.step_s + 2 * (launch.endurance.get("checkpoint_durable_s") or 0.0))))
 
 
+def joined(launch) -> bool:
+    """Whether NVLink joins devices of several nodes of the run."""
+    return launch.chip == "nvidia" and launch.nodes > 1 and launch.cluster.scale_up_domain > launch.cluster.devices_per_node
+
+
 def leaves(launch) -> int:
     """Sets of leaf switches that the nodes fill at least; 0 where one node or NVLink domains make the question another."""
-    joined = launch.cluster.scale_up_domain > launch.cluster.devices_per_node
-    return 0 if launch.nodes == 1 or joined or launch.chip == "tpu" else math.ceil(launch.nodes / LEAF_NODES)
+    return 0 if launch.nodes == 1 or joined(launch) or launch.chip == "tpu" else math.ceil(launch.nodes / launch.leaf_nodes)
 
 
 def segment(launch) -> int:
     """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly; 0 where a node is the domain, and on TPUs."""
-    if launch.chip == "tpu":
-        return 0
     per = launch.cluster.scale_up_domain // launch.cluster.devices_per_node
-    return next((n for n in range(per, 1, -1) if launch.nodes % n == 0), 0) if launch.cluster.scale_up_domain > launch.cluster.devices_per_node else 0
+    return next((n for n in range(per, 1, -1) if launch.nodes % n == 0), 0) if joined(launch) else 0
 
 
 def rdma(launch) -> list[tuple[str, int]]:
@@ -105,8 +107,8 @@ def remarks(launch) -> list[str]:
     out = []
     if rdma(launch):
         out.append(f"{rdma(launch)[0][0]}: as the network's device plugin of your cluster names it; without it NCCL falls back to TCP.")
-    if launch.cluster.scale_up_domain > launch.cluster.devices_per_node and launch.chip == "nvidia":
-        out.append(f"NVLink joins {launch.cluster.scale_up_domain} devices over several nodes: the pods need an IMEX domain (a ComputeDomain of the NVIDIA DRA driver and its resourceClaims), or NCCL_MNNVL_ENABLE ends them.")
+    if joined(launch):
+        out.append(f"NVLink joins {launch.cluster.scale_up_domain} devices over several nodes: computedomain.yaml first, or the pods wait for their claim.")
     if launch.last_node != launch.per_node:
         out.append(f"The last pod uses {launch.last_node} of its {launch.per_node} devices.")
     if launch.chip == "tpu":

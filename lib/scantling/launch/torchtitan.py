@@ -4,7 +4,7 @@ from __future__ import annotations
 from .fsdp import SAVES as DCP
 from .megatron import chunks
 from .quote import comment, py
-from .record import Gap, Words
+from .record import Gap, Words, rotary_base
 
 PACKAGE, VERSION, FILE = "torchtitan", "0.3.0", "torchtitan_config.py"
 LAUNCHER = "torchrun"
@@ -26,7 +26,7 @@ WORDS = Words(
     data="a folder of text that the `datasets` library reads as c4; another layout wants an entry of its own in torchtitan's DATASETS",
     log="standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of every logged step; enable_wandb=True beside enable_tensorboard sends them to a tracker",
     profile="profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for pytorch.org/memory_viz",
-    skip="there is no list of steps to leave out: change the order of the data set",
+    skip="no option lists steps, so change the order of the data set",
     keep="checkpoint.keep_latest_k: the last three; copy one a day elsewhere",
     knobs=dict(micro_batch="training.local_batch_size", recompute="activation_checkpoint", offload="training.enable_cpu_offload", sharding="parallelism.data_parallel_shard_degree", spill="parallelism.tensor_parallel_degree"),
     stop="", rehearse="steps=100 in torchtitan_config.py")
@@ -45,6 +45,8 @@ def gaps(launch):
         out.append(Gap("model.tied_embeddings", True, "the kit builds an output head of its own", "two matrices", "one embedding more"))
     if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
         out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block"))
+    if p["recompute"] == "selective" and launch.stack != "torchtitan":
+        out.append(Gap("recompute", "selective", "SelectiveAC keeps the attention core's output and every second matrix product, and computes the rest again", "selective", "more compute and less memory than the assessment counts, which repeats the attention core alone"))
     if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
         out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
     if p["sharding"] == "none" and p["cp"] > 1:
@@ -54,6 +56,11 @@ def gaps(launch):
     if p["pp"] > 1 and p["grad_accum"] < p["pp"]:
         out.append(Gap("pp", p["pp"], "as many micro-batches as stages, at least"))
     return out
+
+
+def notes(launch) -> list[str]:
+    """What no field of the plan says and the module had to choose."""
+    return [f"Rotary positions have base {rotary_base(launch.model):,} and norms the builders' epsilon: set the model's own (rope_base in SHAPE)."]
 
 
 def adjust(pins, own, outside):

@@ -55,7 +55,12 @@ def main():
     for i, block in enumerate(model.blocks):
         if plan["recompute"] == "full" and i < plan["recompute_layers"]:
             model.blocks[i] = checkpoint_wrapper(block)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
+    onto_host = "offload_optimizer" in config["zero_optimization"] and torch.cuda.is_available()
+    if onto_host:       # vectorised for the host; it compiles itself at the first start
+        from deepspeed.ops.adam import DeepSpeedCPUAdam as AdamW
+    else:
+        from torch.optim import AdamW
+    optimizer = AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
     engine, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     data, saves, watch = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0))), Checkpoints(run / "checkpoints", plan["keep"]), Watch(run, rank, plan)
     steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
