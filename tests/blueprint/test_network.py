@@ -300,3 +300,15 @@ def test_beyond_every_other_topology_a_fourth_tier():
     a = assess(design(devices=1_200_000, scale_out="ib-ndr", plan={"tp": 8, "pp": 16, "dp": 9375}, job={"global_batch": 9375}))
     t = a.blueprint.network.topology
     assert t.kind == "pods" and t.tiers == 4 and sum(t.cables.values()) * 2 <= t.endpoints + t.switches * 64
+
+
+def test_a_small_group_in_a_mesh_is_warned_of():
+    """One xGMI link carries 47.7 GB/s between two MI300X, seven 313 (ml-engineering): tp 2 has a seventh of the wires that tp 8 has."""
+    spec = {"scantling": 1, "model": "llama-3.1-70b", "cluster": {"accelerator": "mi300x", "devices": 64, "scale_out": "rocev2-400"}, "job": {"seq_len": 8192, "global_batch": 512, "precision": "bf16"}}
+    alone = {}
+    for tp in (2, 8):
+        n = assess(Design.from_data({**spec, "plan": {"tp": tp, "pp": 4}})).blueprint.network
+        alone[tp] = next(a for a in n.axes if a.axis == "tp")
+        assert tp == 2 or not any("links" in note for note in n.notes)
+    rate = {tp: a.bytes / a.alone_s for tp, a in alone.items()}
+    assert rate[8] / rate[2] == pytest.approx(312.9 / 47.671, rel=0.15)

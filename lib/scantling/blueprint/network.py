@@ -112,7 +112,7 @@ def network(assessment) -> Network:
     near = sorted(published(), key=lambda p: ((p["kind"] == "torus") != (own.kind == "torus"), abs(p["devices"] - cluster.devices)))[: 1 if own.kind == "torus" else 3]
     return Network(scale_up(cluster), fabric.id, fabric.name, switch, cluster.nics_per_node, rate, own, rule, provided, price,
                    None if price is None else price / cluster.devices, prices(), others, best.what, saves, tiers(cluster, own, switch), rows, crossings(assessment, own),
-                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), trust(cluster), measured(cluster), tuple(near), _notes(assessment, own, switch, provided, rate))
+                   bursts(assessment, rows), settings(assessment, own, switch, rows), curves_of(assessment), trust(cluster), measured(cluster), tuple(near), _notes(assessment, own, switch, provided, rate, rows))
 
 
 def scale_up(cluster) -> ScaleUp:
@@ -181,7 +181,7 @@ def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
     return tuple(out)
 
 
-def _notes(assessment, t: Topology, switch, provided, rate) -> tuple[str, ...]:
+def _notes(assessment, t: Topology, switch, provided, rate, rows) -> tuple[str, ...]:
     cluster, out = assessment.resolved.cluster, []
     if cluster.oversubscription > 1 and cluster.devices <= (cluster.pod_devices or cluster.devices) and t.tiers > 1:
         from ..step import step_time
@@ -189,6 +189,9 @@ def _notes(assessment, t: Topology, switch, provided, rate) -> tuple[str, ...]:
         case = assessment.chosen.case
         longer = float(step_time(replace(case, link=replace(case.link, pod_devices=float(blocks(assessment)[0])))).total / step_time(case).total) - 1
         out.append(f"the estimate takes one pod for the whole job; with the {cluster.oversubscription:g} : 1 above the leaf the step is {longer:.1%} longer: name the pods (pod_devices) to count it")
+    for a in rows:
+        if cluster.scale_up.startswith("xgmi-mi3") and a.ranks < cluster.scale_up_domain and a.alone_s > 1.3 * a.time_s:
+            out.append(f"{a.axis} {a.ranks} has {a.ranks - 1} of a device's {cluster.scale_up_domain - 1} links: its calls alone take {a.alone_s:.2f} s a step, {a.time_s:.2f} s in the estimate, which counts all links; a group of {cluster.scale_up_domain} has them")
     if provided and switch is not None:
         out.append(f"{cluster.scale_out} is the provider's network: counts are those of an equivalent of {t.radix}-port switches")
     if switch is not None and switch.verified != "text":
