@@ -56,7 +56,7 @@ def axes_of(words) -> dict:
 def candidates(ctx, file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the sweep says."""
     from .frontier import diverse, export, read_back
-    from .limits import percent, short
+    from .plan_words import percent, short
 
     if measured:
         found, result = _design(file)
@@ -177,7 +177,7 @@ def answer(file, question, as_json):
 
 def _answered(said: dict) -> str:
     """An answer in words, its plan on a line of its own."""
-    from .limits import percent, short
+    from .plan_words import percent, short
     from .quantities import show
 
     words = [SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v) for k, v in said.items() if v is not None and k not in ("plan", "memory_share", "law", "source", "bound")]
@@ -188,7 +188,7 @@ def _answered(said: dict) -> str:
 
 def _cheaper(design, as_json):
     """Changes that cost less and take no longer, or stay within the deadline."""
-    from .cli_design import _fix
+    from .cli_summary import fix_line
     from .fixes import cheaper
     from .verdict import assess
 
@@ -200,7 +200,7 @@ def _cheaper(design, as_json):
         print_json(rows)
         return
     for row in rows:
-        console().print(_fix(row))
+        console().print(fix_line(row))
     if any("cluster.scale_out" in row["set"] and "cluster.accelerator" not in row["set"] for row in rows):
         console().print("the price of a device-hour is kept: what a faster fabric adds to it is not in the cost")
     if not rows:
@@ -251,7 +251,7 @@ def scaling(file, flops, as_json):
 @click.pass_context
 def sensitivity(ctx, file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for each, the largest swing first."""
-    from .limits import percent
+    from .plan_words import percent
     from .quantities import show
     from .sensitivity import tornado
 
@@ -284,7 +284,7 @@ def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over device counts and plans."""
     from .cli_design import read
     from .frontier import fronts
-    from .limits import percent, short
+    from .plan_words import percent, short
     from .quantities import show
 
     design = read(file)

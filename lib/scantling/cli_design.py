@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import click
 
 from .cli import EXIT, console, print_json
 from .errors import DesignError, plain
-
-REFUSAL = "Hardware constraints insufficient for model parameters"
 
 
 def read(file: str):
@@ -42,26 +41,14 @@ def refuse(result: dict, as_json: bool) -> int:
     if as_json:
         print_json({k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")})
     else:
-        print('{"error": "' + REFUSAL + '"}')
+        from .cli_summary import fix_line
+
+        print(json.dumps({"error": result["error"]}))
         for line in result.get("limits") or []:
             print(plain(line, 1000), file=sys.stderr)
         for fix in result.get("nearest_fixes") or []:
-            print("nearest: " + plain(_fix(fix), 1000), file=sys.stderr)
+            print("nearest: " + plain(fix_line(fix), 1000), file=sys.stderr)
     return EXIT["impossible"]
-
-
-def _fix(fix) -> str:
-    if not isinstance(fix, dict):
-        return str(fix)
-    change = fix.get("change", "")
-    change = ", ".join(f"{k} {v}" for k, v in change.items()) if isinstance(change, dict) else str(change)
-    if not fix.get("verdict"):
-        return change
-    from .quantities import show
-
-    figures = [show(k, fix[k]) for k in ("days", "cost_usd") if fix.get(k) is not None] + ([f"MFU {show('mfu', fix['mfu'])}"] if fix.get("mfu") is not None else [])
-    still = [text.partition(",")[0].partition(";")[0] for text in fix.get("missed") or []]
-    return f"{change} → {fix['verdict']}: " + ", ".join(figures) + (f"; still missed: {', '.join(still)}" if still else "")
 
 
 @click.command()

@@ -142,6 +142,13 @@ class Assessment:
         return batch_guide(self) if self.phases else {}
 
     @cached_property
+    def largest_active(self) -> dict | None:
+        """Largest active count that meets the deadline, where a mixture of experts is given by size alone: active_count.largest_active."""
+        from .active_count import largest_active
+
+        return largest_active(self) if self.phases else None
+
+    @cached_property
     def recovery(self) -> dict:
         """Copies by tier, stores that carry them, corpus, shrinking, the ladder of measures: recovery.recovery."""
         from .recovery import recovery
@@ -170,7 +177,7 @@ class Assessment:
         from .figures import tables
 
         return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid, "batch": self.batch if advice else {},
-                "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], **tables(self)}
+                "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], "largest_active": self.largest_active if advice else None, **tables(self)}
 
 
 def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Assessment:
@@ -185,7 +192,7 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
         where = situation(resolved, phase)
         found, fits = choose(where, space)
         if found is None:
-            from .limits import arithmetic
+            from .refusal import arithmetic
 
             refusal = arithmetic(where)
             return Assessment(design, resolved, "impossible", (), 0, refusal)
