@@ -1,7 +1,7 @@
 """Scheduler and orchestration: the choice by stated criteria, the request for this job as data, spares, preemption, requeue, health checks."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
@@ -12,6 +12,7 @@ from .scheduler_request import health_checks, request, spares_held
 from .scheduler_stakes import stakes
 
 TIE = 0.005             # of the run, about what a tenth of a fit is worth: closer than this, the one with fewer control planes
+NUDGE = 0.25            # of a fit: how far a reading of the documents may be off
 WORDS = {"gang": "starts whole or not at all", "leaf": "keeps the job under few leaves", "rack": "keeps groups inside one NVLink rack", "torus": "hands out whole slices of the torus",
          "swap": "replaces a node without a requeue", "shrink": "goes on with fewer replicas", "share": "lends idle devices to others", "services": "runs services beside the job", "nodes": "holds so many nodes"}
 
@@ -80,16 +81,38 @@ def scheduler(assessment) -> Scheduler:
     sites = max(1, int(cluster.sites))
     nodes = -(-(int(cluster.nodes) + int(assessment.endurance.spares)) // sites)        # each site has a scheduler of its own
     found = [_judge(id, asked, nodes, cluster) for id in _names()]
-    top = max((o.score for o in found if o.usable), default=1.0)
-    level = lambda o: (0, o.control_planes) if o.score >= top - TIE else (1, 0)   # noqa: E731
-    order = sorted(found, key=lambda o: (not o.usable, *level(o), -o.score, o.id))
+    order = _ordered(found)
     if not order[0].usable:                         # beyond every published size: the one that is stretched least
         order = sorted(found, key=lambda o: (not _gates(o, cluster), nodes / o.most_nodes, -o.score))
     best = order[0]
     held, asks = spares_held(assessment, run), request(assessment, best.id)
     again = _requeue(assessment)
-    return Scheduler(run, best.id, best.name, _why(best, order, asked, nodes, sites), asked, tuple(order), asks, held, _preemption(assessment, run), again, health_checks(assessment),
+    return Scheduler(run, best.id, best.name, (*_why(best, order, asked, nodes, sites), *_steady(found, best)), asked, tuple(order), asks, held, _preemption(assessment, run), again, health_checks(assessment),
                      queue(assessment, asks["topology"]), _lines(best, order, asks, held, again, nodes))
+
+
+def _ordered(found) -> list[Option]:
+    """Usable ones first; among those within TIE of the best the one with fewest control planes."""
+    top = max((o.score for o in found if o.usable), default=1.0)
+    level = lambda o: (0, o.control_planes) if o.score >= top - TIE else (1, 0)   # noqa: E731
+    return sorted(found, key=lambda o: (not o.usable, *level(o), -o.score, o.id))
+
+
+def _steady(found, best: Option) -> tuple[str, ...]:
+    """Whether the choice hangs on a fit that is a reading of documents: each partial fit moved by NUDGE, one at a time."""
+    turns = []
+    for o in found:
+        for f in o.fits:
+            if o.usable and f["criterion"] != "nodes" and 0 < f["fit"] < 1:
+                for step in (-NUDGE, NUDGE):
+                    fit = min(max(f["fit"] + step, 0.0), 1.0)
+                    score = o.score * (1 - f["stake"] * (1 - fit)) / max(1 - f["costs"], 1e-12)
+                    other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
+                    if other.id != best.id:
+                        turns.append(f"{other.name} if {o.name} did a quarter {'better' if step > 0 else 'worse'} at: {WORDS[f['criterion']]}")
+    if not best.usable:
+        return ()
+    return (f"it would be {turns[0]}",) if turns else ("the choice stands with every partial fit a quarter better or worse",)
 
 
 @cache
