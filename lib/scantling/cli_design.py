@@ -28,7 +28,7 @@ def assessed(file: str, headline: bool = False):
         from .verdict import assess
 
         a = assess(design)
-        return design, {"name": a.resolved.name, "verdict": a.verdict} if headline and a.phases else a.as_dict()
+        return design, {"name": a.resolved.name, "verdict": a.verdict} if headline and a.phases else a.as_dict() | ({"largest_active": a.largest_active} if a.phases else {})
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):

@@ -177,7 +177,7 @@ class Assessment:
         from .figures import tables
 
         return {"name": self.resolved.name, "verdict": self.verdict, **self.figures, "limits": self.limits, "avoid": self.avoid, "batch": self.batch if advice else {},
-                "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], "largest_active": self.largest_active if advice else None, **tables(self)}
+                "nearest_fixes": self.nearest_fixes if advice else [], "tried": self.tried if advice else [], **tables(self)}
 
 
 def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Assessment:
