@@ -8,7 +8,8 @@ from .cases import CP_TYPES, PRECISIONS, SHARDINGS, devices, micro_batches
 from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
-from .limits import LOSSES, percent, short
+from .limits import LOSSES
+from .plan_words import percent, short
 from .quantities import show
 from .searching import REASONS, ZERO3, find, unpinned
 from .step import PARTS, device_params, step_time

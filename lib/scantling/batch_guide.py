@@ -5,7 +5,8 @@ import numpy as np
 
 from .cases import devices
 from .convergence import BATCH_LAWS, LR_LAWS, LR_RULES, batch_advice, learning_rate_factor, peak_learning_rate
-from .limits import guessed, percent
+from .limits import guessed
+from .plan_words import percent
 
 SHAPES = 6              # other shapes of the same batch that are listed
 SPECIALIST = "to be confirmed by an ML specialist"

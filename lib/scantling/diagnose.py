@@ -13,8 +13,9 @@ import numpy as np
 
 from .cases import RECOMPUTES, Cases
 from .figures import step_band, utilisation
-from .limits import Z80, percent, short
+from .limits import Z80
 from .memory import memory
+from .plan_words import percent, short
 from .quantities import shown
 from .step import rates, step_time
 

@@ -50,7 +50,7 @@ def _step_band(assessment, chosen) -> tuple[float, float]:
     stack, chip = assessment.resolved.stack, assessment.resolved.cluster.accelerator.id
     low, high = bands.band(chosen.case, bands.known_stack(stack), bands.known_chip(chip), False, bands.single_source(stack),
                            float(chosen.memory.total / chosen.memory.capacity))
-    from .limits import untried
+    from .untried import untried
 
     wider = UNTRIED if untried(chosen) else 1.0
     low, high = low ** wider, high ** wider

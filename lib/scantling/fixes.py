@@ -43,7 +43,7 @@ def tried(assessment) -> list[dict]:
 
 
 def _row(change, other) -> dict:
-    from .limits import gone
+    from .untried import gone
 
     f, text = other.figures, change.text
     if "job.precision" in change.set:       # a share of another peak: say it of the common one too

@@ -1,4 +1,4 @@
-"""What binds a design: constraints missed and by how much, the memory zone, the largest loss of the step; and the refusal's arithmetic."""
+"""What binds a design: constraints missed and by how much, the memory zone, idle devices, the largest loss of the step."""
 from __future__ import annotations
 
 import math
@@ -11,19 +11,14 @@ from .cases import devices
 from .cost import power_w
 from .errors import DesignError
 from .figures import MEMORY_PARTS, days, step_band, step_s
-from .published import ROOM, best_published, beyond
+from .plan_words import percent, short
 from .quantities import show, shown
 from .reliability import judge
-from .searching import SAFE, disk_bytes_per_s, find, host_bytes, on_disk, skipped, unpinned
-from .step import rates
+from .searching import SAFE, find
+from .untried import offloaded, unpublished
 
 HALF = 0.5                  # goodput below which failures are said to bind
 Z80 = 1.2815515655446004    # standard normal quantile of 0.9
-
-
-def percent(share: float, digits: int = 1, sign: str = "") -> str:
-    """A share in the manner of the tables: 11.2 %; with sign "+", +7.8 % and −3.1 %."""
-    return f"{100 * share:{sign},.{digits}f} %".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -56,19 +51,19 @@ def missed(assessment) -> tuple[Missed, ...]:
     if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
         p = chance_below(wants.deadline_days, *span)
         out.append(Missed("deadline_days", wants.deadline_days, span[1], p,
-                          f"deadline: {show('days', span[1])} predicted, {show('days', wants.deadline_days)} allowed, {span[1] / wants.deadline_days:.2f} times as long; chance within the band {shown(p, 'chance')}"))
+                          f"deadline: {show('days', span[1])} predicted, {show('days', wants.deadline_days)} allowed, {span[1] / wants.deadline_days:.2f} times as long; {_chance(p)}" + _mfu_for(assessment, span[1] / wants.deadline_days)))
     if wants.budget_usd is not None and f["cost_usd"] is not None and f["cost_usd"] > wants.budget_usd:
         ratio = [s / span[1] * f["cost_usd"] for s in span]
         p = chance_below(wants.budget_usd, *ratio)
         out.append(Missed("budget_usd", wants.budget_usd, f["cost_usd"], p,
-                          f"budget: {show('cost_usd', f['cost_usd'])} predicted, {show('cost_usd', wants.budget_usd)} allowed; chance within the band {shown(p, 'chance')}"))
+                          f"budget: {show('cost_usd', f['cost_usd'])} predicted, {show('cost_usd', wants.budget_usd)} allowed; {_chance(p)}" + _price_for(assessment, wants.budget_usd / f["cost_usd"])))
     if wants.min_mfu is not None and f["mfu"] < wants.min_mfu:
         low, high = step_band(assessment, chosen)
         mid = step_s(assessment, chosen)
         p = chance_below(mid * f["mfu"] / wants.min_mfu, low, mid, high)
         out.append(Missed("min_mfu", wants.min_mfu, f["mfu"], p,
                           f"MFU: {show('mfu', f['mfu'])} predicted ({show('mfu', f['mfu_low'])} to {show('mfu', f['mfu_high'])}), {show('mfu', wants.min_mfu)} asked for; "
-                          f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; chance within the band {shown(p, 'chance')}"))
+                          f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; {_chance(p)}"))
     if wants.max_power_mw is not None:
         pue = assessment.cost.pue if assessment.cost else 1.2
         megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
@@ -76,6 +71,24 @@ def missed(assessment) -> tuple[Missed, ...]:
             out.append(Missed("max_power_mw", wants.max_power_mw, megawatts, None, f"power: {megawatts:.3g} MW with the site's overhead, {wants.max_power_mw:g} MW allowed"))
     out += [Missed(m.field, m.limit, m.value, None, m.text) for m in judge(assessment.endurance, wants)]
     return tuple(sorted(out, key=lambda m: -_ratio(m)))
+
+
+def _chance(p: float) -> str:
+    return f"chance within the band {shown(max(p, 1e-9), 'chance')}"
+
+
+def _mfu_for(assessment, faster: float) -> str:
+    """The MFU that so much faster a run takes on the same devices; of one phase alone."""
+    if len(assessment.phases) > 1:
+        return ""
+    f = assessment.figures
+    return f"; these devices would have to reach MFU {show('mfu', f['mfu'] * faster)}" if f["mfu_causal"] * faster < 1 else "; more than these devices can do at their peak"
+
+
+def _price_for(assessment, share: float) -> str:
+    """The price of a device-hour that meets a budget."""
+    now = assessment.cost.usd_per_device_hour
+    return f"; a device-hour would have to cost ${now * share:.3g} instead of ${now:.3g}" if now else ""
 
 
 def _ratio(m: Missed) -> float:
@@ -176,107 +189,7 @@ def accumulated(chosen) -> list[str]:
             f"{show('step_s', once * (m - 1))} of traffic to a step of {show('step_s', float(chosen.step.total))}, one that keeps them whole until the last needs zero1's memory"]
 
 
-def record_of(chosen):
-    """The best published MFU of the device, precision and kind of model of a phase; None where there is none."""
-    r = chosen.found.situation.resolved
-    return best_published(r.cluster.accelerator.id, chosen.phase.precision, r.model.is_moe, chosen.phase.seq_len)
-
-
-def untried(chosen) -> bool:
-    """True where the plan is of a kind or a size that nobody has published, or its MFU well above any published one: the band is wider."""
-    if not chosen.fits:
-        return False
-    record = record_of(chosen)
-    return not chosen.found.practised[chosen.row] or to_disk(chosen) > 0 or bool(beyond(chosen.plan, int(devices(chosen.case.plan)))) or (record is not None and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu)
-
-
-def unpublished(chosen) -> list[str]:
-    """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it on paper."""
-    found, out = chosen.found, []
-    if not chosen.fits:
-        return []
-    record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
-    if record is not None and mfu > record.mfu:
-        out.append(f"untried: {percent(mfu)} of the peak would be more than anybody has published for this device, precision and kind of model: {percent(record.mfu)} ({record.run}; {record.source})"
-                   + ("; the band is wider for it" if mfu > ROOM * record.mfu else ""))
-    out += [f"untried: {line}; the band is wider for it" for line in beyond(chosen.plan, int(devices(chosen.case.plan)))]
-    if not found.practised[chosen.row]:
-        return [*out, f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
-    better = skipped(found)
-    if better is None:
-        return out
-    row, ratio = better
-    return [*out, f"untried: {short(found.row(row))} is {percent(1 - ratio)} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
-
-
-def to_disk(chosen) -> float:
-    """State of a device that its share of the host's memory does not hold. [bytes]"""
-    return float(on_disk(chosen.found.situation.resolved.cluster, chosen.memory))
-
-
-def gone(chosen) -> str:
-    """Where the state that leaves a device goes, in words."""
-    size, disk = float(chosen.memory.host), to_disk(chosen)
-    return f"with {show('memory_bytes.total', size)} of state a device in host memory" + (" and on NVMe" if disk else "")
-
-
-def offloaded(assessment) -> list[str]:
-    """A line on state that leaves the device: how much, and where it goes."""
-    out = []
-    for one in assessment.phases:
-        size, disk = float(one.memory.host), to_disk(one)
-        if one.fits and size > 0:
-            gb = lambda x: show("memory_bytes.total", x)   # noqa: E731
-            why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
-            out.append(f"offload: {gb(size)} of state a device leave it{why}; "
-                       + (f"host memory holds {gb(size - disk)} of it, the other {gb(disk)} go to NVMe, counted at {shown(disk_bytes_per_s(assessment.resolved.cluster), 'bytes_per_s')} a device; the band is wider for it"
-                          if disk else "host memory holds all of it"))
-    return out
-
-
 USEFUL = ("gemm", "attention", "logits")
 LOSSES = {"elementwise": "element-wise traffic", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",
           "cp": "exposed context-parallel traffic", "ep": "exposed expert-parallel traffic", "dp": "exposed data-parallel traffic", "pp": "stage-to-stage sends",
           "bubble": "the pipeline bubble", "optimizer": "the optimizer", "host": "launch and host time", "straggler": "waiting for the slowest node", "data": "data stalls"}
-
-
-def short(plan: dict) -> str:
-    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
-    words = [f"{k} {plan[k]}" for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp") if plan[k] > 1 or k in ("tp", "pp", "dp")]
-    words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
-    if plan["recompute"] != "none":
-        n = plan["recompute_layers"]
-        words.append(f"{plan['recompute']} recompute" + (f" of {n} layer{'s' * (n != 1)} a stage" if plan["recompute"] == "full" else ""))
-    words += [f"offload {plan['offload']}"] if plan["offload"] != "none" else []
-    return " · ".join(words)
-
-
-def arithmetic(where) -> tuple[str, ...]:
-    """Why no plan can hold this phase: the state's bytes against all memory there is, and the leanest plan of the widest space."""
-    r = where.resolved
-    n, job, cluster = r.params.total + r.params.mtp, where.job, r.cluster
-    per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
-    state = n * per
-    hbm = cluster.devices * where.chip.usable_bytes
-    host = host_bytes(cluster) * cluster.devices
-    gb = lambda x: show("memory_bytes.total", float(x))   # noqa: E731
-    found = find(unpinned(where), planning.LAST_RESORT)
-    i = int(np.argmin(found.total_bytes))
-    leanest = found.case(i)
-    from .memory import memory
-
-    m = memory(leanest)
-    pieces = ", ".join(f"{name} {gb(value)}" for name, value in (
-        ("weights", m.weights), ("gradients", m.gradients), ("optimizer", m.optimizer), ("activations and logits of one sequence", m.activations),
-        ("gathered layer", m.gathered), ("buffers and framework", m.buffers + m.framework + m.fragmentation)) if float(value) > 0)
-    lines = [
-        f"state: {n:,} parameters x {per:g} bytes (weights 2, gradients {job.grad_bytes:g}, moments {job.optimizer_bytes:g}, master weights {job.master_bytes:g}) = {gb(state)}",
-        f"devices: {cluster.devices:,} x {gb(where.chip.usable_bytes)} usable = {gb(hbm)}; host memory and NVMe that may be used: {gb(host)}",
-        f"sum: {gb(state)} of state > {gb(hbm + host)} of all memory, before a single activation" if state > hbm + host else
-        f"sum: {gb(state)} of state < {gb(hbm + host)} of all memory; it is what cannot leave the device that does not fit",
-        f"leanest: memory falls with every further way of splitting, recomputing and offloading, so the far end of each bounds all plans; of its {found.legal:,} plans the leanest "
-        f"({short(found.row(i))}) needs {gb(m.total)} per device of {gb(m.capacity)}"
-        + (f", and {gb(m.host)} of offloaded state per device of {gb(host_bytes(cluster))}" if float(m.host) > 0 else ""),
-        f"what it cannot split further: {pieces}",
-    ]
-    return tuple(lines)

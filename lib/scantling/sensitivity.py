@@ -39,6 +39,9 @@ def inputs(assessment) -> list[Input]:
         Input("Oversubscription", None, "", {"cluster.oversubscription": 2 * max(cluster.oversubscription, 1.0)}, "twice", "a thinner top of the fabric"),
         _whole("Global batch", f"{job}.global_batch", phase.global_batch, 0.5, 2, 1, "sequences", "the critical batch is known to a factor of two"),
     ]
+    if not r.measured and assessment.phases:
+        low, high = (float(assessment.figures[k]) for k in ("step_s_low", "step_s_high"))
+        out.insert(1, Input("Efficiency", {"measured.step_s": high}, f"step {high:.3g} s", {"measured.step_s": low}, f"step {low:.3g} s", "the 80 % band of the step: what kernels and network are known to reach"))
     rate = float(getattr(e, "failures_per_1000_node_days", 0) or 0)
     if rate > 0:
         out.append(_number("Failure rate", "reliability.failures_per_1000_node_days", rate, 0.5, 2, "per 1,000 node-days", "published fleets differ by more than twice either way"))

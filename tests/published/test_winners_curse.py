@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess, published
 from scantling.figures import UNTRIED
-from scantling.limits import record_of, untried
+from scantling.untried import record_of, untried
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
 
