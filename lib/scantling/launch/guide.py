@@ -67,7 +67,8 @@ def justification(launch) -> list[tuple[str, str, str]]:
 def budget(launch, wall_s, words) -> list[tuple[str, str]]:
     """Devices, memory, hours, and what to ask a scheduler for."""
     f, m = launch.figures, launch.memory
-    rows = [("devices", f"{launch.devices:,} {md(launch.cluster.accelerator.name)} on {many(launch.nodes, 'node', 'nodes')}, {many(f['spares'], 'spare node', 'spare nodes')} (recommended {f['spares_recommended']})"),
+    idle = launch.cluster.devices - launch.devices
+    rows = [("devices", f"{launch.devices:,} {md(launch.cluster.accelerator.name)}{f' ({idle:,} of the design stay idle)' if idle else ''} on {many(launch.nodes, 'node', 'nodes')}, {many(f['spares'], 'spare node', 'spare nodes')} (recommended {f['spares_recommended']})"),
             ("memory of the fullest device", f"{gb(m['total'])} of {gb(m['capacity'])}: " + ", ".join(f"{'fp32 weights and moments' if k == 'optimizer' else k} {gb(m[k])}" for k in (
                 "weights", "gradients", "optimizer", "activations", "other") if m[k] > 5e7)),
             ("step", f"{launch.step_s:.3g} s, MFU {f['mfu']:.1%} (80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%})")]
@@ -107,7 +108,7 @@ def observability(launch, words) -> list[str]:
     if words.stop == "file":
         lines += ["`heartbeat-N`: every rank's last step, time, its own seconds and MFU before it waited for the others; the one that lags by a step is the one that hangs.",
                   "`state-N.json`: bytes of parameters, gradients and optimizer states of every rank, beside what the plan counts."]
-        lines += ["COMPILE=1 compiles each block (torch.compile), as the fused stacks do that the estimate is fitted to: without it expect less."] if launch.to == "fsdp" else []
+        lines.append("The estimate is fitted to stacks with fused kernels. " + ("COMPILE=1 compiles each block (torch.compile): without it" if launch.to == "fsdp" else "These blocks run uncompiled:") + " expect fewer tokens/s and more memory for activations.")
     lines.append("Profiler: " + words.profile + ".")
     if launch.devices > 1 and launch.to != "maxtext":
         lines.append("Flight recorder: after a time-out, `RUN_DIR/flight-recorder-N`; `torchfrtrace RUN_DIR --prefix flight-recorder-` names the collective and the ranks that did not come.")
@@ -161,6 +162,7 @@ def troubles(launch, module) -> list[tuple[str, str]]:
     worst = max(comm, key=comm.get) if comm else None
     knobs = words.knobs
     steps = [f"halve the micro-batch of {p['micro_batch']} ({knobs['micro_batch']})"] if p["micro_batch"] > 1 else []
+    steps += ["COMPILE=1, if it is not set"] if launch.to == "fsdp" else []
     steps += [f"recompute more ({knobs['recompute']}, {p['recompute']} now)"] if p["recompute"] != "full" else []
     steps += [f"split further ({knobs['spill']})"] + ([f"shard more ({knobs['sharding']}, {p['sharding']} now)"] if p["sharding"] in ("none", "zero1", "zero2") and p["pp"] == 1 else [])
     largest = max(("weights", "gradients", "optimizer", "activations"), key=lambda k: memory[k])
