@@ -7,6 +7,9 @@ import numpy as np
 
 from .. import compute, storage
 from ..cases import RECOMPUTES, SHARDINGS, micro_batches
+from ..collectives import members_inside
+from ..step import device_params
+from ..traffic import data_parallel
 from . import curves
 from .ground import Record
 from .network_traffic import inside, layer_units
@@ -158,18 +161,19 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
     ranks = assessment.figures["devices_used"]
     out = []
     for row in _communication(assessment):
-        axis, n = row["axis"], row["group"]
-        per = inside(chosen, axis)
-        w = curves.wires(cluster, n, per)
-        for what, operation, share, times, beside in _operations(axis, chosen, row):
-            if share <= 0 or times < 1:
-                continue
-            size = row["bytes"] * share
-            each = size / times
-            message = each if operation.startswith("send") else each * n / max(n - 1, 1) / (2 if operation == "all_reduce" else 1)
-            picked = "point to point" if operation.startswith("send") else _picked(operation, message, w)
-            time, open_s = row["time_s"] * share, row["exposed_s"] * share
-            out.append(CollectiveRow(axis, what, operation, n, ranks // n, message, size, times, row["tier"], picked, time, open_s, _hidden(time, open_s), beside))
+        axis = row["axis"]
+        for whose, n, per, part in _groups(axis, chosen, row):
+            w = curves.wires(cluster, n, per)
+            for what, operation, share, times, beside in _operations(axis, chosen, row):
+                if share * part <= 0 or times < 1:
+                    continue
+                size = row["bytes"] * share * part
+                each = size / times
+                message = each if operation.startswith("send") else each * n / max(n - 1, 1) / (2 if operation == "all_reduce" else 1)
+                picked = "point to point" if operation.startswith("send") else _picked(operation, message, w)
+                time, open_s = row["time_s"] * share * part, row["exposed_s"] * share * part
+                tier = "scale-up" if n <= per else row["tier"]
+                out.append(CollectiveRow(axis, what + whose, operation, n, ranks // n, message, size, times, tier, picked, time, open_s, _hidden(time, open_s), beside))
     if ranks > 1:
         every = curves.wires(cluster, ranks, int(min(cluster.scale_up_domain, ranks)))
         for what, size in (("gradient norm", NORM_BYTES), ("loss and timers", LOG_BYTES)):
@@ -178,6 +182,19 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
             out.append(CollectiveRow("all", what, "all_reduce", ranks, 1, float(size), 2.0 * size * (ranks - 1) / ranks, 1, tier, _picked("all_reduce", float(size), every), seconds,
                                      0.0, "in the host's time" if what == "gradient norm" else "yes", "nothing: clipping needs it" if what == "gradient norm" else "the next forward"))
     return tuple(out)
+
+
+def _groups(axis: str, chosen, row) -> list[tuple]:
+    """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis: experts are reduced over their own replicas."""
+    plan, case = chosen.plan, chosen.case
+    if axis == "dp" and plan["ep"] > 1:
+        dense, experts = device_params(case)
+        sent = [float(data_parallel(case, *held).bytes) for held in ((dense, 0.0 * experts), (0.0 * dense, experts))]
+        copies = max(1, plan["dp"] * plan["cp"] * plan["tp"] // (plan["ep"] * plan["etp"]))
+        if sum(sent) > 0:
+            near = int(members_inside(copies, plan["ep"] * plan["etp"], case.link.domain))
+            return [(" outside experts", row["group"], inside(chosen, axis), sent[0] / sum(sent)), (" of experts", copies, near, sent[1] / sum(sent))]
+    return [("", row["group"], inside(chosen, axis), 1.0)]
 
 
 def _hidden(time: float, open_s: float) -> str:
