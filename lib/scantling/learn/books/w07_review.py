@@ -325,7 +325,7 @@ QUESTIONS = (
          slips=(PlanSlip({"tp": 16, "pp": 4, "vpp": 1, "cp": 1, "micro_batch": 1, "recompute": "none"}, lambda plan, a, f: plan.get("tp", 1) > 8, "That still crosses the node with tensor parallelism: {a.step_s:seconds} a step, the best takes {best.step_s:seconds}."),
                 PlanSlip({"tp": 8, "pp": 4, "vpp": 1, "cp": 1, "micro_batch": 1, "recompute": "none"}, lambda plan, a, f: plan.get("tp") == 8 and plan.get("vpp", 1) == 1,
                          "Inside the node, good; but {a.bubble_fraction:share} of the step is idle and eight ranks reduce where fewer would do: {a.step_s:seconds} against {best.step_s:seconds}."))),
-    Number("needed", "With your plan's rate: how many devices does the deadline of {deadline_days} days take?", "cost", "staff",
+    Number("needed", "A sound plan takes {best.days:days} on these {devices} devices, by the kit. How many devices does the deadline of {deadline_days} days take?", "cost", "staff",
            ("Days scale as one over devices, as long as the batch feeds them.", "`devices · days / deadline`.", "`{devices} · {best.days:days} / {deadline_days}`"),
            "`{devices} · {best.days:days} / {deadline_days}` = {needed:count}, a little more in truth since the batch stays and the bubble grows. The document would have bought {devices}, and found out on day {deadline_days}.",
            "The finding of the review is a number of devices, not a list of errors.", expected="needed", unit="devices", within=1.12,
