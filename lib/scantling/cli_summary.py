@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .errors import plain
-from .quantities import band, quantity, show, table
+from .quantities import band, quantity, show
 
 _COLOUR = {"feasible": "bold green", "constraint-missed": "bold yellow", "impossible": "bold red"}
 _BANDS = {"step_s": ("step_s_low", "step_s_high"), "mfu": ("mfu_low", "mfu_high"), "days": ("days_low", "days_high")}
@@ -18,8 +18,6 @@ _HEADLINE = (
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 _PLAN = "tp cp pp vpp dp ep etp sharding shard_group schedule micro_batch grad_accum recompute recompute_layers offload precision".split()
 _QUIET = {"cp": 1, "vpp": 1, "ep": 1, "etp": 1, "offload": "none", "recompute_layers": 0}  # values that say nothing
-_BOARD = [c for c in _PLAN if c not in ("shard_group", "recompute_layers")] + ["step_s", "mfu", "memory_bytes"]
-_ALWAYS = ("tp", "pp", "dp", "step_s", "mfu", "memory_bytes")
 _ENDURANCE = "checkpoint_stall_s checkpoint_durable_s detect_s restart_s repair_s recovery_s lost_work_s".split()
 _WIDTH = 28
 
@@ -76,23 +74,6 @@ def value_text(value) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
-def leaderboard(result: dict, plans, top: int, out: Console) -> None:
-    """The best plans as a table, then counts of what was looked at and why plans were dropped."""
-    counts, shown, keys = plans.attrs, plans.head(top), table()
-    says = lambda c: c in _ALWAYS or shown[c].nunique() > 1 or str(plans[c].iloc[0]) not in ("1", "none")  # noqa: E731
-    columns = (counts.get("over") or []) + [c for c in _BOARD if c in plans and says(c)]
-    grid = Table(box=None, pad_edge=False, header_style="dim")
-    for c in columns:
-        grid.add_column({"step_s": "step", "mfu": "MFU", "memory_bytes": "memory"}.get(c, c.rpartition(".")[2]), justify="right", no_wrap=True)
-    for row in shown[columns].to_dict("records"):
-        grid.add_row(*(show("memory_bytes.total" if c == "memory_bytes" else c, row[c]) if c in keys else str(row[c]) for c in columns))
-    out.print(Text(plain(result["name"], 120), style="bold"))
-    out.print(grid)
-    out.print(Text(f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, {counts.get('seconds', 0):.2f} s"))
-    for reason, n in (counts.get("rejected") or {}).items():
-        out.print(Text(f"· {n:,} rejected: {plain(str(reason), 200)}"))
-
-
 def endurance(result: dict, keys, out: Console) -> None:
     """Failures, saves, restarts, spares; each with its formula."""
     more = result.get("endurance") or {}
@@ -107,12 +88,13 @@ def endurance(result: dict, keys, out: Console) -> None:
 
 
 def _headline(result, out):
-    same = {"hfu": result["mfu"], "active_params": result["params"]}
+    same, measured = {"hfu": result["mfu"], "active_params": result["params"]}, result.get("measured") or {}
     grid = _figures("", "80 % band")
     for key in _HEADLINE:
         value, ends = result.get(key), [result.get(k) for k in _BANDS.get(key, ())]
         if value is not None and value != same.get(key):
-            grid.add_row(quantity(key).label, show(key, value), band(key, *ends) if ends and ends[0] is not None else "")
+            spread = "measured" if key in measured else band(key, *ends) if ends and ends[0] is not None and ends[0] != ends[1] else ""
+            grid.add_row(quantity(key).label, show(key, value), spread)
     out.print(grid)
 
 
@@ -165,7 +147,8 @@ def _tried(result):
     rows = result.get("tried") or []
     if floor is None or not rows or any(r["mfu"] >= floor["limit"] for r in rows):
         return []
-    best = sorted({r["change"].partition(" (")[0]: r["mfu"] for r in rows}.items(), key=lambda kv: -kv[1])
+    named = {r["change"] if "peak" in r["change"] else r["change"].partition(" (")[0]: r["mfu"] for r in rows}
+    best = sorted(named.items(), key=lambda kv: -kv[1])
     shown = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
     return [f"none of {len(best)} changes reaches MFU {show('mfu', floor['limit'])}: " + ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in shown)]
 
