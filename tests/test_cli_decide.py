@@ -163,3 +163,28 @@ def test_the_front_over_device_counts(file, capsys):
     assert not any(all(b <= a for a, b in zip(x, y)) and x != y for x in rows for y in rows)
     assert main(["front", str(file), "--devices", "32,64"]) == 0
     assert "more on the front" in capsys.readouterr().out
+
+
+def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
+    from rich.console import Console
+
+    file.write_text(TEXT + "constraints: {deadline_days: 25}\n")
+    monkeypatch.setattr("scantling.cli_decide.console", lambda: Console(width=80, markup=False, highlight=False))
+    monkeypatch.setattr("scantling.cli_search.console", lambda: Console(width=80, markup=False, highlight=False))
+    for words in (["search", "--top", "5"], ["front", "--devices", "64"], ["scaling"], ["sensitivity"], ["sweep", "cluster.devices=32,64", "job.global_batch=128,256"]):
+        assert main([words[0], str(file), *words[1:]]) in (0, 3)
+        said = capsys.readouterr().out
+        assert "…" not in said and "%" in said
+
+
+def test_what_cannot_be_is_one_message(file, capsys):
+    assert main(["sweep", str(file), "no_such_field=1,2"]) == 2
+    assert "there is no such field" in capsys.readouterr().err
+    assert main(["search", str(file), "--over", "cluster.devices=9.5"]) == 2
+    assert "not a whole number" in capsys.readouterr().err
+    file.write_text("model: {size: 1.0e13}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {tokens: 1.0e12}\n")
+    for command in ("sensitivity", "candidates", "diagnose"):
+        assert main([command, str(file)]) == 4
+        assert capsys.readouterr().out.strip() == '{"error": "Hardware constraints insufficient for model parameters"}'
+    assert main(["front", str(file), "--devices", "8"]) == 2
+    assert "no plan fits at 8 devices" in capsys.readouterr().err

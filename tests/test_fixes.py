@@ -116,3 +116,42 @@ def test_fixes_of_random_designs_hold(model, nodes, days, tp):
         return
     for fix in a.nearest_fixes[:3]:
         assert assess(a.design.change(fix["set"])).verdict == fix["verdict"]
+
+
+def test_what_failures_alone_take_is_given_back():
+    """One sequence in 8 devices' memory, a deadline that the undisturbed run meets: a spare node or quick restarts come before more devices."""
+    text = "model: llama-3.1-70b\ncluster: {accelerator: h200-sxm, devices: 256}\njob: {tokens: 1.0e10, seq_len: 1048576, global_batch: 8}\n"
+    free = assess(Design.from_text(text))
+    late = assess(Design.from_text(text + f"constraints: {{deadline_days: {0.995 * free.days}}}"))
+    assert late.verdict == "constraint-missed" and free.days * free.goodput < 0.995 * free.days
+    first = late.nearest_fixes[0]
+    assert first["verdict"] == "feasible" and all(path.startswith("reliability.") for path in first["set"]) and first["devices"] == 256
+    assert not any(set(f["set"]) == {"cluster.devices"} and f["days"] >= first["days"] for f in late.nearest_fixes)
+
+
+def test_an_awkward_count_gets_a_batch_that_its_nodes_share():
+    """1,000 devices are 125 nodes: 1,024 sequences leave a third of them idle, 1,000 none."""
+    a = assess(Design.from_text("model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1000}\njob: {tokens: 2.0e12, seq_len: 8192, global_batch: 1024}\nconstraints: {deadline_days: 30}"))
+    assert a.devices_used < 700 and any(line.startswith("idle:") and "a batch of 1,000 would keep 1,000 at work" in line for line in a.limits)
+    first = a.nearest_fixes[0]
+    assert first["set"]["job.global_batch"] == 1000 and assess(a.design.change(first["set"])).devices_used == 1000
+
+
+def test_two_constraints_that_two_changes_meet():
+    """Power and goodput: a few devices fewer for the one, quick restarts for the other, both in one row beside the third of the devices that meets both alone."""
+    now = assess(Design.from_text("model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 2048}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 1024}\nreliability: {preset: llama3}\n"))
+    megawatts = assess(now.design.change({"constraints.max_power_mw": 0.1})).missed[0].value
+    quick = assess(now.design.change({"reliability.restart_s": 60.0, "reliability.detect_s": 30.0})).goodput
+    asked = assess(now.design.change({"constraints.min_goodput": (now.goodput + 3 * quick) / 4, "constraints.max_power_mw": 0.9 * megawatts}))
+    assert {m.field for m in asked.missed} == {"min_goodput", "max_power_mw"}
+    both = next(f for f in asked.nearest_fixes if f["verdict"] == "feasible" and "cluster.devices" in f["set"] and any(path.startswith("reliability.") for path in f["set"]))
+    assert 0.75 * 2048 < both["devices"] < 2048
+    assert all(both["days"] < f["days"] for f in asked.nearest_fixes if set(f["set"]) == {"cluster.devices"})
+
+
+def test_a_chip_that_works_only_with_offload_says_so():
+    """1T parameters are 18 TB of state: eight A100 hold 0.68 TB of it, the rest lies in host memory and on NVMe."""
+    a = assess(Design.from_text("model: {size: 1.0e12}\ncluster: {accelerator: v100-16-pcie, devices: 8}\njob: {precision: fp16}"))
+    assert a.verdict == "impossible"
+    (chip,) = (f for f in a.nearest_fixes if "cluster.accelerator" in f["set"])
+    assert "in host memory" in chip["change"]

@@ -131,6 +131,7 @@ BROKEN = {      # (pins, field named, words of the rule): what each framework re
     "Megatron-LM: more stages than layers": (dict(pp=64, tp=1), "plan.pp", "layer"),
     "experts on a dense model": (dict(ep=2), "plan.ep", "expert"),
     "torchtitan: seq_len % (tp x 2 cp) with sequence parallelism": (dict(tp=8, sp=True), "plan.sp", "sequence"),
+    "Transformer Engine: heads and key-value heads % cp under a2a": (dict(tp=8, cp=2, cp_type="ulysses"), "plan.cp", "key-value heads"),
     "zero3 with interleaving": (dict(sharding="zero3", vpp=2, pp=2, schedule="interleaved"), "plan.", ""),
 }
 
