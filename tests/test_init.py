@@ -26,6 +26,17 @@ def fields(text: str) -> dict:
     return dict(read_brief(text).fields)
 
 
+@pytest.mark.parametrize(("text", "means"), [
+    ("2T MoE in two datacenters each with 50,000 GB200", {"cluster.devices": 100_000, "cluster.sites": 2}),
+    ("70B, two data centers with 8192 H100 each", {"cluster.devices": 16_384, "cluster.sites": 2}),
+    ("70B, four pods of 4,096 H100", {"cluster.devices": 16_384, "cluster.pod_devices": 4096}),
+    ("70B on H100, 12 pods of 8192 GPUs", {"cluster.devices": 98_304, "cluster.pod_devices": 8192}),
+])
+def test_machines_counted_by_the_group(text, means):
+    read = fields(text)
+    assert {k: read.get(k) for k in means} == means
+
+
 def test_requests_as_people_word_them():
     assert fields(MOE) == {
         "model.size": 175e9,
@@ -150,6 +161,7 @@ BASE = "70B, 512 H100"
         ("2 TB of RAM per node", "cluster.host_memory_gb", 2000),
         ("30 TB NVMe per node", "cluster.nvme_gb", 30000),
         ("2 data centers", "cluster.sites", 2),
+        ("two datacenters", "cluster.sites", 2),
         ("Lustre", "cluster.storage", "lustre"),
         ("TP=8", "plan.tp", 8),
         ("pp 16", "plan.pp", 16),

@@ -174,7 +174,7 @@ class Notes:
         self.read.append(Read(m.said, "", None, why))
 
 
-_COUNTED = r"(?=[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent|(?:hot\s+)?spare|layers|experts|[a-z]+\d+[a-z]*)\b)"
+_COUNTED = r"(?=[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|pods?|(?:hot\s+)?spare|layers|experts|[a-z]+\d+[a-z]*)\b)"
 _WORDS = {
     w: str(i + 1) for i, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])
 }

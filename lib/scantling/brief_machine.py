@@ -40,6 +40,20 @@ def _nodes(n, m):
         n.set("cluster.devices_per_node", m.whole("per"), m)
 
 
+def _sites(n, m):
+    n.set("cluster.sites", m.whole("n"), m)
+    _accelerator(n, m, m.whole("n") * _devices(m))
+
+
+def _pods(n, m):
+    n.set("cluster.pod_devices", _devices(m), m)
+    (_accelerator if m["acc"] else _count)(n, m, m.whole("n") * _devices(m))
+
+
+def _count(n, m, devices):
+    n.set("cluster.devices", devices, m)
+
+
 def _per_node(n, m):
     n.set("cluster.devices_per_node", m.whole("per"), m)
     _accelerator(n, m)
@@ -88,6 +102,7 @@ def _of(word) -> str:
     return "node" if word in ("node", "host", "server") else "port" if word in ("nic", "port", "link", "rail") else "device"
 
 
+_SITES = r"(?:sites|data\s?cent(?:er|re)s)"
 _GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
 MACHINE = Rules()
 rule, simple = MACHINE.rule, MACHINE.simple
@@ -95,6 +110,11 @@ rule, simple = MACHINE.rule, MACHINE.simple
 rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})")(lambda n, m: _accelerator(n, m, _devices(m)))
 rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}")(lambda n, m: _accelerator(n, m, _devices(m)))
 rule(ACCELERATOR + rf"(?:\s+{_NOUN})?")(_accelerator)
+rule(
+    rf"{whole('n')}\s+{_SITES},?\s+each\s+(?:with|of|having)\s+{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?",
+    rf"{whole('n')}\s+{_SITES}\s+(?:with|of|having)\s+{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+each",
+)(_sites)
+rule(rf"{whole('n')}\s+pods\s+of\s+{whole('c')}(?:{_TIMES}(?:{ACCELERATOR}|{_NOUN}))?")(_pods)
 simple("cluster.devices", rf"{whole('c')}(?:{_TIMES}|-){_NOUN}(?!\s*(?:per|/|a|in each|each))", read=_devices)
 rule(rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?")(_nodes)
 rule(rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{_GROUP}))?")(_nodes)
@@ -128,7 +148,7 @@ simple("cluster.oversubscription", r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:ov
 simple("cluster.oversubscription", r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+(?:\.\d+)?)(?:\s*:\s*1)?", read="plain")
 simple("cluster.oversubscription", r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription", value=1.0)
 simple("cluster.pod_devices", rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?", read=lambda m: _devices(m, "v"))
-simple("cluster.sites", r"(?P<v>\d+)\s+(?:sites|data\s?cent(?:er|re)s)", read="whole")
+simple("cluster.sites", rf"(?P<v>\d+)\s+{_SITES}", read="whole")
 
 # memory and disks
 simple("cluster.host_memory_gb", r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*(?:node|host|server)", read=_gb)

@@ -30,7 +30,7 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     with _progress(screen, len(files)) as told:
         records = run(files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force, told=told)
     for record in records:
-        click.echo(_line(record, Path(out)))
+        click.echo(_line(record, Path(out)), err=record.status != "done")
     if compare:
         from .compare import write_comparison
         if made := write_comparison([r for r in records if r.status == "done"], out):
