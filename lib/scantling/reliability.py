@@ -98,7 +98,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
-    rate, planned_per_day, name = _rate(spec, say)
+    rate, planned_per_day, name = _rate(spec, say, np.min(n))
     m = failures.job_mtbf_s(rate, n)
     nodes = np.ceil(n / cluster.devices_per_node)
     disk = storage.rates(cluster, nodes)
@@ -270,7 +270,7 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
     return tuple(out)
 
 
-def _rate(spec, say):
+def _rate(spec, say, devices):
     explicit, name = _get(spec, "failures_per_1000_node_days"), _get(spec, "preset")
     fleet = failures.preset(name or "typical")
     if explicit is not None:
@@ -279,7 +279,8 @@ def _rate(spec, say):
                                "no fleet never fails; the least rate that is reckoned with"))
         return max(float(explicit), LEAST_RATE), fleet.planned_per_day, "explicit"
     if name is None:
-        say.append(Assumed("reliability.preset", fleet.id, f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device node-days ({fleet.source})"))
+        say.append(Assumed("reliability.preset", fleet.id, f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device node-days ({fleet.source})"
+                           + ("; so small a job stopped {} to {} times as often on Meta's RSC".format(*failures.SMALL_JOB_SOONER) if devices <= failures.SMALL_JOB else "")))
     return fleet.per_1000_node_days, fleet.planned_per_day, fleet.id
 
 
