@@ -107,6 +107,15 @@ def test_tpu_slices_are_those_on_sale():
     assert tpu_slice(replace(launch, devices=96)) is None
 
 
+def test_a_long_run_may_go_back_to_the_queue_as_often_as_it_has_to():
+    """A run of months on few devices ends at the wall time more often than it fails: each of these ends is a return to the queue."""
+    a = assess(design(spec(devices=64, job=dict(tokens=1e13), plan=dict(tp=1, pp=1, sharding="zero3")), name="long"))
+    text = kits(a, "fsdp", "slurm")["job.sbatch"]
+    weeks = a.days / 7
+    assert weeks > 10
+    assert int(re.search(r"SLURM_RESTART_COUNT:-0\}\" -lt (\d+)", text)[1]) > weeks + a.days * 86400 / a.figures["mtbf_s"]
+
+
 STUBS = {"scontrol": 'if [ "$1" = requeue ]; then echo requeue >> "$RUN_DIR/said"; else echo node0; fi', "torchrun": "exit 0"}
 
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,10 @@ WANTED = bool(os.environ.get("LAUNCH_JUDGES"))
 pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(not WANTED, reason="make test-launch trains small models")]
 
 
-def tiny(ranks, sharding):
+def tiny(ranks, sharding, per_node=None):
     return Design.from_data({
         "scantling": 1, "name": "tiny", "model": dict(layers=4, hidden=128, ffn_hidden=352, heads=8, kv_heads=4, head_dim=16, vocab=1024, mlp="swiglu", attention="gqa"),
-        "cluster": {"accelerator": "h100-sxm", "devices": ranks, "devices_per_node": ranks, "scale_up_domain": ranks}, "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
+        "cluster": {"accelerator": "h100-sxm", "devices": ranks, "devices_per_node": per_node or ranks, "scale_up_domain": per_node or ranks}, "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
         "plan": {"sharding": sharding, **({"shard_group": 2} if sharding == "hsdp" else {}), "tp": 1, "pp": 1, "cp": 1, "micro_batch": 2, "recompute": "none"}})
 
 
@@ -52,6 +54,24 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
         found, planned = state["found"], state["planned"]
         assert {k: found[k] for k in ("parameters", "gradients", "master", "moments")} == {k: planned[k] for k in ("parameters", "gradients", "master", "moments")}
     result(f"train {to} {sharding} {ranks}", to=to, sharding=sharding, ranks=ranks, steps=20, killed=run["killed_after"], resumed=run["resumed"][0][0] - 1, bytes=sum(run["state"][0]["found"].values()))
+
+
+@pytest.mark.parametrize("to", ["fsdp", "accelerate"])
+def test_two_nodes_meet_and_train(to, tmp_path):
+    """launch.sh once for each of two nodes of one rank, the second node first: they find each other and take three steps together."""
+    write(kits(assess(tiny(2, "zero3", per_node=1)), to), tmp_path / "kit")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    environment = os.environ | {"RUN_DIR": str(tmp_path / "run"), "STEPS": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
+                                "PATH": f"{PYTHON.parent}:{os.environ['PATH']}", "PYTHONPATH": str(HERE / "cpu_fsdp") if to == "accelerate" else ""}
+    nodes = []
+    for node in (1, 0):
+        with open(tmp_path / f"node-{node}.log", "wb") as log:
+            nodes.append(subprocess.Popen(["bash", str(tmp_path / "kit" / "launch.sh")], env=environment | {"NODE_RANK": str(node)}, stdout=log, stderr=subprocess.STDOUT))
+        time.sleep(2)
+    assert [p.wait(timeout=600) for p in nodes] == [0, 0], (tmp_path / "node-0.log").read_text()[-3000:]
+    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3]
 
 
 def test_weights_go_out_and_in(tmp_path):

@@ -39,7 +39,9 @@ def scripts(launch, module, kit) -> dict[str, str]:
     out = {"env.sh": render("env.sh.j2", **values), "launch.sh": render("launch.sh.j2", **values)}
     if launch.on == "slurm":
         limit = min((kit["wall_s"] or 7 * DAY_S) * 1.1, 7 * DAY_S)
-        out["job.sbatch"] = render("job.sbatch.j2", **values, wall=wall_text(limit), switches=leaves(launch), block=segment(launch), links=math.ceil((kit["wall_s"] or 0) * 1.1 / (7 * DAY_S)))
+        links = math.ceil((kit["wall_s"] or 0) * 1.1 / (7 * DAY_S))
+        out["job.sbatch"] = render("job.sbatch.j2", **values, wall=wall_text(limit), switches=leaves(launch), block=segment(launch), links=links,
+                                   requeues=links + values["restarts"] if links else 1000)      # the ends of the wall time, and the failures
     if launch.on == "kubernetes":
         about = dict(plugin=PLUGIN.get(launch.chip, "nvidia.com/gpu"), rdma=rdma(launch), slice=tpu_slice(launch), imex=joined(launch), remarks=remarks(launch),
                      level="cloud.google.com/gce-topology-block" if launch.chip == "tpu" else "cloud.provider.com/topology-block")
