@@ -238,7 +238,7 @@ def _pinned(assessment, found) -> list[dict]:
     best = found.best()
     gain = 1 - float(found.step_s[best]) / base
     if gain < WORTH_SAYING:
-        return [dict(axis="pins", text=f"pins: the open search finds nothing {percent(WORTH_SAYING)} faster than the pinned plan")]
+        return [dict(axis="pins", text=f"pins: the open search finds nothing that is {percent(WORTH_SAYING)} faster than the pinned plan")]
     alone = {}
     for pin in pins:
         try:

@@ -54,7 +54,7 @@ def longest_sequence(design, plan_kept: bool = True) -> dict | None:
     pins = {}
     if plan_kept and now.phases:
         pins = {f"plan.{k}": now.plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding")}
-    job = _job(now)
+    job = now.job_path
     tokens = {f"{job}.global_batch": now.chosen.phase.global_batch, f"{job}.global_batch_tokens": None} if now.phases else {}
 
     def at(seq):
@@ -174,7 +174,7 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     compute = float(a.model_tflops_per_device) * 1e12 * a.devices_used * a.goodput * deadline * 86400
     for _ in range(8):
         size, tokens = (float(x) for x in compute_optimal(compute, law))
-        b = _try(design, {**free, "model": {"size": float(f"{size:.4g}")}, f"{_job(a)}.tokens": float(f"{tokens:.4g}")})
+        b = _try(design, {**free, "model": {"size": float(f"{size:.4g}")}, f"{a.job_path}.tokens": float(f"{tokens:.4g}")})
         if not _fits(b):
             raise ValueError(f"the model of least loss for this compute, {size / 1e9:,.1f}B parameters, does not fit the machine")
         if abs(b.days / deadline - 1) < 0.01:
@@ -211,7 +211,7 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         rows.append(dict(law=None, title="this design", params=n, tokens=d, caveat="", source="", **_trained(now)))
     free = {f"plan.{k}": None for k in design.plan.given()} | {"constraints": None}
     for a in allocations(compute_flops):
-        b = _try(design, {**free, "model": {"size": float(f"{a.params:.4g}")}, f"{_job(now)}.tokens": float(f"{a.tokens:.4g}")})
+        b = _try(design, {**free, "model": {"size": float(f"{a.params:.4g}")}, f"{now.job_path}.tokens": float(f"{a.tokens:.4g}")})
         rows.append(dict(law=a.law, title=a.title, params=a.params, tokens=a.tokens, caveat=a.caveat, source=a.source, **_trained(b)))
     for row in rows:
         row |= dict(tokens_per_param=row["tokens"] / row["params"], loss=float(loss(row["params"], row["tokens"])))
@@ -240,11 +240,6 @@ def reshapes(design, most: int = 20) -> list[dict]:
     now = {k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")} | dict(devices_used=a.devices_used, step_s=float(a.chosen.step.total),
                                                                                      memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"], step_ratio=1.0)
     return sorted([now, *reshapes_of(a, most - 1)], key=lambda row: row["step_s"])
-
-
-def _job(a) -> str:
-    phases = a.resolved.phases
-    return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}" if a.design.job.phases else "job"
 
 
 def _said(a) -> dict:

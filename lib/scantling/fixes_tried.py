@@ -36,15 +36,6 @@ def _state(assessment):
     return fits, missed, speed
 
 
-def _job(assessment) -> str:
-    """Path of the phase with most of the tokens."""
-    design = assessment.design
-    if not design.job.phases:
-        return "job"
-    phases = assessment.resolved.phases
-    return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}"
-
-
 def plan_changes(assessment):
     """Pins let go or changed, sharding, recompute, micro-batch, a faster kind of plan that nobody has published."""
     fits, _, speed = _state(assessment)
@@ -80,7 +71,7 @@ def site_changes(assessment):
     fits, missed, speed = _state(assessment)
     if fits and not speed and assessment.verdict != "feasible":
         return
-    r, job = assessment.resolved, _job(assessment)
+    r, job = assessment.resolved, assessment.job_path
     phase = max(r.phases, key=lambda p: p.tokens or 0)
     chip = r.cluster.accelerator
     if phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
@@ -223,7 +214,7 @@ def relaxations(assessment):
     if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(phases) == 1:
         share = min(m.limit / m.value for m in missed.values())
         tokens = _down(phases[0].tokens * share * 0.9995)
-        yield Change(4.9 - math.log2(share), f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what is asked for (to be confirmed by an ML specialist)", {f"{_job(assessment)}.tokens": tokens}, "less")
+        yield Change(4.9 - math.log2(share), f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what is asked for (to be confirmed by an ML specialist)", {f"{assessment.job_path}.tokens": tokens}, "less")
     if len(moved) > 1:
         yield Change(LAST + sum(c.effort for c in moved), listed(c.text for c in moved), {k: v for c in moved for k, v in c.set.items()})
 

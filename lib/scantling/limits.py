@@ -105,7 +105,7 @@ def _against(floor: float, edge: float) -> str:
 def limits(assessment) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best safe plan costs, idle devices, the largest loss."""
     chosen, f = assessment.chosen, assessment.figures
-    memory, out = f["memory_bytes"], []
+    out = []
     for one in assessment.phases:
         if not one.fits:
             m = one.memory
@@ -116,15 +116,7 @@ def limits(assessment) -> list[str]:
         e = assessment.endurance
         out.append(f"failures: one every {show('mtbf_s', f['mtbf_s'])} and {show('endurance.recovery_s', float(e.recovery_s))} to recover from it leave a goodput of {show('goodput', f['goodput'])}: "
                    "as one job that restarts whole, the run does not get on")
-    share = memory["total"] / memory["capacity"]
-    if SAFE < share <= 1:
-        safe = chosen.found.best_safe()
-        line = f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the usable memory; above {percent(SAFE, 0)} some runs fail"
-        if safe is not None and chosen.fits:
-            line += f"; the fastest plan below {percent(SAFE, 0)} ({short(chosen.found.row(safe))}) takes {percent(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row] - 1)} longer a step"
-        elif chosen.fits:
-            line += "; no plan of the space stays below it"
-        out.append(line)
+    out += tight(assessment)
     out += unpublished(chosen)
     out += accumulated(chosen)
     out += idle(chosen)
@@ -133,10 +125,26 @@ def limits(assessment) -> list[str]:
         said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
         out.append(f"measured: {said} in the place of what is computed: {show('step_s', float(chosen.step.total))} a step, {show('memory_bytes.total', float(chosen.memory.total))} a device")
     loss = max((k for k in f["step_breakdown_s"] if k not in USEFUL), key=lambda k: f["step_breakdown_s"][k])
-    name = "weights and gradients over the host link" if loss == "host" and chosen.plan["offload"] == "optimizer+params" else LOSSES.get(loss, loss)
+    name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
     out.append(f"step: beside the model's own arithmetic the most goes to {name}, {percent(f['step_breakdown_s'][loss] / f['step_s'])} of {show('step_s', f['step_s'])}"
                + (f"; more micro-batches shrink it, and the global batch of {chosen.phase.global_batch:,} was assumed" if loss == "bubble" and guessed(assessment, "global_batch") else ""))
     return out
+
+
+def tight(assessment) -> list[str]:
+    """A line on a fit above SAFE of the memory: of the fullest phase, with what its fastest safe plan costs."""
+    memory, fullest = assessment.figures["memory_bytes"], max(assessment.phases, key=lambda c: float(c.memory.total))
+    share, found = memory["total"] / memory["capacity"], fullest.found
+    if not SAFE < share <= 1:
+        return []
+    phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
+    line = f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the usable memory{phase}; above {percent(SAFE, 0)} some runs fail"
+    if not fullest.fits:
+        return [line]
+    safe = found.best_safe()
+    if safe is None:
+        return [line + "; no plan of the space stays below it"]
+    return [line + f"; the fastest plan below {percent(SAFE, 0)} ({short(found.row(safe))}) takes {percent(found.step_s[safe] / found.step_s[fullest.row] - 1)} longer a step"]
 
 
 def guessed(assessment, field: str) -> bool:
@@ -189,6 +197,8 @@ def accumulated(chosen) -> list[str]:
             f"{show('step_s', once * (m - 1))} of traffic to a step of {show('step_s', float(chosen.step.total))}, one that keeps them whole until the last needs zero1's memory"]
 
 
+AWAY = {("host", "optimizer+params"): "weights and gradients over the host link", ("optimizer", "optimizer"): "the optimizer's states on the host",
+        ("optimizer", "optimizer+params"): "the optimizer's states on the host"}
 USEFUL = ("gemm", "attention", "logits")
 LOSSES = {"elementwise": "element-wise traffic", "recompute": "recomputation", "tp": "exposed tensor-parallel traffic",
           "cp": "exposed context-parallel traffic", "ep": "exposed expert-parallel traffic", "dp": "exposed data-parallel traffic", "pp": "stage-to-stage sends",

@@ -28,7 +28,7 @@ def inputs(assessment) -> list[Input]:
     against on-demand. Counts and batch: the next round number that a planner would consider.
     """
     r, e = assessment.resolved, assessment.endurance
-    cluster, job = r.cluster, _job(assessment)
+    cluster, job = r.cluster, assessment.job_path
     phase = max(r.phases, key=lambda p: p.tokens or 0)
     node = cluster.devices_per_node
     out = [
@@ -91,11 +91,6 @@ def _value(design, fields, key):
     except DesignError:
         return None
     return a.figures.get(key) if a.verdict != "impossible" and all(c.fits for c in a.phases) else None
-
-
-def _job(assessment) -> str:
-    phases = assessment.resolved.phases
-    return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}" if assessment.design.job.phases else "job"
 
 
 def _whole(what, field, value, low, high, step, unit, why) -> Input:

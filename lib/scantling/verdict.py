@@ -65,6 +65,12 @@ class Assessment:
         return self.phases[self.main]
 
     @property
+    def job_path(self) -> str:
+        """Dotted path of the fields of the phase with most of the tokens: job, or job.phases.N."""
+        phases = self.resolved.phases
+        return f"job.phases.{max(range(len(phases)), key=lambda i: phases[i].tokens or 0)}" if self.design.job.phases else "job"
+
+    @property
     def error(self) -> str | None:
         """The refusal, word for word, where the design is impossible."""
         return REFUSAL if self.verdict == "impossible" else None
