@@ -98,7 +98,7 @@ def _memory_chart(legend: bool = False) -> alt.Chart:
         x=alt.value("width"), y="level:Q", text="says:N", tooltip=tip) for kind, baseline in (("full", "bottom"), ("safe", "top"))]
     ghost = alt.Chart(named("ghost")).mark_tick(thickness=2, style="ink", orient="horizontal").encode(
         x=x, y="level:Q", opacity=alt.Opacity("seen:Q", scale=None), tooltip=alt.Tooltip("says:N", title=" "))
-    most = alt.Chart(named("marks")).mark_text(baseline="bottom", dy=-3, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y="at:Q", text="says:N")
+    most = alt.Chart(named("marks")).mark_text(align="left", baseline="bottom", dx=-5, dy=-3, fontSize=11, fontWeight="bold", style="ink-text").encode(x=x, y="at:Q", text="says:N")
     zones = alt.Chart(named("zones")).mark_text(align="left", dx=5, fontSize=10.5, fontStyle="italic", style="soft-text").encode(x=alt.value("width"), y="level:Q", text="says:N")
     frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y="level:Q")
     return alt.layer(frame, bars, over, safe, full, *names, zones, ghost, most)

@@ -16,7 +16,8 @@ def shares(given) -> dict:
 def _badput_data(given) -> dict:
     lost = shares(given)
     names = [label_or(f"endurance.badput.{key}", key) for key in lost]
-    return {"lost": {"what": names, "share": list(lost.values()), "text": [share(v) for v in lost.values()], "says": [f"{n}: {share(v)} of wall time" for n, v in zip(names, lost.values())]}}
+    room = [1.35 * max(lost.values(), default=0.0)] * len(lost)          # for the figure beside the longest bar
+    return {"lost": {"what": names, "room": room, "share": list(lost.values()), "text": [share(v) for v in lost.values()], "says": [f"{n}: {share(v)} of wall time" for n, v in zip(names, lost.values())]}}
 
 
 def _badput_words(given) -> str:
@@ -25,9 +26,9 @@ def _badput_words(given) -> str:
 
 def _badput_chart(legend: bool = False) -> alt.Chart:
     y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105))
-    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=False, padding=52))
+    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=False))
     base = alt.Chart(named("lost")).encode(y=y, x=x, tooltip=alt.Tooltip("says:N", title=" "))
-    return alt.layer(base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))
+    return alt.layer(base.mark_point(opacity=0).encode(x="room:Q"), base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))
 
 
 badput = Figure("badput", "Where the rest of the wall time goes", _badput_chart, _badput_data, _badput_words, height=190, empty="No failures and no saves: all of the time is training.")

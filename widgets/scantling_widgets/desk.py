@@ -46,7 +46,9 @@ class Desk(W.VBox):
         self._fix.on_click(lambda _: self._do(self._apply_fix))
         self.strip.add_class("sd-stick")
         self._tabs()
-        right = W.VBox([W.HBox([self._error, self._dismiss]), self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
+        fault = W.HBox([self._error, self._dismiss], layout=W.Layout(grid_gap="8px", flex="0 0 auto", overflow="visible"))
+        fault.add_class("sd-fault-row")
+        right = W.VBox([fault, self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
                        layout=W.Layout(flex="1 1 0", min_width="0", grid_gap="6px"))
         right.add_class("sd-right")
         left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))

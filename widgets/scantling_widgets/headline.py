@@ -130,7 +130,7 @@ def offer(session) -> tuple[str, str, Mapping] | None:
         fix = nearest(session.now.given.get("nearest_fixes") or [])
         return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
     name = refusal.field.removeprefix("plan.")
-    if refusal.field in (name, refusal.moved) or name not in session.now.design.plan.given():
+    if refusal.moved in ("", refusal.field) or name == refusal.field or name not in session.now.design.plan.given():
         return None
     return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {**(refusal.fields or {}), refusal.field: None}
 
@@ -163,6 +163,9 @@ def explanation(key: str, session, facts: Mapping | None = None, alone: bool = F
         out["lines"] += [("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]]
         return out
     out = words.explain(key, given, inputs(session), facts)
+    if key == "cost_usd" and given.get("cost"):
+        ends = [given["cost"][f"cost_usd_{end}"] for end in ("low", "high")]
+        out["lines"] += [("At other prices", f"{band('cost_usd', *ends)}: {words.band_of('cost.cost_usd')}")] if None not in ends else []
     change = session.pinned and facts is None and difference(key, at(given, key), at(session.pinned.given, key), None)[0]
     if change:
         out["lines"].append(("Pinned design", f"{words.in_text(session.pinned.given, key)}; now {change}"))
@@ -182,7 +185,7 @@ def inputs(session, given: Mapping | None = None) -> dict:
     prices = {k: v for k, v in (given.get("cost") or {}).items() if k in ("usd_per_device_hour", "pue", "usd_per_kwh") and v is not None}
     endurance = {k: v for k, v in (given.get("endurance") or {}).items() if isinstance(v, (int, float, str))}
     return {
-        "tokens": phase.tokens, "seq_len": phase.seq_len, "global_batch": phase.global_batch, "precision": phase.precision, "optimizer": phase.optimizer,
+        "tokens": phase.tokens, "seq_len": phase.seq_len, "global_batch": phase.global_batch, "precision": f"{phase.precision}, {show('roofline.peak_flops', chip.peak_flops(phase.precision))} dense peak", "optimizer": phase.optimizer,
         "devices": cluster.devices, "params": resolved.params.total, "vocab": model.vocab, "storage": cluster.storage, "stack": resolved.stack or "not named",
         "model": f"{model.name} ({model.layers} layers, h {model.hidden:,}, {model.heads} heads, {model.kv_heads} KV heads, vocab {model.vocab:,})",
         "cluster": f"{cluster.devices:,} x {chip.name}", "accelerator": f"{chip.name}, {words.quantities.shown(chip.hbm_usable_bytes, 'bytes')} usable",

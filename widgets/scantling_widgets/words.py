@@ -79,9 +79,15 @@ def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None =
     lines.append(("With these values", values_in(base.inputs, given, resolved, own)))
     low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
     if low is not None and high is not None:
-        lines.append(("Band", f"{band(base.key, low, high)}: four of five published runs lie inside"))
+        lines.append(("Band", f"{band(base.key, low, high)}: {band_of(base.key)}"))
     lines += [("Convention", q.convention or base.convention), ("Source", q.source or base.source), ("Computed by", f"scantling.{base.function}" if base.function else "")]
     return {"title": q.label, "value": show(key, said), "lines": [(term, text) for term, text in lines if text]}
+
+
+def band_of(key: str) -> str:
+    """What the two ends of a band are."""
+    low, high = quantity(key + "_low"), quantity(key + "_high")
+    return "four of five published runs lie inside" if low.convention.startswith("80 % band") else f"{low.formula}, {high.formula}"
 
 
 def _base(q: quantities.Quantity) -> quantities.Quantity:

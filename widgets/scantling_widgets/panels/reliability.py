@@ -12,7 +12,7 @@ from .base import Panel
 _DOMAINS = ("what", "devices", "replicas_stalled", "events_per_run", "days_between", "recovers", "loss_s", "days_lost", "usd_lost")
 _RISKS = ("risk", "likelihood", "impact_days", "expected_usd", "mitigation", "left_after_days", "owner")
 _WORDS = ("what", "recovers", "risk", "mitigation", "owner")
-_OWN = {"domains": {"Of": "what", "At most in this run": "at_most_per_run", "Nearest copy": "copy", "Spares cover it": "spares_cover", "Waiting for nodes": "wait_s", "Of the wall time": "goodput_cost", "Source": "rate_source"},
+_OWN = {"domains": {"Of": "what", "At most in this run": "at_most_per_run", "Nearest copy": "copy", "Spares cover it": "spares_cover", "Waiting for nodes": "wait_s", "Of the wall time": "goodput_cost", "Rate from": "rate_source"},
         "risks": {"Of": "risk", "Evidence": "evidence", "Likelihood from": "likelihood_from", "Remedy costs": "mitigation_usd", "In the headline days": "in_headline"}}
 
 

@@ -62,7 +62,7 @@ class Report(Panel):
 
     def _use(self) -> str:
         design = Design.from_text(self.text.value, self.session.now.design.folder)
-        return "On the desk." if self.session.put(design) else "Not taken; the line above says why."
+        return self._put(design, "On the desk.")
 
     def _save(self) -> str:
         path = Path(os.path.expanduser(self.path.value))
@@ -72,9 +72,11 @@ class Report(Panel):
 
     def _load(self) -> str:
         path = Path(os.path.expanduser(self.path.value))
-        taken = self.session.put(Design.read(path))
-        self._saved = path
-        return f"{path} is on the desk." if taken else "Not taken; the line above says why."
+        self._saved, design = path, Design.read(path)
+        return self._put(design, f"{path} is on the desk.")
+
+    def _put(self, design, done: str) -> str:
+        return done if self.session.put(design) else f"Not taken. {self.session.refusal.text if self.session.refusal else 'The line at the top says why'}."
 
     # ------------------------------------------------------------ the report
     def _start(self):
