@@ -58,29 +58,34 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     nics, rate = _scale_out(spec, node, network, per_node, note)
     memory = _scaled(spec, "host_memory_gb", node.host_memory_bytes / GB if node else math.nan, share, node, note)
     disks = _scaled(spec, "nvme_gb", node.nvme_bytes / GB if node else math.nan, share, node, note)
-    if "storage" in spec:
-        catalogue.storage(spec["storage"], "cluster.storage")
-        storage = spec["storage"].strip().lower()
-    else:
-        storage = note("storage", DEFAULT_STORAGE, "the middle tier of the DGX SuperPOD storage guidance, per node")
     sites = _or(spec, "sites", 1, "one site", note, whole=True)
     wave = "a 100 Gbit/s wave between one site and the others"
     between = _or(spec, "site_gbytes_per_s", SITE_BYTES_PER_S / GB, wave, note if sites > 1 else lambda field, value, why: value)
-    reduce = network.in_network_reduction and spec.get("in_network_reduction") is True
-    if isinstance(spec.get("scale_out"), Mapping) and spec["scale_out"].get("in_network_reduction"):
-        reduce = True
 
     return Cluster(
         accelerator=chip, devices=devices, devices_per_node=per_node, scale_up_domain=domain,
         scale_up_bytes_per_s=up_rate, scale_up_latency_s=up.latency_s, scale_up=up.id, scale_up_efficiency=up.efficiency,
         scale_out=network.id, scale_out_bytes_per_s=rate, scale_out_latency_s=network.latency_s, scale_out_efficiency=network.efficiency,
-        in_network_reduction=reduce, nics_per_node=nics,
+        in_network_reduction=_reduces(spec, network), nics_per_node=nics,
         oversubscription=_or(spec, "oversubscription", 1.0, "non-blocking", note, at_least=1.0),
         pod_devices=_or(spec, "pod_devices", devices, "one pod holds the whole job", note, whole=True),
         sites=sites, site_bytes_per_s=between * GB,
-        host_memory_bytes=memory * GB, nvme_bytes=disks * GB, storage=storage,
+        host_memory_bytes=memory * GB, nvme_bytes=disks * GB, storage=_storage(spec, note),
         node_power_w=_power(chip, node, per_node, share, note), node=node.id if node else "",
     ), tuple(assumed)
+
+
+def _storage(spec, note) -> str:
+    if "storage" not in spec:
+        return note("storage", DEFAULT_STORAGE, "the middle tier of the DGX SuperPOD storage guidance, per node")
+    catalogue.storage(spec["storage"], "cluster.storage")
+    return spec["storage"].strip().lower()
+
+
+def _reduces(spec, network: Fabric) -> bool:
+    """Whether the switches reduce: only where the design says so, of a fabric that can or of one of its own."""
+    own = isinstance(spec.get("scale_out"), Mapping) and bool(spec["scale_out"].get("in_network_reduction"))
+    return own or network.in_network_reduction and spec.get("in_network_reduction") is True
 
 
 def _node(spec, chip: Accelerator, network: Fabric | None) -> Node | None:

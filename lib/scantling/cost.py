@@ -56,15 +56,9 @@ class Cost:
 
 
 def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
-    """Power of the job [W]: nodes x rated node power x share x PUE; TDP and two thirds again where the node's is unknown, nan without
-    either.
-
-    H100 servers draw some 575 W per device beside its 700 W (SemiAnalysis), hence the two thirds with host, NICs, fans and supplies at
-    load.
-    """
+    """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where nobody has published the device's power."""
     n = np.asarray(cluster.devices if devices is None else devices, float)
-    per = cluster.node_power_w / cluster.devices_per_node if _known(cluster.node_power_w) else cluster.accelerator.tdp_w * 5 / 3
-    return n * per * share * pue
+    return n * cluster.node_power_w / cluster.devices_per_node * share * pue
 
 
 def price(cluster, prices=None, *, wall_s=None, device_seconds=None, devices_paid=None, goodput=1.0) -> Cost:

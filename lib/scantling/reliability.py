@@ -102,52 +102,30 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     m = failures.job_mtbf_s(rate, n)
     nodes = np.ceil(n / cluster.devices_per_node)
     disk = storage.rates(cluster, nodes)
-    given = lambda field, default, why: _given(spec, field, default, why, say)
-
-    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device,
-                                                                            cluster.accelerator.host_link_bytes_per_s),
-                  "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy to host memory at half the host link")
-    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s,
-                                                                                                nodes,
-                                                                                               disk.node_write_bytes_per_s),
-                    f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}")
-    detect = given("detect_s", lambda: DETECT_S, "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)")
-    restart = given("restart_s", lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S
-                    + checkpoint.transfer_s(checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s),
-                    "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, 200 s at 98,304) + load (120 s and the bytes)")
-    repair = given("repair_s", lambda: REPAIR_S, "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta")
+    stall, durable, detect, restart, repair = _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device)
 
     optimum = goodput.optimum_interval(m, stall)
     interval, by = chosen_interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
-    repair = np.maximum(repair, 1e-3)
     load = failures.EVICTS * repair / (m + detect)
     most = min(int(nodes.max()) + 2, 4096)          # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
     recommended = np.maximum(spares.cheapest(load, nodes, limit=most),
                              hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
-    used = given("spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived")
+    used = _given(spec, "spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived", say)
 
-    planned = planned_per_day / failures.DAY_S * (stall + durable + restart) if planned_stops else 0.0 * n
-    sdc = -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s)
-    short = spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS)
-    sites, far = max(1, int(cluster.sites)), 0.0
-    if sites > 1:
-        way = elastic.apart(np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params, step_s or 1.0, sites, cluster.site_bytes_per_s)
-        far = way["share"]
-        say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {cluster.site_bytes_per_s / 1e9:g} GB/s "
-                           f"({np.max(way['sync_s']):,.0f} s each, {np.max(far):.1%} of the time) and restart alone; all-reducing every step would lose "
-                           f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist"))
+    planned_per_day = planned_per_day if planned_stops else 0.0
+    planned = planned_per_day / failures.DAY_S * (stall + durable + restart)
+    averaged = np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params
+    losses = {"spare shortage": spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS), "planned stops": planned / (1 + planned),
+              "stragglers": fail_slow_share, "sdc": -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s), "sites": _between_sites(cluster, averaged, step_s or 1.0, say)}
+    sites = max(1, int(cluster.sites))
 
     def split(tau):
         safe = 0.0 if fails_in_restart else restart
         part = goodput.shares(m * sites, stall, tau, durable_s=0.0 if save_survives else durable, restart_s=restart - safe, down_s=detect + safe, accounts=accounts)
         moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
         part["detection"], part["restart"] = part["detection"] - moved, part["restart"] + moved
-        out, left = {}, 1.0
-        for key, loss in (("spare shortage", short), ("planned stops", planned / (1 + planned)), ("stragglers", fail_slow_share),
-                          ("sdc", sdc), ("sites", far)):
-            out[key], left = left * loss, left * (1 - loss)
-        return left * part.pop("useful"), {**{k: left * v for k, v in part.items()}, **out}
+        return _left(part, losses)
 
     good, bad = split(interval)
     curve = {}
@@ -157,7 +135,7 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         curve = {"interval_s": axis, "goodput": split(axis)[0]}
     return Endurance(
         devices=n.astype(int), preset=name, failures_per_1000_node_days=rate, mtbf_s=m, failures_per_day=failures.rates_by_cause(rate, n),
-        planned_per_day=planned_per_day if planned_stops else 0.0,
+        planned_per_day=planned_per_day,
         checkpoint_interval_s=interval, checkpoint_bytes=checkpoint_bytes, checkpoint_stall_s=stall, checkpoint_durable_s=durable,
         checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
         restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,
@@ -166,6 +144,44 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
         retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
         domain_nodes=hit, sites=sites, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))
+
+
+def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device):
+    """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the rule that goes into `say`."""
+    given = lambda field, default, why: _given(spec, field, default, why, say)
+    nodes = np.ceil(n / cluster.devices_per_node)
+    link = cluster.accelerator.host_link_bytes_per_s
+    write = lambda: checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s)
+    read = lambda: checkpoint.transfer_s(checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s)
+    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, link),
+                  "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy to host memory at half the host link")
+    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + write(),
+                    f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}")
+    detect = given("detect_s", lambda: DETECT_S, "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)")
+    restart = given("restart_s", lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S + read(),
+                    "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, 200 s at 98,304) + load (120 s and the bytes)")
+    repair = given("repair_s", lambda: REPAIR_S, "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta")
+    return stall, durable, detect, restart, np.maximum(repair, 1e-3)
+
+
+def _between_sites(cluster, params, step_s, say):
+    """Share of the time that averaging between the sites takes; 0 for one site."""
+    sites = int(cluster.sites)
+    if sites <= 1:
+        return 0.0
+    way = elastic.apart(params, step_s, sites, cluster.site_bytes_per_s)
+    say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {cluster.site_bytes_per_s / 1e9:g} GB/s "
+                       f"({np.max(way['sync_s']):,.0f} s each, {np.max(way['share']):.1%} of the time) and restart alone; all-reducing every step would lose "
+                       f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist"))
+    return way["share"]
+
+
+def _left(part, losses):
+    """(goodput, badput): the shares of `part` in what every loss in turn leaves."""
+    out, left = {}, 1.0
+    for key, loss in losses.items():
+        out[key], left = left * loss, left * (1 - loss)
+    return left * part["useful"], {**{k: left * v for k, v in part.items() if k != "useful"}, **out}
 
 
 def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0, seed=0) -> dict:
