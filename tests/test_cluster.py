@@ -234,3 +234,10 @@ def test_every_accelerator_makes_a_cluster(id):
 def test_every_fabric_makes_a_cluster(id):
     c = build(accelerator="h100", devices=1024, scale_out=id)
     assert c.scale_out == id and 1 * GB < c.scale_out_bytes_per_s <= 100 * GB or id in ("eth-25",)
+
+
+@pytest.mark.parametrize(("fabric", "said"), [("ib-ndr", "still counts rings"), ("rocev2-400", "do not reduce")])
+def test_reducing_switches_say_what_they_change(fabric, said):
+    cluster, assumed = build_cluster({"accelerator": "h100-sxm", "devices": 64, "scale_out": fabric, "in_network_reduction": True})
+    assert cluster.in_network_reduction == (fabric == "ib-ndr")
+    assert said in next(a.why for a in assumed if a.field == "cluster.in_network_reduction")

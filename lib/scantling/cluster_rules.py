@@ -66,7 +66,7 @@ def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         accelerator=chip, devices=devices, devices_per_node=per_node, scale_up_domain=domain,
         scale_up_bytes_per_s=up_rate, scale_up_latency_s=up.latency_s, scale_up=up.id, scale_up_efficiency=up.efficiency,
         scale_out=network.id, scale_out_bytes_per_s=rate, scale_out_latency_s=network.latency_s, scale_out_efficiency=network.efficiency,
-        in_network_reduction=_reduces(spec, network), nics_per_node=nics,
+        in_network_reduction=_reduces(spec, network, note), nics_per_node=nics,
         oversubscription=_or(spec, "oversubscription", 1.0, "non-blocking", note, at_least=1.0),
         pod_devices=_or(spec, "pod_devices", devices, "one pod holds the whole job", note, whole=True),
         sites=sites, site_bytes_per_s=between * GB,
@@ -82,10 +82,15 @@ def _storage(spec, note) -> str:
     return spec["storage"].strip().lower()
 
 
-def _reduces(spec, network: Fabric) -> bool:
+def _reduces(spec, network: Fabric, note) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of its own."""
     own = isinstance(spec.get("scale_out"), Mapping) and bool(spec["scale_out"].get("in_network_reduction"))
-    return own or network.in_network_reduction and spec.get("in_network_reduction") is True
+    if own or network.in_network_reduction and spec.get("in_network_reduction") is True:
+        return note("in_network_reduction", True, "the launch kit turns it on; the step still counts rings, since sharded states gain next to nothing: "
+                    "what an all-reduce would gain is in `scantling blueprint --part evolution`")
+    if spec.get("in_network_reduction") is True:
+        note("in_network_reduction", False, f"switches of {network.id} do not reduce")
+    return False
 
 
 def _node(spec, chip: Accelerator, network: Fabric | None) -> Node | None:
