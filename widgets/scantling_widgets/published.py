@@ -104,7 +104,7 @@ def _axis_x(f, named: bool, points, title: bool = False):
         axis = alt.Axis(labelAngle=slant, domain=True) if title else alt.Axis(labels=False, ticks=False)
         return alt.X("x:N", title=f.x if title else None, sort=names, axis=axis)
     axis = alt.Axis(labelExpr=_TICKS if f.x != "bytes" else "format(datum.value, '~s') + 'B'", grid=False, labelOverlap="greedy", labelSeparation=12, tickCount=7, labels=title, ticks=title)
-    if "x" in f.log and len(names) <= 12 and all(float(n).is_integer() and n < 1e6 for n in names):
+    if "x" in f.log and 3 <= len(names) <= 12 and all(float(n).is_integer() and n < 1e6 for n in names):
         axis = alt.Axis(labelExpr="format(datum.value, ',~r')", grid=False, labelOverlap="greedy", values=sorted(names), labels=title, ticks=title)
     return alt.X("x:Q", title=f.x if title else None, axis=axis, scale=alt.Scale(type="log" if "x" in f.log else "linear", nice=False, zero=False, padding=14))
 
