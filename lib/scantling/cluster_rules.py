@@ -86,8 +86,8 @@ def _reduces(spec, network: Fabric, note) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of its own."""
     own = isinstance(spec.get("scale_out"), Mapping) and bool(spec["scale_out"].get("in_network_reduction"))
     if own or network.in_network_reduction and spec.get("in_network_reduction") is True:
-        return note("in_network_reduction", True, "the launch kit turns it on; the step still counts rings, since sharded states gain next to nothing: "
-                    "what an all-reduce would gain is in `scantling blueprint --part evolution`")
+        return note("in_network_reduction", True, "the launch kit turns it on; the step still counts rings, which is right for sharded states: "
+                    "what a plain all-reduce gains stands in `scantling blueprint --part evolution` of the design without this field")
     if spec.get("in_network_reduction") is True:
         note("in_network_reduction", False, f"switches of {network.id} do not reduce")
     return False
