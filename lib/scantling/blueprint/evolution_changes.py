@@ -229,10 +229,11 @@ def _apart(b: Base):
         return None
     size = float(a.endurance.checkpoint_bytes)
     then = endure(replace(a.resolved.cluster, sites=2), a.resolved.reliability, checkpoint_bytes=size, state_bytes_per_device=size / a.devices_used, step_s=a.step_s)
-    way = elastic.apart(a.resolved.params.total, a.step_s, 2)
+    between = a.resolved.cluster.site_bytes_per_s
+    way = elastic.apart(a.resolved.params.total, a.step_s, 2, between)
     return dict(id="sites-2", what="two datacentres, local updates", figure=("goodput", float(a.endurance.goodput), float(then.goodput), "share"),
                 more=(("one exchange", 0.0, float(way["sync_s"]), "s"), ("lost where gradients cross every step", 0.0, float(way["every_step_share"]), "share"), ("devices a site", float(a.resolved.cluster.devices), a.resolved.cluster.devices / 2, "count")),
-                breaks=f"{way['sync_s']:,.0f} s over 100 Gbit/s for each average of {elastic.INNER_STEPS} steps of {a.step_s:.3g} s", mend="int8 averages, overlapped; more waves between the sites", confirm="loss of local updates against the synchronous run")
+                breaks=f"{way['sync_s']:,.0f} s over {between * 8 / 1e9:,.0f} Gbit/s for each average of {elastic.INNER_STEPS} steps of {a.step_s:.3g} s", mend="int8 averages, overlapped; more waves between the sites", confirm="loss of local updates against the synchronous run")
 
 
 def kv_bytes_per_token(model) -> float:
