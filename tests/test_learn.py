@@ -384,6 +384,34 @@ def test_facts_agree_with_what_they_are_modelled_on():
     assert four.hours == pytest.approx(four.published_hours.value, rel=0.002)
 
 
+CLAIMS = {
+    "01 the second stage is the fullest": lambda f: max(range(16), key=lambda i: f.result.as_dict()["memory_by_stage"][i]["total"]) == 1,
+    "01 tensor parallelism across two nodes costs, and is no catastrophe": lambda f: 1.02 < f.plan_rows[2][1].step_s / f.plan_rows[0][1].step_s < 1.2,
+    "02 the best plan is tight": lambda f: f.result_share > 0.8,
+    "02 recompute of everything: the measured ratio is near four thirds": lambda f: abs(f.recompute_pair[1].tokens_per_s_measured / f.recompute_pair[0].tokens_per_s_measured / (4 / 3) - 1) < 0.03,
+    "03 tp 8 is best, tp 4 has to recompute": lambda f: f.best_tp == 8 and f.by_tp[4].plan["recompute_layers"] > 0,
+    "03 half the bandwidth out of every device hardly matters": lambda f: f.slow_net.step_s < 1.05 * f.classic.step_s,
+    "03 sharding alone gets slower from 8,192 to 16,384 devices": lambda f: f.fsdp[4][1].step_s > f.fsdp[3][1].step_s,
+    "03 the rack wants no wider tensor parallelism": lambda f: f.rack_best <= 8,
+    "04 a little tensor parallelism at most": lambda f: max(f.by_tp[1].step_s, f.by_tp[2].step_s) < min(f.by_tp[4].step_s, f.by_tp[8].step_s),
+    "04 DualPipe buys time": lambda f: f.run.step_s < f.plain.step_s,
+    "05 the valley is flat": lambda f: 0 < f.flat < 0.03,
+    "05 the restart is the largest loss, then the lever": lambda f: (f.async_largest, f.lever) == ("c", "b"),
+    "06 most of the fall is the bubble": lambda f: f.mfu_small - f.expected > f.expected - f.mfu_large > 0,
+    "06 the small run is as it should be": lambda f: abs(f.before.step_s / f.step_small_s - 1) < 0.05 < 1 - f.after.step_s / f.step_s,
+    "07 less than half of the memory is used, and tensor 4 fits": lambda f: f.inside.memory_bytes["total"] < 0.5 * f.inside.memory_bytes["capacity"] and f.best.plan["tp"] <= 4,
+    "07 nobody has reached the MFU of the document": lambda f: f.implied > 1.1 * f.record.mfu,
+    "08 one package keeps both limits": lambda f: f.meets == ["c"],
+    "08 twice the batch costs about what twice the devices lose": lambda f: 0.5 < f.twice_extra / f.doubled_usd_share < 2.0,
+    "08 the tokens are the cheaper gift": lambda f: f.softer == "a",
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_what_the_prose_claims_is_what_the_kit_says(claim):
+    assert CLAIMS[claim](FACTS[claim[:2]])
+
+
 def test_published_rows_are_read_and_named():
     run, = measured.runs("llama3-405b-t4-2")
     assert run.devices == 16384

@@ -173,6 +173,24 @@ def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number
     assert not re.search(r"[{}]", re.sub(r"<(script|style|pre|svg)\b.*?</\1>", "", html, flags=re.S)), "a placeholder was left"
 
 
+def test_calls_that_the_prose_names_are_there():
+    """`sc.assess(design).why`, `goodput.ettr`: what a reader would type works."""
+    from importlib import import_module
+
+    import scantling as sc
+
+    names = {"sc": sc, "design": learn.walkthrough("02").facts().design}
+    prose = "\n".join("".join(c["source"]) for path in BOOKS.values() for c in book(path)["cells"])
+    calls, seen = set(re.findall(r"`(sc\.[^`]+)`", prose)), set(re.findall(r"`([a-z_]+)\.([a-z_]+)`", prose))
+    assert len(calls) > 5 and len(seen) > 3
+    for call in calls:
+        code = call.replace("plan=…", "plan={}")
+        if "read(" not in code:
+            assert eval(code, dict(names)) is not None, call
+    for module, name in seen - {(c.split(".")[0], c.split(".")[1]) for c in calls}:
+        assert hasattr(import_module(f"scantling.{module}"), name), (module, name)
+
+
 # ---------------------------------------------------------------- the command
 def test_the_command_lists_copies_and_refuses(tmp_path, capsys):
     from click.testing import CliRunner
