@@ -92,7 +92,7 @@ BROKEN = {      # framework: [(plan, what is broken)]
             ("zero3", edit("launch.sh", (r"--nnodes=", "--nodez=")))],
     "deepspeed": [*swap(DS, "zero3", (r'"stage": 3', '"stage": 4'), (r'"train_batch_size": \d+', '"train_batch_size": 250'), (r'"gradient_clipping"', '"gradient_clippping"'), (r'"overlap_comm"', '"overlap_com"'),
                         (r'"bf16": \{', '"fp16": {"enabled": true}, "bf16": {'))],
-    "accelerate": [("zero3", edit("launch.sh", (r"--rdzv_conf", "--rdzv_config"))), ("zero3", edit(ACC, (r"same_network: false", "same_network: true"))), *swap(ACC, "zero3", (r"^mixed_precision: bf16", "mixed_precission: bf16"), (r"dp_shard_size: \d+", "dp_shard_size: 60"), (r"TRANSFORMER_BASED_WRAP", "LAYER_WRAP"),
+    "accelerate": [("zero3", edit("launch.sh", (r"--rdzv_backend c10d ", ""))), ("zero3", edit("launch.sh", (r'--main_process_ip "\$MASTER_ADDR"', "--main_process_ip node7"))), *swap(ACC, "zero3", (r"^mixed_precision: bf16", "mixed_precission: bf16"), (r"dp_shard_size: \d+", "dp_shard_size: 60"), (r"TRANSFORMER_BASED_WRAP", "LAYER_WRAP"),
                          (r"fsdp_offload_params", "fsdp_ofload_params"), (r"mixed_precision: bf16", "mixed_precision: bf8"))],
     "maxtext": [*swap(MAX, "zero3", (r"^ici_fsdp_parallelism", "ici_fsdb_parallelism"), (r"ici_fsdp_parallelism: \d+", "ici_fsdp_parallelism: 60"), (r'remat_policy: "\w+"', 'remat_policy: "most"'),
                       (r"max_target_length: \d+", 'max_target_length: "long"')),

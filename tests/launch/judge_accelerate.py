@@ -35,8 +35,8 @@ def judge(kit):
     together = seen[0].nproc_per_node * (spec["nodes"] - 1) + seen[-1].nproc_per_node
     if together != spec["devices"] or {s.max_nodes for s in seen} != {spec["nodes"]}:
         raise ValueError(f"the launchers start {together} processes on {seen[0].max_nodes} nodes")
-    if spec["nodes"] > 1 and [(s.rdzv_endpoint, s.rdzv_configs["is_host"]) for s in seen] != [("node0:29500", "true"), ("node0:29500", "false")]:
-        raise ValueError(f"the nodes do not meet: {[(s.rdzv_endpoint, s.rdzv_configs) for s in seen]}")
+    if spec["nodes"] > 1 and [(s.rdzv_backend, s.rdzv_endpoint, s.rdzv_configs["is_host"]) for s in seen] != [("c10d", "node0:29500", "true"), ("c10d", "node0:29500", "false")]:
+        raise ValueError(f"the nodes do not meet: {[(s.rdzv_backend, s.rdzv_endpoint, s.rdzv_configs) for s in seen]}")
     args = launch_command_parser().parse_args(["--config_file", file, "train_accelerate.py"])
     for section, prefix in (("fsdp_config", "fsdp_"), ("parallelism_config", "parallelism_config_")):
         lost = [k for k in getattr(c, section) if not hasattr(args, k if k.startswith(prefix) else prefix + k)]

@@ -34,13 +34,11 @@ def gaps(launch):
 
 
 def config(launch) -> dict:
-    """The YAML as a dict."""
+    """The YAML as a dict; how the nodes meet is on the launcher's line in launch.sh, since it takes no notice of the YAML's words for that."""
     p = launch.plan
     out = {"compute_environment": "LOCAL_MACHINE", "distributed_type": "MULTI_GPU" if p["sharding"] == "none" else "FSDP",
            "mixed_precision": "no" if launch.phase.precision == "fp32" else launch.phase.precision, "num_machines": launch.nodes, "num_processes": launch.devices,
-           "machine_rank": 0, "main_process_ip": "127.0.0.1", "main_process_port": 29500, "main_training_function": "main", "use_cpu": False,
-           "same_network": launch.nodes == 1,      # else the launcher gives c10d no address to meet at
-           "rdzv_backend": "c10d" if launch.nodes > 1 else "static"}
+           "machine_rank": 0, "main_process_ip": "127.0.0.1", "main_process_port": 29500, "main_training_function": "main", "use_cpu": False}
     if p["sharding"] != "none":
         group = p["shard_group"] if p["sharding"] == "hsdp" else p["dp"]
         out["fsdp_config"] = {"fsdp_version": 2, "fsdp_reshard_after_forward": p["sharding"] != "zero2", "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
