@@ -232,6 +232,18 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     assert spares["marks"]["spares"][0] == desk.session.now.given["spares"]
 
 
+def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
+    small = Desk(example("llama-3.1-8b-8-h100-fsdp"))
+    schedule = opened(small, "Schedule")
+    assert schedule.none.layout.display == ""
+    assert {box.layout.display for box in schedule.pictures} == {"none"}
+    assert "Tokens under Job" in opened(small, "Cost").why.value
+    assert opened(small, "Sensitivity").what.value == "step_s"
+    assert show("days", 30.0) in opened(small, "Reliability").domains.note
+    notes = {item["key"]: item["note"] for item in small.strip.items}
+    assert (notes["days"], notes["cost_usd"]) == ("no tokens named", "no tokens named")
+
+
 # ---------------------------------------------------------------- pictures as functions of a result, for a report
 def pictures():
     from scantling.spares import waiting

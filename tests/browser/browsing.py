@@ -84,6 +84,15 @@ class DeskPage:
         self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
         self.settle()
 
+    def run(self, code: str) -> None:
+        """Run code in the last cell of the notebook around the desk."""
+        self.page.locator(".jp-CodeCell").last.locator(".cm-content").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type(code)
+        self.page.keyboard.press("Control+Enter")
+        self.page.wait_for_function("() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].pop().textContent)")
+        self.go_up()
+
     def kpi(self, key: str) -> str:
         return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value").inner_text().replace("\n", " ").strip()
 

@@ -6,7 +6,7 @@ import scantling
 from scantling.design import Design
 from scantling.quantities import show
 
-from .browsing import DeskPage
+from .browsing import PATIENCE_MS, DeskPage
 from .conftest import DESIGN
 
 pytestmark = pytest.mark.browser
@@ -131,27 +131,48 @@ def test_a_table_downloads_what_it_shows(desk):
 
 def test_an_error_in_a_callback_is_shown_and_the_desk_goes_on(desk):
     """A fault put into the kernel from the notebook's own cell, as a bug of the kit would be."""
-    def run(code):
-        cell = desk.page.locator(".jp-CodeCell").last
-        cell.locator(".cm-content").click()
-        desk.page.keyboard.press("Control+A")
-        desk.page.keyboard.type(code)
-        desk.page.keyboard.press("Control+Enter")
-        desk.page.wait_for_function("() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].pop().textContent)")
-    run("desk.session.judge = None")
+    desk.run("desk.session.judge = None")
     try:
-        desk.go_up()
         desk.press("cluster.devices", "ArrowLeft")
         fault = desk.page.locator(".sd-error")
         fault.wait_for()
         assert "TypeError" in fault.inner_text()
     finally:
-        run("import scantling_widgets.state as s; desk.session.judge = s.assess")
-    desk.go_up()
+        desk.run("import scantling_widgets.state as s; desk.session.judge = s.assess")
     desk.press("cluster.devices", "ArrowLeft")
     assert desk.kpi("verdict") == "Feasible"
     desk.page.get_by_role("button", name="Dismiss").click()
     desk.page.locator(".sd-error").wait_for(state="hidden")
+
+
+def test_a_kernel_restart_brings_back_the_last_design(desk):
+    desk.press("cluster.devices", "ArrowLeft", 2)
+    there = desk.readout("cluster.devices"), desk.kpi("mfu")
+    assert there[0] != "16,384"
+    desk.page.evaluate("() => { document.querySelector('.sd-desk').dataset.old = 1; window.jupyterapp.commands.execute('notebook:restart-run-all'); }")
+    desk.page.locator(".jp-Dialog button.jp-mod-accept").click()
+    desk.page.wait_for_function("() => { const d = document.querySelector('.sd-desk'); return d && !d.dataset.old && d.querySelectorAll('.sd-chart[data-revision] svg').length >= 2; }", timeout=2 * PATIENCE_MS)
+    desk.settle()
+    assert (desk.readout("cluster.devices"), desk.kpi("mfu")) == there
+    desk.press("cluster.devices", "ArrowRight", 2)
+    desk.run("desk.session.first = desk.session.now; desk.session.tell()")          # where the next tests begin
+    assert desk.readout("cluster.devices") == "16,384"
+
+
+def test_the_keyboard_goes_through_the_desk_as_the_eye_does(desk):
+    here = "() => { const e = document.activeElement; return e.closest('[data-field]')?.dataset.field ?? e.dataset.kpi ?? (e.getAttribute('role') === 'tab' ? 'tab' : e.textContent); }"
+    desk.control("example").focus()
+    seen = []
+    while not seen or (seen[-1] != "tab" and len(seen) < 90):
+        seen.append(desk.page.evaluate(here))
+        desk.page.keyboard.press("Tab")
+    order = ["example", "model", "cluster.devices", "job.global_batch", "plan.tp", "plan.recompute", "Job", "verdict", "checkpoint_interval_s", "tab"]
+    assert [seen.index(name) for name in order] == sorted(seen.index(name) for name in order)
+    desk.page.get_by_role("tab", name="Plans").focus()
+    desk.page.keyboard.press("ArrowRight")
+    desk.page.keyboard.press("Enter")
+    desk.page.wait_for_function("() => document.querySelector('.sd-desk .lm-mod-current').textContent === 'Schedule'")
+    desk.settle()
 
 
 def test_a_pin_that_cannot_be_is_marked_and_the_picture_stays(desk):

@@ -25,8 +25,8 @@ def _badput_words(given) -> str:
 
 
 def _badput_chart(legend: bool = False) -> alt.Chart:
-    y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105))
-    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4), scale=alt.Scale(domainMin=0, nice=False))
+    y = alt.Y("what:N", title=None, sort="-x", axis=alt.Axis(ticks=False, domain=False, minExtent=105), scale=alt.Scale(type="band", paddingInner=0.12))
+    x = alt.X("share:Q", title="share of wall time", axis=alt.Axis(labelExpr=PERCENT, tickCount=4, labelOverlap="greedy", labelSeparation=6), scale=alt.Scale(domainMin=0, nice=False))
     base = alt.Chart(named("lost")).encode(y=y, x=x, tooltip=alt.Tooltip("says:N", title=" "))
     return alt.layer(base.mark_point(opacity=0).encode(x="room:Q"), base.mark_bar(color="#cc79a7", stroke=None), base.mark_text(align="left", dx=4, fontSize=11, style="ink-text").encode(text="text:N"))
 

@@ -34,6 +34,7 @@ class Cost(Panel):
     def draw(self):
         given = self.session.now.given
         lacks = headline.lacking(given)
+        self.why.layout.display = "" if lacks else "none"
         self.why.value = f"<p>Dollars need {lacks}: set {'Tokens under Job' if lacks == 'tokens' else 'Price under Failures, prices, measured'}.</p>" if lacks else ""
         rows = numbers("cost", given.get("cost") or {})
         carbon = (given.get("cost") or {}).get("carbon_kg") or {}
