@@ -96,10 +96,10 @@ class Plan:
 class Software:
     """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
 
-    flash: Column = 2.0         # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN
+    flash: Column = 2.0         # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN, 4 FA-4
     fused_norm: Column = 1.0    # element-wise chains run as fused kernels; 0: one kernel per operation
     unfused_scores: Column = 0.0    # materialised scores without a fused mask and softmax
-    tp_overlap: Column = 0.0    # 1: tensor-parallel collectives pipelined with their GEMMs; -1: nothing runs beside them
+    tp_overlap: Column = 0.0    # 1: tensor-parallel collectives pipelined with their GEMMs, between 0 and 1: that share, the rest alone; -1: nothing runs beside them
     ep_overlap: Column = 0.0    # all-to-all run beside the other micro-batch's compute
     dp_overlap: Column = 1.0    # gradient and parameter traffic run beside compute
     p2p_overlap: Column = 1.0   # sends between stages run beside compute
@@ -110,7 +110,7 @@ class Software:
     parallel_block: Column = 0.0    # attention and MLP read the same input: one collective pair a layer
     balanced_layout: Column = 0.0   # pipeline stages laid out so that loss and MTP share the last stage with fewer layers
     fp8_attention: Column = 0.0
-    capacity_drop: Column = 0.0
+    even_routing: Column = 0.0  # 1: routing forced even, no expert rank works longer than another; 2: tokens dropped and padded to an even share
     activation_offload: Column = 0.0    # share of the saved activations sent to host memory
     norm_kernel: Column = 0.0   # one fused norm kernel added to an otherwise eager stack
     selective_gemm: Column = 0.0        # what `selective` recompute repeats: share of the layer's GEMMs,
@@ -166,6 +166,15 @@ def sequence_shards(plan: Plan):
 def tokens(c: Cases):
     """Tokens that one tensor-parallel group holds of a micro-batch: micro_batch x seq_len / cp."""
     return c.plan.micro_batch * c.job.seq_len / c.plan.cp
+
+
+def moe_share(c: Cases):
+    """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all stand on the first stage (DeepSeek-V3,
+    section 4.2), more of them are spread evenly."""
+    s, pp = c.shape, np.maximum(c.plan.pp, 1)
+    share = s.moe_layers / s.layers
+    leading = (s.moe_layers > 0) & (pp > 1) & (4 * (s.layers - s.moe_layers) <= s.layers)
+    return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
 
 
 def low_precision_bytes(c: Cases):

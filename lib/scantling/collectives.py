@@ -52,15 +52,16 @@ def all_gather_s(tensor_bytes, group, inside, tiers: Tiers):
     return tensor_bytes * share / ring_rate(tiers, group, inside) + latency
 
 
-def all_to_all_s(sent_bytes, group, inside, tiers: Tiers, copies_out=None, up_share=1.0):
+def all_to_all_s(sent_bytes, group, inside, tiers: Tiers, copies_out=None, up_share=1.0, relayed=0.0):
     """Seconds of an all-to-all in which each rank sends `sent_bytes` spread evenly over the group.
 
     Inside a domain the share (inside-1)/group goes over the scale-up link, the rest (group-inside)/group over the rank's own
     network card; the two run at the same time, so the slower counts. `copies_out` replaces the bytes that leave the domain
-    where the dispatcher sends one copy per domain rather than one per expert.
+    where the dispatcher sends one copy per domain rather than one per expert; `relayed` (0 or 1) copies that came over the network
+    are passed on over the link, which then carries every delivery (DeepEP).
     """
     outside = sent_bytes * (group - inside) / group if copies_out is None else copies_out
-    near = sent_bytes * (inside - 1) / group / (tiers.up * up_share)
+    near = sent_bytes * (inside - 1) / np.where(relayed > 0, inside, group) / (tiers.up * up_share)
     far = outside / tiers.out
     latency = np.where(group > inside, tiers.out_latency_s, tiers.up_latency_s) * np.log2(np.maximum(group, 1))
     return np.maximum(near, far) + latency

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cases import PRECISIONS, SHARDINGS, Cases, sequence_shards, tokens
+from .cases import PRECISIONS, SHARDINGS, Cases, moe_share, sequence_shards, tokens
 from .model import attention_weights
 
 NARROW = 0.8        # rate of heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64 (FlashAttention-2, Figure 4)
@@ -128,6 +128,7 @@ def attention_core_s(c: Cases, t):
     tiles = heads * t / np.where(ring, 256.0, 128.0)      # a ring works on half a rank's tokens at a time
     rate = c.chip.bf16_flops * k.attention * chunk / (chunk + k.attention_half) * np.where((width <= 128) & (c.software.flash != 1), NARROW, 1.0)
     older = np.where(c.software.flash == 1, k.attention_fa1, 1.0) * np.where((c.software.flash < 3) & (c.chip.newer_flash > 0), k.attention_fa2, 1.0)
+    older = older * np.where(c.software.flash > 3, k.attention_fa4, 1.0)
     rate = rate * older * np.where(s.head_dim % 8 == 0, 1.0, 0.67)
     rate = rate * np.where(c.software.fp8_attention > 0, 1.4, 1.0)
     flops = 2 * t * keys_seen(c) * heads * width / rate
@@ -151,11 +152,16 @@ def expert_rows(c: Cases, t):
     return t * c.shape.top_k * c.plan.etp / c.plan.tp
 
 
+def busiest_rows(c: Cases, t):
+    """Token copies of the fullest expert rank: it sets the pace, unless routing is forced even or what is over an even share dropped."""
+    return expert_rows(c, t) * np.where(c.software.even_routing > 0, 1.0, c.constants.ep_imbalance)
+
+
 def layer_time(c: Cases) -> LayerTime:
     """One average layer (dense and MoE layers in the model's own proportion) for one micro-batch on one device."""
     s, k, p = c.shape, c.constants, c.plan
     t, h = tokens(c), s.hidden
-    moe = s.moe_layers / s.layers if np.any(s.moe_layers) else 0.0
+    moe = moe_share(c) if np.any(s.moe_layers) else 0.0
     flops, elements, kernels = attention_linear(c, t)
     f = s.ffn_hidden / p.tp
     gated = s.ffn_matrices - 2.0
@@ -184,7 +190,7 @@ def layer_time(c: Cases) -> LayerTime:
     moved = k.elementwise * norm * t * per_token
     if np.any(moe):
         local = s.experts / p.ep
-        rows = expert_rows(c, t) * k.ep_imbalance
+        rows = busiest_rows(c, t)
         fe, fs = s.expert_ffn_hidden / p.etp, s.shared_ffn_hidden / p.tp
         m3 = s.ffn_matrices
         expert_f = 2 * rows * h * fe * m3
@@ -197,7 +203,7 @@ def layer_time(c: Cases) -> LayerTime:
         gemm = gemm + moe * 2 * t / sequence_shards(p) * h * s.experts / (c.chip.bf16_flops * 0.3)
         moved = moved + moe * (k.elementwise * norm * inner * (rows * fe + t * fs) + k.permute * 2 * rows * h)
         cast = cast + moe * (rows * (2 * h + 3 * fe) + t * 3 * fs)
-        host = host + moe * k.moe_host_s
+        host = host + moe * k.moe_host_s * np.where(c.software.even_routing > 1, k.static_host, 1.0)
     host = host * np.where(c.software.graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * np.minimum(c.software.graphs, 1.0))
     added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0)) * weights / bandwidth
     return LayerTime(gemm, attn, attn_back, moved / bandwidth, low * cast_rate * cast / bandwidth, host, added, tail)

@@ -141,7 +141,7 @@ def figures(assessment) -> dict:
     return dict(
         plan=chosen.plan, devices_used=int(devices(chosen.case.plan)), params=int(r.params.total), active_params=int(r.params.active), mtp_params=int(r.params.mtp),
         flops_per_token=use.pop("flops_per_token"), step_s=seconds, step_s_low=low, step_s_high=high, **use, mfu_low=use["mfu"] * seconds / high,
-        mfu_high=min(use["mfu"] * seconds / low, max(use["mfu"], use["mfu"] / use["mfu_causal"] * 0.999)), bubble_fraction=parts["bubble"] / seconds, memory_bytes=memory, step_breakdown_s=parts,
+        mfu_high=min(use["mfu"] * seconds / low, max(use["mfu"], 0.999)), bubble_fraction=parts["bubble"] / seconds, memory_bytes=memory, step_breakdown_s=parts,
         days=run_days[0], days_low=run_days[1], days_high=run_days[2], goodput=goodput(assessment), mtbf_s=float(e.mtbf_s),
         checkpoint_interval_s=float(e.checkpoint_interval_s), checkpoint_bytes=float(e.checkpoint_bytes), checkpoint_overhead=float(e.checkpoint_overhead),
         spares=int(e.spares), spares_recommended=int(e.spares_recommended), cost_usd=_known(money and money.cost_usd), energy_kwh=_known(money and money.energy_kwh))

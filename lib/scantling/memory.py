@@ -94,6 +94,9 @@ def memory(c: Cases) -> Memory:
     held = in_flight_of(c, f, (0, 1, -1))
     lone = 1.0 * (p.pp == 1)
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
+    if np.any(mirror):      # of a pair in the middle both are full where the left-over layers reach the second half
+        reach = s.layers - first - last - (middle - 1) * np.maximum(p.pp - 2, 0)
+        middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
     moe = _moe_layers(s, first, middle, last) if f.routed else (0, 0, 0)
     embeds, both, tail = 1.0, lone, lone
     if np.any(vee) or np.any(mirror):

@@ -85,6 +85,7 @@ SCHEDULES: dict[str, Schedule] = {
     )
 }
 SCHEDULE_NAMES: tuple[str, ...] = tuple(SCHEDULES)
+DUALPIPES = tuple(i for i, name in enumerate(SCHEDULES) if name.startswith("dualpipe"))     # one direction's all-to-all runs beside the other's compute (DeepSeek-V3, section 3.2.1)
 
 _ROWS = tuple(SCHEDULES.values())
 _FILL = np.array([row.fill for row in _ROWS], dtype=float).T.copy()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from . import compute
-from .cases import RECOMPUTES, Cases, tokens
+from .cases import RECOMPUTES, Cases, moe_share, tokens
 
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
 ADAM_FLOP = 16.0            # Kingma and Ba 2015 (arXiv 1412.6980), algorithm 1, with decoupled decay: operations per parameter
@@ -114,14 +114,14 @@ def _gemms(c: Cases) -> list[tuple]:
     """(name, label, FLOP, operand bytes, seconds) of the forward GEMMs of one average layer and micro-batch on one rank."""
     s, p, k = c.shape, c.plan, c.constants
     t, h = float(tokens(c)), float(s.hidden)
-    moe = float(s.moe_layers / s.layers)
+    moe = float(moe_share(c))
     matrices = float(s.ffn_matrices)        # as many as inner widths that are read or written: gate, up, down
     rows = [("projections", "QKV and output projections", *compute.attention_linear(c, t), 1.0, None)]
     dense = float(s.ffn_hidden / p.tp)
     if moe < 1:
         rows.append(("mlp", "MLP", 2 * t * h * dense * matrices, t * (2 * h + matrices * dense) + matrices * h * dense, 2.0, 1 - moe, None))
     if moe:
-        copies, local = float(compute.expert_rows(c, t) * k.ep_imbalance), float(s.experts / p.ep)
+        copies, local = float(compute.busiest_rows(c, t)), float(s.experts / p.ep)
         wide, shared = float(s.expert_ffn_hidden / p.etp), float(s.shared_ffn_hidden / p.tp)
         each = max(copies / max(local, 1), 1.0)
         rate = compute.linear_rate(c) * k.grouped_gemm * each / (each + k.grouped_half)

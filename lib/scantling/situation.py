@@ -10,7 +10,7 @@ from .cases import PRECISIONS, TILE, Cases, Chip, Job, Link, Plan, Software, cod
 from .checkpoint import known_link
 from .constants import gather
 from .model import shape_of
-from .pipeline import schedule_code
+from .pipeline import DUALPIPES
 from .stacks import canonical, stack
 
 # state per parameter: bytes of moments, bytes of a master copy (Rajbhandari et al. 2020, section 3.1; bitsandbytes; Shazeer & Stern 2018; Muon)
@@ -18,7 +18,6 @@ OPTIMIZER_BYTES = {"adamw": (8.0, 4.0), "adamw-bf16": (4.0, 4.0), "adamw-8bit": 
                    "muon": (4.0, 4.0), "sgd": (4.0, 4.0)}
 SAME_RATE = {"fp8-block": "fp8-current"}
 WHOLE_POD = 1e9     # devices: no boundary
-DUALPIPES = [schedule_code(name) for name in ("dualpipe", "dualpipe-v")]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Situation:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
         software = self.software
-        if np.any(self.shape.experts):      # DualPipe is there to run one direction's all-to-all beside the other's compute (DeepSeek-V3, section 3.2.1)
+        if np.any(self.shape.experts):
             software = replace(software, ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, self.stack.ep_overlap)[()])
         if self.stack.pipeline_engine:      # it sends and reduces between its instructions
             engine = np.where((np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1), 1.0, 0.0)[()]

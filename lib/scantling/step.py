@@ -14,8 +14,9 @@ from .cases import PRECISIONS, RECOMPUTES, SHARDINGS, Cases, devices, micro_batc
 from .model import flops_per_token, parameters
 from .pipeline import SCHEDULES, bubble_time, schedule_code, stage_layers, weight_kept
 
-ZERO3, FP32 = SHARDINGS.index("zero3"), PRECISIONS.index("fp32")
+ZERO3, HSDP, FP32 = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp"), PRECISIONS.index("fp32")
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
+HOST_RANK_BYTES_PER_S = 16e9     # what one of eight ranks gets of its host's memory: Adam on the CPU and copies share it (ml-engineering's offload rows, 12 to 20)
 GPIPE, ONE_F, INTERLEAVED = schedule_code("gpipe"), schedule_code("1f1b"), schedule_code("interleaved")
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
 PARTS = ("gemm", "attention", "elementwise", "logits", "recompute", "tp", "cp", "ep", "dp", "pp", "bubble", "optimizer", "host", "straggler", "data")
@@ -61,7 +62,7 @@ def layers_per_stage(c: Cases):
     s, p = c.shape, c.plan
     balanced = (c.software.balanced_layout > 0) & (p.pp > 1)
     both = (s.layers % p.pp != 0) & ((s.layers + 2) % p.pp == 0)
-    return stage_layers(s.layers, p.pp, 1, np.where(both & ~balanced, 1, 0), np.where(balanced, np.minimum(3, s.layers // p.pp - 1), np.where(both, 1, 0)))
+    return stage_layers(s.layers, p.pp, 1, np.where(both & ~balanced, 1, 0), np.where(balanced, np.minimum(3, -(-s.layers // p.pp) - 1), np.where(both, 1, 0)))
 
 
 def device_params(c: Cases):
@@ -121,20 +122,21 @@ def step_time(c: Cases) -> Step:
     q = k.fsdp_power
     contended = (work ** q + dp.micro_wire_s ** q) ** (1 / q) - work + k.fsdp_contention * np.minimum(dp.micro_wire_s, work)
     micro_exposed = np.where(dp.micro_wire_s > 0, np.where(c.software.dp_overlap > 0, contended, dp.micro_wire_s), 0.0)
-    window = np.where(c.software.dp_overlap > 0, k.dp_window * slowest * (1 - forward_share), 0.0)
+    alone = (c.chip.is_tpu > 0) & (p.sharding == HSDP)      # XLA's reductions between TPU slices wait for the backward: the step grows with the slices (MaxText)
+    window = np.where((c.software.dp_overlap > 0) & np.logical_not(alone), k.dp_window * slowest * (1 - forward_share), 0.0)
     step_exposed = traffic.exposed(dp.step_wire_s, window)
     if np.any(c.software.broadcast_gather):
         group = np.where(c.software.optimizer_group > 0, np.minimum(c.software.optimizer_group, p.dp * p.cp), p.dp * p.cp)
         step_exposed = step_exposed + np.where((c.software.broadcast_gather > 0) & (p.sharding > 0), k.broadcast_s * group, 0.0)
-    shards = np.where(p.sharding > 0, np.where(p.sharding == SHARDINGS.index("hsdp"), p.shard_group, p.dp * p.cp), 1.0)
+    shards = np.where(p.sharding > 0, np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp), 1.0)
     expert_shards = np.where(p.sharding > 0, np.maximum(shards * p.tp / (p.ep * p.etp), 1.0), 1.0)
     updated = dense / shards + experts / expert_shards
-    optimizer = k.optimizer_bytes * updated / np.where(p.offload > 0, np.minimum(c.chip.host_bytes_per_s, 16e9), c.chip.hbm_bytes_per_s * k.hbm_share)
+    optimizer = k.optimizer_bytes * updated / np.where(p.offload > 0, np.minimum(c.chip.host_bytes_per_s, HOST_RANK_BYTES_PER_S), c.chip.hbm_bytes_per_s * k.hbm_share)
     streamed = 0.0
     if np.any(p.offload > 1):       # weights of every micro-batch from the host, forward and backward, gradients back to it; compute hides what it can
         wide = 2.0 + 2.0 * (job.precision == FP32)
         bytes_ = 3 * wide * (dense / np.where(p.sharding >= ZERO3, shards, 1.0) + experts / np.where(p.sharding >= ZERO3, expert_shards, 1.0))
-        streamed = np.where(p.offload > 1, np.maximum(bytes_ / np.minimum(c.chip.host_bytes_per_s, 16e9) - slowest, 0.0), 0.0)
+        streamed = np.where(p.offload > 1, np.maximum(bytes_ / np.minimum(c.chip.host_bytes_per_s, HOST_RANK_BYTES_PER_S) - slowest, 0.0), 0.0)
     step_host = k.step_host_s * (0.1 + 0.9 * np.minimum(s.layers / p.pp / 24.0, 1.0)) * np.where(c.software.graphs >= 2, 0.5, 1.0)
     nodes = np.maximum(devices(p) / 8, 1.0)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cases import SHARDINGS, Cases, low_precision_bytes, micro_batches, sequence_shards, tokens
+from .cases import SHARDINGS, Cases, low_precision_bytes, micro_batches, moe_share, sequence_shards, tokens
 from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, tiers_of
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
@@ -40,12 +40,13 @@ def tensor_parallel(c: Cases) -> Exchange:
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.tp, 1, c.link.domain)
     payload = tokens(c) * s.hidden * 2
-    moe = s.moe_layers / s.layers
+    moe = moe_share(c)
     blocks = np.where(c.software.parallel_block > 0, 1.0, 2.0 - moe * np.where(s.shared_ffn_hidden > 0, 0.0, 1.0))
     wire = 2 * blocks * all_gather_s(payload, p.tp, inside, tiers) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
-    share = np.where(c.software.tp_overlap > 0, k.tp_overlapped, k.tp_exposed)
+    pipelined = np.maximum(c.software.tp_overlap, 0)
+    alone = k.tp_exposed * np.where((c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, 1.25)
+    share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
-    share = np.where(c.software.tp_overlap < 0, 1.25 * k.tp_exposed, share)
     return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
 
 
@@ -92,12 +93,13 @@ def expert_parallel(c: Cases) -> Exchange:
     out_copies = np.where(c.software.dedup_dispatch > 0, domains_hit * (domains - 1) / domains, s.top_k * (p.ep - inside) / p.ep)
     width = bytes_per_value + 2.0                       # dispatch, then combine in 16 bit
     sent = one_copy * copies * width
-    wire = all_to_all_s(sent, p.ep, inside, tiers, copies_out=one_copy * out_copies * width, up_share=k.ep_up_share)
+    wire = all_to_all_s(sent, p.ep, inside, tiers, copies_out=one_copy * out_copies * width / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
+                        up_share=k.ep_up_share, relayed=c.software.dedup_dispatch)
     wire = np.where(p.ep > 1, wire, 0.0)
     etp_inside = members_inside(p.etp, 1, c.link.domain)
     gathered = one_copy * s.top_k * p.etp * 2
     wire = wire + np.where(p.etp > 1, 2 * all_gather_s(gathered, p.etp, etp_inside, tiers), 0.0)
-    moe = s.moe_layers / s.layers
+    moe = moe_share(c)
     share = np.where(c.software.ep_overlap > 0, np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped), 1.0)     # cards hide less than links
     return Exchange(wire * moe, wire * moe * share, sent * moe * (p.ep - 1) / p.ep)
 
@@ -162,7 +164,8 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         gather_s = np.where(shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate + crossings, 0.0)
         copies = ranks / shard
         across_inside = np.clip(inside / shard, 1.0, copies)
-        across = np.where(copies > 1, 2 * grads / shard * (copies - 1) / copies / ring_rate(tiers, copies, across_inside) + k.dp_hop_s * copies, 0.0)
+        across_rate = ring_rate(tiers, copies, across_inside) * np.where(copies > across_inside, k.dp_rate, 1.0)
+        across = np.where(copies > 1, 2 * grads / shard * (copies - 1) / copies / across_rate + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0), 0.0)
         sharded = full | hybrid
         micro = micro + np.where(sharded, gather_s, 0.0)
         step = step + np.where(sharded, np.where(hybrid, across, 0.0), step_s)
