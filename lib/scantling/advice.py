@@ -207,7 +207,7 @@ def _exchanges(chosen) -> str:
     for i, name in enumerate(CP_TYPES):
         if name != p["cp_type"] and planning.HEADS[0].kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None):
             out.append(f"{name} {percent(float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total) - 1, sign='+')}")
-    return f"; by {p['cp_type']} ({', '.join(out)} step time on paper)" if out else ""
+    return f"; by {p['cp_type']} ({', '.join(out)} step time on paper: little is published, so it is taken only where it is pinned)" if out else ""
 
 
 def _beside(found, chosen, axis, value, up) -> str:

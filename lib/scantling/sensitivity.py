@@ -32,7 +32,7 @@ def inputs(assessment) -> list[Input]:
     phase = max(r.phases, key=lambda p: p.tokens or 0)
     node = cluster.devices_per_node
     out = [
-        _whole("Devices", "cluster.devices", cluster.devices, 0.5, 2, node, "devices", "half or twice the allocation"),
+        _whole("Devices", "cluster.devices", cluster.devices, 0.5, 2, node if cluster.devices >= 2 * node else 1, "devices", "half or twice the allocation"),
         _rate("HBM bandwidth", HBM, cluster.accelerator.hbm_bytes_per_s, 0.9, 1.1, "GB/s", "achieved shares of the rate differ by a tenth between chips and kernels"),
         _rate("Scale-up bandwidth", LINK, cluster.scale_up_bytes_per_s, 0.75, 1.25, "GB/s", "achieved shares of NVLink's rate in nccl-tests span a quarter"),
         _scale_out(cluster),
