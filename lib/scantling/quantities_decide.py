@@ -40,7 +40,7 @@ TRIED = (
     q("tried.days", "Days", "days", "days", "as days"), q("tried.cost_usd", "Cost", "usd", "USD", "as cost_usd"), q("tried.devices", "Devices", "count", "devices", "as given"),
 )
 LARGEST = (
-    q("largest_active", "Largest active count in time", "text", "", "largest active count that meets the deadline, each count assessed whole", "constraints.deadline_days", "",
+    q("largest_active", "Largest active count in time", "text", "", "largest active count that meets the deadline, each count assessed whole", "constraints", "",
       "where a mixture of experts is given by size alone", "active_count.largest_active"),
     q("largest_active.active_params", "Active parameters", "params", "parameters", "as active_params"), q("largest_active.experts", "Experts", "count", "experts", "derived from size and active count"),
     q("largest_active.top_k", "Experts a token", "count", "experts", "derived from size and active count"), q("largest_active.days", "Days", "days", "days", "as days"),
