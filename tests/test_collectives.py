@@ -1,6 +1,7 @@
 """Collectives against ring algebra and published bandwidths."""
 import numpy as np
 import pytest
+from scantling import catalogue
 from scantling.collectives import Tiers, all_gather_s, all_to_all_s, members_inside, ring_rate
 
 H100 = Tiers(8, 450e9, 0.0, 50e9, 0.0)
@@ -26,6 +27,15 @@ def test_all_to_all_is_bound_by_its_slower_tier():
     near = all_to_all_s(1e9, 8, 8, H100)
     far = all_to_all_s(1e9, 64, 8, H100)
     assert near == pytest.approx(1e9 * 7 / 8 / 450e9) and far == pytest.approx(1e9 * 56 / 64 / 50e9)
+
+
+def test_a_pair_on_a_mesh_has_one_link():
+    """MI300X (ml-engineering, network/README.md): 7 links of 64 GB/s; all-reduce bus bandwidth 47.7 GB/s over two devices, 312.9 over eight, one for every link in use."""
+    chips = {name: catalogue.accelerator(name).mesh for name in ("mi300x", "mi355x", "gaudi2", "h100-sxm", "gb200-nvl72", "v100-32-sxm2", "tpu-v5e", "tpu-v5p")}
+    assert [name for name, mesh in chips.items() if mesh] == ["mi300x", "mi355x", "gaudi2"]
+    tiers = Tiers(8, 0.7 * 448e9, 0.0, 50e9, 0.0, 1.0)
+    assert ring_rate(tiers, 8, 8) == pytest.approx(312.9e9, rel=0.01) and ring_rate(tiers, 2, 2) == pytest.approx(47.7e9, rel=0.1)
+    assert ring_rate(tiers, 64, 1) == pytest.approx(50e9)
 
 
 def test_deliveries_over_two_nodes_pass_the_links():

@@ -55,7 +55,7 @@ class Link:
     out_latency_s: Column
     pod_devices: Column         # devices under one full-bisection pod
     oversubscription: Column    # down : up at the top of the pod
-    in_network: Column = 0.0    # 1 where switches reduce
+    mesh: Column = 0.0          # 1 where no switch joins a domain: each pair of devices has a link of its own, (domain - 1) make up the rate
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,11 @@ class Accelerator:
     date: str = ""
     aliases: tuple[str, ...] = ()
 
+    @property
+    def mesh(self) -> bool:
+        """True where no switch joins the domain: the links to its other members add up to the rate (xGMI, Gaudi, Ascend)."""
+        return abs(self.p2p_bytes_per_s * (self.scale_up_domain - 1) / self.link_bytes_per_s - 1) < 0.01 and self.scale_up_domain > 2
+
     def peak_flops(self, precision: str) -> float:
         """Dense peak [FLOP/s] that a job of this precision is counted against.
 

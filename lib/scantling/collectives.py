@@ -19,12 +19,13 @@ class Tiers:
     up_latency_s: object
     out: object
     out_latency_s: object
+    mesh: object = 0.0          # 1 where each pair of a domain has a link of its own
 
 
 def tiers_of(link, constants) -> Tiers:
     """The design's links at the share of their rate that large messages reach."""
     return Tiers(link.domain, link.up_bytes_per_s * constants.scale_up_share, link.up_latency_s,
-                 link.out_bytes_per_s * constants.scale_out_share, link.out_latency_s)
+                 link.out_bytes_per_s * constants.scale_out_share, link.out_latency_s, link.mesh)
 
 
 def members_inside(group, packed, domain):
@@ -35,11 +36,18 @@ def members_inside(group, packed, domain):
     return np.clip(np.floor(domain / packed), 1, group)
 
 
+def scale_up(tiers: Tiers, inside):
+    """Bytes/s of the links that `inside` members of a domain have among them: all of a device's behind a switch, one a peer on a mesh."""
+    if not np.any(tiers.mesh):
+        return tiers.up
+    return tiers.up * np.where((tiers.mesh > 0) & (inside > 1), (inside - 1) / np.maximum(tiers.domain - 1, 1), 1.0)
+
+
 def ring_rate(tiers: Tiers, group, inside):
     """Bytes/s that pass each rank of a ring: the link where the group lies inside a domain, else the slower of the link and
     the network cards of its members in one domain together (every member drives its own)."""
-    across = np.minimum(tiers.up, inside * tiers.out)
-    return np.where(group <= inside, tiers.up, across)
+    up = scale_up(tiers, inside)
+    return np.where(group <= inside, up, np.minimum(up, inside * tiers.out))
 
 
 def all_gather_s(tensor_bytes, group, inside, tiers: Tiers):
@@ -61,7 +69,7 @@ def all_to_all_s(sent_bytes, group, inside, tiers: Tiers, copies_out=None, up_sh
     are passed on over the link, which then carries every delivery (DeepEP).
     """
     outside = sent_bytes * (group - inside) / group if copies_out is None else copies_out
-    near = sent_bytes * (inside - 1) / np.where(relayed > 0, inside, group) / (tiers.up * up_share)
+    near = sent_bytes * (inside - 1) / np.where(relayed > 0, inside, group) / (scale_up(tiers, inside) * up_share)
     far = outside / tiers.out
     latency = np.where(group > inside, tiers.out_latency_s, tiers.up_latency_s) * np.log2(np.maximum(group, 1))
     return np.maximum(near, far) + latency

@@ -93,7 +93,7 @@ def dispatch_bytes_per_s(ranks: int, tokens=4096, hidden=7168, top_k=8, value_by
     copies = float(traffic.expected_places(ranks, top_k))
     counted = float(traffic.expected_places(nodes, top_k, experts_nodes)) if nodes > 1 else copies
     leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
-    seconds = all_to_all_s(one * copies, ranks, inside, tiers, copies_out=one * leaving, up_share=case.constants.ep_up_share)
+    seconds = all_to_all_s(one * copies, ranks, inside, tiers, copies_out=one * leaving, up_share=case.constants.ep_up_share, relayed=1.0)
     return one * counted / float(seconds)
 
 
@@ -140,5 +140,5 @@ FIGURES = (
            "bus bandwidth", "GB/s", False, 0.06, 0.45, True, "the sizes at which the library changes from one protocol or algorithm to the next", collectives_by_size, _size_curves, "xy"),
     Figure("all-to-all", "All-to-all by ranks", "the share (n - 8) / n of the bytes leaves the node over the rank's own card", "ranks", "bus bandwidth", "GB/s", False, 0.06, 0.12, False, "", all_to_all_by_ranks, dict, "x"),
     Figure("expert-dispatch", "MoE dispatch and combine by expert-parallel ranks", "a token crosses to a node once, and from its card over the links to the ranks that want it", "expert-parallel ranks",
-           "bandwidth as DeepEP counts it", "GB/s", False, 0.10, 0.15, False, "two nodes: what arrives over the network is forwarded over the links, DeepEP's bottleneck there, which the model counts for the half that stays", dispatch_by_ranks, dict, "x"),
+           "bandwidth as DeepEP counts it", "GB/s", False, 0.10, 0.15, False, "two nodes: what arrives over the network is forwarded over the links, DeepEP's bottleneck there", dispatch_by_ranks, dict, "x"),
 )

@@ -226,7 +226,7 @@ def _link(f, chips):
     domain = _domain(f, chips)
     default = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
     out = np.where(f.scale_out_gbytes_per_s_per_device > 0, f.scale_out_gbytes_per_s_per_device * 1e9, default)
-    return Link(domain, np.array([c.link_bytes_per_s for c in chips]), 2e-6, out, 5e-6, 1e9, 1.0, 0.0)
+    return Link(domain, np.array([c.link_bytes_per_s for c in chips]), 2e-6, out, 5e-6, 1e9, 1.0, np.array([float(c.mesh) for c in chips]))
 
 
 def _domain(f, chips):

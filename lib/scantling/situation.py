@@ -74,5 +74,5 @@ def situation(resolved, phase) -> Situation:
         Job(float(phase.seq_len), float(phase.global_batch), code(PRECISIONS, precision), moments, master, grads),
         Chip(chip.peak_flops(phase.precision), half, chip.hbm_bytes_per_s, chip.hbm_usable_bytes, known_link(chip.host_link_bytes_per_s), float(torus), float(modern), 0.0 if math.isnan(chip.sms) else chip.sms * TILE),
         Link(float(cluster.scale_up_domain), cluster.scale_up_bytes_per_s, cluster.scale_up_latency_s, cluster.scale_out_bytes_per_s,
-             cluster.scale_out_latency_s, float(cluster.pod_devices or WHOLE_POD), cluster.oversubscription, float(cluster.in_network_reduction)),
+             cluster.scale_out_latency_s, float(cluster.pod_devices or WHOLE_POD), cluster.oversubscription, float(chip.mesh and cluster.scale_up_domain == chip.scale_up_domain)),
         software, names)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .cases import SHARDINGS, Cases, low_precision_bytes, micro_batches, moe_share, sequence_shards, tokens
-from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, tiers_of
+from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, scale_up, tiers_of
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 
@@ -109,7 +109,7 @@ def pipeline_send(c: Cases) -> Exchange:
     p, k = c.plan, c.constants
     tiers = tiers_of(c.link, k)
     payload = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    rate = np.where(p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, tiers.up)      # the slowest boundary sets the pace
+    rate = np.where(p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, scale_up(tiers, 2))      # the slowest boundary sets the pace
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
     return Exchange(wire, wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0), np.where(p.pp > 1, 2 * p.vpp * payload, 0.0))
