@@ -52,11 +52,6 @@ def daly(mtbf_s, stall_s):
     return np.where(x < 1, np.sqrt(2 * d * m) * (1 + np.sqrt(x) / 3 + x / 9) - d, m)
 
 
-def daly_first_order(mtbf_s, stall_s, restart_s=0.0):
-    """Daly's first-order interval sqrt(2 d (M + R)) - d [s]; worse than Young once the stall nears M. Daly 2003 (ICCS), eq. 9."""
-    return np.sqrt(2 * np.asarray(stall_s, float) * (np.asarray(mtbf_s, float) + restart_s)) - stall_s
-
-
 def saxena_period(mtbf_s, stall_s, restart_s):
     """Period (interval + stall) that Saxena et al. give: Ts + sqrt(2 (Tf + Tr) Ts + Ts^2) [s]. arXiv 2410.18124.
 
@@ -243,8 +238,3 @@ def ettr_tiers_nested(rates_per_s, every, interval_s, stalls_s, restores_s, dura
         with np.errstate(over="ignore"):
             inner = span if l == 0 else (1 / l + down_s) * np.exp(l * (restores_s[k] + durables[k])) * np.expm1(l * span)
     return float(every[-1] * interval_s / inner)
-
-
-def finish_without_failure(work_s, mtbf_s):
-    """Chance that a run of `work_s` seconds meets no failure at all: exp(-T / M)."""
-    return np.exp(-np.asarray(work_s, float) / mtbf_s)

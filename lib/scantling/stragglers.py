@@ -1,4 +1,4 @@
-"""Slow devices and wrong ones: the slowest of N, nodes that degrade, bad apples, links that flap, corruption that nobody sees."""
+"""Slow devices and wrong ones: the slowest of N, nodes that degrade, bad apples, corruption that nobody sees."""
 from __future__ import annotations
 
 import numpy as np
@@ -25,11 +25,6 @@ def slowest_of(n, *, exact=True):
     return (z * weight).sum(axis=-1)
 
 
-def straggler_factor(n, cv):
-    """Step time with barrier over mean step time of one of n workers whose times have coefficient of variation cv: 1 + cv x slowest_of(n)."""
-    return 1 + np.asarray(cv, float) * slowest_of(n)
-
-
 def fail_slow_share(nodes, episodes_per_1000_node_days, *, duration_s=72 * 60.0, slowdown=1.34):
     """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 / slowdown), capped at the slowdown
     itself.
@@ -54,15 +49,6 @@ def lemons(failure_share, nodes, count) -> dict:
 def large_job_hazard(failed_share_before, failed_share_after):
     """Share of failures that the removed nodes caused, from the shares of jobs that failed: 1 - ln(1 - after) / ln(1 - before). RSC: 0.73."""
     return 1 - np.log1p(-np.asarray(failed_share_after, float)) / np.log1p(-np.asarray(failed_share_before, float))
-
-
-def link_flap_share(flaps_per_day, *, stall_s=1.0, jobs_links_share=1.0):
-    """Share of the time lost to link flaps that the transport rides out: flaps of the job's links per day x stall / 86,400.
-
-    A data centre of Alibaba saw 5,000-60,000 flaps a day (HPN, SIGCOMM'24); a flap longer than the transport's retries is a failure,
-    counted there.
-    """
-    return np.minimum(1.0, np.asarray(flaps_per_day, float) * jobs_links_share * stall_s / 86_400.0)
 
 
 def sdc_loss(corruptions_per_s, latency_s, restart_s=0.0):
