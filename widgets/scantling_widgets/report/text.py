@@ -65,7 +65,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band, unit=in_unit)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures, impact=_impact, asked_by=_asked_by, under=_under,
+    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures, impact=_impact, asked_by=_asked_by, under=_under, within=_within,
                        verdict=lambda v: VERDICTS.get(v, v), schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
     return env
 
@@ -85,7 +85,7 @@ def view(data: dict, resolved, main: int = 0) -> dict:
     return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
             "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
-            "headline": headline(a, getattr(a, "cost", None) or {}), "asked": asked(data, resolved.constraints), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
+            "headline": headline(a, getattr(a, "cost", None) or {}), "asked": asked(data, resolved.constraints), "tokens": sum(p.tokens or 0 for p in resolved.phases), "fullest": fullest_phase(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
             "front": FRONT, "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
 
 
@@ -112,7 +112,7 @@ def given_line(resolved, main: int = 0) -> str:
     parts = [f"{m.name}, {size} parameters" if m.name else f"{size} parameters", f"{show('count', c.devices)} × {c.accelerator.name}"]
     if c.nodes > 1:
         parts.append(fabric(c.scale_out))
-    tokens = f"{show('tokens', job.tokens)} tokens, " if job.tokens and len(resolved.phases) == 1 else ""
+    tokens = f"{show('tokens', total)} tokens, " if (total := sum(p.tokens or 0 for p in resolved.phases)) else ""
     parts.append(f"{tokens}sequence {show('count', job.seq_len)}, batch {show('count', job.global_batch)}, {job.precision}")
     return " · ".join(parts)
 
@@ -167,6 +167,12 @@ def asked(data: dict, constraints) -> list[dict]:
             rows.append({"what": what, "limit": show(key, limit * 1e6 if field == "max_power_mw" else limit), "met": field not in missed,
                          "value": "copies survive a " + show(key, at(data, key)) if field == "survive" else show(key, at(data, key))})
     return rows
+
+
+def fullest_phase(a) -> str:
+    """The name of the phase whose memory the headline is, where there are several."""
+    phases = getattr(a, "phases", None) or []
+    return max(phases, key=lambda f: f["memory_bytes"])["name"] if len(phases) > 1 else ""
 
 
 def losses(a) -> list[dict]:
@@ -309,6 +315,12 @@ def _value(value) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
     return str(value)
+
+
+def _within(a, key: str) -> str:
+    """The band behind a figure; nothing behind a measured one."""
+    low, high = getattr(a, f"{key}_low"), getattr(a, f"{key}_high")
+    return f" ({band(key, low, high)})" if show(key, low) != show(key, high) else ""
 
 
 def _under(collectives, axis: str) -> str:
