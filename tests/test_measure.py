@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scantling import calibration_file, catalogue, measure, measure_fit
+from scantling.cases import Link
 from scantling.cli import main
 from scantling.collectives import all_gather_s, all_to_all_s, tiers_of
 from scantling.compute import attention_core_s, gemm_s
@@ -89,7 +90,7 @@ def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
 
 
 def test_collective_timings_give_link_shares_back():
-    link = SimpleNamespace(domain=8, up_bytes_per_s=A100.link_bytes_per_s, up_latency_s=2e-6, out_bytes_per_s=25e9, out_latency_s=5e-6)
+    link = Link(8, A100.link_bytes_per_s, 2e-6, 25e9, 5e-6, 1e9, 1.0)
     tiers = tiers_of(link, priors(scale_up_share=0.7, scale_out_share=0.6))
     size = 2**30
     points = [{"op": "all_gather", "ranks": 8, "ranks_per_node": 8, "bytes": size, "seconds": float(all_gather_s(size, 8, 8, tiers))},

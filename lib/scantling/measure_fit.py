@@ -129,7 +129,7 @@ def _collectives(points, chip, scale_out_bytes_per_s, say):
     inside = [p for p in points if 1 < p["ranks"] <= p["ranks_per_node"]]
     across = [p for p in points if p["ranks"] > p["ranks_per_node"]]
     rings = [moved(p) for p in inside if p["op"] != "all_to_all" and p["bytes"] >= LARGE_BYTES]
-    up = chip.link_bytes_per_s
+    up = chip.link_bytes_per_s * ((inside[0]["ranks"] - 1) / (chip.scale_up_domain - 1) if inside and chip.mesh else 1.0)     # on a mesh, the links among them
     if rings:
         say("scale_up_share", max(rings) / up, f"{len(rings)} collectives of {inside[0]['ranks']} devices, the fastest at {max(rings) / 1e9:.0f} GB/s a device")
     turns = [moved(p) for p in inside if p["op"] == "all_to_all" and p["bytes"] >= LARGE_BYTES]
