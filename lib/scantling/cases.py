@@ -173,6 +173,8 @@ def moe_share(c: Cases):
     section 4.2), more of them are spread evenly."""
     s, pp = c.shape, np.maximum(c.plan.pp, 1)
     share = s.moe_layers / s.layers
+    if not np.any(share):
+        return share
     leading = (s.moe_layers > 0) & (pp > 1) & (4 * (s.layers - s.moe_layers) <= s.layers)
     return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
 
