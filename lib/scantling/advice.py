@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import plans as planning
-from .cases import CP_TYPES, PRECISIONS, SHARDINGS, devices, micro_batches
+from .cases import PRECISIONS, SHARDINGS, devices, micro_batches
 from .errors import DesignError
 from .figures import communication
 from .goodput import ettr
@@ -13,6 +13,7 @@ from .plan_words import percent, short
 from .quantities import show
 from .searching import REASONS, ZERO3, find, unpinned
 from .step import PARTS, device_params, step_time
+from .untried import exchanges
 
 WORTH_SAYING = 0.005
 NEARLY_ALL = 0.9    # share of today's devices that a neighbouring value has to keep at work
@@ -203,11 +204,8 @@ def why(assessment) -> list[dict]:
 
 def _exchanges(chosen) -> str:
     """The other ways of exchanging keys and values, by the same plan."""
-    model, p, out = chosen.found.situation.resolved.model, chosen.plan, []
-    for i, name in enumerate(CP_TYPES):
-        if name != p["cp_type"] and planning.HEADS[0].kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None):
-            out.append(f"{name} {percent(float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total) - 1, sign='+')}")
-    return f"; by {p['cp_type']} ({', '.join(out)} step time on paper: little is published, so it is taken only where it is pinned)" if out else ""
+    ways = ", ".join(f"{name} {percent(ratio - 1, sign='+')}" for name, ratio in exchanges(chosen).items())
+    return f"; by {chosen.plan['cp_type']} ({ways} step time on paper)" if ways else ""
 
 
 def _beside(found, chosen, axis, value, up) -> str:

@@ -1,12 +1,15 @@
 """What nobody has published: plans of a kind, a size or a promise beyond every known run, and state that goes to NVMe; each widens the band."""
 from __future__ import annotations
 
-from .cases import devices
+from .cases import CP_TYPES, devices
 from .plan_words import percent, short
+from .plans import HEADS
 from .published import ROOM, best_published, beyond
 from .quantities import show, shown
 from .searching import disk_bytes_per_s, on_disk, skipped
-from .step import rates
+from .step import rates, step_time
+
+WORTH = 0.05        # share of a step from which an exchange that was not taken is named
 
 
 def record_of(chosen):
@@ -35,11 +38,32 @@ def unpublished(chosen) -> list[str]:
     out += [f"untried: {line}; the band is wider for it" for line in beyond(chosen.plan, int(devices(chosen.case.plan)))]
     if not found.practised[chosen.row]:
         return [*out, f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of {int(found.situation.link.domain)}; no large run has been published with such a plan, and the band is wider for it"]
+    out += exchanged(chosen)
     better = skipped(found)
     if better is None:
         return out
     row, ratio = better
     return [*out, f"untried: {short(found.row(row))} is {percent(1 - ratio)} faster on paper; no large run has been published with tp above the scale-up domain, so it is not chosen"]
+
+
+def exchanges(chosen) -> dict[str, float]:
+    """Step time over today's of the same plan with other exchanges of keys and values that its heads allow, by cp_type; of plans with cp above 1."""
+    model, p = chosen.found.situation.resolved.model, chosen.plan
+    if p["cp"] == 1:
+        return {}
+    legal = [i for i, name in enumerate(CP_TYPES) if name != p["cp_type"] and HEADS[0].kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None)]
+    return {CP_TYPES[i]: float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total) for i in legal}
+
+
+def exchanged(chosen) -> list[str]:
+    """A line where another exchange of keys and values would be WORTH faster, and neither the design nor its stack has settled it."""
+    ways = exchanges(chosen)
+    if not ways or chosen.phase.pins.get("cp_type") or getattr(chosen.found.situation.stack, "cp_type", ""):
+        return []
+    name, ratio = min(ways.items(), key=lambda kv: kv[1])
+    if ratio > 1 - WORTH:
+        return []
+    return [f"untried: cp_type {name} instead of {chosen.plan['cp_type']} is {percent(1 - ratio)} faster on paper; little is published of it, so it is taken only where it is pinned"]
 
 
 def to_disk(chosen) -> float:
