@@ -70,8 +70,8 @@ LAST_RESORT = Space(tp=(), cp=tuple(2 ** i for i in range(12)), min_chunk=1, mic
 STACK_AXES = {
     "megatron-lm": (dict(sharding=("none",), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,)),
                     "Narayanan et al. 2021: no sharded optimizer, context or sequence parallelism yet, recompute of all layers or none"),
-    "megatron-deepspeed": (dict(sharding=("none", "zero1"), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,), schedule=("1f1b",)),
-                           "DeepSpeed's PipelineEngine: 1F1B, ZeRO-1 at most with a pipeline; BigScience tr11"),
+    "megatron-deepspeed": (dict(sharding=("zero1",), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,), schedule=("1f1b",)),
+                           "DeepSpeed's PipelineEngine: 1F1B, ZeRO-1 at most with a pipeline, and its BF16_Optimizer never less; BigScience tr11"),
     "gpt-neox": (dict(sharding=("none", "zero1"), recompute=("none", "full"), cp=(1,), sp=(0,), schedule=("1f1b",)), "GPT-NeoX read-me: DeepSpeed's PipelineEngine"),
     "zero-bubble": (dict(sharding=("none",), cp=(1,), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v")), "Qi et al. 2023, section 5"),
     "pytorch-fsdp": (dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero2", "zero3", "hsdp")), "Zhao et al. 2023: data parallelism alone"),

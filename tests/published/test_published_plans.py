@@ -49,11 +49,13 @@ def test_the_search_picks_the_published_plan_of_its_day():
 
 
 def test_what_bloom_left_on_the_table_is_recomputation():
-    """BLOOM recomputed every layer; the search keeps the activations at tp 8 and saves the second forward, and what DeepSpeed's engine adds with ZeRO-1."""
+    """BLOOM recomputed every layer; the search keeps the activations at tp 8 and saves the second forward, which nothing else that it saves comes near."""
     published, own = both("bloom-176b-384-a100")
     assert published.plan["recompute"] == "full" and own.plan["recompute"] == "none"
+    saved = {part: seconds - own.step_breakdown_s[part] for part, seconds in published.step_breakdown_s.items()}
     again = published.step_breakdown_s["recompute"]
-    assert 0.5 * again <= published.step_s - own.step_s <= 2 * again
+    assert saved["recompute"] == again and 2 * max(v for part, v in saved.items() if part != "recompute") < again
+    assert own.step_s < published.step_s <= 1.10 * own.step_s
     # with recomputation kept, the published degrees are within a tenth of the best
     kept = assess(published.design.change({f"plan.{k}": None for k in ("tp", "pp", "dp", "cp", "micro_batch", "sp")}))
     assert published.step_s <= 1.10 * kept.step_s
