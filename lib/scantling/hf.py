@@ -78,9 +78,9 @@ def from_hf(config: Mapping[str, Any] | str | Path) -> tuple[Model, dict[str, An
     if not isinstance(config, Mapping):
         path = Path(config)
         name, config = path.stem, _load(path)
-    model_type, architectures = config.get("model_type"), config.get("architectures") or []
-    if isinstance(architectures, str):
-        architectures = [architectures]
+    model_type, architectures = config.get("model_type"), config.get("architectures")
+    if not isinstance(architectures, (list, tuple)):
+        architectures = [architectures] if isinstance(architectures, str) else []
     reader = _Reader(config)
     model_type = _named_type(model_type, architectures, reader)
     known = _not_refused(model_type, config)
