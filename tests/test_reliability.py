@@ -118,6 +118,21 @@ def test_domains_hold_each_other():
     assert all(d.source for d in found.values())
 
 
+@pytest.mark.parametrize(("chip", "devices"), [("h100-sxm", 32), ("b200-sxm", 16), ("gb200-nvl72", 72), ("tpu-v5p", 64)])
+def test_racks_as_their_makers_fill_them(chip, devices):
+    """DGX SuperPOD: 4 DGX H100 or 2 DGX B200 a rack; NVL72; a cube of 4 x 4 x 4 TPUs (Jouppi et al. 2023)."""
+    assert failures.rack_devices(build_cluster({"accelerator": chip, "devices": 1024 * 9})[0]) == devices
+
+
+def test_collectives_start_within_what_was_published():
+    """17 s at 16,384 and 200 s at 98,304 (FT-HSDP); under 5 s at 2,048 and under 30 s beyond 10,000 (MegaScale)."""
+    from scantling.reliability import communicator_init_s
+
+    assert communicator_init_s(np.array([16_384, 98_304])) == pytest.approx([17, 200])
+    assert 1 < communicator_init_s(8) <= communicator_init_s(2048) <= 5
+    assert communicator_init_s(12_288) < 30
+
+
 # spares -----------------------------------------------------------------------------------------------------------------------------------
 
 

@@ -165,6 +165,14 @@ def domains(cluster) -> tuple[Domain, ...]:
 
 
 def rack_devices(cluster) -> int:
-    """Devices that share a rack: the scale-up domain where it spans nodes, else four nodes (four air-cooled 8-device nodes to a rack)."""
-    wide = int(cluster.scale_up_domain) > int(cluster.devices_per_node)
-    return int(min(cluster.devices, cluster.scale_up_domain if wide else 4 * cluster.devices_per_node))
+    """Devices that share a rack: nodes_per_rack of the node's catalogue row; where nobody printed it the scale-up domain that spans nodes, else
+    four nodes (air-cooled nodes of 8 devices)."""
+    from . import catalogue
+
+    node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
+    per_node, many = int(cluster.devices_per_node), 4.0
+    if node is not None and node.nodes_per_rack == node.nodes_per_rack:
+        many = node.nodes_per_rack
+    elif cluster.scale_up_domain > per_node:
+        many = cluster.scale_up_domain / per_node
+    return int(min(cluster.devices, max(many, 1) * per_node))
