@@ -39,17 +39,15 @@ def catalogue(kind, as_json):
         numeric = all(isinstance(r.get(c), (int, float, type(None))) for r in rows)
         grid.add_column(c, justify="right" if numeric else "left", no_wrap=c == "id")
     for row in rows:
-        grid.add_row(
-            *(
-                ""
-                if row.get(c) is None
-                else f"{row[c]:,}"
-                if isinstance(row[c], (int, float)) and not isinstance(row[c], bool) and c != "year"
-                else plain(str(row[c]), 60)
-                for c in columns
-            )
-        )
+        grid.add_row(*(_cell(c, row.get(c)) for c in columns))
     console().print(grid)
+
+
+def _cell(column, value) -> str:
+    if value is None:
+        return ""
+    counted = isinstance(value, (int, float)) and not isinstance(value, bool) and column != "year"
+    return f"{value:,}" if counted else plain(str(value), 60)
 
 
 @click.command()
@@ -87,20 +85,7 @@ def params(config, as_json):
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim")
     grid.add_column(justify="right")
-    for key in (
-        "embedding",
-        "lm_head",
-        "attention",
-        "mlp_dense",
-        "shared_experts",
-        "router",
-        "routed_experts",
-        "norms",
-        "other",
-        "total",
-        "active",
-        "mtp",
-    ):
+    for key in "embedding lm_head attention mlp_dense shared_experts router routed_experts norms other total active mtp".split():
         if result[key]:
             grid.add_row(key, f"{result[key]:,}")
     out.print(grid)
