@@ -191,6 +191,16 @@ def test_every_number_comes_from_the_assessment(name):
     assert said - known_numbers(design) - ours == set()
 
 
+def test_tokens_and_memory_of_a_run_in_phases_are_those_of_the_whole():
+    design = Design.read(example("llama-3.1-405b-long-context"))
+    result, text = scantling.assess(design).as_dict(), words_only(design).text
+    tokens = quantities.show("params", sum(phase["tokens"] for phase in result["phases"]))
+    assert f"{tokens} tokens, sequence" in text
+    assert f"for {tokens} tokens" in text
+    assert max(phase["memory_bytes"] for phase in result["phases"]) == result["memory_bytes"]["total"]
+    assert "in the phase long context: " in text
+
+
 def test_what_is_not_there_is_not_said():
     """Sentences come from figures: with nothing to say about it, no bullet."""
     dense = case("llama-3.1-405b").text

@@ -10,7 +10,8 @@ from ..words import at
 from . import charts, pictures
 from .jobs import RESULT, today
 from .page import document
-from .text import environment, plan_text, show
+from .phrases import plan_text, show
+from .text import environment
 
 ROWS = ("verdict", "devices_used", "params", "mfu", "step_s", "tokens_per_s_per_device", "bubble_fraction", "memory_bytes.total", "days", "goodput",
         "mtbf_s", "checkpoint_interval_s", "checkpoint_overhead", "cost_usd", "energy_kwh")

@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 from .jobs import today
 from .page import document
-from .text import environment, plan_text
+from .phrases import plan_text
+from .text import environment
 
 
 def overview(records: Iterable, title: str = "Design reports") -> str:

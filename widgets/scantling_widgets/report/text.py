@@ -7,56 +7,17 @@ import re
 from types import SimpleNamespace
 
 import jinja2
-from markupsafe import Markup, escape
+
+from .phrases import ASKED, FILTERS, band, fabric, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
-SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "zero-bubble": "zero-bubble", "zb1p": "zero-bubble ZB-H1",
-             "zbv": "zero-bubble ZB-V", "dualpipe": "DualPipe", "none": "no schedule"}
-VERDICTS = {"feasible": "meets every constraint", "constraint-missed": "still misses one", "impossible": "holds no plan"}
-RECOMPUTE = {"none": "No activation recompute", "selective": "Selective activation recompute", "full": "Full activation recompute"}
 LOSSES = {"attention": "attention core", "elementwise": "element-wise kernels", "logits": "output head and loss", "recompute": "activation recompute", "tp": "exposed TP communication",
           "cp": "exposed CP communication", "ep": "exposed EP all-to-all", "dp": "exposed DP communication", "pp": "exposed PP sends", "bubble": "pipeline bubble",
           "optimizer": "optimizer update", "host": "host and launches", "straggler": "stragglers", "data": "waiting for data"}
-# what a design may ask for: the figure that answers it
-ASKED = {"deadline_days": ("deadline", "days"), "budget_usd": ("budget", "cost_usd"), "min_mfu": ("MFU, at least", "mfu"), "min_goodput": ("goodput, at least", "goodput"),
-         "max_checkpoint_overhead": ("checkpoint overhead", "checkpoint_overhead"), "max_checkpoint_stall_s": ("stall of a save", "endurance.checkpoint_stall_s"),
-         "max_lost_work_s": ("lost work", "endurance.lost_work_s"), "max_recovery_s": ("recovery", "endurance.recovery_s"), "max_power_mw": ("facility power", "cost.power_w"),
-         "survive": ("survive the loss of a", "endurance.copies_survive")}
 LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Google": "XLA", "AWS": "Neuron", "Intel": "HCCL", "Huawei": "HCCL"}
-
-
 FRONT = 3           # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
-
-# inputs, and figures that stand in several lists: how they are shown
-KINDS = {"bytes": "bytes", "time_s": "seconds", "share": "share", "bytes_per_s": "bytes_per_s", "count": "count", "devices": "count", "nodes": "count",
-         "kg": "count", "events": "rate", "seq_len": "count", "global_batch": "count", "grad_accum": "count", "tokens": "params", "chance": "chance"}
-UNITS = {"kg": "kg"}
-
-_OF_UNIT = (("bytes/s", "bytes_per_s"), ("bytes", "bytes"), ("FLOP/s", "flops"), ("share", "share"), ("s", "seconds"), ("days", "days"), ("USD", "usd"), ("W", "watts"), ("kWh", "kwh"))
 RDMA = ("ib-", "roce", "oci-roce", "gcp-roce", "gb200-so", "efa")        # fabrics whose devices read each other's memory
-
-
-def show(key: str, value) -> str:
-    """A value as text with its unit, by the library's own rule for `key`: a quantity of the assessment, or a kind of input."""
-    from scantling import quantities
-    return quantities.shown(value, KINDS[key], UNITS.get(key, "")) if key in KINDS else quantities.show(key, value)
-
-
-def in_unit(unit: str, value) -> str:
-    """A value that comes with the name of its unit."""
-    from scantling import quantities
-    kind = next((kind for name, kind in _OF_UNIT if unit == name or unit.startswith(f"{name} ")), None)
-    if kind:
-        return quantities.shown(value, kind)
-    whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
-    return quantities.shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
-
-
-def band(key: str, low, high) -> str:
-    """A band as text, the unit once."""
-    from scantling import quantities
-    return quantities.band(key, low, high)
 
 
 @functools.cache
@@ -65,8 +26,7 @@ def environment() -> jinja2.Environment:
     env = jinja2.Environment(loader=jinja2.PackageLoader(__package__, "templates"), autoescape=True, undefined=jinja2.ChainableUndefined,
                              trim_blocks=True, lstrip_blocks=True)
     env.globals.update(n=show, band=band, unit=in_unit)
-    env.filters.update(lead=_lead, cell=lambda t: str(t).replace("|", "\\|").replace("\n", " "), fabric=fabric, nodes=_nodes, storage=storage, after_colon=_after_colon, beyond=_beyond, upfirst=_upfirst, sentence=_sentence, value=_value, plan_text=plan_text, fix_figures=_fix_figures, impact=_impact, asked_by=_asked_by, under=_under, within=_within,
-                       verdict=lambda v: VERDICTS.get(v, v), schedule=lambda s: SCHEDULES.get(s, s), recompute=lambda r: RECOMPUTE.get(r, r))
+    env.filters.update(FILTERS)
     return env
 
 
@@ -85,7 +45,8 @@ def view(data: dict, resolved, main: int = 0) -> dict:
     return {"a": a, "p": SimpleNamespace(**a.plan), "e": SimpleNamespace(**endurance), "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
             "c": resolved.cluster, "m": resolved.model, "job": resolved.phases[main], "phases": resolved.phases, "title": resolved.name, "given_line": given_line(resolved, main),
             "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"), "rdma": resolved.cluster.scale_out.startswith(RDMA),
-            "headline": headline(a, getattr(a, "cost", None) or {}), "asked": asked(data, resolved.constraints), "tokens": sum(p.tokens or 0 for p in resolved.phases), "fullest": fullest_phase(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
+            "headline": headline(a, getattr(a, "cost", None) or {}), "asked": asked(data, resolved.constraints), "tokens": sum(p.tokens or 0 for p in resolved.phases),
+            "fullest": fullest_phase(a), "losses": losses(a), "overlap": overlap(a), "carried": carried(a), "badput": badput(endurance),
             "front": FRONT, "specialist": specialist(a, resolved, resolved.phases[main]), "given": given(resolved), "quantities": appendix(a)}
 
 
@@ -115,24 +76,6 @@ def given_line(resolved, main: int = 0) -> str:
     tokens = f"{show('tokens', total)} tokens, " if (total := sum(p.tokens or 0 for p in resolved.phases)) else ""
     parts.append(f"{tokens}sequence {show('count', job.seq_len)}, batch {show('count', job.global_batch)}, {job.precision}")
     return " · ".join(parts)
-
-
-def fabric(ident: str) -> str:
-    """The name of a fabric by its catalogue id; the id itself where the catalogue has no row."""
-    from scantling import catalogue
-    try:
-        return catalogue.fabrics()[ident].name.split(" (")[0]
-    except (AttributeError, KeyError, TypeError):
-        return ident
-
-
-def storage(ident: str) -> str:
-    """The name of a store by its catalogue id."""
-    from scantling import catalogue
-    try:
-        return catalogue.storages()[ident].name.split(" (")[0]
-    except (AttributeError, KeyError, TypeError):
-        return ident
 
 
 def plain(data):
@@ -234,7 +177,7 @@ def given(resolved) -> list[dict]:
             for i, inner in enumerate(value):
                 yield from walk(inner, [*path, str(i)])
         else:
-            yield {"field": ".".join(path), "value": _value(value)}
+            yield {"field": ".".join(path), "value": value_text(value)}
     return [row for row in walk(resolved.design.data(), []) if row["field"] not in ("scantling", "name")]
 
 
@@ -252,97 +195,3 @@ def appendix(a) -> list[dict]:
             rows.append({"label": q.label, "key": q.key, "value": quantities.shown(value, q.kind, q.unit), "formula": q.formula,
                          "convention": q.convention, "source": q.source})
     return rows
-
-
-def plan_text(p) -> str:
-    """A plan in one line."""
-    get = p.get if isinstance(p, dict) else lambda key, default=None: getattr(p, key, default)
-    words = [f"{axis} {get(axis)}" for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp") if (get(axis) or 1) != 1]
-    if get("sharding") not in (None, "none"):
-        words.append(get("sharding"))
-    if get("micro_batch"):
-        words.append(f"micro-batch {get('micro_batch')}")
-    if get("recompute") not in (None, "none"):
-        share = get("recompute_share") or 1
-        words.append(f"{get('recompute')} recompute" + (f" of {show('share', share)} of the layers" if share < 1 else ""))
-    if get("offload") not in (None, "none"):
-        words.append(f"offload {get('offload')}")
-    return ", ".join(words) or "one device"
-
-
-def _lead(text) -> Markup:
-    """What stands before the first colon in bold."""
-    head, colon, rest = _upfirst(str(text)).partition(":")
-    return Markup("<strong>{}</strong>{}{}").format(head, colon, rest) if colon and len(head) < 60 else escape(_upfirst(str(text)))
-
-
-def _after_colon(text) -> str:
-    """What stands behind the first colon; the heading before it is on the page already."""
-    head, colon, rest = str(text).partition(": ")
-    return (rest if colon and len(head) < 60 else str(text)).rstrip(".")
-
-
-def _beyond(text, name) -> str:
-    """The text without the name that stands before it on the page."""
-    return str(text).removeprefix(str(name)).lstrip(" ,:")
-
-
-def _nodes(count) -> str:
-    return f"{show('count', count)} {'node' if count == 1 else 'nodes'}"
-
-
-def _upfirst(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _sentence(text) -> str:
-    text = str(text).strip()
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" or not text else ".")
-
-
-def _value(value) -> str:
-    if isinstance(value, str):
-        try:
-            value = float(value) if "." in value else int(value)
-        except ValueError:
-            return value
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
-    return str(value)
-
-
-def _within(a, key: str) -> str:
-    """The band behind a figure; nothing behind a measured one."""
-    low, high = getattr(a, f"{key}_low"), getattr(a, f"{key}_high")
-    return f" ({band(key, low, high)})" if show(key, low) != show(key, high) else ""
-
-
-def _under(collectives, axis: str) -> str:
-    """What hides the collectives of an axis."""
-    beside = dict.fromkeys(row["beside"] for row in collectives if row["axis"] == axis and row["hidden"] != "no")
-    return f"under {' and '.join(b for b in beside if b and not b.startswith('nothing')) or 'compute'}"
-
-
-def _asked_by(field: str) -> str:
-    """A constraint by its words, where a figure says that it set it."""
-    constraint = field.removeprefix("constraints.")
-    return f"set by the ceiling of {ASKED[constraint][0]}" if constraint in ASKED else field
-
-
-def _impact(risk) -> str:
-    """Days and dollars of a risk that comes true, whichever it has."""
-    return " or ".join(show(key, risk[field]) for field, key in (("impact_days", "days"), ("impact_usd", "cost_usd")) if risk.get(field))
-
-
-def _fix_figures(fix) -> str:
-    """The figures that a nearest fix brings with it."""
-    keys = ("mfu", "step_s", "days", "cost_usd", "goodput")
-    shown = [f"{key.removesuffix('_s').removesuffix('_usd').upper() if key == 'mfu' else key.split('_')[0]} {show(key, fix[key])}"
-             for key in keys if isinstance(fix, dict) and fix.get(key) is not None]
-    return f" ({', '.join(shown)})" if shown else ""
