@@ -109,6 +109,14 @@ def test_a_dropped_or_forced_token_waits_for_no_other():
     assert compute.layer_time(dropped).host < compute.layer_time(even).host == compute.layer_time(free).host
 
 
+def test_expert_traffic_pays_for_the_top_of_the_pod_that_it_crosses():
+    """64 experts' ranks over pods of 32 at 8 : 1: of the 56 ranks outside the node 32 are outside the pod, on an eighth of the rate: 8 x 32 / 56 as long."""
+    many = replace(MOE, experts=64)
+    wire = lambda **link: float(traffic.expert_parallel(case(many, link=replace(NODE, **link), ep=64, dp=64)).wire_s)   # noqa: E731
+    assert wire(pod_devices=64, oversubscription=8.0) == wire() == wire(pod_devices=32)
+    assert wire(pod_devices=32, oversubscription=8.0) == pytest.approx(8 * 32 / 56 * wire(), rel=0.02)      # start-up apart
+
+
 def test_slices_of_a_tpu_pay_for_each_other():
     """MaxText on TPU v5e, 64B: the step grows with the slices, 3.7 % over one slice at 2 and 19 % at 32 (published_runs.csv): nothing hides what goes between them."""
     steps = {}

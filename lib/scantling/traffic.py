@@ -78,7 +78,8 @@ def expert_parallel(c: Cases) -> Exchange:
     """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the etp gather around them.
 
     Each rank sends t/tp tokens x top_k copies, or one copy per distinct rank (in the domain) and per distinct domain (across)
-    where the dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2).
+    where the dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2). What crosses the top of the pod, all ranks at once, has
+    the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
     tiers = tiers_of(c.link, k)
@@ -93,6 +94,8 @@ def expert_parallel(c: Cases) -> Exchange:
     out_copies = np.where(c.software.dedup_dispatch > 0, domains_hit * (domains - 1) / domains, s.top_k * (p.ep - inside) / p.ep)
     width = bytes_per_value + 2.0                       # dispatch, then combine in 16 bit
     sent = one_copy * copies * width
+    beyond = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / np.maximum(p.ep - inside, 1)      # of what leaves the domain, out of the pod
+    out_copies = out_copies * np.maximum(1.0, c.link.oversubscription * beyond)
     wire = all_to_all_s(sent, p.ep, inside, tiers, copies_out=one_copy * out_copies * width / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
                         up_share=k.ep_up_share, relayed=c.software.dedup_dispatch)
     wire = np.where(p.ep > 1, wire, 0.0)
