@@ -145,7 +145,9 @@ def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
     assert desk.design.cluster.devices == 256
     pins = set(desk.design.plan.given())
     named = set()
-    while desk.session.refusal is not None and len(named) < 6:
+    for _ in range(4):
+        if desk.session.refusal is None:
+            break
         named.add(desk.session.refusal.field.removeprefix("plan."))
         assert desk._fix.description.startswith("Unpin")
         desk._fix.click()

@@ -130,9 +130,9 @@ def offer(session) -> tuple[str, str, Mapping] | None:
         fix = nearest(session.now.given.get("nearest_fixes") or [])
         return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
     name = refusal.field.removeprefix("plan.")
-    if refusal.moved in ("", refusal.field) or name == refusal.field or name not in session.now.design.plan.given():
+    if not refusal.fields or refusal.field in (name, refusal.moved) or name not in session.now.design.plan.given():
         return None
-    return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {**(refusal.fields or {}), refusal.field: None}
+    return f"Unpin {words.label(refusal.field)}", f"Take the change, and let the search choose {name}", {**refusal.fields, refusal.field: None}
 
 
 def fix_text(fix) -> str:
