@@ -39,7 +39,7 @@ test: $(READY)        ## every test; those in a browser need Chromium
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -m launch tests/test_plan_rules.py tests/test_launch_judges.py tests/test_launch_train.py $(PYTEST) || code=$$?; \
+	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/launch/record.py build/launch.jsonl; exit $$code
 
 DESIGNS ?= 10000
@@ -50,15 +50,15 @@ lint: $(READY)        ## ruff over the tree
 	@$(BIN)/ruff check .
 
 validation: $(READY)        ## predicted beside published: gallery/validation/ and the accuracy table of the README
-	@$(BIN)/python -m scantling.validation
+	@$(BIN)/python -m scantling.evidence.validation
 	@$(BIN)/python -m scantling_widgets.validation_page
 
 calibrate: $(READY)        ## fit the few constants on published runs again
-	@$(BIN)/python -m scantling.calibrate
-	@$(BIN)/python -m scantling.calibrate_memory
+	@$(BIN)/python -m scantling.evidence.calibrate
+	@$(BIN)/python -m scantling.evidence.calibrate_memory
 
 bench: $(READY)        ## how fast an assessment and a search are
-	@$(BIN)/python -m scantling.bench
+	@$(BIN)/python -m scantling.evidence.bench
 
 bench-desk: $(READY)        ## how fast the desk follows a slider
 	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m scantling_widgets.bench

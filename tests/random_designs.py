@@ -14,13 +14,14 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from scantling import Design, DesignError, assess, catalogue, plans
+from scantling import Design, DesignError, assess, catalogue
 from scantling.catalogue import models as model_rows
-from scantling.frontier import plan_front
-from scantling.memory import memory
-from scantling.searching import find, unpinned, why_not
-from scantling.situation import situation
-from scantling.step import step_time
+from scantling.decide import plans
+from scantling.decide.frontier import plan_front
+from scantling.decide.searching import find, unpinned, why_not
+from scantling.physics.memory import memory
+from scantling.physics.situation import situation
+from scantling.physics.step import step_time
 
 VERDICTS = ("feasible", "constraint-missed", "impossible")
 FIXES_EVERY, MORE_EVERY = 100, 20       # the dear properties are looked at in one design of so many
@@ -142,8 +143,8 @@ def refused(a):
         every = plans.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE, {})
         rows = np.linspace(0, every.tp.size - 1, min(WIDE_SAMPLE, every.tp.size)).astype(int)
         if not fits[-1]:
+            from scantling.decide.searching import host_bytes
             from scantling.records import take
-            from scantling.searching import host_bytes
 
             assert np.all(why_not(memory(where.cases(take(every, rows))), host_bytes(where.resolved.cluster)) >= 0), "a wide plan fits an impossible design"
     assert not all(fits), "impossible, and the last resort fits"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling.quantities import Quantity, band, number, quantity, show, table, tooltip
 
 # what `scantling design --json` promises
@@ -27,7 +27,7 @@ def test_every_promised_key_has_a_row():
 def test_endurance_has_a_row_for_every_field():
     from dataclasses import fields
 
-    from scantling.reliability import BADPUT, Endurance
+    from scantling.endure.reliability import BADPUT, Endurance
     assert not {f"endurance.{f.name}" for f in fields(Endurance)} - table().keys()
     assert not {f"endurance.badput.{k}" for k in BADPUT} - table().keys()
 

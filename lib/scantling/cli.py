@@ -11,7 +11,6 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 import click
 
@@ -20,35 +19,30 @@ from .errors import DesignError, closest, plain
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 WRONG = 2
 
-# name: (module of the command, function in it, module that does the work, one line of help)
+# name: (module, function in it, one line of help)
 COMMANDS = {
-    "design": ("cli_design", "design", "verdict", "Assess one design: verdict, plan, memory, step, days, cost."),
-    "search": ("cli_search", "search", "searching", "The best plans of a design, fastest first; of many variants; here or on a Dask cluster."),
-    "spaces": ("cli_search", "spaces", "spaces", "The axes and values that a search tries."),
-    "candidates": ("cli_decide", "candidates", "frontier", "Plans that differ in kind, for a short measured sweep; and its results read back."),
-    "sweep": ("cli_decide", "sweep", "sweeps", "Every combination of values of some fields, here or on a Dask cluster."),
-    "answer": ("cli_decide", "answer", "answers", "The longest sequence, the fewest devices, the earliest finish…"),
-    "sensitivity": ("cli_decide", "sensitivity", "sensitivity", "What a result hangs on, the largest swing first."),
-    "front": ("cli_decide", "front", "frontier", "Choices that no other beats in days, dollars, devices and memory at once."),
-    "scaling": ("cli_decide", "scaling", "answers", "Model size and tokens for a budget of compute, by published laws, and the days they take."),
-    "diagnose": ("cli_decide", "diagnose", "diagnose", "Where a measured run loses its time, most likely first."),
-    "goodput": ("cli_design", "goodput", "verdict", "Failures, checkpoints and goodput of a design."),
-    "blueprint": ("cli_blueprint", "blueprint", "blueprint", "The site around the job: network, scheduler, storage, domains, risks, roll-out."),
-    "init": ("cli_files", "init", "brief", "Write a commented design file from a catalogue model or a line of text."),
-    "schema": ("cli_files", "schema", "design", "Print the JSON Schema of the design file."),
-    "catalogue": ("cli_files", "catalogue", "catalogue", "List the ids of models, accelerators, fabrics, stacks and more."),
-    "params": ("cli_files", "params", "hf", "Count the parameters of a Hugging Face config."),
-    "predict": ("cli_runs", "predict", "predict", "Predict the pinned plans of a table of runs."),
-    "validate": ("cli_runs", "validate", "validate", "Predict a table of runs and compare with what was measured."),
-    "measure": ("measure", "command", "measure", "Time this machine's devices and write a calibration override."),
-    "launch": ("cli_launch", "launch", "launch", "Write the plan as a framework's own configuration."),
+    "design": ("commands.design", "design", "Assess one design: verdict, plan, memory, step, days, cost."),
+    "search": ("commands.search", "search", "The best plans of a design, fastest first; of many variants; here or on a Dask cluster."),
+    "spaces": ("commands.search", "spaces", "The axes and values that a search tries."),
+    "candidates": ("commands.decide", "candidates", "Plans that differ in kind, for a short measured sweep; and its results read back."),
+    "sweep": ("commands.decide", "sweep", "Every combination of values of some fields, here or on a Dask cluster."),
+    "answer": ("commands.decide", "answer", "The longest sequence, the fewest devices, the earliest finish…"),
+    "sensitivity": ("commands.decide", "sensitivity", "What a result hangs on, the largest swing first."),
+    "front": ("commands.decide", "front", "Choices that no other beats in days, dollars, devices and memory at once."),
+    "scaling": ("commands.decide", "scaling", "Model size and tokens for a budget of compute, by published laws, and the days they take."),
+    "diagnose": ("commands.decide", "diagnose", "Where a measured run loses its time, most likely first."),
+    "goodput": ("commands.design", "goodput", "Failures, checkpoints and goodput of a design."),
+    "blueprint": ("commands.blueprint", "blueprint", "The site around the job: network, scheduler, storage, domains, risks, roll-out."),
+    "init": ("commands.files", "init", "Write a commented design file from a catalogue model or a line of text."),
+    "schema": ("commands.files", "schema", "Print the JSON Schema of the design file."),
+    "catalogue": ("commands.files", "catalogue", "List the ids of models, accelerators, fabrics, stacks and more."),
+    "params": ("commands.files", "params", "Count the parameters of a Hugging Face config."),
+    "predict": ("commands.runs", "predict", "Predict the pinned plans of a table of runs."),
+    "validate": ("commands.runs", "validate", "Predict a table of runs and compare with what was measured."),
+    "measure": ("evidence.measure", "command", "Time this machine's devices and write a calibration override."),
+    "launch": ("commands.launch", "launch", "Write the plan as a framework's own configuration."),
 }
 GROUP = "scantling.commands"
-
-
-@cache
-def _there(module: str) -> bool:
-    return find_spec(f"{__package__}.{module}") is not None
 
 
 @cache
@@ -63,11 +57,11 @@ class Commands(click.Group):
     """A group that imports a command when it is asked for, and lists only what is installed."""
 
     def list_commands(self, ctx):
-        return [n for n, (_, _, needs, _) in COMMANDS.items() if _there(needs)] + sorted(_plugins())
+        return [*COMMANDS, *sorted(_plugins())]
 
     def get_command(self, ctx, name):
-        if name in COMMANDS and _there(COMMANDS[name][2]):
-            module, function, _, _ = COMMANDS[name]
+        if name in COMMANDS:
+            module, function, _ = COMMANDS[name]
             return getattr(import_module(f".{module}", __package__), function)
         if name in _plugins():
             found = _plugins()[name].load()
@@ -85,7 +79,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx, formatter):
-        rows = [(n, COMMANDS[n][3] if n in COMMANDS else _summary(_plugins()[n])) for n in self.list_commands(ctx)]
+        rows = [(n, COMMANDS[n][2] if n in COMMANDS else _summary(_plugins()[n])) for n in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

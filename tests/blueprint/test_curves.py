@@ -6,7 +6,7 @@ import pytest
 from scantling import catalogue
 from scantling.blueprint import curves_fit, curves_score
 from scantling.blueprint.curves import CurveConstants, Wires, calibration, constants, curve, fastest, times, volume, wires
-from scantling.cluster import build_cluster
+from scantling.describe.cluster import build_cluster
 
 TABLE = curves_score.table()
 FABRICS = [r for r in TABLE if r["count"] > 1 or r["series"].startswith("all")]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scantling import assess
 from scantling.blueprint.domains import domains, replicas_hit
-from scantling.failures import DAY_S
+from scantling.endure.failures import DAY_S
 
 
 def counted(size, block, replicas, devices):

@@ -3,7 +3,7 @@ import json
 
 import pytest
 from scantling import Design, assess
-from scantling.figures import communication
+from scantling.decide.figures import communication
 
 DESIGNS = {
     "dense": dict(model="llama-3.1-405b", devices=16384, plan={"tp": 8, "cp": 1, "pp": 16, "dp": 128}, batch=2048, seq=8192),

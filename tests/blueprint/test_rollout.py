@@ -33,7 +33,7 @@ def test_a_card_is_evicted_between_the_loosest_and_tightest_published_limit(each
 def test_the_slow_link_threshold_is_where_it_costs_a_node(assessed):
     from dataclasses import replace
 
-    from scantling.step import step_time
+    from scantling.physics.step import step_time
 
     c = assessed("llama-3.1-405b").chosen.case
     ratio, why = slow_tier(c, 50, "out_bytes_per_s", (0.0, 1.0))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 import scantling
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling.quantities import show
 
 from .browsing import PATIENCE_MS, DeskPage

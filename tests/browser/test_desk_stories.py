@@ -5,7 +5,7 @@ import re
 
 import pytest
 import scantling
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling.quantities import show
 
 from .conftest import DESIGN

@@ -5,7 +5,7 @@ import time
 import urllib.request
 
 import pytest
-from scantling.design import Design
+from scantling.describe.design import Design
 
 from .conftest import FAULTY
 from .test_desk_browser import shows

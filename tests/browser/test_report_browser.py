@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling_widgets import report
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from scantling import Design
+from scantling.decide.verdict import assess
 from scantling.launch import FRAMEWORKS, Inexpressible, kits
-from scantling.verdict import assess
 
 DENSE = dict(layers=32, hidden=4096, ffn_hidden=14336, heads=32, kv_heads=8, head_dim=128, vocab=128256, mlp="swiglu", attention="gqa")
 MHA = dict(layers=32, hidden=4096, ffn_hidden=11008, heads=32, kv_heads=32, head_dim=128, vocab=32000, mlp="swiglu", attention="mha")

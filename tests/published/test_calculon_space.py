@@ -5,9 +5,9 @@ import tracemalloc
 
 import pytest
 from scantling import Design
-from scantling.exhaustive import exhaust
-from scantling.searching import find
-from scantling.situation import situation
+from scantling.decide.exhaustive import exhaust
+from scantling.decide.searching import find
+from scantling.physics.situation import situation
 
 TEXT = "model: gpt-3-175b\ncluster: {accelerator: a100-80-sxm, devices: %d}\njob: {seq_len: 2048, global_batch: 1536}"
 

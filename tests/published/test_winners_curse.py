@@ -4,9 +4,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scantling import Design, assess, published
-from scantling.figures import UNTRIED
-from scantling.untried import record_of, untried
+from scantling import Design, assess
+from scantling.decide.figures import UNTRIED
+from scantling.decide.untried import record_of, untried
+from scantling.evidence import published
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
 

@@ -36,7 +36,7 @@ badput = Figure("badput", "Where the rest of the wall time goes", _badput_chart,
 
 # ---------------------------------------------------------------- spares
 def _spares_data(given, waiting=None) -> dict:
-    """`waiting`: that of `scantling.spares.waiting`."""
+    """`waiting`: that of `scantling.endure.spares.waiting`."""
     if not waiting:
         return {"points": {}}
     chosen, asked = given.get("spares"), given.get("spares_recommended")

@@ -1,7 +1,7 @@
 """Pictures of alternatives: the best plans by memory and time, days against dollars over device counts, what moves the result."""
 from __future__ import annotations
 
-from scantling.cost import frontier as undominated
+from scantling.endure.cost import frontier as undominated
 
 from .figures import Figure, named
 from .grammar import alt
@@ -106,7 +106,7 @@ _MORE_IS_BETTER = ("mfu", "goodput")
 
 
 def _tornado_data(given, rows=(), key="days") -> dict:
-    """`rows`: those of `scantling.sensitivity.tornado`, largest swing first."""
+    """`rows`: those of `scantling.decide.sensitivity.tornado`, largest swing first."""
     now = given.get(key)
     bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": [], "step": []}
     for rank, row in enumerate(rows):

@@ -12,7 +12,7 @@ _NAMES, _COLOURS = [n for n, _ in _KINDS.values()], [c for _, c in _KINDS.values
 
 
 def _gantt_data(given, layout=None, window=(0.0, 1.0)) -> dict:
-    """`layout`: a `scantling.schedule.Layout`; the picture holds its passes as they are. `window`: (first, last) share of the time that is drawn."""
+    """`layout`: a `scantling.physics.schedule.Layout`; the picture holds its passes as they are. `window`: (first, last) share of the time that is drawn."""
     if layout is None:
         return {"passes": {}}
     first, last = (layout.makespan_s * w for w in window)

@@ -41,7 +41,7 @@ def says(names, cell, key) -> str:
 
 # ---------------------------------------------------------------- one input
 def _line_data(given, cells: Sequence = (), texts: Sequence = (), key="days", name="", now: int = -1) -> dict:
-    """`cells`: those of `scantling.sweeps`, in order; `texts`: the swept value of each in words; `now`: the one on the desk."""
+    """`cells`: those of `scantling.decide.sweeps`, in order; `texts`: the swept value of each in words; `now`: the one on the desk."""
     out = {"at": [], "value": [], "kind": [], "says": [], "pick": []}
     none = {"at": [], "says": [], "short": [], "pick": []}
     for i, (cell, text) in enumerate(zip(cells, texts)):

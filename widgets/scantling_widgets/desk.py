@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import ipywidgets as W
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling.errors import DesignError
 
 from . import charts, headline, inputs, legend, resources, theme

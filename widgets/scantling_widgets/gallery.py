@@ -146,8 +146,8 @@ OF_A_RUN = {"tokens_per_s_per_device": "tokens_per_s_per_device", "step_s": "ste
 def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
     """The published figures predicted from the rows of their runs, with what those print of releases, compilers and graphs, by (design, key)."""
     from scantling import catalogue
-    from scantling.predict import predict_frame
-    from scantling.runs import read_runs
+    from scantling.evidence.predict import predict_frame
+    from scantling.evidence.runs import read_runs
     frame = read_runs(catalogue.HERE / "published_runs.csv").set_index("id", drop=False)
     asked = [p for p in of if p.run]
     predicted = predict_frame(frame.loc[list(dict.fromkeys(p.run for p in asked))].reset_index(drop=True)).set_index("id")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scantling import design_words as legal
+from scantling.describe import design_words as legal
 from scantling.errors import DesignError
 from scantling.quantities import shown
 
@@ -149,7 +149,7 @@ def _ways(session, name) -> list[int]:
 
 def refusals(session, field: str) -> dict:
     """Values of a plan field that the design cannot take as it stands, each with the library's reason in a few words."""
-    from scantling import plans
+    from scantling.decide import plans
 
     name = field.removeprefix("plan.")
     if name == field or name not in _PLAN_SHOWN:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from scantling import published_figures, published_figures_runs
+from scantling.evidence import published_figures, published_figures_runs
 from scantling.quantities import number, shown
 
 from . import series

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 
 import nbformat
-from scantling import published_figures, published_figures_kernels, published_figures_runs
+from scantling.evidence import published_figures, published_figures_kernels, published_figures_runs
 
 from . import published, resources, walkthroughs
 

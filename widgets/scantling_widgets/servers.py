@@ -57,7 +57,7 @@ def free_port(preferred: int) -> int:
 
 def design_path(file: str | None) -> Path:
     """The design file to open, read once so that a wrong one is refused before a server starts."""
-    from scantling.design import Design
+    from scantling.describe.design import Design
 
     path = Path(file).resolve() if file else resources.example()
     Design.read(path).resolve()

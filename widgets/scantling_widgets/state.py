@@ -43,7 +43,7 @@ class Refusal:
 def assess(design, quick: bool = False):
     """The default judge: the library's own; `quick` searches the coarse space."""
     import scantling
-    from scantling import plans
+    from scantling.decide import plans
 
     return scantling.assess(design, space=plans.COARSE) if quick else scantling.assess(design)
 

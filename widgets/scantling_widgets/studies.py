@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scantling import sensitivity, sweeps
+from scantling.decide import sensitivity, sweeps
 from scantling.errors import DesignError
 
 from . import choices, inputs, words

@@ -5,7 +5,7 @@ a time per hop on each tier, and bytes over a rate. Its hop times are the priors
 nccl-tests series (catalogue collective_bench.csv) and writes catalogue/collective_calibration.json. A fill term is added, that of a
 pipelined transfer: t = a + T + 2 g sqrt(a T) for start-up a and wire time T (chunks of the best size; g = 1 would be one chain).
 
-Relation to `scantling.collectives`: that module gives the step model its rates for the large messages of training, with constants
+Relation to `scantling.physics.collectives`: that module gives the step model its rates for the large messages of training, with constants
 fitted on whole runs, compute beside them. This one times a collective alone, at any size. Both use the same ring volumes
 (nccl-tests, PERFORMANCE.md) and agree on large rings within the share of the rate each assumes.
 """

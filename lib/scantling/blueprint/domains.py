@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import elastic, failures
-from ..cases import micro_batches
+from ..endure import elastic, failures
+from ..physics.cases import micro_batches
 from .ground import DAY_S, YEAR_S, Record, Run, idle_nodes, is_torus, number, run_of, several, source
 from .network_build import built
 from .placement import blocks

@@ -5,17 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import catalogue, convergence, elastic, traffic
-from .. import plans as planning
-from ..cases import SHARDINGS
-from ..cost import power_w
+from .. import catalogue
+from ..decide import convergence
+from ..decide import plans as planning
+from ..decide.limits import LOSSES, short
+from ..describe.model import parameters
+from ..endure import elastic
+from ..endure.cost import power_w
+from ..endure.reliability import endure
 from ..errors import DesignError
-from ..limits import LOSSES, short
-from ..memory import memory
-from ..model import parameters
-from ..reliability import endure
-from ..situation import situation
-from ..step import PARTS, device_params, step_time
+from ..physics import traffic
+from ..physics.cases import SHARDINGS
+from ..physics.memory import memory
+from ..physics.situation import situation
+from ..physics.step import PARTS, device_params, step_time
 from .ground import STANDSTILL, is_torus
 
 GROWTH = (2, 4, 10)
@@ -38,7 +41,7 @@ class Base:
 
     def look(self, changes: dict):
         """The assessment of a changed design with the plan's own pins dropped where they cannot hold; None where nothing fits."""
-        from ..verdict import assess
+        from ..decide.verdict import assess
 
         pins = {f"plan.{k}": None for k in self.design.plan.given()}
         for paths in (changes, {**changes, **pins}) if pins else (changes,):

@@ -76,7 +76,7 @@ class Run(Record):
 
 def run_of(assessment) -> Run:
     """Length and price of an assessment's run: its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all devices that are paid."""
-    from ..cost import price
+    from ..endure.cost import price
 
     r, e = assessment.resolved, assessment.endurance
     days = assessment.figures["days"] if float(e.goodput) > STANDSTILL else None

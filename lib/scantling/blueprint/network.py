@@ -184,7 +184,7 @@ def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
 def _notes(assessment, t: Topology, switch, provided, rate, rows) -> tuple[str, ...]:
     cluster, out = assessment.resolved.cluster, []
     if cluster.oversubscription > 1 and cluster.devices <= (cluster.pod_devices or cluster.devices) and t.tiers > 1:
-        from ..step import step_time
+        from ..physics.step import step_time
 
         case = assessment.chosen.case
         longer = float(step_time(replace(case, link=replace(case.link, pod_devices=float(blocks(assessment)[0])))).total / step_time(case).total) - 1

@@ -219,7 +219,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
     step_s is the kit's step model with the fabric's pod and ratio in place of the design's; a network of rails alone adds what its
     all-to-all loses. run_usd = network price x run / 4 years + extra device-time x price; without a price the network's own counts.
     """
-    from ..step import step_time
+    from ..physics.step import step_time
 
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
     base = float(chosen.step.total)

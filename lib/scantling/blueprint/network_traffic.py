@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import catalogue
-from ..cases import SHARDINGS
-from ..collectives import members_inside
-from ..traffic import expected_places
+from ..physics.cases import SHARDINGS
+from ..physics.collectives import members_inside
+from ..physics.traffic import expected_places
 from . import curves
 from .ground import Record, is_torus
 
@@ -72,7 +72,7 @@ def axes(assessment) -> tuple[Axis, ...]:
     message_bytes: an all-gather's or reduce-scatter's whole tensor, an all-to-all's bytes of one rank, a send's payload.
     alone_s = calls x curve; the step model's time also holds what compute beside it costs, so the two need not agree.
     """
-    from ..figures import communication
+    from ..decide.figures import communication
 
     chosen = assessment.chosen
     spans = {g.axis: g for g in assessment.blueprint.placement.groups}

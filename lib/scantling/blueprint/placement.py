@@ -237,7 +237,7 @@ def bytes_over(layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, 
 
 def _orders(assessment, plan, shape) -> tuple[dict, ...]:
     """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis and in all (`bytes_over`)."""
-    from ..figures import communication
+    from ..decide.figures import communication
     from .network_traffic import expert_share_out
 
     sent = {row["axis"]: row["bytes"] for row in communication(assessment.chosen)}

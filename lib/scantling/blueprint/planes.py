@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import checkpoint, storage
-from ..cases import micro_batches
-from ..reliability import communicator_init_s
+from ..endure import checkpoint, storage
+from ..endure.reliability import communicator_init_s
+from ..physics.cases import micro_batches
 from .ground import Record
 from .planes_step import CollectiveRow, Piece, collectives, timeline
 

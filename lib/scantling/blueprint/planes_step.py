@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import compute, storage
-from ..cases import RECOMPUTES, SHARDINGS, micro_batches
-from ..collectives import members_inside
-from ..step import device_params
-from ..traffic import data_parallel
+from ..endure import storage
+from ..physics import compute
+from ..physics.cases import RECOMPUTES, SHARDINGS, micro_batches
+from ..physics.collectives import members_inside
+from ..physics.step import device_params
+from ..physics.traffic import data_parallel
 from . import curves
 from .ground import Record
 from .network_traffic import inside, layer_units
@@ -147,7 +148,7 @@ def chosen_step_share(assessment) -> float:
 
 
 def _communication(assessment):
-    from ..figures import communication
+    from ..decide.figures import communication
 
     return communication(assessment.chosen)
 

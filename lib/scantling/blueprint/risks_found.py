@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import elastic, failures, goodput, reliability, spares, storage
-from ..cases import PRECISIONS
-from ..diagnose import MEMORY_SD
-from ..limits import Z80, chance_below
-from ..step import step_time
+from ..decide.diagnose import MEMORY_SD
+from ..decide.limits import Z80, chance_below
+from ..endure import elastic, failures, goodput, reliability, spares, storage
+from ..physics.cases import PRECISIONS
+from ..physics.step import step_time
 from .domains import domains
 from .ground import DAY_S, HOUR_S, STANDSTILL, Run, idle_nodes, is_torus, number, several, source
 from .rollout_tests import screen
@@ -108,7 +108,7 @@ def _scatter() -> float:
 
 
 def late_delivery(s: Scene):
-    from ..cost import power_w
+    from ..endure.cost import power_w
 
     c = s.a.cost
     watts = float(power_w(s.a.resolved.cluster, s.run.devices_paid))
@@ -190,7 +190,7 @@ def corruption(s: Scene):
     if chance <= 0:
         return None
     days = events / chance * extra / DAY_S
-    from .. import stragglers
+    from ..physics import stragglers
 
     rate = failures.SDC_SHARE / float(e.mtbf_s)
     every, overhead = (float(x) for x in stragglers.verified_interval(0.0, rate, s.a.figures["step_s"], 0.0))

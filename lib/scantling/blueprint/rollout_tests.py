@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from .. import catalogue
-from ..pipeline import SCHEDULE_NAMES
-from ..step import step_time
+from ..physics.pipeline import SCHEDULE_NAMES
+from ..physics.step import step_time
 from .ground import HOUR_S, Record, Run, is_torus, number, source
 from .placement import blocks
 

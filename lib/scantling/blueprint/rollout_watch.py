@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import elastic, failures, stragglers
-from ..step import step_time
+from ..endure import elastic, failures
+from ..physics import stragglers
+from ..physics.step import step_time
 from .ground import DAY_S, HOUR_S, Record, Run, is_torus, number, source
 from .network_build import built
 
@@ -110,8 +111,8 @@ def collectives(assessment, run: Run) -> dict:
     of them where it has two. one_card_less : step over step with (n - 1) / n of the node's cards; swap_at_once below break_even_s of
     running on, which is the loss of one stop over what the slower step costs.
     """
-    from ..figures import communication
-    from ..reliability import communicator_init_s
+    from ..decide.figures import communication
+    from ..endure.reliability import communicator_init_s
 
     e, cluster, c = assessment.endurance, assessment.resolved.cluster, assessment.chosen.case
     cards, nodes = max(1, int(cluster.nics_per_node)), int(cluster.nodes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..failures import EVICTS
+from ..endure.failures import EVICTS
 from .ground import HOUR_S, Record, run_of, several
 from .placement import leaf_nodes
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from ..failures import EVICTS
+from ..endure.failures import EVICTS
 from .ground import DAY_S, Run, is_torus, source
 from .placement import leaf_nodes
 from .rollout_tests import acceptance_limits, accepted, node_busbw

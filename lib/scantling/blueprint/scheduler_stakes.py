@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import elastic
-from ..step import step_time
+from ..endure import elastic
+from ..physics.step import step_time
 from .domains import domains
 from .ground import DAY_S, Run, is_torus
 from .placement import blocks

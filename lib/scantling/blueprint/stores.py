@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import catalogue, goodput, storage
-from ..checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
+from .. import catalogue
+from ..endure import goodput, storage
+from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
 from .ground import DAY_S, Record, Run, run_of, several
 
 READ_SHARE = 0.1        # of a recovery that the transfer of the state may add

@@ -11,7 +11,7 @@ import csv
 from functools import cache
 from pathlib import Path
 
-from ..cluster import GB, NAN, Accelerator, Fabric, Node
+from ..describe.cluster import GB, NAN, Accelerator, Fabric, Node
 from ..errors import DesignError
 from .records import CollectiveFit, CollectiveSeries, Curve, Fact, GemmPoint, Price, Storage
 

@@ -80,7 +80,7 @@ def _prices():
 
 def _models():
     """Rows of the model catalogue with their exact counts."""
-    from ..model import parameters
+    from ..describe.model import parameters
     from .models import entries
     for e in entries().values():
         m, count = e.model, parameters(e.model)
@@ -92,6 +92,6 @@ def _models():
 
 def _stacks():
     """Software stacks: the switches that stacks.py knows."""
-    from ..stacks import STACKS
+    from ..physics.stacks import STACKS
     for name, stack in STACKS.items():
         yield {"id": name, **{k: v for k, v in vars(stack).items() if k != "name"}}

@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..describe.hf import from_hf
+from ..describe.model import GATED, Model, check_model
+from ..describe.sizing import from_size
 from ..errors import DesignError, closest
-from ..hf import from_hf
-from ..model import GATED, Model, check_model
 from ..records import Assumed
-from ..sizing import from_size
 
 _FILE = Path(__file__).with_name("models.csv")
 _TYPES = {f.name: f.type for f in fields(Model)}

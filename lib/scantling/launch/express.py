@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import plans as planning
+from ..decide import plans as planning
+from ..decide.verdict import assess
 from ..errors import DesignError
-from ..verdict import assess
 from .record import Gap, LaunchPlan, launch_plan
 
 FIELDS = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum", "recompute",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..blueprint.placement import leaf_nodes
-from ..cases import devices as devices_of
-from ..figures import communication, step_s
-from ..memory import memory_by_stage
+from ..decide.figures import communication, step_s
+from ..physics.cases import devices as devices_of
+from ..physics.memory import memory_by_stage
 from .quote import slug
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")

@@ -166,7 +166,7 @@ def _choice(q: Choice, answer, facts, mine):
 
 # ---------------------------------------------------------------- plans
 def _assess(design):
-    from ..verdict import assess
+    from ..decide.verdict import assess
 
     return assess(design)
 

@@ -55,7 +55,7 @@ def published(ident: str) -> Total:
 @cache
 def published_runs():
     """The table of published runs, a row a run."""
-    from ..runs import read_runs
+    from ..evidence.runs import read_runs
 
     return read_runs(Path(catalogue.__file__).with_name("published_runs.csv"))
 
@@ -67,8 +67,8 @@ def rate(ident: str) -> float:
 
 def _table(name: str, idents):
     """(rows of a run table by id, their predictions), in the order of the ids."""
-    from ..predict import predict_frame
-    from ..runs import read_runs
+    from ..evidence.predict import predict_frame
+    from ..evidence.runs import read_runs
 
     table = published_runs() if name == "published_runs.csv" else read_runs(Path(catalogue.__file__).with_name(name))
     ids = [str(i).lower() for i in idents]

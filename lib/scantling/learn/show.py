@@ -214,7 +214,7 @@ def plan_table(q: Plan, facts) -> dict:
     """Every legal choice of the named fields with the least step that fits [s], null where none does: what a page needs to judge a plan."""
     import numpy as np
 
-    from ..verdict import assess
+    from ..decide.verdict import assess
 
     best = assess(value_of(q.design, facts))
     found = best.chosen.found

@@ -1,7 +1,7 @@
 """Claims that go round about large plans, each worked out by the search; the figures they are held against are published ones."""
 import pytest
 from scantling import Design, assess
-from scantling.scale_claims import CASE, links, sharding_alone, tensor_across_nodes, usual_plan
+from scantling.evidence.scale_claims import CASE, links, sharding_alone, tensor_across_nodes, usual_plan
 
 
 def test_nvlink_is_18_times_a_card_only_when_directions_are_mixed():

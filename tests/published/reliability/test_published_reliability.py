@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scantling import catalogue, checkpoint, elastic, failures, goodput, scale, spares, storage, stragglers
+from scantling import catalogue
+from scantling.endure import checkpoint, elastic, failures, goodput, scale, spares, storage
+from scantling.physics import stragglers
 
 MIN, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
@@ -125,7 +127,7 @@ def poisson_tail(s, load):
 
 
 def init_s(devices):
-    from scantling.reliability import communicator_init_s
+    from scantling.endure.reliability import communicator_init_s
 
     return float(communicator_init_s(devices))
 
@@ -237,8 +239,8 @@ def test_ladder_lifts_a_hundred_thousand_devices_above_one_half():
 
 
 def test_ladder_of_a_design_starts_from_its_own_saves():
-    from scantling.cluster import build_cluster
-    from scantling.reliability import endure
+    from scantling.describe.cluster import build_cluster
+    from scantling.endure.reliability import endure
 
     cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 131_072})
     e = endure(cluster, {"preset": "llama3"}, checkpoint_bytes=28e12, state_bytes_per_device=28e12 / 131_072)
@@ -249,7 +251,7 @@ def test_ladder_of_a_design_starts_from_its_own_saves():
 
 
 def test_store_of_llama3_carries_its_checkpoints():
-    from scantling.cluster import build_cluster
+    from scantling.describe.cluster import build_cluster
 
     cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 16_384})
     found = {c.id: c for c in storage.carriers(cluster, 405e9 * 14, 330, stall_s=5)}

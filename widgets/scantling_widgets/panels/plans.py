@@ -1,7 +1,7 @@
 """The leaderboard: the best plans that fit, why others were refused, and one click to take one."""
 from __future__ import annotations
 
-from scantling.design_schema import PlanSpec
+from scantling.describe.design_schema import PlanSpec
 
 from .. import theme
 from ..charts_plans import candidates

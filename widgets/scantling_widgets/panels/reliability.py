@@ -36,7 +36,7 @@ class Reliability(Panel):
                 theme.card("Failures and checkpoints", self.table)]
 
     def draw(self):
-        from scantling.spares import waiting
+        from scantling.endure.spares import waiting
 
         given, result = self.session.now.given, self.session.now.result
         self.goodput.show(self.curve, given)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import ipywidgets as W
-from scantling.design import Design
+from scantling.describe.design import Design
 from scantling.launch import FRAMEWORKS, ON
 
 from .. import rendering, theme

@@ -28,7 +28,7 @@ class Roofline(Panel):
                 theme.card("Kernels of one step, on the fullest stage", self.table), theme.card("Axes of the plan against their links", self.axes)]
 
     def draw(self):
-        from scantling.roofline import roofline
+        from scantling.decide.roofline import roofline
 
         given = self.session.now.given
         roof = roofline(self.session.now.result).as_dict()

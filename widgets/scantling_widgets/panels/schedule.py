@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ipywidgets as W
-from scantling import pipeline, schedule
+from scantling.physics import pipeline, schedule
 
 from .. import theme
 from ..charts_schedule import gantt, gantt_of, held, words_of

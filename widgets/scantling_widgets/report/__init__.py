@@ -15,7 +15,7 @@ def read_design(parameters: Mapping):
         stand beside it, each as in the file. Sections on top of a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    from scantling.design import Design
+    from scantling.describe.design import Design
     given = {k: v for k, v in parameters.items() if v is not None and not k.startswith("_") and isinstance(v, _PLAIN) and k not in ("design", "In", "Out")}
     design = parameters.get("design")
     if design is None:
@@ -87,7 +87,7 @@ class Report:
     @cached_property
     def variations(self) -> list[dict]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the widest swing first."""
-        from scantling.sensitivity import tornado
+        from scantling.decide.sensitivity import tornado
         return tornado(self.assessment, self.moved_by)
 
     def html(self) -> str:

@@ -53,7 +53,7 @@ class Done:
 
 def job(path, name: str, template: str | None = None, date: str | None = None) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
-    from scantling.design import Design
+    from scantling.describe.design import Design
 
     from ..resources import notebook
     design = Design.read(path)
@@ -129,7 +129,7 @@ class NotebookFault(Exception):
 
 def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
-    from scantling.design import Design
+    from scantling.describe.design import Design
     Design.from_text(job.design, folder).resolve()
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...design import Design
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.design import Design
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
 

@@ -5,9 +5,9 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
-from ... import goodput
-from ...model import flops_per_token, parameters, shape_of
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.model import flops_per_token, parameters, shape_of
+from ...endure import goodput
 from ..measured import published, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DAY_S, DesignFacts, bubble, design

@@ -4,9 +4,9 @@ from __future__ import annotations
 from functools import cached_property
 from types import SimpleNamespace
 
-from ... import pipeline
-from ...model import parameters
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.model import parameters
+from ...physics import pipeline
 from ..measured import peaks, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DesignFacts, design

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from ... import catalogue
-from ...model import parameters
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.model import parameters
 from ..measured import published_runs, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DesignFacts, design

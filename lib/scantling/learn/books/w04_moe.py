@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from ... import pipeline
-from ...memory import memory_by_stage
-from ...model import flops_per_token, parameters
-from ...stragglers import slowest_of
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.model import flops_per_token, parameters
+from ...physics import pipeline
+from ...physics.memory import memory_by_stage
+from ...physics.stragglers import slowest_of
 from ..measured import published, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DesignFacts, design

@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ... import checkpoint, elastic, failures, goodput, spares, stragglers
 from ...catalogue import storage
 from ...catalogue.models import models
-from ...model import parameters
-from ...published_figures import recreate
+from ...describe.model import parameters
+from ...endure import checkpoint, elastic, failures, goodput, spares
+from ...evidence.published_figures import recreate
+from ...physics import stragglers
 from ..measured import published
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
 from .base import DAY_S, HOUR_S, MINUTE_S

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...diagnose import diagnose
-from ...published_figures import recreate
-from ...verdict import assess
+from ...decide.diagnose import diagnose
+from ...decide.verdict import assess
+from ...evidence.published_figures import recreate
 from ..measured import rate
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import bubble, design

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ... import checkpoint, goodput
 from ...catalogue import storage
 from ...catalogue.models import models
-from ...model import parameters
-from ...published import best_published
-from ...published_figures import recreate
-from ...verdict import assess
+from ...decide.verdict import assess
+from ...describe.model import parameters
+from ...endure import checkpoint, goodput
+from ...evidence.published import best_published
+from ...evidence.published_figures import recreate
 from ..measured import published
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import DAY_S, HOUR_S, MINUTE_S, bubble, design

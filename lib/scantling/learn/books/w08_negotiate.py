@@ -5,9 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ... import convergence, goodput
-from ...published import best_published
-from ...verdict import assess
+from ...decide import convergence
+from ...decide.verdict import assess
+from ...endure import goodput
+from ...evidence.published import best_published
 from ..measured import rate, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import HOUR_S, MINUTE_S, design

@@ -1,0 +1,1 @@
+"""What a long run takes: failures, checkpoints, recovery, storage, goodput and cost."""

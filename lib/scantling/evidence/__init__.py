@@ -1,0 +1,1 @@
+"""How right it is, and how fast: published runs and figures, calibration, validation, own measurements."""

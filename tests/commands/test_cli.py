@@ -1,0 +1,380 @@
+"""The command line: what each command prints where, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import jsonschema
+import pytest
+from scantling import cli
+from scantling.cli import COMMANDS, main
+from scantling.describe.design_yaml import load, write_text
+
+ROOT = Path(__file__).parents[2]
+LLAMA = """scantling: 1
+model: llama-3.1-8b
+cluster: {accelerator: h100-sxm, devices: 64}
+job: {tokens: 1e12, seq_len: 8192, global_batch: 256}
+"""
+IMPOSSIBLE = "model: {size: 1e12}\ncluster: {accelerator: v100-16-pcie, devices: 8, devices_per_node: 8}\njob: {precision: fp16}\n"
+REFUSAL = '{"error": "Hardware constraints insufficient for model parameters"}\n'
+
+
+def run(*arguments, **more):
+    return subprocess.run([sys.executable, "-m", "scantling", *map(str, arguments)], capture_output=True, text=True, timeout=120, **more)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="design.yaml"):
+        file = tmp_path / name
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_help_is_fast_and_imports_nothing_heavy():
+    code = (
+        "import sys; from scantling.cli import main; main(['--help']); "
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'pydantic', 'rich', 'altair', 'ipywidgets', 'yaml') if m in sys.modules], file=sys.stderr)"
+    )
+    best = 9.0
+    for _ in range(3):
+        start = time.perf_counter()
+        p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        best = min(best, time.perf_counter() - start)
+    assert p.stderr.strip() == "[]"
+    assert "Usage: scantling" in p.stdout
+    assert best < 1.0
+
+
+def test_only_commands_that_exist_are_listed(capsys):
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n  {name} " in listed
+        assert main([name, "--help"]) == 0, name
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["desing", "x"],
+        ["catalogue"],
+        ["catalogue", "models", "extra"],
+        ["schema", "--jsn"],
+        ["init"],
+        ["init", "-o"],
+        ["catalogue", "accelerator"],
+        ["--frobnicate"],
+        ["params", "no-such.json"],
+    ],
+)
+def test_a_wrong_call_is_one_line(arguments, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("scantling: ")
+    assert err.count("\n") == 1, err
+
+
+def test_a_misspelt_command_gets_the_nearest(capsys):
+    assert main(["catalog", "models"]) == 2
+    assert "nearest: catalogue" in capsys.readouterr().err
+
+
+def test_schema_is_the_schema_of_the_gallery(capsys):
+    assert main(["schema"]) == 0
+    judge = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    designs = sorted((ROOT / "gallery/designs").glob("*.yaml"))
+    assert len(designs) >= 6
+    for path in designs:
+        judge.validate(load(path.read_text()))
+
+
+@pytest.mark.parametrize("kind", ["models", "accelerators", "fabrics", "stacks", "nodes", "storage", "prices"])
+def test_catalogue(kind, capsys):
+    assert main(["catalogue", kind, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) > 5
+    assert all(r["id"] for r in rows)
+    assert main(["catalogue", kind]) == 0
+    printed = capsys.readouterr().out
+    assert all(r["id"] in printed for r in rows)
+
+
+def test_every_listed_id_is_accepted_in_a_design(capsys):
+    from scantling.describe.design import Design
+
+    base = Design.from_text(LLAMA)
+    for kind, path in (("models", "model"), ("accelerators", "cluster.accelerator"), ("stacks", "stack"), ("storage", "cluster.storage")):
+        main(["catalogue", kind, "--json"])
+        for row in json.loads(capsys.readouterr().out):
+            base.change({path: row["id"]}).resolve()
+
+
+def test_params_of_a_config(tmp_path, capsys):
+    # Llama 3.2 1B: 1,235,814,400 parameters, as the transformers library counts them
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "num_hidden_layers": 16,
+        "vocab_size": 128256,
+        "tie_word_embeddings": True,
+        "head_dim": 64,
+        "max_position_embeddings": 131072,
+    }
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    assert main(["params", str(file), "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["total"] == out["active"] == 1_235_814_400
+    assert out["layers"] == 16
+    assert out["lm_head"] == 0
+    parts = ("embedding", "lm_head", "attention", "mlp_dense", "shared_experts", "router", "routed_experts", "norms", "other")
+    assert sum(out[k] for k in parts) == out["total"]
+    assert main(["params", str(file)]) == 0
+    assert "1,235,814,400" in capsys.readouterr().out
+    file.write_text(json.dumps({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}))
+    assert main(["params", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "t5" in err.lower()
+    assert err.count("\n") == 1
+
+
+# Llama 3 Herd of Models, arXiv 2407.21783, Table 4: 8,192 GPUs, 430 TFLOP/s per GPU, MFU 43 %
+RUN = """id,source,stack,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,mlp,attention,tied_embeddings,seq_len,accelerator,n_devices,precision,tp,pp,cp,dp,micro_batch,global_batch_seqs,recompute,trust,setup,measured_tokens_per_s_per_device
+a,Llama 3,meta-4d,126,16384,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
+b,Llama 3,meta-4d,126,,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
+"""
+
+
+def test_predict_writes_a_line_for_each_line(write, tmp_path):
+    out = tmp_path / "out.csv"
+    p = run("predict", write(RUN, "runs.csv"), "-o", out)
+    assert p.returncode == 0, p.stderr
+    first, second = csv.DictReader(out.read_text().splitlines())
+    assert float(first["model_tflops_per_device"]) == pytest.approx(430, rel=0.15)
+    assert first["error"] == ""
+    assert second["mfu"] == ""
+    assert "hidden" in second["error"]
+
+
+def test_validate_compares(write, tmp_path):
+    p = run("validate", write(RUN, "runs.csv"), "--json", tmp_path / "v.json")
+    assert p.returncode == 0, p.stderr
+    assert "Llama 3" in p.stdout
+    assert json.loads((tmp_path / "v.json").read_text())["overall"]["rows"] == 2
+
+
+@pytest.mark.parametrize("raw", [b"", b"a,b\n1,2\n", bytes(range(256)), b'id,"\n'])
+@pytest.mark.parametrize("command", ["predict", "validate"])
+def test_a_wrong_table_is_one_line(raw, command, tmp_path, capsys):
+    (tmp_path / "runs.csv").write_bytes(raw)
+    arguments = [command, str(tmp_path / "runs.csv"), *(["-o", str(tmp_path / "o.csv")] if command == "predict" else [])]
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_table_without_measurements_cannot_be_compared(write, capsys):
+    assert main(["validate", str(write("id,layers\na,2\n", "runs.csv"))]) == 2
+    assert "no row has measured_tokens_per_s_per_device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["predict RUNS -o OUT", "validate RUNS --json OUT", "candidates DESIGN -o OUT", "init --like llama-3.1-8b -o OUT", "walkthrough moe -o OUT"])
+def test_what_cannot_be_written_is_one_line(command, write, capsys):
+    """A file stands where a folder is needed."""
+    there = write("x", "there")
+    names = {"RUNS": write(RUN, "runs.csv"), "DESIGN": write(LLAMA), "OUT": there / "out"}
+    assert main([str(names.get(word, word)) for word in command.split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("scantling: ") and err.count("\n") == 1, err
+    assert there.read_text() == "x"
+
+
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([sys.executable, "-m", "scantling", "spaces"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (p.returncode, p.stderr) == (2, "scantling: output: No space left on device\n")
+
+
+def test_writing_leaves_links_and_devices_what_they_are(write, tmp_path):
+    kept = write("old", "kept.yaml")
+    link = tmp_path / "link.yaml"
+    link.symlink_to(kept)
+    write_text(link, "new", force=True)
+    assert link.is_symlink() and kept.read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
+    write_text(tmp_path / "pipe", "new", force=True)
+    assert reader.communicate(timeout=20)[0] == "new"
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_design_prints_json_alone(write):
+    p = run("design", write(LLAMA), "--json")
+    assert p.returncode == 0
+    assert p.stderr == ""
+    result = json.loads(p.stdout, parse_constant=lambda x: pytest.fail(f"{x} in JSON"))
+    assert result["verdict"] == "feasible"
+    assert result["plan"]["tp"] * result["plan"]["pp"] * result["plan"]["cp"] * result["plan"]["dp"] == result["devices_used"]
+
+
+def test_design_from_stdin_and_in_words(write):
+    p = run("design", "-", input=LLAMA)
+    assert p.returncode == 0
+    from scantling.quantities import quantity
+
+    for key in ("days", "mfu", "step_s", "goodput", "memory_bytes.activations", "step_breakdown_s.gemm"):
+        assert quantity(key).label in p.stdout, key
+    assert "feasible" in p.stdout
+    assert "job.precision" in p.stdout
+    assert "\x1b" not in p.stdout
+    assert "[" not in p.stdout.split("Assumed")[0] or "[bold" not in p.stdout
+
+
+def test_a_missed_constraint_ends_with_3(write):
+    p = run("design", write(LLAMA + "constraints: {deadline_days: 0.01}\n"))
+    assert p.returncode == 3
+    assert "constraint-missed" in p.stdout
+
+
+@pytest.mark.parametrize("command", ["design", "search", "goodput"])
+def test_the_refusal_is_exact(command, write):
+    p = run(command, write(IMPOSSIBLE))
+    assert (p.returncode, p.stdout) == (4, REFUSAL)
+    assert any(c.isdigit() for c in p.stderr)
+    assert "Traceback" not in p.stderr
+    p = run(command, write(IMPOSSIBLE), "--json")
+    assert p.returncode == 4
+    assert p.stderr == ""
+    assert list(json.loads(p.stdout)) == ["name", "verdict", "error", "limits", "nearest_fixes"]
+
+
+def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
+    from scantling.quantities import table
+
+    results = [json.loads(run("design", write(text), "--json").stdout) for text in (LLAMA, LLAMA + "constraints: {min_mfu: 0.9}\n")]
+    free = {
+        "rejected",
+        "endurance.failures_per_day",
+        "endurance.spares_for",
+        "endurance.domain_nodes",
+        "endurance.assumed",
+        "nearest_fixes.set",
+        "cost.carbon_kg",
+    }  # their keys are reasons, causes, chances, domains, fields, countries
+
+    def walk(value, key=""):
+        if isinstance(value, dict) and key not in free:
+            for k, v in value.items():
+                yield from walk(v, f"{key}.{k}" if key else k)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield key
+            for v in value:
+                yield from walk(v, key)
+        elif key:
+            yield key
+
+    missing = sorted({k for result in results for k in walk(result)} - table().keys())
+    assert not missing, missing
+
+
+@pytest.mark.parametrize("name", ["case-1-175b-moe-1024-a100", "case-3-500b-4096-h100", "llama-3.1-405b", "case-5-deepseek-v3", "llama-3.1-8b-8-h100-fsdp"])
+def test_a_printed_plan_can_be_pinned(name):
+    """What `plan` prints goes back into the file as it is and gives the same plan and step."""
+    from scantling.decide.verdict import assess
+    from scantling.describe.design import Design
+
+    design = Design.read(ROOT / f"gallery/designs/{name}.yaml")
+    open_ = assess(design)
+    pinned = assess(design.change({"plan": open_.plan}))
+    assert pinned.plan == open_.plan
+    assert pinned.step_s == pytest.approx(open_.step_s, rel=1e-9)
+    assert pinned.verdict == open_.verdict
+
+
+def test_text_of_a_design_is_never_markup(write):
+    p = run("design", write("name: '[bold red]x[/] $(id) <b>'\n" + LLAMA))
+    assert p.returncode == 0
+    assert "[bold red]x[/] $(id) <b>" in p.stdout
+
+
+def test_search(write, tmp_path):
+    p = run("search", write(LLAMA), "--top", "3", "--csv", tmp_path / "plans.csv", "--json")
+    assert p.returncode == 0, p.stderr
+    found = json.loads(p.stdout)
+    assert len(found["plans"]) == 3
+    assert found["legal"] >= 3
+    assert found["plans"][0]["step_s"] <= found["plans"][1]["step_s"]
+    assert (tmp_path / "plans.csv").read_text().count("\n") > 3
+    assert run("search", write(LLAMA)).returncode == 0
+
+
+def test_goodput(write):
+    out = json.loads(run("goodput", write(LLAMA), "--json").stdout)
+    assert 0 < out["goodput"] <= 1
+    assert out["endurance"]["mtbf_s"] == out["mtbf_s"]
+    assert "Goodput" in run("goodput", write(LLAMA)).stdout
+
+
+def test_a_plugged_in_command(monkeypatch, capsys):
+    class Entry:
+        name, value = "hello", "somewhere:hello"
+
+        @staticmethod
+        def load():
+            def hello(arguments):
+                """Say what was said."""
+                print(arguments)
+                return 5
+
+            return hello
+
+    class Native(Entry):
+        name = "native"
+
+        @staticmethod
+        def load():
+            return click.Command("native", callback=lambda: print("native"), help="A click command.")
+
+    monkeypatch.setattr(cli, "_plugins", lambda: {"hello": Entry, "native": Native})
+    assert main(["hello", "--a", "b", "--help"]) == 5
+    assert capsys.readouterr().out == "['--a', 'b', '--help']\n"
+    assert main(["native"]) == 0
+    assert main(["--help"]) == 0
+    assert "hello" in capsys.readouterr().out
+
+
+def test_a_closed_pipe_is_no_error():
+    for command in ("schema", "spaces"):
+        p = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m scantling {command} | (exec <&-; sleep 2); echo ${{PIPESTATUS[0]}}"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert (p.stdout, p.stderr) == ("1\n", ""), command
+
+
+def test_output_is_strict_json(capsys):
+    import numpy as np
+
+    cli.print_json({"a": np.float64("nan"), "b": [float("inf"), 1], "c": np.arange(2), "d": (np.int64(3), None, True)})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1], "c": [0, 1], "d": [3, None, True]}

@@ -1,0 +1,67 @@
+"""The fit: it recovers what generated the data, shrinks to the priors without data, and depends on nothing but chip and stack."""
+import json
+
+import numpy as np
+import pytest
+from scantling import catalogue
+from scantling.evidence import calibrate
+from scantling.physics.constants import PRIORS, calibration, gather
+
+RUNS = catalogue.HERE / "published_runs.csv"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return calibrate.Model(calibrate.load(RUNS))
+
+
+def test_measurements_made_from_known_offsets_are_recovered(model):
+    truth = np.zeros(len(model.free.keys))
+    keys = {k: i for i, k in enumerate(model.free.keys)}
+    truth[keys["gemm", "chip", "a100-80-sxm"]] = 0.08
+    truth[keys["elementwise", "stack", "aleph-alpha-scaling"]] = 0.4
+    kept = model.table.log_measured
+    try:
+        object.__setattr__(model.table, "log_measured", model.log_rate(truth))
+        got = calibrate.fit(model, iterations=15)
+        assert np.median(np.abs(model.log_rate(got) - model.table.log_measured)) < 0.004
+    finally:
+        object.__setattr__(model.table, "log_measured", kept)
+
+
+def test_without_rows_the_priors_stand(model):
+    nothing = np.zeros(len(model.table.ids), bool)
+    assert np.allclose(calibrate.fit(model, nothing, iterations=3), 0)
+
+
+def test_sources_weigh_by_the_root_of_their_rows():
+    w = calibrate.source_weights(np.array(["a"] * 4 + ["b"]))
+    assert w[:4].sum() == pytest.approx(2.0) and w[4] == 1.0
+
+
+def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
+    fitted = calibration()
+    assert set(fitted["offsets"]) <= set(PRIORS)
+    chips, stacks = set(catalogue.accelerators()), set(fitted["support"]["stack"])
+    for entry in fitted["offsets"].values():
+        assert set(entry) <= {"global", "family", "chip", "stack", "pair"}
+        assert set(entry.get("chip", {})) <= chips and set(entry.get("stack", {})) <= stacks
+        assert {p.split(" on ")[1] for p in entry.get("pair", {})} <= chips
+    assert fitted["rows"] > 1000 and fitted["made"]
+    assert any(s["single_source"] for s in fitted["support"]["stack"].values())
+
+
+def test_rates_stay_physical():
+    """No fitted share of peak, link or memory rate above one; GEMM shares beside the public benchmarks' 0.5 to 0.9."""
+    support = json.loads((catalogue.HERE / "calibration.json").read_text())["support"]
+    for chip in support["chip"]:
+        family = catalogue.accelerator(chip).family
+        for stack in support["stack"]:
+            k = gather(family, chip, stack)
+            assert 0.40 < k.gemm < 1.0 and 0.4 < k.gemm_fp8 < 1.0 and k.attention < 0.9
+            assert 0.6 < k.scale_up_share < 1.0 and 0.6 < k.scale_out_share < 1.0
+
+
+def test_unknown_names_get_the_prior():
+    k, bare = gather("hopper", "nobody", "nothing"), gather("hopper", "nobody", "nothing", {})
+    assert bare.gemm == pytest.approx(0.72) and abs(np.log(k.gemm / bare.gemm)) < 0.15

@@ -1,0 +1,91 @@
+"""Predictions of published runs: held to the printed figures, blind to the measured columns, one row out for each row in."""
+import numpy as np
+import pandas as pd
+import pytest
+from scantling import catalogue
+from scantling.evidence.predict import COLUMNS, predict_frame
+from scantling.evidence.runs import read_runs, to_runs
+from scantling.evidence.validate import validate_frame
+from scantling.physics import bands
+from scantling.physics.step import PARTS, step_time
+
+RUNS = catalogue.HERE / "published_runs.csv"
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return read_runs(RUNS)
+
+
+@pytest.fixture(scope="module")
+def figures(frame):
+    return validate_frame(frame)
+
+
+def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
+    got = predict_frame(frame)
+    assert list(got.columns) == COLUMNS and list(got.id) == list(frame.id)
+    said = got.error.ne("")
+    assert got[said].mfu.isna().all() and got[~said].mfu.notna().all()
+    assert got[said].error.str.contains("never guessed|not in the catalogue").all()
+
+
+def test_no_measured_column_is_read(frame):
+    rows = frame.iloc[::40]
+    blank = rows.assign(measured_tokens_per_s_per_device=np.nan, measured_peak_memory_gb=np.nan, source="", locator="", trust="", fold=0, id=rows.id, model="")
+    pd.testing.assert_frame_equal(predict_frame(rows), predict_frame(blank))
+
+
+def test_accuracy_on_what_was_published(figures):
+    """Counted rows: medians and tails that the project states; every row with a shape answered."""
+    o = figures["overall"]
+    assert o["answered"] > 0.97 and o["median"] < 0.045 and o["p90"] < 0.14 and o["over_sources"] < 0.05
+    assert o["median"] < o["baseline_median"] / 3
+    assert 0.75 < o["coverage"] < 0.96
+
+
+@pytest.mark.parametrize("source, limit", [("SC21", 0.06), ("Reducing Activation", 0.06), ("DGX Cloud Benchmarking recipes, Llama 3.1 70B", 0.05), ("Llama 3 Herd", 0.10)])
+def test_sources_that_others_quote(figures, source, limit):
+    got = [f["median"] for name, f in figures["by"]["source"].items() if source in name]
+    assert got and max(got) < limit
+
+
+def test_parts_sum_to_the_step_and_are_not_negative(frame):
+    c = to_runs(frame).cases
+    step = step_time(c)
+    parts = [np.broadcast_to(getattr(step, p), len(c)) for p in PARTS]
+    assert np.allclose(sum(parts), step.total) and min(p.min() for p in parts) >= 0
+
+
+def test_one_row_alone_equals_the_same_row_among_many(frame):
+    together = predict_frame(frame).set_index("id").mfu
+    for i in ("korthikanti-t5-175B-full", "llama3-405b-t4-1"):
+        alone = predict_frame(frame[frame.id == i]).mfu.iloc[0]
+        assert alone == pytest.approx(together[i], rel=1e-9)
+
+
+def test_faster_links_and_memory_never_slow(frame):
+    from dataclasses import replace
+
+    c = to_runs(frame).cases
+    before = step_time(c).total
+    for record, field in (("link", "out_bytes_per_s"), ("link", "up_bytes_per_s"), ("chip", "hbm_bytes_per_s")):
+        better = replace(c, **{record: replace(getattr(c, record), **{field: 1.5 * getattr(getattr(c, record), field)})})
+        assert np.all(step_time(better).total <= before * (1 + 1e-9)), field
+
+
+def test_bands_widen_for_what_was_never_run(frame):
+    c = to_runs(frame).cases.take(slice(0, 50))
+    low, high = bands.band(c, known=True)
+    wide_low, wide_high = bands.band(c, known=False)
+    far_low, far_high = bands.band(c, known=False, seen_chip=False, inferred=True)
+    assert np.all(low < 1) and np.all(high > 1)
+    assert np.all(wide_high / wide_low >= high / low) and np.all(far_high / far_low > wide_high / wide_low)
+
+
+def test_the_nearest_run_of_a_published_run_is_itself(frame):
+    runs = to_runs(frame)
+    i = list(runs.ids[runs.ready]).index("megatron21-t1-1T") if "megatron21-t1-1T" in set(runs.ids[runs.ready]) else 0
+    near = bands.nearest_runs(runs.cases.take(slice(i, i + 1)), chip=runs.chips[i], family=runs.families[i], stack=runs.stacks[i])
+    assert near[0]["id"] == runs.ids[runs.ready][i] and near[0]["distance"] == 0 and len(near) == 5
+    assert all(n["differs"] and n["source"] for n in near)

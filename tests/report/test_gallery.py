@@ -1,0 +1,120 @@
+"""The gallery: sound entries, figures that are still those of the library, an index that is generated."""
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+
+import pytest
+import scantling
+from pages import Page
+from scantling import quantities
+from scantling.describe.design import Design
+from scantling_widgets import gallery
+
+NAMES = tuple(gallery.designs())
+
+
+@cache
+def assessed(name: str) -> dict:
+    return scantling.assess(Design.read(gallery.designs()[name])).as_dict()
+
+
+def test_enough_designs_of_enough_kinds():
+    resolved = [Design.read(p).resolve() for p in gallery.designs().values()]
+    assert len(resolved) >= 16
+    assert {"NVIDIA", "AMD", "Google"} <= {r.cluster.accelerator.vendor for r in resolved}
+    assert any(r.cluster.devices > 90_000 and r.cluster.pod_devices < r.cluster.devices for r in resolved)
+    assert any(r.cluster.devices == 8 for r in resolved)
+    assert any(r.model.experts for r in resolved)
+    assert any(not r.model.experts for r in resolved)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_headline_figures_are_what_the_library_computes(name):
+    """Half a percent: `make gallery` writes the table again."""
+    kept = gallery.read_table()
+    assert name in kept, "a new design: run make gallery"
+    assert gallery.moved(gallery.figures(assessed(name)), kept[name]) == []
+
+
+def test_a_figure_that_moves_is_noticed_and_one_that_does_not_is_not():
+    now = {"mfu": 0.4, "days": None, "verdict": "feasible"}
+    kept = {"mfu": "0.4", "days": "", "verdict": "feasible"}
+    assert gallery.moved(now, kept) == []
+    assert gallery.moved({**now, "mfu": 0.4019}, kept) == []
+    assert gallery.moved({**now, "mfu": 0.4021}, kept) != []
+    assert gallery.moved({**now, "days": 3.0}, kept) != []
+    assert gallery.moved({**now, "verdict": "impossible"}, kept) != []
+    assert gallery.moved({**now, "mfu": None}, kept) != []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_published_figures_compare_like_with_like(name):
+    """Each printed figure has an address, a place in it, and a quantity of the assessment that is a number for this design."""
+    for p in (p for p in gallery.published() if p.design == name):
+        assert re.match(r"https://\S+$", p.url)
+        assert p.source
+        assert p.locator
+        assert p.published > 0
+        quantities.quantity(p.key)
+        value = assessed(name)
+        for step in p.key.split("."):
+            value = value[step]
+        assert isinstance(value, float | int)
+        assert 0.2 < value / p.published < 5, f"{p.label}: predicted {value:.4g}, published {p.published:.4g}: not the same quantity"
+
+
+def test_published_figures_belong_to_designs_and_no_design_is_listed_twice():
+    assert {p.design for p in gallery.published()} <= set(NAMES)
+    keys = [(p.design, p.key) for p in gallery.published()]
+    assert len(keys) == len(set(keys))
+    assert set(gallery.read_table()) == set(NAMES)
+
+
+def test_index_and_thumbnails_are_those_of_the_designs():
+    folder = gallery.folder()
+    index = Page((folder / "index.html").read_text(encoding="utf-8"))
+    assert index.faults == []
+    assert index.elements["img"] == len(NAMES)
+    assert {p.stem for p in (folder / "thumbnails").glob("*.png")} == set(NAMES)
+    links = [a["href"] for tag, a in index.attributes if tag == "a" and not a["href"].startswith("https:")]
+    assert links
+    assert all((folder / link).is_file() for link in links)
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r'\]\(((?!https:)[^)]+)\)|src="([^"]+)"', readme):
+        assert (folder / "".join(target)).is_file(), target
+
+
+@pytest.mark.parametrize("name", gallery.PAGES)
+def test_kept_pages_are_sound(name):
+    page = Page((gallery.folder() / "pages" / f"{name}.html").read_text(encoding="utf-8"))
+    assert page.faults == []
+    assert page.outside() == []
+    assert Design.read(gallery.designs()[name]).title in page.text
+
+
+def test_the_gallery_is_small_enough_for_git():
+    total = sum(p.stat().st_size for p in gallery.folder().rglob("*") if p.is_file())
+    assert total < 15e6
+
+
+def test_index_shows_predicted_beside_published():
+    text = Page((gallery.folder() / "index.html").read_text(encoding="utf-8")).text
+    with open(gallery.folder() / "published.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) >= 12
+    for row in rows:
+        assert quantities.show(row["key"], float(row["published"])) in text
+
+
+def test_a_prediction_far_off_says_why():
+    """With what the run printed of its software each is within a sixth; where the design file alone is more than a tenth off, the note names the difference."""
+    published = gallery.published()
+    own = gallery.as_run(published)
+    assert len(own) >= 14
+    for p in published:
+        off = gallery.at(assessed(p.design), p.key) / p.published - 1
+        assert abs(off) < 0.1 or (len(p.note) > 30 and p.run), f"{p.design}: {p.label} off by {off:+.0%}"
+        if p.run:
+            assert abs(own[p.design, p.key] / p.published - 1) < 1 / 6, p.run
