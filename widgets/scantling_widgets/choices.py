@@ -43,7 +43,8 @@ def divisors(n: int) -> list[int]:
 
 
 def options(ladder, say=whole, long=None) -> list[dict]:
-    return [{"value": v, "text": say(v), "long": (long or say)(v)} for v in ladder]
+    rows = [(v, say(v)) for v in ladder]
+    return [{"value": v, "text": text, "long": long(v) if long else text} for v, text in rows]
 
 
 @cache

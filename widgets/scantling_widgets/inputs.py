@@ -5,6 +5,7 @@ Which control stands for which field is decided here and nowhere else; what a fi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from scantling.describe import design_words as legal
@@ -24,8 +25,14 @@ _TOP = (1, 2, 3, 4, 6, 8, 10, 12, 16)
 _OF_THE_NODE = ("node", "devices_per_node", "scale_up_domain", "scale_up", "scale_out", "nics_per_node", "pod_devices", "host_memory_gb", "nvme_gb", "node_power_w")
 
 
+@lru_cache(maxsize=1024)      # ladders are written anew at every move of a control
 def billions(value) -> str:
     return shown(value, "params")
+
+
+@lru_cache(maxsize=1024)
+def _ratio(value: float) -> str:
+    return shown(value, "ratio")
 
 
 def main_phase(resolved) -> int:
@@ -212,7 +219,7 @@ def _rate(design, section, name, label, ladder, computed, unit) -> dict:
     """A slider whose ladder holds, at its place, what is taken where the design says nothing."""
     part = getattr(design, section)
     value = getattr(part, name)
-    say = lambda v: shown(float(v), "ratio")
+    say = lambda v: _ratio(float(v))
     steps = [{"value": v, "text": say(v), "long": f"{say(v)} {unit}", "at": v} for v in with_value(ladder, value)]
     if value is None:
         steps.append({"value": None, "text": f"auto {say(computed)}" if computed is not None else "not known", "long": f"not given: {say(computed) if computed is not None else 'not known'} {unit}", "at": computed or 0.0})
