@@ -8,7 +8,6 @@ import pytest
 from scantling import catalogue
 from scantling.describe.cluster import build_cluster
 from scantling.endure import cost
-from scantling.endure.reliability import endure
 
 DAY = 86_400.0
 
@@ -75,15 +74,6 @@ def test_frontier_has_no_dominated_point():
         assert np.any((d <= d[i]) & (u <= u[i]))
     assert list(np.diff(d[best]) > 0) == [True] * (len(best) - 1)
     assert len(cost.frontier([], [])) == 0
-
-
-def test_more_devices_cost_more_and_end_sooner():
-    n = 2 ** np.arange(9, 16)
-    e = endure(cluster(), {"preset": "llama3"}, checkpoint_bytes=5.67e12, state_bytes_per_device=5.67e12 / n, devices=n)
-    f = cost.days_against_dollars(cluster(), {"usd_per_device_hour": 2.0}, n, 3.3e25 / (n * 400e12), endurance=e)
-    assert np.all(np.diff(f["days"]) < 0)
-    assert np.all(np.diff(f["cost_usd"][1:]) > 0)
-    assert f["best"].sum() >= 5
 
 
 def test_scalars_and_columns_agree():

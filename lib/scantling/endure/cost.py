@@ -106,23 +106,6 @@ def frontier(days, cost_usd):
     return order[keep]
 
 
-def days_against_dollars(cluster, prices, devices, useful_s, *, endurance=None) -> dict:
-    """The frontier over device counts: {devices, days, cost_usd, energy_kwh, goodput, best} as arrays; `best` marks the undominated.
-
-    devices : counts [(n,)];  useful_s : compute time on each, failures apart [s, (n,)];  endurance : an Endurance over the same counts.
-    """
-    n = np.asarray(devices, float)
-    good = np.ones_like(n) if endurance is None else np.broadcast_to(endurance.goodput, n.shape)
-    extra = 0 if endurance is None else np.asarray(endurance.spares) * cluster.devices_per_node
-    wall = np.asarray(useful_s, float) / good
-    c = price(cluster, prices, wall_s=wall, devices_paid=n + extra, goodput=good)
-    usd = np.full(n.shape, np.nan) if c.cost_usd is None else c.cost_usd
-    best = np.zeros(n.shape, bool)
-    best[frontier(wall, c.device_hours if c.cost_usd is None else usd)] = True
-    return {"devices": n, "days": wall / DAY_S, "cost_usd": usd, "device_hours": c.device_hours, "energy_kwh": c.energy_kwh,
-            "goodput": good, "best": best}
-
-
 def _price(cluster, prices, say):
     explicit = _get(prices, "usd_per_device_hour")
     if explicit is not None:
