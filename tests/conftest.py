@@ -1,4 +1,5 @@
 """What every test may rely on, and what happens when there is no browser."""
+
 from __future__ import annotations
 
 import os
@@ -15,15 +16,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     browser = [item for item in items if item.get_closest_marker("browser")]
     if browser and os.environ.get("CI"):
-        raise pytest.UsageError("no Chromium, and in CI the browser tests are never left out: apt-get install chromium")
+        raise pytest.UsageError(
+            "no Chromium, and in CI the browser tests are never left out: apt-get install chromium"
+        )
     for item in browser:
         item.add_marker(pytest.mark.skip(reason="no Chromium"))
     config.stash[_left_out] = len(browser)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     if left_out := config.stash.get(_left_out, 0):
         terminalreporter.section("not everything ran", yellow=True)
         terminalreporter.write_line(
-            f"{left_out} browser tests were left out: no Chromium on this machine. Install one (Debian and Ubuntu: "
-            "apt-get install chromium fonts-dejavu-core), or set CHROMIUM=/path/to/chromium.")
+            f"{left_out} browser tests were left out: no Chromium on this machine. "
+            f"Install one (Debian and Ubuntu: "
+            "apt-get install chromium fonts-dejavu-core), or set CHROMIUM=/path/to/chromium."
+        )

@@ -1,4 +1,5 @@
 """Reading a rendered page: its words, its elements, and whether it is sound HTML. For tests."""
+
 from __future__ import annotations
 
 import re
@@ -6,9 +7,34 @@ from collections import Counter
 from html.parser import HTMLParser
 
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
-INSIDE = {"li": {"ul", "ol"}, "tr": {"thead", "tbody", "tfoot", "table"}, "td": {"tr"}, "th": {"tr"}, "dt": {"dl", "div"}, "dd": {"dl", "div"},
-          "figcaption": {"figure"}, "thead": {"table"}, "tbody": {"table"}}
-BLOCKS = {"p", "ul", "ol", "table", "h1", "h2", "h3", "section", "dl", "pre", "figure", "div", "header", "footer", "main"}
+INSIDE = {
+    "li": {"ul", "ol"},
+    "tr": {"thead", "tbody", "tfoot", "table"},
+    "td": {"tr"},
+    "th": {"tr"},
+    "dt": {"dl", "div"},
+    "dd": {"dl", "div"},
+    "figcaption": {"figure"},
+    "thead": {"table"},
+    "tbody": {"table"},
+}
+BLOCKS = {
+    "p",
+    "ul",
+    "ol",
+    "table",
+    "h1",
+    "h2",
+    "h3",
+    "section",
+    "dl",
+    "pre",
+    "figure",
+    "div",
+    "header",
+    "footer",
+    "main",
+}
 
 
 class Page(HTMLParser):
@@ -30,7 +56,11 @@ class Page(HTMLParser):
         self.faults += [f"<{tag}> is never closed" for tag in self._open]
         ids = Counter(a["id"] for _, a in self.attributes if "id" in a)
         self.faults += [f"id {i} stands {n} times" for i, n in ids.items() if n > 1]
-        self.faults += [f"<img> without alt: {a}" for tag, a in self.attributes if tag == "img" and "alt" not in a]
+        self.faults += [
+            f"<img> without alt: {a}"
+            for tag, a in self.attributes
+            if tag == "img" and "alt" not in a
+        ]
         if self.elements["title"] < 1 or self.elements["h1"] != 1 or self.elements["main"] != 1:
             self.faults.append("one title, one h1 and one main are expected")
 
@@ -79,6 +109,22 @@ class Page(HTMLParser):
 
     def outside(self) -> list[str]:
         """Addresses that a browser would fetch without being asked to."""
-        found = [v for tag, a in self.attributes for k, v in a.items() if (k in ("src", "srcset", "data", "poster", "action") or (k in ("href", "xlink:href") and tag != "a"))
-                 and not v.startswith(("data:", "#"))]
-        return found + [u for u in re.findall(r"url\(\s*['\"]?([^)'\"]*)", self.html) if not u.startswith(("#", "data:"))] + re.findall(r"@import[^;]*", self.html)
+        found = [
+            v
+            for tag, a in self.attributes
+            for k, v in a.items()
+            if (
+                k in ("src", "srcset", "data", "poster", "action")
+                or (k in ("href", "xlink:href") and tag != "a")
+            )
+            and not v.startswith(("data:", "#"))
+        ]
+        return (
+            found
+            + [
+                u
+                for u in re.findall(r"url\(\s*['\"]?([^)'\"]*)", self.html)
+                if not u.startswith(("#", "data:"))
+            ]
+            + re.findall(r"@import[^;]*", self.html)
+        )

@@ -1,4 +1,6 @@
-"""The distribution keeps its promises: light import, layers, what ships, and what the tree may hold."""
+"""The distribution keeps its promises: light import, layers, what ships, and what the tree may
+hold."""
+
 from __future__ import annotations
 
 import ast
@@ -14,13 +16,37 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TOP = {"pyproject.toml", "Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "constraints.txt",
-       "lib", "widgets", "notebooks", "gallery", "tests"}
-VIEW = {"scantling_widgets", "altair", "ipywidgets", "anywidget", "IPython", "jupyterlab", "papermill", "nbformat", "nbconvert"}
+TOP = {
+    "pyproject.toml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "constraints.txt",
+    "lib",
+    "widgets",
+    "notebooks",
+    "gallery",
+    "tests",
+}
+VIEW = {
+    "scantling_widgets",
+    "altair",
+    "ipywidgets",
+    "anywidget",
+    "IPython",
+    "jupyterlab",
+    "papermill",
+    "nbformat",
+    "nbconvert",
+}
 
 
 def run(*argv: object, **kwargs) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False, **kwargs)
+    return subprocess.run(
+        [str(a) for a in argv], capture_output=True, text=True, check=False, **kwargs
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,37 +60,60 @@ def tracked() -> list[Path]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    made = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", out, ROOT)
+    made = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        out,
+        ROOT,
+    )
     assert made.returncode == 0, made.stderr
     return next(out.glob("scantling-*.whl"))
 
 
 def test_import_is_light():
     """Half a second is what a shell prompt may cost; pandas alone would eat it."""
-    code = ("import time; t = time.perf_counter(); import scantling; t = time.perf_counter() - t\n"
-            "import sys, json; print(json.dumps([t, sorted({'pandas', 'pydantic', 'scipy', 'altair'} & set(sys.modules))]))")
+    code = (
+        "import time; t = time.perf_counter(); import scantling; t = time.perf_counter() - t\n"
+        "import sys, json; print(json.dumps([t, sorted({'pandas', 'pydantic', 'scipy', "
+        "'altair'} & set(sys.modules))]))"
+    )
     runs = [json.loads(run(sys.executable, "-c", code).stdout) for _ in range(5)]
     assert statistics.median(seconds for seconds, _ in runs) < 0.5
     assert runs[0][1] == []
 
 
 def imported(path: Path) -> set[str]:
-    """Top-level names of every module that a file imports, at any depth, also by name through importlib."""
+    """Top-level names of every module that a file imports, at any depth, also by name through
+    importlib."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.split(".")[0])
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("import_module", "__import__"):
-            found |= {a.value.split(".")[0] for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+        elif isinstance(node, ast.Call) and getattr(
+            node.func, "attr", getattr(node.func, "id", "")
+        ) in ("import_module", "__import__"):
+            found |= {
+                a.value.split(".")[0]
+                for a in node.args
+                if isinstance(a, ast.Constant) and isinstance(a.value, str)
+            }
     return found
 
 
 def test_the_library_never_reaches_up_into_the_view():
     files = sorted((ROOT / "lib").rglob("*.py"))
     assert len(files) > 10
-    assert {str(f.relative_to(ROOT)): sorted(names) for f in files if (names := imported(f) & VIEW)} == {}
+    assert {
+        str(f.relative_to(ROOT)): sorted(names) for f in files if (names := imported(f) & VIEW)
+    } == {}
 
 
 def test_the_view_reaches_the_library_at_all():
@@ -74,7 +123,11 @@ def test_the_view_reaches_the_library_at_all():
 
 
 def test_python_files_stay_short(tracked):
-    lengths = {str(f): len((ROOT / f).read_text(encoding="utf-8").splitlines()) for f in tracked if f.suffix == ".py"}
+    lengths = {
+        str(f): len((ROOT / f).read_text(encoding="utf-8").splitlines())
+        for f in tracked
+        if f.suffix == ".py"
+    }
     assert {f: n for f, n in lengths.items() if n > 400} == {}
 
 
@@ -83,8 +136,17 @@ def test_top_level_is_the_agreed_one(tracked):
 
 
 # split, so that this file does not find itself
-HOSTS = re.compile("|".join(["py" + r"pi\.org", "pythonhosted" + r"\.org", "registry" + r"\.npmjs", "file:" + "///[a-z]",
-                             r"(?<![\w.$}/])/(?:root|tmp|home|Users|work)" + r"/\w"]))
+HOSTS = re.compile(
+    "|".join(
+        [
+            "py" + r"pi\.org",
+            "pythonhosted" + r"\.org",
+            "registry" + r"\.npmjs",
+            "file:" + "///[a-z]",
+            r"(?<![\w.$}/])/(?:root|tmp|home|Users|work)" + r"/\w",
+        ]
+    )
+)
 
 
 def test_no_tracked_file_names_a_registry_or_a_folder_of_one_machine(tracked):
@@ -108,35 +170,61 @@ def test_every_pin_is_exact_and_covers_what_is_asked_for():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["test"], *project["optional-dependencies"]["dev"]]
-    pins = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    asked = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["test"],
+        *project["optional-dependencies"]["dev"],
+    ]
+    pins = [
+        line
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
     assert [p for p in pins if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", p)] == []
     normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
-    missing = {normal(re.match(r"[\w.-]+", a).group()) for a in asked} - {normal(p.split("==")[0]) for p in pins} - {"scantling"}
+    missing = (
+        {normal(re.match(r"[\w.-]+", a).group()) for a in asked}
+        - {normal(p.split("==")[0]) for p in pins}
+        - {"scantling"}
+    )
     assert missing == set()
 
 
 def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
-    code = {f"{p.relative_to(ROOT / top)}" for top in ("lib", "widgets") for p in (ROOT / top).rglob("*")
-            if p.is_file() and "__pycache__" not in p.parts}
+    code = {
+        f"{p.relative_to(ROOT / top)}"
+        for top in ("lib", "widgets")
+        for p in (ROOT / top).rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts
+    }
     assert code - inside == set()
     assert any(n.startswith("scantling/catalogue/") and n.endswith(".csv") for n in inside)
-    assert {f"scantling_widgets/notebooks/{n}.ipynb" for n in ("design_desk", "design_report")} <= inside
+    assert {
+        f"scantling_widgets/notebooks/{n}.ipynb" for n in ("design_desk", "design_report")
+    } <= inside
     assert "scantling_widgets/designs/llama-3.1-405b.yaml" in inside
-    assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {"scantling", "scantling_widgets"}
+    assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {
+        "scantling",
+        "scantling_widgets",
+    }
 
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Path:
-    """A plain install in an environment of its own; the dependencies are borrowed from the one that runs the tests."""
+    """A plain install in an environment of its own; the dependencies are borrowed from the one that
+    runs the tests."""
     env = tmp_path_factory.mktemp("plain") / "env"
     assert run(sys.executable, "-m", "venv", "--without-pip", env).returncode == 0
     python = env / "bin" / "python"
-    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
+    site = Path(
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
+    )
     # a .pth is not read recursively, so the editable install of the lender stays out
     (site / "lender.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    made = run(sys.executable, "-m", "pip", f"--python={python}", "install", "-q", "--no-deps", wheel)
+    made = run(
+        sys.executable, "-m", "pip", f"--python={python}", "install", "-q", "--no-deps", wheel
+    )
     assert made.returncode == 0, made.stderr
     return env
 
@@ -144,15 +232,28 @@ def installed(wheel, tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_plain_install_works_with_no_checkout_near(installed, tmp_path):
     python, scantling = installed / "bin" / "python", installed / "bin" / "scantling"
-    where = run(python, "-c", "import scantling, scantling_widgets; print(scantling.__file__, scantling_widgets.__file__)", cwd=tmp_path)
+    where = run(
+        python,
+        "-c",
+        (
+            "import scantling, scantling_widgets; print(scantling.__file__, "
+            "scantling_widgets.__file__)"
+        ),
+        cwd=tmp_path,
+    )
     assert where.stdout.count(str(installed)) == 2, where
     models = run(scantling, "catalogue", "models", "--json", cwd=tmp_path)
     assert models.returncode == 0, models.stderr
     assert json.loads(models.stdout)
-    assert run(scantling, "init", "--like", "llama-3.1-8b", "-o", "mine.yaml", cwd=tmp_path).returncode == 0
+    assert (
+        run(scantling, "init", "--like", "llama-3.1-8b", "-o", "mine.yaml", cwd=tmp_path).returncode
+        == 0
+    )
     report = run(scantling, "report", "mine.yaml", "-o", "out", cwd=tmp_path)
     assert report.returncode == 0, report.stderr
-    assert [p.suffix for p in sorted((tmp_path / "out").rglob("*")) if p.is_file()].count(".html") == 1
+    assert [p.suffix for p in sorted((tmp_path / "out").rglob("*")) if p.is_file()].count(
+        ".html"
+    ) == 1
 
 
 def targets() -> set[str]:
@@ -162,20 +263,40 @@ def targets() -> set[str]:
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_every_command_a_page_gives_exists(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert set(re.findall(r"\bmake ([a-z][a-z-]+)", "\n".join(re.findall(r"`[^`]+`|```.*?```", text, flags=re.S)))) - targets() == set()
-    offered = run(sys.executable, "-m", "scantling", "--help", env={"COLUMNS": "200", "NO_COLOR": "1", "PATH": ""}).stdout
+    assert (
+        set(
+            re.findall(
+                r"\bmake ([a-z][a-z-]+)",
+                "\n".join(re.findall(r"`[^`]+`|```.*?```", text, flags=re.S)),
+            )
+        )
+        - targets()
+        == set()
+    )
+    offered = run(
+        sys.executable,
+        "-m",
+        "scantling",
+        "--help",
+        env={"COLUMNS": "200", "NO_COLOR": "1", "PATH": ""},
+    ).stdout
     used = set(re.findall(r"(?:^|`)scantling ([a-z]+)", text, flags=re.M))
     assert {c for c in used if not re.search(rf"^  {c}\s", offered, flags=re.M)} == set()
 
 
 def test_the_python_of_the_readme_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S
+    )
     assert blocks
     for block in blocks:
         names: dict = {}
         exec(compile(block, "README.md", "exec"), names)
-        assert names["wider"].devices_used <= 8192 < names["result"].devices_used and len(names["plans"]) > 0
+        assert (
+            names["wider"].devices_used <= 8192 < names["result"].devices_used
+            and len(names["plans"]) > 0
+        )
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
@@ -188,4 +309,12 @@ def test_every_file_a_page_points_to_exists(page):
 def test_make_targets_run_modules_that_exist():
     modules = set(re.findall(r"python -m (scantling[\w.]*)", (ROOT / "Makefile").read_text()))
     assert modules
-    assert {m for m in modules if run(sys.executable, "-c", f"import importlib.util as u; raise SystemExit(u.find_spec('{m}') is None)").returncode} == set()
+    assert {
+        m
+        for m in modules
+        if run(
+            sys.executable,
+            "-c",
+            f"import importlib.util as u; raise SystemExit(u.find_spec('{m}') is None)",
+        ).returncode
+    } == set()

@@ -1,7 +1,14 @@
 """Plan large LLM training runs: memory, step time, MFU, goodput, days and cost of a design."""
+
 from importlib import import_module
 
-_WHERE = {"Design": "describe.design", "DesignError": "errors", "assess": "decide.verdict", "Assessment": "decide.verdict", "search": "decide.searching"}
+_WHERE = {
+    "Design": "describe.design",
+    "DesignError": "errors",
+    "assess": "decide.verdict",
+    "Assessment": "decide.verdict",
+    "search": "decide.searching",
+}
 __all__ = ["Assessment", "Design", "DesignError", "assess", "search"]
 
 

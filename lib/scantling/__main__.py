@@ -1,4 +1,5 @@
 """`python -m scantling` is the `scantling` command."""
+
 import sys
 
 from .cli import main

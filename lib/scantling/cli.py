@@ -1,6 +1,8 @@
-"""The `scantling` command: what commands there are, and how each ends. What a command does is imported when it is called.
+"""The `scantling` command: what commands there are, and how each ends. What a command does is
+imported when it is called.
 
-Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the call is wrong, with one line on stderr;
+Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the
+call is wrong, with one line on stderr;
 130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
 """
 
@@ -21,25 +23,81 @@ WRONG = 2
 
 # name: (module, function in it, one line of help)
 COMMANDS = {
-    "design": ("commands.design", "design", "Assess one design: verdict, plan, memory, step, days, cost."),
-    "search": ("commands.search", "search", "The best plans of a design, fastest first; of many variants; here or on a Dask cluster."),
+    "design": (
+        "commands.design",
+        "design",
+        "Assess one design: verdict, plan, memory, step, days, cost.",
+    ),
+    "search": (
+        "commands.search",
+        "search",
+        "The best plans of a design, fastest first; of many variants; here or on a Dask cluster.",
+    ),
     "spaces": ("commands.search", "spaces", "The axes and values that a search tries."),
-    "candidates": ("commands.decide", "candidates", "Plans that differ in kind, for a short measured sweep; and its results read back."),
-    "sweep": ("commands.decide", "sweep", "Every combination of values of some fields, here or on a Dask cluster."),
-    "answer": ("commands.decide", "answer", "The longest sequence, the fewest devices, the earliest finish…"),
-    "sensitivity": ("commands.decide", "sensitivity", "What a result hangs on, the largest swing first."),
-    "front": ("commands.decide", "front", "Choices that no other beats in days, dollars, devices and memory at once."),
-    "scaling": ("commands.decide", "scaling", "Model size and tokens for a budget of compute, by published laws, and the days they take."),
-    "diagnose": ("commands.decide", "diagnose", "Where a measured run loses its time, most likely first."),
+    "candidates": (
+        "commands.decide",
+        "candidates",
+        "Plans that differ in kind, for a short measured sweep; and its results read back.",
+    ),
+    "sweep": (
+        "commands.decide",
+        "sweep",
+        "Every combination of values of some fields, here or on a Dask cluster.",
+    ),
+    "answer": (
+        "commands.decide",
+        "answer",
+        "The longest sequence, the fewest devices, the earliest finish…",
+    ),
+    "sensitivity": (
+        "commands.decide",
+        "sensitivity",
+        "What a result hangs on, the largest swing first.",
+    ),
+    "front": (
+        "commands.decide",
+        "front",
+        "Choices that no other beats in days, dollars, devices and memory at once.",
+    ),
+    "scaling": (
+        "commands.decide",
+        "scaling",
+        "Model size and tokens for a budget of compute, by published laws, and the days they take.",
+    ),
+    "diagnose": (
+        "commands.decide",
+        "diagnose",
+        "Where a measured run loses its time, most likely first.",
+    ),
     "goodput": ("commands.design", "goodput", "Failures, checkpoints and goodput of a design."),
-    "blueprint": ("commands.blueprint", "blueprint", "The site around the job: network, scheduler, storage, domains, risks, roll-out."),
-    "init": ("commands.files", "init", "Write a commented design file from a catalogue model or a line of text."),
+    "blueprint": (
+        "commands.blueprint",
+        "blueprint",
+        "The site around the job: network, scheduler, storage, domains, risks, roll-out.",
+    ),
+    "init": (
+        "commands.files",
+        "init",
+        "Write a commented design file from a catalogue model or a line of text.",
+    ),
     "schema": ("commands.files", "schema", "Print the JSON Schema of the design file."),
-    "catalogue": ("commands.files", "catalogue", "List the ids of models, accelerators, fabrics, stacks and more."),
+    "catalogue": (
+        "commands.files",
+        "catalogue",
+        "List the ids of models, accelerators, fabrics, stacks and more.",
+    ),
     "params": ("commands.files", "params", "Count the parameters of a Hugging Face config."),
     "predict": ("commands.runs", "predict", "Predict the pinned plans of a table of runs."),
-    "validate": ("commands.runs", "validate", "Predict a table of runs and compare with what was measured."),
-    "measure": ("evidence.measure", "command", "Time this machine's devices and write a calibration override."),
+    "validate": (
+        "commands.runs",
+        "validate",
+        "Predict a table of runs and compare with what was measured.",
+    ),
+    "measure": (
+        "evidence.measure",
+        "command",
+        "Time this machine's devices and write a calibration override.",
+    ),
     "launch": ("commands.launch", "launch", "Write the plan as a framework's own configuration."),
 }
 GROUP = "scantling.commands"
@@ -47,7 +105,8 @@ GROUP = "scantling.commands"
 
 @cache
 def _plugins() -> dict:
-    """Commands of other distributions, by name: a click command, or a function of the remaining arguments that returns an exit code."""
+    """Commands of other distributions, by name: a click command, or a function of the remaining
+    arguments that returns an exit code."""
     from importlib.metadata import entry_points
 
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in COMMANDS}
@@ -79,7 +138,10 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx, formatter):
-        rows = [(n, COMMANDS[n][2] if n in COMMANDS else _summary(_plugins()[n])) for n in self.list_commands(ctx)]
+        rows = [
+            (n, COMMANDS[n][2] if n in COMMANDS else _summary(_plugins()[n]))
+            for n in self.list_commands(ctx)
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -97,7 +159,11 @@ def _summary(entry) -> str:
 def _foreign(name, function):
     @click.command(
         name,
-        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+        context_settings={
+            "ignore_unknown_options": True,
+            "allow_interspersed_args": False,
+            "help_option_names": [],
+        },
         help=(function.__doc__ or "").strip().partition("\n")[0],
     )
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -108,10 +174,13 @@ def _foreign(name, function):
     return run
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(package_name="scantling", message="%(prog)s %(version)s")
 def cli():
-    """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks it."""
+    """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks
+    it."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -129,7 +198,11 @@ def main(argv: list[str] | None = None) -> int:
         print(e.format_message(), file=sys.stderr)
         return WRONG
     except click.UsageError as e:
-        where = f"scantling {e.ctx.info_name}" if e.ctx and e.ctx.info_name != "scantling" else "scantling"
+        where = (
+            f"scantling {e.ctx.info_name}"
+            if e.ctx and e.ctx.info_name != "scantling"
+            else "scantling"
+        )
         return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
     except click.ClickException as e:
         return _fail(e.format_message())
@@ -175,8 +248,15 @@ def clean(value):
 
 
 def console(stderr: bool = False):
-    """A rich console that never reads markup in foreign text and keeps lines readable when piped."""
+    """A rich console that never reads markup in foreign text and keeps lines readable when
+    piped."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, markup=False, highlight=False, emoji=False, width=None if stream.isatty() else 120)
+    return Console(
+        file=stream,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=None if stream.isatty() else 120,
+    )

@@ -1,4 +1,5 @@
-"""The one way in which a wrong input is reported: a single line that names field, value, what is allowed and the nearest valid choice."""
+"""The one way in which a wrong input is reported: a single line that names field, value, what is
+allowed and the nearest valid choice."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ _WIDTH = 60  # characters of a foreign value that are repeated back
 
 
 class _Missing(Enum):
-    """The value of a field that is not there; an enum, so that it stays the same object between processes."""
+    """The value of a field that is not there; an enum, so that it stays the same object between
+    processes."""
 
     MISSING = "missing"
 
@@ -21,13 +23,17 @@ class DesignError(ValueError):
 
     Parameters
     ----------
-    field : dotted path of the field, as it is spelt in the design file ("cluster.devices"); "" for the file as a whole.
-    value : the offending value; shown shortened, control characters escaped. Leave out where there is none.
+    field : dotted path of the field, as it is spelt in the design file ("cluster.devices"); "" for
+    the file as a whole.
+    value : the offending value; shown shortened, control characters escaped. Leave out where there
+    is none.
     allowed : what would be right: a sentence, or the collection of valid choices.
-    nearest : the closest valid choice; worked out by spelling when `allowed` is a collection and `value` is text.
+    nearest : the closest valid choice; worked out by spelling when `allowed` is a collection and
+    `value` is text.
     problem : what is wrong, in a few words ("is unknown", "does not divide hidden 8192").
 
-    The text of the error is one line whatever the value holds. `at(prefix)` gives the same error under a longer path.
+    The text of the error is one line whatever the value holds. `at(prefix)` gives the same error
+    under a longer path.
     """
 
     MISSING = _Missing.MISSING
@@ -44,7 +50,14 @@ class DesignError(ValueError):
         super().__init__(self.line())
 
     def __reduce__(self):
-        return _rebuilt, (type(self), self.field, self.value, self.allowed, self.nearest, self.problem)
+        return _rebuilt, (
+            type(self),
+            self.field,
+            self.value,
+            self.allowed,
+            self.nearest,
+            self.problem,
+        )
 
     def line(self) -> str:
         """The message: `field: value problem; allowed: …; nearest: …`."""
@@ -56,7 +69,11 @@ class DesignError(ValueError):
             )
             if p
         )
-        parts = [f"{plain(self.field, 120)}: {what}" if self.field and what else what or plain(self.field, 120)]
+        parts = [
+            f"{plain(self.field, 120)}: {what}"
+            if self.field and what
+            else what or plain(self.field, 120)
+        ]
         if isinstance(self.allowed, tuple):
             parts.append("allowed: " + _choices(self.allowed, self.value, self.nearest))
         elif self.allowed:
@@ -66,7 +83,8 @@ class DesignError(ValueError):
         return "; ".join(parts)
 
     def at(self, prefix: str) -> DesignError:
-        """The same error, its field below `prefix` ("devices" at "cluster" becomes "cluster.devices")."""
+        """The same error, its field below `prefix` ("devices" at "cluster" becomes
+        "cluster.devices")."""
         field = f"{prefix}.{self.field}" if self.field else prefix
         return type(self)(field, self.value, self.allowed, self.nearest, problem=self.problem)
 
@@ -82,13 +100,21 @@ def closest(word: str, choices: Iterable[str]) -> str | None:
     found = difflib.get_close_matches(word, by_lower, 1, 0.6)
     if found:
         return by_lower[found[0]]
-    inside = [c for c in by_lower if len(word) >= 3 and (c.startswith(word) or word.startswith(c) and len(c) >= 3)]
+    inside = [
+        c
+        for c in by_lower
+        if len(word) >= 3 and (c.startswith(word) or word.startswith(c) and len(c) >= 3)
+    ]
     return by_lower[min(inside, key=len)] if inside else None
 
 
 def plain(text: str, width: int = _WIDTH) -> str:
-    """`text` on one line: control, bidirectional and other unprintable characters escaped, cut to `width` characters."""
-    out = "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in str(text)[: width + 1])
+    """`text` on one line: control, bidirectional and other unprintable characters escaped, cut to
+    `width` characters."""
+    out = "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+        for c in str(text)[: width + 1]
+    )
     return out if len(out) <= width else out[: width - 1] + "…"
 
 
@@ -103,16 +129,26 @@ def show_value(value) -> str:
     if isinstance(value, int) and abs(value) >= 10**30:
         return f"a whole number of {value.bit_length()} bits"
     if isinstance(value, dict):
-        return plain("{" + ", ".join(f"{k}: {show_value(v)}" for k, v in list(value.items())[:4]) + ("…}" if len(value) > 4 else "}"))
+        return plain(
+            "{"
+            + ", ".join(f"{k}: {show_value(v)}" for k, v in list(value.items())[:4])
+            + ("…}" if len(value) > 4 else "}")
+        )
     if isinstance(value, (list, tuple)):
-        return plain("[" + ", ".join(show_value(v) for v in value[:6]) + (", …]" if len(value) > 6 else "]"))
+        return plain(
+            "[" + ", ".join(show_value(v) for v in value[:6]) + (", …]" if len(value) > 6 else "]")
+        )
     return plain(repr(value))
 
 
 def _choices(choices, value, nearest) -> str:
     if len(choices) <= _SHOWN + 4:
         return ", ".join(plain(c) for c in choices)
-    near = difflib.get_close_matches(str(value).lower()[:200], choices, _SHOWN, 0.3) if isinstance(value, str) else []
+    near = (
+        difflib.get_close_matches(str(value).lower()[:200], choices, _SHOWN, 0.3)
+        if isinstance(value, str)
+        else []
+    )
     if nearest in choices and nearest not in near:
         near = [nearest, *near]
     near += [c for c in choices if c not in near]

@@ -1,8 +1,12 @@
-"""What every number of an assessment means and how it is shown: label, unit, formula, inputs, source, convention.
+"""What every number of an assessment means and how it is shown: label, unit, formula, inputs,
+source, convention.
 
-The one place for such texts: tooltips, the glossary, the report's appendix and the command line read it. Keys are those of
-`scantling design --json`, dotted below a mapping (`memory_bytes.weights`); a column of a list stands under the list (`candidates.mfu`).
+The one place for such texts: tooltips, the glossary, the report's appendix and the command line
+read it. Keys are those of
+`scantling design --json`, dotted below a mapping (`memory_bytes.weights`); a column of a list
+stands under the list (`candidates.mfu`).
 """
+
 from __future__ import annotations
 
 import math
@@ -17,7 +21,8 @@ _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of an assessment. `kind` says how it is shown; `unit` is the unit inside and in JSON, `formula` plain notation over `inputs`."""
+    """One number of an assessment. `kind` says how it is shown; `unit` is the unit inside and in
+    JSON, `formula` plain notation over `inputs`."""
 
     key: str
     label: str
@@ -27,17 +32,36 @@ class Quantity:
     inputs: tuple[str, ...] = ()
     source: str = ""
     convention: str = ""
-    function: str = ""          # dotted path, under scantling, of the function that computes it
+    function: str = ""  # dotted path, under scantling, of the function that computes it
 
     @property
     def shown_unit(self) -> str:
         """The unit on a chart's axis, where all values of this quantity share one."""
-        return {"bytes": "GB", "share": "%", "bytes_per_s": "GB/s", "flops": "TFLOP/s", "params": "B", "usd": "USD", "kwh": "MWh", "watts": "MW", "mass": "t"}.get(self.kind, self.unit)
+        return {
+            "bytes": "GB",
+            "share": "%",
+            "bytes_per_s": "GB/s",
+            "flops": "TFLOP/s",
+            "params": "B",
+            "usd": "USD",
+            "kwh": "MWh",
+            "watts": "MW",
+            "mass": "t",
+        }.get(self.kind, self.unit)
 
     @property
     def scale(self) -> float:
         """Divide a value by this to have it in `shown_unit`."""
-        return {"bytes": 1e9, "share": 0.01, "bytes_per_s": 1e9, "flops": 1e12, "params": 1e9, "kwh": 1e3, "watts": 1e6, "mass": 1e3}.get(self.kind, 1.0)
+        return {
+            "bytes": 1e9,
+            "share": 0.01,
+            "bytes_per_s": 1e9,
+            "flops": 1e12,
+            "params": 1e9,
+            "kwh": 1e3,
+            "watts": 1e6,
+            "mass": 1e3,
+        }.get(self.kind, 1.0)
 
 
 @cache
@@ -46,22 +70,26 @@ def table() -> dict[str, Quantity]:
     from .quantities_decide import ROWS as DECIDE
     from .quantities_rows import ROWS
     from .quantities_site import ROWS as SITE
+
     return {q.key: q for q in (*ROWS, *DECIDE, *SITE)}
 
 
 def quantity(key: str) -> Quantity:
-    """The quantity of that key; list positions are ignored (`candidates[3].mfu` is `candidates.mfu`). Raises KeyError for an unknown one."""
+    """The quantity of that key; list positions are ignored (`candidates[3].mfu` is
+    `candidates.mfu`). Raises KeyError for an unknown one."""
     key = re.sub(r"\[\d+\]", "", key)
     try:
         return table()[key]
     except KeyError:
         from .errors import closest
+
         near = closest(key, table())
         raise KeyError(f"no quantity {key!r}" + (f"; nearest: {near}" if near else "")) from None
 
 
 def show(key: str, value) -> str:
-    """`value` of quantity `key` as people read it, unit included: show("mfu", 0.413) is "41.3 %". A dash where there is none."""
+    """`value` of quantity `key` as people read it, unit included: show("mfu", 0.413) is "41.3 %". A
+    dash where there is none."""
     return shown(value, quantity(key).kind, quantity(key).unit)
 
 
@@ -100,8 +128,15 @@ def _scaled(value, unit, steps, base=""):
 
 def _seconds(value, unit=""):
     size = abs(value)
-    for limit, divisor, name in ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (600.0, 1.0, "s"), (7200.0, 60.0, "min"), (172800.0, 3600.0, "h"),
-                                 (math.inf, 86400.0, "days")):
+    for limit, divisor, name in (
+        (1e-6, 1e-9, "ns"),
+        (1e-3, 1e-6, "µs"),
+        (1.0, 1e-3, "ms"),
+        (600.0, 1.0, "s"),
+        (7200.0, 60.0, "min"),
+        (172800.0, 3600.0, "h"),
+        (math.inf, 86400.0, "days"),
+    ):
         if size < limit:
             return f"{number(value / divisor)} {name}" if value else "0 s"
     return ""
@@ -126,15 +161,31 @@ def _usd(value, unit=""):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"
-    return f"${value:.3f}" if 0 < abs(value) < 1 else f"${value:,.2f}" if abs(value) < 100 else f"${value:,.0f}"
+    return (
+        f"${value:.3f}"
+        if 0 < abs(value) < 1
+        else f"${value:,.2f}"
+        if abs(value) < 100
+        else f"${value:,.0f}"
+    )
 
 
 _MANNERS = {
     "share": _share,
-    "chance": lambda v, u: "<1 %" if 0 < v < 0.005 else ">99 %" if 0.995 <= v < 1 else f"{v:.0%}".replace("%", " %"),
+    "chance": lambda v, u: (
+        "<1 %" if 0 < v < 0.005 else ">99 %" if 0.995 <= v < 1 else f"{v:.0%}".replace("%", " %")
+    ),
     "seconds": _seconds,
-    "days": lambda v, u: f"{number(v / 365.25)} years" if v >= 20_000 else f"{number(v)} days" if v >= 1 or v == 0 else _seconds(v * 86400),
-    "bytes": lambda v, u: f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES),
+    "days": lambda v, u: (
+        f"{number(v / 365.25)} years"
+        if v >= 20_000
+        else f"{number(v)} days"
+        if v >= 1 or v == 0
+        else _seconds(v * 86400)
+    ),
+    "bytes": lambda v, u: (
+        f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES)
+    ),
     "bytes_per_s": lambda v, u: _scaled(v, "B/s", _SCALES),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
     "flop": lambda v, u: _scaled(v, "FLOP", _SCALES),
@@ -151,7 +202,8 @@ _MANNERS = {
 
 
 def band(key: str, low, high) -> str:
-    """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where both ends share it."""
+    """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
+    both ends share it."""
     a, b = show(key, low), show(key, high)
     head, _, unit = a.rpartition(" ")
     return f"{head} to {b}" if head and b.endswith(" " + unit) else f"{a} to {b}"
@@ -160,4 +212,13 @@ def band(key: str, low, high) -> str:
 def tooltip(key: str) -> str:
     """Label, formula and convention of a quantity in plain lines."""
     q = quantity(key)
-    return "\n".join(t for t in (f"{q.label} [{q.unit}]" if q.unit else q.label, q.formula, q.convention, f"Source: {q.source}" if q.source else "") if t)
+    return "\n".join(
+        t
+        for t in (
+            f"{q.label} [{q.unit}]" if q.unit else q.label,
+            q.formula,
+            q.convention,
+            f"Source: {q.source}" if q.source else "",
+        )
+        if t
+    )

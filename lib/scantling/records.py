@@ -1,4 +1,5 @@
 """Small frozen records that every part of the kit shares."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
@@ -16,7 +17,8 @@ class Assumed:
 
 
 def take(record, index):
-    """The same record with every column (array of one or more elements) indexed; scalars stay shared."""
+    """The same record with every column (array of one or more elements) indexed; scalars stay
+    shared."""
     columns = {}
     for f in fields(record):
         value = getattr(record, f.name)

@@ -1,4 +1,5 @@
 """Designs of the gallery, each assessed once for all tests of this folder."""
+
 from functools import cache
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """`scantling blueprint`: parts, JSON, exit codes, errors in one line."""
+
 import json
 from pathlib import Path
 
@@ -26,21 +27,44 @@ def test_every_part_is_printed_and_none_as_markup(capsys):
 @pytest.mark.parametrize("part", OWN)
 def test_one_part_alone_on_a_tpu(capsys, part):
     code, out, _ = run(capsys, "maxtext-32b-64-tpu-v5p", "--part", part)
-    assert code == 0 and f"\n{part}\n" in out and not [p for p in PARTS if p != part and f"\n{p}\n" in out]
+    assert (
+        code == 0
+        and f"\n{part}\n" in out
+        and not [p for p in PARTS if p != part and f"\n{p}\n" in out]
+    )
 
 
 def test_json_has_the_named_parts(capsys):
     code, out, _ = run(capsys, "llama-3.1-405b", "--json", "--part", "risks", "--part", "domains")
     data = json.loads(out)
     assert code == 0 and data.keys() == {"name", "verdict", "risks", "domains"}
-    assert data["risks"]["rows"][0].keys() >= {"risk", "likelihood", "impact_days", "impact_usd", "mitigation", "owner", "expected_usd"}
-    assert data["domains"]["rows"][0].keys() >= {"id", "devices", "replicas", "events_per_run", "recovers", "goodput_cost"}
+    assert data["risks"]["rows"][0].keys() >= {
+        "risk",
+        "likelihood",
+        "impact_days",
+        "impact_usd",
+        "mitigation",
+        "owner",
+        "expected_usd",
+    }
+    assert data["domains"]["rows"][0].keys() >= {
+        "id",
+        "devices",
+        "replicas",
+        "events_per_run",
+        "recovers",
+        "goodput_cost",
+    }
 
 
 def test_exit_codes_are_those_of_design(capsys):
     assert run(capsys, "case-3-500b-4096-h100", "--part", "domains")[0] == 3
     code, out, err = run(capsys, "case-2-1t-dense-8-v100")
-    assert code == 4 and json.loads(out) == {"error": "Hardware constraints insufficient for model parameters"} and err
+    assert (
+        code == 4
+        and json.loads(out) == {"error": "Hardware constraints insufficient for model parameters"}
+        and err
+    )
     code, out, _ = run(capsys, "case-2-1t-dense-8-v100", "--json")
     assert code == 4 and json.loads(out)["verdict"] == "impossible"
 

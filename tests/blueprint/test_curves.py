@@ -1,16 +1,30 @@
-"""Collective curves against published nccl-tests series, each left out of the fit that predicts it."""
+"""Collective curves against published nccl-tests series, each left out of the fit that predicts
+it."""
+
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.blueprint import curves_fit, curves_score
-from scantling.blueprint.curves import CurveConstants, Wires, calibration, constants, curve, fastest, times, volume, wires
+from scantling.blueprint.curves import (
+    CurveConstants,
+    Wires,
+    calibration,
+    constants,
+    curve,
+    fastest,
+    times,
+    volume,
+    wires,
+)
 from scantling.describe.cluster import build_cluster
 
 TABLE = curves_score.table()
 FABRICS = [r for r in TABLE if r["count"] > 1 or r["series"].startswith("all")]
-H100 = Wires(ranks=8.0, domains=1.0, up_bytes_per_s=450e9, out_bytes_per_s=50e9, generation=1, nvls=1)
+H100 = Wires(
+    ranks=8.0, domains=1.0, up_bytes_per_s=450e9, out_bytes_per_s=50e9, generation=1, nvls=1
+)
 
 
 def cluster(**fields):
@@ -19,7 +33,8 @@ def cluster(**fields):
 
 @pytest.mark.parametrize("row", FABRICS, ids=lambda r: r["fabric"])
 def test_median_error_by_fabric_of_series_left_out_of_the_fit(row):
-    """At most 15 % from 64 MiB, 35 % below, on every fabric that anybody has published a curve of."""
+    """At most 15 % from 64 MiB, 35 % below, on every fabric that anybody has published a curve
+    of."""
     if row["large_points"]:
         assert row["large_error"] <= curves_score.LIMITS["large"], row
     if row["small_points"]:
@@ -34,12 +49,22 @@ def test_all_28_series_are_scored_on_all_their_points():
 
 
 def test_fabrics_that_no_fit_has_seen():
-    """rccl-tests on MI300X and MI325X over xGMI and over 8 x 400G RoCE, on MI355X over Pollara cards, nccl-tests on two A3 Mega: constants of
-    other fabrics and the catalogue's rates. Below 64 MiB two makers' cards lie a factor of four apart on RoCE, so only xGMI and TCPXO are held."""
+    """rccl-tests on MI300X and MI325X over xGMI and over 8 x 400G RoCE, on MI355X over Pollara
+    cards, nccl-tests on two A3 Mega: constants of
+    other fabrics and the catalogue's rates. Below 64 MiB two makers' cards lie a factor of four
+    apart on RoCE, so only xGMI and TCPXO are held."""
     found = curves_score.outside()
     assert not set(found) & set(curves_fit.points().series)
-    rows = [r for r in curves_score.table(found, fabric=lambda name: catalogue.collective_series()[name].fabric) if r["series"] == "all of the fabric"]
-    assert {r["fabric"] for r in rows} == set(curves_score.OUTSIDE) and sum(r["large_points"] for r in rows) >= 40
+    rows = [
+        r
+        for r in curves_score.table(
+            found, fabric=lambda name: catalogue.collective_series()[name].fabric
+        )
+        if r["series"] == "all of the fabric"
+    ]
+    assert {r["fabric"] for r in rows} == set(curves_score.OUTSIDE) and sum(
+        r["large_points"] for r in rows
+    ) >= 40
     for r in rows:
         assert r["large_error"] <= curves_score.LIMITS["large"], r
         if r["fabric"] != "RoCE 8x400G":
@@ -47,9 +72,13 @@ def test_fabrics_that_no_fit_has_seen():
 
 
 def test_a_group_in_a_mesh_has_only_the_links_among_itself():
-    """MI300X: two devices reach 47.7 GB/s of one link's 64, eight 313 to 319 of seven links' 448 (ml-engineering; AMD rccl-tests)."""
+    """MI300X: two devices reach 47.7 GB/s of one link's 64, eight 313 to 319 of seven links' 448
+    (ml-engineering; AMD rccl-tests)."""
     mi300x = build_cluster({"accelerator": "mi300x", "devices": 8})[0]
-    reach = {n: 2 * (n - 1) / n * 4e9 / float(fastest("all_reduce", 4e9, wires(mi300x, n, n))) / 1e9 for n in (2, 8)}
+    reach = {
+        n: 2 * (n - 1) / n * 4e9 / float(fastest("all_reduce", 4e9, wires(mi300x, n, n))) / 1e9
+        for n in (2, 8)
+    }
     assert reach[2] == pytest.approx(47.7, rel=0.1) and reach[8] == pytest.approx(316, rel=0.05)
 
 
@@ -61,15 +90,25 @@ def test_the_constants_kept_for_a_series_come_from_a_fit_that_never_saw_it(name)
     assert name not in p.series[keep]
     own = p.take(p.series == name)
     again = fastest(own.collective, own.message_bytes, own.wires, curves_fit.fit(p.take(keep)))
-    kept = fastest(own.collective, own.message_bytes, own.wires, CurveConstants(**calibration()["without"][name]))
+    kept = fastest(
+        own.collective,
+        own.message_bytes,
+        own.wires,
+        CurveConstants(**calibration()["without"][name]),
+    )
     assert np.allclose(again, kept, rtol=0.03)
 
 
 def test_single_points_of_the_same_machine_leave_with_their_series():
-    """8-device B200 points of the ml-engineering table are the curve's own machine: not to be seen when it is predicted."""
+    """8-device B200 points of the ml-engineering table are the curve's own machine: not to be seen
+    when it is predicted."""
     p = curves_fit.points()
     out = set(p.series[curves_fit.left_out("b200_1n_ar", p)])
-    assert {"b200_1n_ar", "b200_1n_ar_8gpu_auto", "b200_1n_ar_8gpu_nonvls"} <= out and "b200_1n_ar_4gpu_auto" not in out
+    assert {
+        "b200_1n_ar",
+        "b200_1n_ar_8gpu_auto",
+        "b200_1n_ar_8gpu_nonvls",
+    } <= out and "b200_1n_ar_4gpu_auto" not in out
 
 
 def test_factors_stay_near_their_sourced_priors():
@@ -80,21 +119,24 @@ def test_factors_stay_near_their_sourced_priors():
 
 
 def test_nvls_bandwidth_by_devices_follows_the_h200_table():
-    """ml-engineering, network/README.md: 414.2, 435.6, 460, 473.1 GB/s at 5, 6, 7, 8 H200 and 8 GiB; 363.3 at 4, where the ring is taken."""
+    """ml-engineering, network/README.md: 414.2, 435.6, 460, 473.1 GB/s at 5, 6, 7, 8 H200 and 8
+    GiB; 363.3 at 4, where the ring is taken."""
     for n, busbw in ((4, 363.3e9), (5, 414.2e9), (6, 435.6e9), (7, 460e9), (8, 473.1e9)):
         t = fastest("all_reduce", 2.0**33, replace(H100, ranks=float(n)))
         assert volume("all_reduce", n) * 2.0**33 / t == pytest.approx(busbw, rel=0.05)
 
 
 def test_scale_up_fabrics_without_a_curve_use_the_catalogue():
-    """RCCL all-reduce on 8 MI300X, 4 GiB: 312.9 GB/s (ml-engineering); not among the fitted points."""
+    """RCCL all-reduce on 8 MI300X, 4 GiB: 312.9 GB/s (ml-engineering); not among the fitted
+    points."""
     w = wires(cluster(accelerator="mi300x"), 8, 8)
     t = fastest("all_reduce", 2.0**32, w)
     assert volume("all_reduce", 8) * 2.0**32 / t == pytest.approx(312.9e9, rel=0.05)
 
 
 def test_deepep_expert_exchange_is_of_the_rate_that_the_model_gives_a_large_all_to_all():
-    """DeepEP, normal kernels over CX-7 400 Gb/s: 43 GB/s between 2 nodes (catalogue collective_bench.csv), of 50."""
+    """DeepEP, normal kernels over CX-7 400 Gb/s: 43 GB/s between 2 nodes (catalogue
+    collective_bench.csv), of 50."""
     w = replace(H100, ranks=16.0, domains=2.0)
     size = 2.0**30
     far = size / 2 / fastest("all_to_all", size, w)
@@ -102,12 +144,15 @@ def test_deepep_expert_exchange_is_of_the_rate_that_the_model_gives_a_large_all_
 
 
 def test_reduction_in_the_network_and_hierarchy():
-    """An all-reduce of shards moves 1/8 over each NIC; in the switches it is faster than a ring over the same wires."""
+    """An all-reduce of shards moves 1/8 over each NIC; in the switches it is faster than a ring
+    over the same wires."""
     w = wires(cluster(in_network_reduction=True, scale_out="ib-ndr"), 512, 8)
     by = times("all_reduce", 2.0**30, w)
     assert by["sharp"] < by["ring"] and np.isfinite(by["hierarchical"])
     small = times("all_reduce", 2.0**16, w)
-    assert small["tree"] < small["ring"], "a tree's latency grows with log2 of the nodes, a ring's with the ranks"
+    assert small["tree"] < small["ring"], (
+        "a tree's latency grows with log2 of the nodes, a ring's with the ranks"
+    )
     assert not np.isfinite(times("all_reduce", 2.0**30, wires(cluster(), 512, 8))["sharp"])
 
 
@@ -117,19 +162,27 @@ def test_more_bytes_more_ranks_less_bandwidth_never_sooner(collective):
     base = replace(H100, ranks=64.0, domains=8.0)
     t = fastest(collective, sizes, base)
     assert np.all(np.diff(t) > 0)
-    assert np.all(fastest(collective, sizes, replace(base, out_bytes_per_s=25e9)) >= t * (1 - 1e-12))
-    assert np.all(fastest(collective, sizes, replace(base, ranks=256.0, domains=32.0)) >= t * (1 - 1e-9))
+    assert np.all(
+        fastest(collective, sizes, replace(base, out_bytes_per_s=25e9)) >= t * (1 - 1e-12)
+    )
+    assert np.all(
+        fastest(collective, sizes, replace(base, ranks=256.0, domains=32.0)) >= t * (1 - 1e-9)
+    )
     assert fastest(collective, 1e9, replace(base, ranks=1.0, domains=1.0)) == 0
 
 
 def test_scalars_and_columns_agree():
     sizes = np.array([2.0**12, 2.0**24, 2.0**32])
     column = fastest("all_reduce", sizes, replace(H100, ranks=64.0, domains=8.0))
-    assert np.allclose(column, [fastest("all_reduce", s, replace(H100, ranks=64.0, domains=8.0)) for s in sizes])
+    assert np.allclose(
+        column, [fastest("all_reduce", s, replace(H100, ranks=64.0, domains=8.0)) for s in sizes]
+    )
 
 
 def test_curve_is_plain_data():
     d = curve("all_reduce", wires(cluster(), 64, 8), axis="dp").as_dict()
-    assert {"ring", "tree", "hierarchical"} <= set(d["seconds"]) and len(d["picked"]) == len(d["message_bytes"])
+    assert {"ring", "tree", "hierarchical"} <= set(d["seconds"]) and len(d["picked"]) == len(
+        d["message_bytes"]
+    )
     assert d["busbw_bytes_per_s"][-1] == max(d["busbw_bytes_per_s"])
     assert 0 < d["half_size_bytes"] < d["message_bytes"][-1]

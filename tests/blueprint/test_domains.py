@@ -1,4 +1,6 @@
-"""Failure domains: what they take out, by counting; how often, by published counts; what that costs, by the closed form."""
+"""Failure domains: what they take out, by counting; how often, by published counts; what that
+costs, by the closed form."""
+
 import numpy as np
 import pytest
 from scantling import assess
@@ -19,11 +21,17 @@ def test_replicas_hit_is_what_counting_gives():
         n = tp * dp * pp
         size = int(rng.integers(1, n + 1))
         assert replicas_hit(size, tp, dp, n) == counted(size, tp, dp, n), (tp, dp, pp, size)
-        assert replicas_hit(size, tp * pp, dp, n) == counted(size, tp * pp, dp, n), (tp, dp, pp, size)
+        assert replicas_hit(size, tp * pp, dp, n) == counted(size, tp * pp, dp, n), (
+            tp,
+            dp,
+            pp,
+            size,
+        )
 
 
 def test_llama3s_54_days_give_its_table_5(assessed):
-    """419 unexpected interruptions, 262 of GPU or HBM, 47 planned, on 16,384 H100 in 54 days (arXiv 2407.21783, Table 5)."""
+    """419 unexpected interruptions, 262 of GPU or HBM, 47 planned, on 16,384 H100 in 54 days (arXiv
+    2407.21783, Table 5)."""
     d = domains(assessed("llama-3.1-405b-16384-published"))
     per_day = {r.id: r.events_per_run / d.run.days for r in d.rows if r.events_per_run is not None}
     assert per_day["device"] * 54 == pytest.approx(148 + 72 + 19 + 17 + 6, rel=1e-6)
@@ -36,7 +44,8 @@ def test_llama3s_54_days_give_its_table_5(assessed):
 
 
 def test_one_failure_in_a_hundred_takes_a_switch_and_32_machines(assessed):
-    """ByteRobust, arXiv 2509.16293, section 8.2; 32 nodes are also what a leaf of 64 ports holds (DGX SuperPOD H100, one scalable unit)."""
+    """ByteRobust, arXiv 2509.16293, section 8.2; 32 nodes are also what a leaf of 64 ports holds
+    (DGX SuperPOD H100, one scalable unit)."""
     d = domains(assessed("llama-3.1-405b-16384-published"))
     leaf, total = d.row("leaf"), 419 / 54 * d.run.days
     assert leaf.events_per_run == pytest.approx(0.01 * total, rel=1e-6)
@@ -51,7 +60,9 @@ def test_an_operator_in_five_has_a_serious_outage_in_three_years(assessed):
 
 def test_rows_sum_to_the_closed_form(each):
     d, e = domains(each), each.endurance
-    assert d.unplanned_cost == pytest.approx(float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"]), rel=1e-9)
+    assert d.unplanned_cost == pytest.approx(
+        float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"]), rel=1e-9
+    )
     assert d.planned_cost == pytest.approx(float(e.badput["planned stops"]))
     assert d.waits_cost >= 0
 
@@ -64,14 +75,23 @@ def test_every_row_is_consistent(each):
         assert r.devices <= each.devices_used and r.nodes >= 1 and r.count >= 1
         assert (r.events_per_run is None) == (r.goodput_cost is None)
         assert r.one_percent_every_days == pytest.approx((r.loss_s + r.wait_s) / DAY_S / 0.01)
-    sizes = [r.devices for r in d.rows if r.id in ("process", "node", "rack", "pod-maintenance", "building")]
+    sizes = [
+        r.devices
+        for r in d.rows
+        if r.id in ("process", "node", "rack", "pod-maintenance", "building")
+    ]
     assert sizes == sorted(sizes)
 
 
 def test_experts_tie_replicas_together(assessed):
-    """DeepSeek-V3 spreads its experts over 64 devices (arXiv 2412.19437, section 3.2): one device stalls its whole group."""
+    """DeepSeek-V3 spreads its experts over 64 devices (arXiv 2412.19437, section 3.2): one device
+    stalls its whole group."""
     d = domains(assessed("case-5-deepseek-v3"))
-    assert d.expert_span == 64 and d.row("process").replicas == 1 and d.row("process").replicas_stalled == 64
+    assert (
+        d.expert_span == 64
+        and d.row("process").replicas == 1
+        and d.row("process").replicas_stalled == 64
+    )
     assert any("64 of 128" in line for line in d.advice)
 
 
@@ -84,17 +104,24 @@ def test_spares_cover_a_rack_when_there_are_that_many(assessed):
 
 
 def test_racks_and_slices_are_the_hardwares(assessed):
-    assert domains(assessed("qwen3-235b-a22b-256-gb200")).row("rack").devices == 64          # the design uses 64 of an NVL72's 72
+    assert (
+        domains(assessed("qwen3-235b-a22b-256-gb200")).row("rack").devices == 64
+    )  # the design uses 64 of an NVL72's 72
     torus = domains(assessed("llama-3.1-405b-256-tpu-v7x"))
-    assert torus.row("cube").devices == 64                                                   # 4 x 4 x 4 chips (TPU v4, ISCA'23)
+    assert torus.row("cube").devices == 64  # 4 x 4 x 4 chips (TPU v4, ISCA'23)
     assert not [r for r in torus.rows if r.id in ("leaf", "rack")]
 
 
 def test_what_nobody_publishes_is_bounded_by_llama3s_silence(assessed):
-    """Zero racks in 54 days of 16,384 devices: exp(-3) = 5 % is the chance of that at three expected (rule of three)."""
+    """Zero racks in 54 days of 16,384 devices: exp(-3) = 5 % is the chance of that at three
+    expected (rule of three)."""
     d = domains(assessed("llama-3.1-405b-16384-published"))
     rack = d.row("rack")
-    assert rack.events_per_run is None and rack.at_most_per_run * 54 / d.run.days == pytest.approx(3.0)
+    assert rack.events_per_run is None and rack.at_most_per_run * 54 / d.run.days == pytest.approx(
+        3.0
+    )
     assert np.exp(-3.0) < 0.05 < np.exp(-2.9)
-    assert rack.goodput_at_most == pytest.approx(rack.at_most_per_run * (rack.loss_s + rack.wait_s) / 86_400 / d.run.days)
+    assert rack.goodput_at_most == pytest.approx(
+        rack.at_most_per_run * (rack.loss_s + rack.wait_s) / 86_400 / d.run.days
+    )
     assert all((r.at_most_per_run is None) == (r.events_per_run is not None) for r in d.rows)

@@ -1,4 +1,6 @@
-"""Each part of operations on every design of the gallery: plain data, nothing negative, nothing missing, quick."""
+"""Each part of operations on every design of the gallery: plain data, nothing negative, nothing
+missing, quick."""
+
 import json
 import math
 import time
@@ -9,7 +11,7 @@ from scantling.blueprint.ground import number, plain, run_of
 from scantling.blueprint.risks import HARMLESS
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
-MAY_FALL = ("gain", "days_gained")      # differences: of either sign
+MAY_FALL = ("gain", "days_gained")  # differences: of either sign
 
 
 def walk(value, path=""):
@@ -32,7 +34,9 @@ def test_a_part_is_plain_data_with_no_negative_figure(each, part):
             assert math.isfinite(value), path
             assert value >= -1e-12 or path.rsplit(".", 1)[-1] in MAY_FALL, (path, value)
         elif isinstance(value, str):
-            assert "nan" not in value.split() and "inf" not in value.split() and "None" not in value, (path, value)
+            assert (
+                "nan" not in value.split() and "inf" not in value.split() and "None" not in value
+            ), (path, value)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -51,14 +55,20 @@ def test_a_part_is_quick_enough_for_a_panel(assessed, part):
 
 
 def test_an_impossible_design_has_none_of_it(assessed):
-    assert all(getattr(assessed("case-2-1t-dense-8-v100").blueprint, part) is None for part in PARTS)
+    assert all(
+        getattr(assessed("case-2-1t-dense-8-v100").blueprint, part) is None for part in PARTS
+    )
 
 
 def test_figures_follow_the_design_and_are_not_canned(assessed):
     small, large = assessed("bloom-176b-384-a100").blueprint, assessed("case-6-100k-gpus").blueprint
     for part in PARTS:
         a, b = (dict(walk(getattr(x, part).as_dict())) for x in (small, large))
-        same = [p for p in a.keys() & b.keys() if isinstance(a[p], float) and a[p] == b[p] and a[p] not in (0.0, 1.0)]
+        same = [
+            p
+            for p in a.keys() & b.keys()
+            if isinstance(a[p], float) and a[p] == b[p] and a[p] not in (0.0, 1.0)
+        ]
         numbers = [p for p in a.keys() & b.keys() if isinstance(a[p], float)]
         assert len(same) < 0.35 * len(numbers), (part, same)
 
@@ -75,9 +85,9 @@ def test_a_day_costs_what_the_run_costs_a_day(assessed):
 
 
 def test_facts_that_are_used_are_numbers_with_sources():
-    assert number("R148") == 20 and number("R149") == 255_000      # PaLM 540B, arXiv 2204.02311
+    assert number("R148") == 20 and number("R149") == 255_000  # PaLM 540B, arXiv 2204.02311
     with pytest.raises(ValueError, match="R030|R124|R067|not one number"):
-        number("R067")                                             # "30 or 60" minutes
+        number("R067")  # "30 or 60" minutes
     assert plain({"a": float("nan"), "b": (1, float("inf"))}) == {"a": None, "b": [1, None]}
 
 
@@ -90,12 +100,17 @@ def test_more_failures_never_help_any_part(assessed):
     assert b.stores.need("write").needed > a.stores.need("write").needed
     assert b.rollout.on_call["failures_per_week"] > a.rollout.on_call["failures_per_week"]
     fleet = {r.id: r for r in b.risks.rows}.get("failures")
-    assert fleet is None or fleet.likelihood < next(r for r in a.risks.rows if r.id == "failures").likelihood
+    assert (
+        fleet is None
+        or fleet.likelihood < next(r for r in a.risks.rows if r.id == "failures").likelihood
+    )
 
 
 def test_prices_move_dollars_and_nothing_else(assessed):
     base = assessed("llama-3.1-405b")
-    free = assess(base.design.change({"prices.usd_per_device_hour": base.cost.usd_per_device_hour * 2}))
+    free = assess(
+        base.design.change({"prices.usd_per_device_hour": base.cost.usd_per_device_hour * 2})
+    )
     a, b = base.blueprint.domains, free.blueprint.domains
     assert b.row("device").usd_lost == pytest.approx(2 * a.row("device").usd_lost)
     assert b.row("device").days_lost == pytest.approx(a.row("device").days_lost)
@@ -105,10 +120,21 @@ def test_harmless_risks_are_small_and_listed_ones_are_not(each):
     found = each.blueprint.risks
     whole = found.run.usd(found.run.days)
     for r in found.rows:
-        assert r.expected_days >= HARMLESS * found.run.days or (r.expected_usd or 0) >= HARMLESS * (whole or math.inf)
+        assert r.expected_days >= HARMLESS * found.run.days or (r.expected_usd or 0) >= HARMLESS * (
+            whole or math.inf
+        )
 
 
 def test_a_price_that_is_not_known_leaves_days():
-    a = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": "tpu-v5p", "devices": 64}, "job": {"tokens": 1e11}}))
+    a = assess(
+        Design.from_data(
+            {
+                "scantling": 1,
+                "model": "llama-3.1-8b",
+                "cluster": {"accelerator": "tpu-v5p", "devices": 64},
+                "job": {"tokens": 1e11},
+            }
+        )
+    )
     data = a.blueprint.risks
     assert data.rows and all(r.expected_days >= 0 for r in data.rows)

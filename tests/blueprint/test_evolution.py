@@ -1,4 +1,5 @@
 """What breaks next: each change moves what it must, by how much where somebody has published it."""
+
 import pytest
 from scantling import assess, catalogue
 from scantling.blueprint.evolution import evolution
@@ -15,7 +16,8 @@ def figures(change):
 
 
 def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_time(grown):
-    """Beyond 100,000 devices: tens of minutes between failures (30 min at Llama 3's rate, arXiv 2407.21783; 18 at 98,304, arXiv 2602.00277)
+    """Beyond 100,000 devices: tens of minutes between failures (30 min at Llama 3's rate, arXiv
+    2407.21783; 18 at 98,304, arXiv 2602.00277)
     and, with whole-job restarts, 44 % effective time measured at that size (the same)."""
     f = figures(grown.change("devices-10"))
     assert 10 * 60 < f["time between failures"].then < 40 * 60
@@ -25,7 +27,9 @@ def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_
 def test_time_between_failures_falls_as_devices_grow(grown):
     for k in (2, 4, 10):
         f = figures(grown.change(f"devices-{k}"))
-        assert f["time between failures"].then == pytest.approx(f["time between failures"].now / k, rel=1e-6)
+        assert f["time between failures"].then == pytest.approx(
+            f["time between failures"].now / k, rel=1e-6
+        )
         assert f["goodput"].then < f["goodput"].now
         assert f["speed over today's"].then < k
 
@@ -43,9 +47,13 @@ def test_something_is_named_that_breaks_first(grown):
 
 
 def test_fp8_doubles_the_products_and_not_the_step(grown):
-    """H100: fp8 has twice the dense peak of bf16 (data sheet); DeepSeek-V3 and Megatron see far less on whole steps."""
+    """H100: fp8 has twice the dense peak of bf16 (data sheet); DeepSeek-V3 and Megatron see far
+    less on whole steps."""
     f = figures(grown.change("precision-fp8"))
-    assert f["peak"].then == pytest.approx(2.0, rel=0.01) and 1.1 < f["step"].now / f["step"].then < 2.0
+    assert (
+        f["peak"].then == pytest.approx(2.0, rel=0.01)
+        and 1.1 < f["step"].now / f["step"].then < 2.0
+    )
     assert grown.change("precision-fp8").confirm
 
 
@@ -64,24 +72,39 @@ def test_sparsity_keeps_the_flops_and_adds_parameters(grown, assessed):
 
 def test_longer_sequences_spend_more_on_attention(grown):
     four, sixteen = (figures(grown.change(f"context-{k}")) for k in (4, 16))
-    assert four["attention's share"].now < four["attention's share"].then < sixteen["attention's share"].then
-    assert four["step"].now < four["step"].then < sixteen["step"].then and sixteen["cp"].then > four["cp"].now
+    assert (
+        four["attention's share"].now
+        < four["attention's share"].then
+        < sixteen["attention's share"].then
+    )
+    assert (
+        four["step"].now < four["step"].then < sixteen["step"].then
+        and sixteen["cp"].then > four["cp"].now
+    )
 
 
 def test_switches_halve_an_all_reduce_but_not_a_sharded_one(assessed):
-    """SHARP moves S instead of 2 S (n-1)/n for an all-reduce; a reduce-scatter and an all-gather move S each already."""
+    """SHARP moves S instead of 2 S (n-1)/n for an all-reduce; a reduce-scatter and an all-gather
+    move S each already."""
     plain, sharded = assessed("megatron-1t-3072-a100"), assessed("case-3-500b-4096-h100")
     assert plain.plan["sharding"] == "none" and sharded.plan["sharding"] == "zero1"
     now, then = reduced_in_network(plain.chosen.case, 2.0)
     assert then < now
-    base, twice = reduced_in_network(sharded.chosen.case, 1.0), reduced_in_network(sharded.chosen.case, 2.0)
+    base, twice = (
+        reduced_in_network(sharded.chosen.case, 1.0),
+        reduced_in_network(sharded.chosen.case, 2.0),
+    )
     assert base == twice
     assert "hops" in evolution(sharded).change("in-network").breaks
 
 
 def test_ethernet_switches_do_not_reduce(assessed):
     c = evolution(assessed("llama-3.1-405b")).change("in-network")
-    assert not catalogue.fabric("rocev2-400").in_network_reduction and not c.works and c.figure.then is None
+    assert (
+        not catalogue.fabric("rocev2-400").in_network_reduction
+        and not c.works
+        and c.figure.then is None
+    )
 
 
 def test_two_sites_cost_goodput_in_the_headline_too(assessed, grown):
@@ -94,20 +117,31 @@ def test_two_sites_cost_goodput_in_the_headline_too(assessed, grown):
 
 
 def test_cache_of_a_token_is_what_deepseek_printed(assessed):
-    """DeepSeek-V3 70.272 KB, Llama 3.1 405B 516.096 KB a token in 16 bit (arXiv 2505.09343, Table 1)."""
-    assert kv_bytes_per_token(assessed("case-5-deepseek-v3").resolved.model) == pytest.approx(70_272)
+    """DeepSeek-V3 70.272 KB, Llama 3.1 405B 516.096 KB a token in 16 bit (arXiv 2505.09343, Table
+    1)."""
+    assert kv_bytes_per_token(assessed("case-5-deepseek-v3").resolved.model) == pytest.approx(
+        70_272
+    )
     assert kv_bytes_per_token(assessed("llama-3.1-405b").resolved.model) == pytest.approx(516_096)
 
 
 def test_post_training_balances_making_and_using(grown):
     f = figures(grown.change("post-training"))
     share = f["share of devices that generate"].then
-    assert share * f["tokens/s per device, generating"].then == pytest.approx((1 - share) * f["tokens/s per device, training"].now)
+    assert share * f["tokens/s per device, generating"].then == pytest.approx(
+        (1 - share) * f["tokens/s per device, training"].now
+    )
 
 
 def test_every_change_says_what_changes(each):
     found = evolution(each)
-    assert {c.id for c in found.changes} >= {"devices-2", "devices-4", "devices-10", "sparsity", "context-4"}
+    assert {c.id for c in found.changes} >= {
+        "devices-2",
+        "devices-4",
+        "devices-10",
+        "sparsity",
+        "context-4",
+    }
     for c in found.changes:
         assert c.figure.name and c.what and (c.figure.then is not None or not c.works)
         assert c.works or c.breaks

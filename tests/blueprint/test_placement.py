@@ -1,4 +1,6 @@
-"""Placement: every device once, groups of the right size, tiers that groups span, Megatron's own groups."""
+"""Placement: every device once, groups of the right size, tiers that groups span, Megatron's own
+groups."""
+
 import json
 
 import numpy as np
@@ -7,14 +9,19 @@ from scantling import Design, assess
 from scantling.blueprint.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
 
 
-def layout(tp=1, cp=1, dp=1, pp=1, order=KIT, node=8, domain=8, rack=16, unit=256, pod=1024, site=10**9):
+def layout(
+    tp=1, cp=1, dp=1, pp=1, order=KIT, node=8, domain=8, rack=16, unit=256, pod=1024, site=10**9
+):
     return Layout(dict(tp=tp, cp=cp, dp=dp, pp=pp), order, node, domain, rack, unit, pod, site)
 
 
 def plans(count=60):
     rng = np.random.default_rng(7)
     for _ in range(count):
-        tp, cp, dp, pp = (int(rng.choice(c)) for c in ((1, 2, 4, 8, 16), (1, 2, 4), (1, 3, 4, 6, 16), (1, 2, 3, 8)))
+        tp, cp, dp, pp = (
+            int(rng.choice(c))
+            for c in ((1, 2, 4, 8, 16), (1, 2, 4), (1, 3, 4, 6, 16), (1, 2, 3, 8))
+        )
         yield dict(tp=tp, cp=cp, dp=dp, pp=pp)
 
 
@@ -41,24 +48,34 @@ def test_two_groups_of_different_axes_share_one_rank_at_most():
     for a in KIT:
         for b in KIT:
             if a != b:
-                assert max(len(np.intersect1d(x, y)) for x in lay.groups(a) for y in lay.groups(b)) <= 1
+                assert (
+                    max(len(np.intersect1d(x, y)) for x in lay.groups(a) for y in lay.groups(b))
+                    <= 1
+                )
 
 
 def test_megatrons_example_of_16_devices():
-    """parallel_state.initialize_model_parallel, docstring: 16 GPUs, tp 2, pp 4: eight tp groups [g0, g1] ..., four pp groups
+    """parallel_state.initialize_model_parallel, docstring: 16 GPUs, tp 2, pp 4: eight tp groups
+    [g0, g1] ..., four pp groups
     [g0, g4, g8, g12] ..., eight dp groups [g0, g2], [g1, g3], [g4, g6] ..."""
     lay = layout(tp=2, dp=2, pp=4)
     assert lay.groups("tp").tolist() == [[i, i + 1] for i in range(0, 16, 2)]
     assert sorted(lay.groups("pp").tolist()) == [[i, i + 4, i + 8, i + 12] for i in range(4)]
-    assert sorted(lay.groups("dp").tolist()) == sorted([[i, i + 2] for base in range(0, 16, 4) for i in (base, base + 1)])
+    assert sorted(lay.groups("dp").tolist()) == sorted(
+        [[i, i + 2] for base in range(0, 16, 4) for i in (base, base + 1)]
+    )
 
 
 def test_experts_fold_into_the_ranks_of_a_stage():
     plan = dict(tp=2, cp=1, dp=8, pp=2, ep=8, etp=1)
-    dense, experts = layouts(plan, per_node=8, per_domain=8, per_rack=16, per_unit=16, per_pod=32, per_site=64)
-    assert experts.sizes == dict(etp=1, ep=8, edp=2, pp=2) and experts.devices == dense.devices == 32
+    dense, experts = layouts(
+        plan, per_node=8, per_domain=8, per_rack=16, per_unit=16, per_pod=32, per_site=64
+    )
+    assert (
+        experts.sizes == dict(etp=1, ep=8, edp=2, pp=2) and experts.devices == dense.devices == 32
+    )
     assert experts.groups("ep")[0].tolist() == list(range(8))
-    for stage in np.sort(dense.groups("pp"), axis=1).T:            # an expert group never mixes stages
+    for stage in np.sort(dense.groups("pp"), axis=1).T:  # an expert group never mixes stages
         inside = set(stage.tolist())
         assert all(set(g) <= inside or not set(g) & inside for g in experts.groups("ep").tolist())
 
@@ -67,7 +84,9 @@ def test_tp_8_fills_a_node_and_dp_follows_the_rail():
     lay = layout(tp=8, dp=128, pp=16, unit=256, pod=3072)
     tp, dp, pp = (describe(lay, a) for a in ("tp", "dp", "pp"))
     assert (tp.widest, tp.domains, tp.per_domain) == ("scale-up domain", 1, 8)
-    assert dp.stride == 8 and dp.per_domain == 1 and dp.nodes == 128, "one member a node: every ring stays on its own card, its own rail"
+    assert dp.stride == 8 and dp.per_domain == 1 and dp.nodes == 128, (
+        "one member a node: every ring stays on its own card, its own rail"
+    )
     assert pp.stride == 1024 and pp.nodes == 16
 
 
@@ -79,33 +98,63 @@ def test_tp_16_leaves_a_node_of_eight_and_not_an_nvl72():
 def test_crossings_count_the_pairs_of_a_ring():
     lay = layout(tp=8, dp=128, pp=16, pod=3072)
     assert lay.crossings("dp", 1024).sum() == 0 and lay.crossings("dp", 8).sum() == lay.devices
-    assert set(layout(tp=8, dp=512, pod=1024).crossings("dp", 1024).tolist()) == {4}, "four pods: a ring passes each edge once"
+    assert set(layout(tp=8, dp=512, pod=1024).crossings("dp", 1024).tolist()) == {4}, (
+        "four pods: a ring passes each edge once"
+    )
 
 
 @pytest.fixture(scope="module")
 def meta():
-    return assess(Design.from_data({
-        "scantling": 1, "model": "llama-3.1-405b", "cluster": {"accelerator": "h100-sxm", "devices": 16384, "scale_out": "rocev2-400", "pod_devices": 3072, "oversubscription": 7},
-        "job": {"seq_len": 8192, "global_batch": 2048, "precision": "bf16"}, "plan": {"tp": 8, "cp": 1, "pp": 16, "dp": 128}}))
+    return assess(
+        Design.from_data(
+            {
+                "scantling": 1,
+                "model": "llama-3.1-405b",
+                "cluster": {
+                    "accelerator": "h100-sxm",
+                    "devices": 16384,
+                    "scale_out": "rocev2-400",
+                    "pod_devices": 3072,
+                    "oversubscription": 7,
+                },
+                "job": {"seq_len": 8192, "global_batch": 2048, "precision": "bf16"},
+                "plan": {"tp": 8, "cp": 1, "pp": 16, "dp": 128},
+            }
+        )
+    )
 
 
 def test_llama_3s_order_keeps_pipelines_in_a_pod(meta):
-    """Llama 3, section 3.3.2: tp, cp, pp, dp, so that only data parallelism meets the narrow tier. Both orders over pods of 3,072."""
+    """Llama 3, section 3.3.2: tp, cp, pp, dp, so that only data parallelism meets the narrow tier.
+    Both orders over pods of 3,072."""
     kit, llama = meta.blueprint.placement.orders
-    assert llama["order"] == "tp-cp-pp-dp" and kit["over_pod"]["pp"] > 0 == llama["over_pod"].get("pp", 0)
+    assert llama["order"] == "tp-cp-pp-dp" and kit["over_pod"]["pp"] > 0 == llama["over_pod"].get(
+        "pp", 0
+    )
     assert llama["bytes_over_pod"] < kit["bytes_over_pod"]
     assert any("tp-cp-pp-dp" in note for note in meta.blueprint.placement.notes)
 
 
 def test_bytes_over_an_edge_counted_by_hand():
-    """16 devices, blocks of 8: tp 2, dp 2, pp 4. Stages of 4 ranks: one pipeline edge of three lies between the blocks, in each of 4 pipelines."""
+    """16 devices, blocks of 8: tp 2, dp 2, pp 4. Stages of 4 ranks: one pipeline edge of three lies
+    between the blocks, in each of 4 pipelines."""
     lay = layout(tp=2, dp=2, pp=4)
-    assert bytes_over(lay, 8, {"tp": 10.0, "dp": 7.0, "pp": 6.0}) == {"tp": 0.0, "dp": 0.0, "pp": 4 * 3.0}
-    assert bytes_over(lay, 8, {"pp": 6.0}, vpp=2)["pp"] == 4 * 3.0 * 1.5, "interleaved: one more pass from the last stage to the first"
+    assert bytes_over(lay, 8, {"tp": 10.0, "dp": 7.0, "pp": 6.0}) == {
+        "tp": 0.0,
+        "dp": 0.0,
+        "pp": 4 * 3.0,
+    }
+    assert bytes_over(lay, 8, {"pp": 6.0}, vpp=2)["pp"] == 4 * 3.0 * 1.5, (
+        "interleaved: one more pass from the last stage to the first"
+    )
     wide = layout(tp=1, dp=16, pp=1)
-    assert bytes_over(wide, 4, {"dp": 1.0}) == {"dp": 4.0}, "a ring over four blocks leaves each once"
+    assert bytes_over(wide, 4, {"dp": 1.0}) == {"dp": 4.0}, (
+        "a ring over four blocks leaves each once"
+    )
     experts = bytes_over(layout(dp=16, domain=4), 8, {"ep": 1.0}, ep=16)
-    assert experts["ep"] == pytest.approx(16 * 8 / 12), "of the 12 ranks beyond its domain, 8 stand in the other block"
+    assert experts["ep"] == pytest.approx(16 * 8 / 12), (
+        "of the 12 ranks beyond its domain, 8 stand in the other block"
+    )
 
 
 def test_first_replica_and_node_columns(meta):
@@ -120,7 +169,16 @@ def test_first_replica_and_node_columns(meta):
 
 
 def test_idle_devices_are_said():
-    a = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm", "devices": 24}, "plan": {"tp": 1, "pp": 1, "cp": 1, "dp": 16},
-                                 "job": {"seq_len": 4096, "global_batch": 64, "precision": "bf16"}}))
+    a = assess(
+        Design.from_data(
+            {
+                "scantling": 1,
+                "model": "llama-3.1-8b",
+                "cluster": {"accelerator": "h100-sxm", "devices": 24},
+                "plan": {"tp": 1, "pp": 1, "cp": 1, "dp": 16},
+                "job": {"seq_len": 4096, "global_batch": 64, "precision": "bf16"},
+            }
+        )
+    )
     p = a.blueprint.placement
     assert p.devices == 16 and p.idle_devices == 8 and any("free" in n for n in p.notes)

@@ -1,4 +1,6 @@
-"""The register: arithmetic, order, what is left out, and that each entry comes from evaluating the design."""
+"""The register: arithmetic, order, what is left out, and that each entry comes from evaluating the
+design."""
+
 import pytest
 from scantling import Design, assess, catalogue
 from scantling.blueprint import risks_found
@@ -15,7 +17,9 @@ def by_id(found):
 def test_every_row_adds_up_and_the_dearest_comes_first(each):
     found = risks(each)
     for r in found.rows:
-        assert 0 < r.likelihood <= 1 and r.likelihood_from and r.evidence and r.mitigation and r.owner
+        assert (
+            0 < r.likelihood <= 1 and r.likelihood_from and r.evidence and r.mitigation and r.owner
+        )
         assert r.expected_days == pytest.approx(r.likelihood * r.impact_days)
         if r.impact_usd is not None:
             assert r.expected_usd == pytest.approx(r.likelihood * r.impact_usd)
@@ -28,26 +32,46 @@ def test_every_row_adds_up_and_the_dearest_comes_first(each):
 
 def test_a_large_site_has_what_the_list_of_usual_trouble_names(assessed):
     found = by_id(risks(assessed("llama-3.1-405b")))
-    assert {"late", "spares", "corruption", "slow-step", "price", "network", "spikes", "domains", "failures"} <= found.keys()
+    assert {
+        "late",
+        "spares",
+        "corruption",
+        "slow-step",
+        "price",
+        "network",
+        "spikes",
+        "domains",
+        "failures",
+    } <= found.keys()
 
 
 def test_likelihoods_are_the_published_ones(assessed):
     found = by_id(risks(assessed("llama-3.1-405b")))
-    assert found["late"].likelihood == 0.40 and found["late"].impact_days == pytest.approx(91.3, abs=0.1)   # FT on SynMax: almost 40 %, over 3 months
-    assert found["stragglers"].likelihood == 0.425                                                          # ByteDance, OSDI'25
-    assert found["spikes"].likelihood == pytest.approx(2 / 5)                                               # PaLM rewound, Llama 3 and DeepSeek-V3 did not
-    assert spikes(255_000) == pytest.approx((0.4, 20)) and spikes(25_500)[1] == pytest.approx(2)            # PaLM: 20 in 255,000 steps
+    assert found["late"].likelihood == 0.40 and found["late"].impact_days == pytest.approx(
+        91.3, abs=0.1
+    )  # FT on SynMax: almost 40 %, over 3 months
+    assert found["stragglers"].likelihood == 0.425  # ByteDance, OSDI'25
+    assert found["spikes"].likelihood == pytest.approx(
+        2 / 5
+    )  # PaLM rewound, Llama 3 and DeepSeek-V3 did not
+    assert spikes(255_000) == pytest.approx((0.4, 20)) and spikes(25_500)[1] == pytest.approx(
+        2
+    )  # PaLM: 20 in 255,000 steps
 
 
 def test_a_contract_price_takes_the_price_risk_away(assessed):
     base = assessed("llama-3.1-405b")
     assert "price" in by_id(risks(base))
-    assert "price" not in by_id(risks(assess(base.design.change({"prices.usd_per_device_hour": 2.5}))))
+    assert "price" not in by_id(
+        risks(assess(base.design.change({"prices.usd_per_device_hour": 2.5})))
+    )
 
 
 def test_a_measured_step_takes_the_bands_risk_away(assessed):
     base = assessed("llama-3.1-405b")
-    assert "slow-step" not in by_id(risks(assess(base.design.change({"measured.step_s": base.step_s}))))
+    assert "slow-step" not in by_id(
+        risks(assess(base.design.change({"measured.step_s": base.step_s})))
+    )
 
 
 def test_small_sites_are_not_delivered_late(assessed):
@@ -67,7 +91,9 @@ def test_a_deadline_is_named_with_its_chance(assessed):
 
 
 def test_low_precision_is_a_risk_only_where_it_is_used(assessed):
-    assert "precision" in by_id(risks(assessed("case-5-deepseek-v3"))) and "precision" not in by_id(risks(assessed("llama-3.1-405b")))
+    assert "precision" in by_id(risks(assessed("case-5-deepseek-v3"))) and "precision" not in by_id(
+        risks(assessed("llama-3.1-405b"))
+    )
 
 
 def test_memory_is_a_risk_only_where_it_is_tight(assessed):
@@ -80,18 +106,32 @@ def test_memory_is_a_risk_only_where_it_is_tight(assessed):
 
 def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
     scene = Scene.of(each, run_of(each))
-    assert scene.goodput_at() >= float(each.endurance.goodput) * (1 - 1e-9)      # shrinking may beat waiting, never the other way
-    assert scene.goodput_at(repair_s=5 * float(each.endurance.repair_s)) <= scene.goodput_at() + 1e-12
+    assert scene.goodput_at() >= float(each.endurance.goodput) * (
+        1 - 1e-9
+    )  # shrinking may beat waiting, never the other way
+    assert (
+        scene.goodput_at(repair_s=5 * float(each.endurance.repair_s)) <= scene.goodput_at() + 1e-12
+    )
     assert scene.goodput_at(mtbf_s=float(each.endurance.mtbf_s) / 3) < scene.goodput_at()
-    assert scene.goodput_at(durable_s=10 * float(each.endurance.checkpoint_durable_s)) <= scene.goodput_at() + 1e-12
+    assert (
+        scene.goodput_at(durable_s=10 * float(each.endurance.checkpoint_durable_s))
+        <= scene.goodput_at() + 1e-12
+    )
 
 
 def test_a_scene_agrees_with_the_design_evaluated_anew(assessed):
     base = assessed("llama-3.1-405b")
     scene = Scene.of(base, run_of(base))
-    for field, key, value in (("restart_s", "reliability.restart_s", 900.0), ("durable_s", "reliability.checkpoint_durable_s", 100.0)):
-        again = assess(base.design.change({key: value, "reliability.spares": int(base.endurance.spares)}))
-        assert scene.goodput_at(**{field: value}) == pytest.approx(float(again.endurance.goodput), abs=0.003)
+    for field, key, value in (
+        ("restart_s", "reliability.restart_s", 900.0),
+        ("durable_s", "reliability.checkpoint_durable_s", 100.0),
+    ):
+        again = assess(
+            base.design.change({key: value, "reliability.spares": int(base.endurance.spares)})
+        )
+        assert scene.goodput_at(**{field: value}) == pytest.approx(
+            float(again.endurance.goodput), abs=0.003
+        )
 
 
 def test_more_sites_bring_their_own_risk(assessed):
@@ -102,22 +142,43 @@ def test_more_sites_bring_their_own_risk(assessed):
 
 def test_what_pays_is_said_with_both_sides(assessed):
     rows = [r for r in risks(assessed("llama-3.1-405b")).rows if r.pays is not None]
-    assert any(r.pays for r in rows) and any(not r.pays for r in rows)      # 32 spares against one lost switch do not pay
+    assert any(r.pays for r in rows) and any(
+        not r.pays for r in rows
+    )  # 32 spares against one lost switch do not pay
 
 
 def test_nodes_that_the_plan_leaves_idle_stand_in_for_spares():
-    """A v5p pod of 8,960 chips runs 8,192: its 192 idle hosts are at hand whatever became of the four spares."""
-    a = assess(Design.from_data({"scantling": 1, "model": "llama-3.1-405b", "cluster": {"accelerator": "tpu-v5p", "devices": 8960},
-                                 "job": {"tokens": 15e12, "seq_len": 8192, "global_batch": 2048, "precision": "bf16"}, "plan": {"tp": 8, "pp": 1, "dp": 1024}}))
+    """A v5p pod of 8,960 chips runs 8,192: its 192 idle hosts are at hand whatever became of the
+    four spares."""
+    a = assess(
+        Design.from_data(
+            {
+                "scantling": 1,
+                "model": "llama-3.1-405b",
+                "cluster": {"accelerator": "tpu-v5p", "devices": 8960},
+                "job": {
+                    "tokens": 15e12,
+                    "seq_len": 8192,
+                    "global_batch": 2048,
+                    "precision": "bf16",
+                },
+                "plan": {"tp": 8, "pp": 1, "dp": 1024},
+            }
+        )
+    )
     assert a.figures["devices_used"] == 8192
     assert not {"spares", "repairs", "domains"} & {r.id for r in a.blueprint.risks.rows}
     assert a.blueprint.domains.row("cube").spares_cover
 
 
 def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():
-    """2.2 h (NCSA Delta), 3 to 5 days (arXiv 2504.06095), a business day to 14 (amcompute): two of three a day or more. All-reduce got 59, 40 and
-    70 % more on three Ethernet fabrics once their routing or uplinks were changed (HPN, Meta, OCI GB300): three of three."""
+    """2.2 h (NCSA Delta), 3 to 5 days (arXiv 2504.06095), a business day to 14 (amcompute): two of
+    three a day or more. All-reduce got 59, 40 and
+    70 % more on three Ethernet fabrics once their routing or uplinks were changed (HPN, Meta, OCI
+    GB300): three of three."""
     facts = {f.id: f for f in catalogue.reliability_facts()}
     assert [facts[i].value for i in ("R169", "R170")] == ["3 to 5", "1 to 14"]
-    assert risks_found.SLOW_REPAIRS == pytest.approx((2 + 1) / (3 + 2)) and risks_found.UNTUNED == pytest.approx((3 + 1) / (3 + 2))
+    assert risks_found.SLOW_REPAIRS == pytest.approx(
+        (2 + 1) / (3 + 2)
+    ) and risks_found.UNTUNED == pytest.approx((3 + 1) / (3 + 2))
     assert all(facts[i].number > 30 for i in ("R168", "R171", "R172"))

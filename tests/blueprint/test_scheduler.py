@@ -1,4 +1,6 @@
-"""Scheduler: known sites get what they run, reasons follow from stakes, queueing and blocks against simulation and counting."""
+"""Scheduler: known sites get what they run, reasons follow from stakes, queueing and blocks against
+simulation and counting."""
+
 from itertools import product
 
 import numpy as np
@@ -10,8 +12,12 @@ from scantling.blueprint.scheduler_stakes import REQUEUE, requeue_s, scattered
 
 
 def test_sites_get_the_scheduler_that_such_sites_run(assessed):
-    """One static H100 pre-training: Slurm (RSC, arXiv 2410.21680; Imbue). NVL72: topology/block (CoreWeave). TPU slices: JobSet and Kueue (GKE)."""
-    h100, rack, tpu = (scheduler(assessed(n)) for n in ("llama-3.1-405b", "qwen3-235b-a22b-256-gb200", "llama-3.1-405b-256-tpu-v7x"))
+    """One static H100 pre-training: Slurm (RSC, arXiv 2410.21680; Imbue). NVL72: topology/block
+    (CoreWeave). TPU slices: JobSet and Kueue (GKE)."""
+    h100, rack, tpu = (
+        scheduler(assessed(n))
+        for n in ("llama-3.1-405b", "qwen3-235b-a22b-256-gb200", "llama-3.1-405b-256-tpu-v7x")
+    )
     assert h100.choice == "slurm" and h100.request["fields"]["plugin"] == "topology/tree"
     assert rack.choice == "slurm" and rack.request["fields"]["plugin"] == "topology/block"
     assert tpu.choice == "kueue" and tpu.request["topology"]["unit"] == "slice"
@@ -19,7 +25,8 @@ def test_sites_get_the_scheduler_that_such_sites_run(assessed):
 
 
 def test_a_rack_is_asked_for_in_segments_of_16_of_18_trays(assessed):
-    """NVL72: 18 trays of 4; 16 scheduled and two kept back is common practice (topology/block, BlockSizes 18, --segment 16)."""
+    """NVL72: 18 trays of 4; 16 scheduled and two kept back is common practice (topology/block,
+    BlockSizes 18, --segment 16)."""
     t = scheduler(assessed("qwen3-235b-a22b-256-gb200")).request["topology"]
     assert (t["segment_nodes"], t["block_nodes"], t["spare_trays"], t["segments"]) == (16, 18, 2, 4)
 
@@ -37,7 +44,9 @@ def test_scores_and_reasons_follow_from_stakes(each):
     stakes = {c.id: c.stake for c in s.criteria}
     assert all(0 <= v < 1 for v in stakes.values())
     for o in s.options:
-        assert o.score == pytest.approx(np.prod([1 - stakes[f["criterion"]] * (1 - f["fit"]) for f in o.fits]))
+        assert o.score == pytest.approx(
+            np.prod([1 - stakes[f["criterion"]] * (1 - f["fit"]) for f in o.fits])
+        )
         costs = [f["costs"] for f in o.fits]
         named = [r for r in o.against if "% of the run" in r]
         assert len(named) == sum(c > 1e-5 for c in costs)
@@ -51,28 +60,41 @@ def test_scores_and_reasons_follow_from_stakes(each):
 def test_the_request_adds_up(each):
     q = scheduler(each).request
     gang, t = q["gang"], q["topology"]
-    assert gang["all_or_nothing"] and gang["ranks"] == each.devices_used <= gang["nodes"] * gang["tasks_per_node"]
-    assert t["segments"] * t["segment_nodes"] >= gang["nodes"] and (t["segments"] - 1) * t["segment_nodes"] < gang["nodes"]
+    assert (
+        gang["all_or_nothing"]
+        and gang["ranks"] == each.devices_used <= gang["nodes"] * gang["tasks_per_node"]
+    )
+    assert (
+        t["segments"] * t["segment_nodes"] >= gang["nodes"]
+        and (t["segments"] - 1) * t["segment_nodes"] < gang["nodes"]
+    )
     assert q["time"]["limit_s"] is None or q["time"]["limit_s"] > each.days_high * 86_400
     assert 0 < gang["least_ranks"] <= gang["ranks"]
 
 
 def test_scattering_costs_where_the_fabric_is_thin_and_nothing_where_it_is_not(assessed):
-    assert scattered(assessed("case-6-100k-gpus")) > 0.05           # 3:1 between pods
-    assert scattered(assessed("qwen3-235b-a22b-256-gb200")) > 0.2    # experts over 32 devices of one rack
+    assert scattered(assessed("case-6-100k-gpus")) > 0.05  # 3:1 between pods
+    assert (
+        scattered(assessed("qwen3-235b-a22b-256-gb200")) > 0.2
+    )  # experts over 32 devices of one rack
     assert scattered(assessed("llama-3.1-70b-128-h100")) == pytest.approx(0, abs=1e-9)
 
 
 def test_requeue_times_are_byterobusts():
-    """ByteRobust, arXiv 2509.16293, Table 7: 454, 545, 635, 768 s at 128, 256, 512, 1,024 machines of 16."""
+    """ByteRobust, arXiv 2509.16293, Table 7: 454, 545, 635, 768 s at 128, 256, 512, 1,024 machines
+    of 16."""
     for machines, seconds in REQUEUE:
         assert requeue_s(machines * 2, 8) == pytest.approx(seconds, rel=0.03)
     assert requeue_s(1, 8) < requeue_s(4096, 8)
 
 
 def test_restart_in_place_beats_a_requeue_and_more_so_with_more_failures(assessed):
-    small, large = (scheduler(assessed(n)).requeue for n in ("llama-3.1-8b-8-h100-fsdp", "100k-multi-pod-ft"))
-    assert 0 <= small["gain"] < large["gain"] and large["goodput_requeued"] < large["goodput_in_place"]
+    small, large = (
+        scheduler(assessed(n)).requeue for n in ("llama-3.1-8b-8-h100-fsdp", "100k-multi-pod-ft")
+    )
+    assert (
+        0 <= small["gain"] < large["gain"] and large["goodput_requeued"] < large["goodput_in_place"]
+    )
 
 
 def test_gathering_nodes_takes_what_simulation_says():
@@ -88,7 +110,11 @@ def test_gathering_nodes_takes_what_simulation_says():
 def test_whole_blocks_are_counted_right():
     p = 0.07
     for block, spare in ((4, 0), (6, 1), (9, 2)):
-        chance = sum(np.prod([p if down else 1 - p for down in state]) for state in product((0, 1), repeat=block) if sum(state) <= spare)
+        chance = sum(
+            np.prod([p if down else 1 - p for down in state])
+            for state in product((0, 1), repeat=block)
+            if sum(state) <= spare
+        )
         assert whole_blocks(block, p, spare) == pytest.approx(chance)
 
 
@@ -101,20 +127,30 @@ def test_two_spare_trays_lift_a_rack(assessed):
 
 def test_what_is_useful_is_goodput_of_the_paid_devices(each):
     s = scheduler(each)
-    assert s.queue.useful == pytest.approx(float(each.endurance.goodput) * each.devices_used / s.run.devices_paid)
+    assert s.queue.useful == pytest.approx(
+        float(each.endurance.goodput) * each.devices_used / s.run.devices_paid
+    )
 
 
 def test_health_checks_carry_this_machines_thresholds(assessed):
     h100 = {c["check"]: c for c in scheduler(assessed("llama-3.1-405b")).health_checks}
     a100 = {c["check"]: c for c in scheduler(assessed("case-1-175b-moe-1024-a100")).health_checks}
-    assert h100["all-reduce in the node, 16 GB"]["threshold"] == 460e9         # Azure/azurehpc-health-checks, nd96isr_h100_v5.conf
-    assert a100["all-reduce in the node, 16 GB"]["threshold"] == 228e9         # nd96asr_v4.conf
-    assert h100["rate that each card negotiated"]["threshold"] == pytest.approx(50e9) and a100["rate that each card negotiated"]["threshold"] == pytest.approx(25e9)
+    assert (
+        h100["all-reduce in the node, 16 GB"]["threshold"] == 460e9
+    )  # Azure/azurehpc-health-checks, nd96isr_h100_v5.conf
+    assert a100["all-reduce in the node, 16 GB"]["threshold"] == 228e9  # nd96asr_v4.conf
+    assert h100["rate that each card negotiated"]["threshold"] == pytest.approx(50e9) and a100[
+        "rate that each card negotiated"
+    ]["threshold"] == pytest.approx(25e9)
 
 
 def test_sharing_decides_where_half_of_the_devices_are_left_over(assessed):
     base = assessed("llama-3.1-8b-8-h100-fsdp")
-    idle = assess(base.design.change({"cluster.devices": 512, "job.global_batch": 16, "plan": {"tp": 1, "pp": 1, "cp": 1}}))
+    idle = assess(
+        base.design.change(
+            {"cluster.devices": 512, "job.global_batch": 16, "plan": {"tp": 1, "pp": 1, "cp": 1}}
+        )
+    )
     s = scheduler(idle)
     share = next(c.stake for c in s.criteria if c.id == "share")
     assert share == pytest.approx(1 - idle.devices_used / s.run.devices_paid) and share > 0.5
@@ -123,4 +159,6 @@ def test_sharing_decides_where_half_of_the_devices_are_left_over(assessed):
 
 def test_each_site_has_a_scheduler_of_its_own(assessed):
     two = scheduler(assess(assessed("100k-multi-pod-ft").design.change({"cluster.sites": 4})))
-    assert two.option("kueue").usable and any("4 sites" in line for line in two.why)       # 12,310 nodes in four parts
+    assert two.option("kueue").usable and any(
+        "4 sites" in line for line in two.why
+    )  # 12,310 nodes in four parts

@@ -1,4 +1,6 @@
-"""Stores: needs against published systems that did the same job; the market judged piece by piece."""
+"""Stores: needs against published systems that did the same job; the market judged piece by
+piece."""
+
 from pathlib import Path
 
 import pytest
@@ -24,11 +26,25 @@ def test_blooms_own_file_system_meets_its_needs(assessed):
 
 
 def test_a_trillion_parameters_every_minute_need_hundreds_of_gigabytes_a_second():
-    """14 bytes a parameter in 60 s: 233 GB/s, 'a few hundred GB/s' (VAST, 85,000 checkpoints, PDSW'25)."""
-    a = assess(Design.from_data({"scantling": 1, "model": {"size": 1e12}, "cluster": {"accelerator": "h100-sxm", "devices": 8192, "scale_out": "ib-ndr"}, "job": {"tokens": 1e12},
-                                 "reliability": {"checkpoint_stall_s": 0.5, "checkpoint_durable_s": 30}, "constraints": {"max_lost_work_s": 90.5}}))
+    """14 bytes a parameter in 60 s: 233 GB/s, 'a few hundred GB/s' (VAST, 85,000 checkpoints,
+    PDSW'25)."""
+    a = assess(
+        Design.from_data(
+            {
+                "scantling": 1,
+                "model": {"size": 1e12},
+                "cluster": {"accelerator": "h100-sxm", "devices": 8192, "scale_out": "ib-ndr"},
+                "job": {"tokens": 1e12},
+                "reliability": {"checkpoint_stall_s": 0.5, "checkpoint_durable_s": 30},
+                "constraints": {"max_lost_work_s": 90.5},
+            }
+        )
+    )
     s = stores(a)
-    assert s.need("write").needed == pytest.approx(s.checkpoint_bytes / 60.5, rel=0.02) and 2.0e11 < s.need("write").needed < 2.6e11
+    assert (
+        s.need("write").needed == pytest.approx(s.checkpoint_bytes / 60.5, rel=0.02)
+        and 2.0e11 < s.need("write").needed < 2.6e11
+    )
 
 
 def test_needs_and_loads(each):
@@ -45,51 +61,81 @@ def test_needs_and_loads(each):
 def test_pieces_are_as_many_as_needed_and_no_more(each):
     s = stores(each)
     for c in s.candidates:
-        need = {m: next(n.needed for n in s.needs if n.tier == "file system" and n.what == m) for m in ("write", "capacity")}
+        need = {
+            m: next(n.needed for n in s.needs if n.tier == "file system" and n.what == m)
+            for m in ("write", "capacity")
+        }
         if c.pieces:
             store = catalogue.storage(c.id)
-            wrote = store.total_write_bytes_per_s if store.total_write_bytes_per_s == store.total_write_bytes_per_s else store.total_read_bytes_per_s
-            per = {"write": wrote, "capacity": 2.0**40 if store.scope == "TiB" else store.capacity_bytes}
+            wrote = (
+                store.total_write_bytes_per_s
+                if store.total_write_bytes_per_s == store.total_write_bytes_per_s
+                else store.total_read_bytes_per_s
+            )
+            per = {
+                "write": wrote,
+                "capacity": 2.0**40 if store.scope == "TiB" else store.capacity_bytes,
+            }
             short = [k for k, v in per.items() if v == v and (c.pieces - 1) * v < need[k]]
             read = store.total_read_bytes_per_s
             wanted = max(n.needed for n in s.needs if n.what in ("read at restart", "ingest"))
             assert c.meets and (short or (c.pieces - 1) * read < wanted)
         for miss in c.misses:
-            assert miss["short_by"] == pytest.approx(miss["needed"] / miss["has"]) and miss["short_by"] > 1
+            assert (
+                miss["short_by"] == pytest.approx(miss["needed"] / miss["has"])
+                and miss["short_by"] > 1
+            )
             assert not c.meets
 
 
 def test_every_replica_that_keeps_its_own_states_reads_its_own_copy(assessed):
-    a = assess(Design.read(DESIGNS / "mt-nlg-530b-2240-a100.yaml").change({"plan.sharding": "none"}))
+    a = assess(
+        Design.read(DESIGNS / "mt-nlg-530b-2240-a100.yaml").change({"plan.sharding": "none"})
+    )
     s = stores(a)
-    assert a.plan["sharding"] == "none" and s.restart_read_bytes == pytest.approx(a.plan["dp"] * s.checkpoint_bytes)
+    assert a.plan["sharding"] == "none" and s.restart_read_bytes == pytest.approx(
+        a.plan["dp"] * s.checkpoint_bytes
+    )
     sharded = stores(assessed("llama-3.1-405b"))
     assert sharded.restart_read_bytes == sharded.checkpoint_bytes
 
 
 def test_a_faster_store_is_worth_more_where_more_fails(assessed):
-    calm, rough = (stores(assessed(n)).worth_of_twice_the_rate["goodput_gain"] for n in ("llama-3.1-70b-128-h100", "100k-multi-pod-ft"))
+    calm, rough = (
+        stores(assessed(n)).worth_of_twice_the_rate["goodput_gain"]
+        for n in ("llama-3.1-70b-128-h100", "100k-multi-pod-ft")
+    )
     assert rough > calm
 
 
 def test_prices_follow_bytes_and_months(assessed):
     s = stores(assessed("llama-3.1-405b"))
     one = next(c for c in s.candidates if c.id == "fsx-lustre-500")
-    assert one.usd_per_month == pytest.approx(one.pieces * 2**40 / 1e9 * catalogue.storage("fsx-lustre-500").usd_per_gb_month)
+    assert one.usd_per_month == pytest.approx(
+        one.pieces * 2**40 / 1e9 * catalogue.storage("fsx-lustre-500").usd_per_gb_month
+    )
     assert one.usd_per_run == pytest.approx(one.usd_per_month * s.run.days / (365.25 / 12))
 
 
 def test_a_cloud_sells_storage_to_its_own_machines_only(assessed):
-    """FSx and S3 serve EC2, Managed Lustre and Cloud Storage serve Google's machines; what an operator built for itself is on no market."""
+    """FSx and S3 serve EC2, Managed Lustre and Cloud Storage serve Google's machines; what an
+    operator built for itself is on no market."""
     tpu = stores(assessed("maxtext-32b-64-tpu-v5p"))
     assert {c.sold_by for c in tpu.candidates if c.within_reach} == {"GCP"}
     open_ = stores(assessed("llama-3.1-405b"))
-    assert {"AWS", "GCP", "Azure", "makers"} <= {c.sold_by for c in open_.candidates if c.within_reach}
+    assert {"AWS", "GCP", "Azure", "makers"} <= {
+        c.sold_by for c in open_.candidates if c.within_reach
+    }
     for s in (tpu, open_):
-        assert not any(c.within_reach for c in s.candidates if c.id in ("meta-tectonic", "orion-frontier", "gpfs-jeanzay", "3fs", "daos-aurora"))
+        assert not any(
+            c.within_reach
+            for c in s.candidates
+            if c.id in ("meta-tectonic", "orion-frontier", "gpfs-jeanzay", "3fs", "daos-aurora")
+        )
 
 
 def test_google_managed_lustre_is_sold_by_size():
-    """1,000 MB/s a TiB, 9,000 to 10,008,000 GiB an instance (Google Cloud, performance tiers): the rate asks for size, not a size that is too small."""
+    """1,000 MB/s a TiB, 9,000 to 10,008,000 GiB an instance (Google Cloud, performance tiers): the
+    rate asks for size, not a size that is too small."""
     store = catalogue.storage("gcp-managed-lustre-1000")
     assert store.scope == "TiB" and store.total_read_bytes_per_s == 1e9

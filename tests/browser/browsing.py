@@ -1,4 +1,5 @@
 """A Chromium that may talk to loopback only, and the moves a person makes on the design desk."""
+
 from __future__ import annotations
 
 import contextlib
@@ -6,18 +7,22 @@ from pathlib import Path
 
 from scantling_widgets.chromium import FLAGS, chromium
 
-PATIENCE_MS = 60_000          # a machine that does other work as well may be slow; nothing here waits when it need not
+# a machine that does other work as well may be slow; nothing here waits when it need not
+PATIENCE_MS = 60_000
 
 
 @contextlib.contextmanager
 def browser(width: int = 1440, height: int = 900):
-    """A browser context whose requests leave the machine never; those that tried are in `context.refused`."""
+    """A browser context whose requests leave the machine never; those that tried are in
+    `context.refused`."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         program = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         try:
-            context = program.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+            context = program.new_context(
+                viewport={"width": width, "height": height}, accept_downloads=True
+            )
             context.refused = []
 
             def guard(route):
@@ -26,6 +31,7 @@ def browser(width: int = 1440, height: int = 900):
                     return route.continue_()
                 context.refused.append(url)
                 return route.abort()
+
             context.route("**/*", guard)
             yield context
         finally:
@@ -37,33 +43,47 @@ class DeskPage:
 
     def __init__(self, page):
         self.page = page
-        self.actions = 0            # gestures of a person so far: a click, a drag, a choice, a key, a line typed
+        self.actions = (
+            0  # gestures of a person so far: a click, a drag, a choice, a key, a line typed
+        )
         self.errors: list[str] = []
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda e: self.errors.append(f"uncaught: {e}"))
 
     def open(self, url: str) -> DeskPage:
         self.page.goto(url, wait_until="domcontentloaded", timeout=2 * PATIENCE_MS)
-        self.page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=2 * PATIENCE_MS)
+        self.page.wait_for_function(
+            "() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2",
+            timeout=2 * PATIENCE_MS,
+        )
         self.settle()
         return self
 
     def settle(self) -> None:
         """Wait until the kernel has answered the last move and the charts have drawn it."""
-        self.page.wait_for_function("""() => {
+        self.page.wait_for_function(
+            """() => {
             const form = document.querySelector('.sd-form');
             const charts = [...document.querySelectorAll('.sd-chart')].filter(c => c.clientWidth);
             const now = JSON.stringify([form?.dataset.answered, form?.dataset.sent, ...charts.map(c => c.dataset.revision)]);
             const still = window.__sdSeen === now; window.__sdSeen = now;
             return still && Number(form.dataset.sent ?? 0) <= Number(form.dataset.answered)
                 && form.dataset.drawn === document.querySelector('.sd-strip-host').dataset.revision;
-        }""", polling=120, timeout=PATIENCE_MS)
+        }""",
+            polling=120,
+            timeout=PATIENCE_MS,
+        )
 
     def afresh(self) -> None:
         """Back to the design the desk opened with, nothing pinned, the first tab in front."""
         self.errors.clear()
         self.go_up()
-        self.page.evaluate("() => { document.querySelectorAll('details.sd-group').forEach(d => { d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }")
+        self.page.evaluate(
+            (
+                "() => { document.querySelectorAll('details.sd-group').forEach(d => { "
+                "d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }"
+            )
+        )
         self.page.keyboard.press("Escape")
         if self.button("Unpin").count():
             self.press_button("Unpin")
@@ -73,7 +93,11 @@ class DeskPage:
         self.actions = 0
 
     def button(self, name: str):
-        return self.page.locator(".sd-desk button", has_text=name).first if name != "Pin" else self.page.get_by_role("button", name="Pin", exact=True)
+        return (
+            self.page.locator(".sd-desk button", has_text=name).first
+            if name != "Pin"
+            else self.page.get_by_role("button", name="Pin", exact=True)
+        )
 
     def press_button(self, name: str) -> None:
         """Press a button that changes what the headline shows, and wait until it does."""
@@ -81,7 +105,11 @@ class DeskPage:
         shown = strip.get_attribute("data-revision")
         self.actions += 1
         self.button(name).click()
-        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
+        self.page.wait_for_function(
+            "shown => document.querySelector('.sd-strip-host').dataset.revision !== shown",
+            arg=shown,
+            timeout=PATIENCE_MS,
+        )
         self.settle()
 
     def run(self, code: str) -> None:
@@ -90,11 +118,21 @@ class DeskPage:
         self.page.keyboard.press("Control+A")
         self.page.keyboard.type(code)
         self.page.keyboard.press("Control+Enter")
-        self.page.wait_for_function("() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].pop().textContent)")
+        self.page.wait_for_function(
+            (
+                "() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell "
+                ".jp-InputPrompt')].pop().textContent)"
+            )
+        )
         self.go_up()
 
     def kpi(self, key: str) -> str:
-        return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value").inner_text().replace("\n", " ").strip()
+        return (
+            self.page.locator(f"[data-kpi='{key}'] .sd-kpi-value")
+            .inner_text()
+            .replace("\n", " ")
+            .strip()
+        )
 
     def note(self, key: str) -> str:
         return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-note").inner_text()
@@ -114,7 +152,9 @@ class DeskPage:
 
     def marks(self, which: int) -> str:
         """The drawn shapes of a picture, to see that they changed."""
-        return self.chart(which).evaluate("e => [...e.querySelectorAll('svg path')].map(p => p.getAttribute('d')).join('|')")
+        return self.chart(which).evaluate(
+            "e => [...e.querySelectorAll('svg path')].map(p => p.getAttribute('d')).join('|')"
+        )
 
     def drag(self, field: str, share: float, moves: int = 12) -> None:
         """Drag a slider's thumb by the mouse to a share of its length, from where it is."""
@@ -141,19 +181,29 @@ class DeskPage:
         self.settle()
 
     def slide(self, field: str, text: str) -> None:
-        """Bring a slider to the value that reads `text`: by the mouse near it, then by arrow keys."""
+        """Bring a slider to the value that reads `text`: by the mouse near it, then by arrow
+        keys."""
         control = self.control(field)
         self.drag(field, self.place(field, text), moves=6)
         for _ in range(12):
             if (now := self.readout(field)) == text:
                 return
-            at, there = control.evaluate("e => e.valueAsNumber"), self.place(field, text) * control.evaluate("e => Number(e.max)")
+            at, there = (
+                control.evaluate("e => e.valueAsNumber"),
+                self.place(field, text) * control.evaluate("e => Number(e.max)"),
+            )
             self.press(field, "ArrowRight" if there > at else "ArrowLeft")
         raise AssertionError(f"{field} stands at {now}, not at {text}")
 
     def place(self, field: str, text: str) -> float:
         """Where on a slider a value stands, as a share of its length."""
-        return self.control(field).evaluate("(e, text) => { const all = JSON.parse(e.dataset.texts); return all.indexOf(text) / (all.length - 1); }", text)
+        return self.control(field).evaluate(
+            (
+                "(e, text) => { const all = JSON.parse(e.dataset.texts); return "
+                "all.indexOf(text) / (all.length - 1); }"
+            ),
+            text,
+        )
 
     def choose(self, field: str, label: str) -> None:
         """Choose from a list."""
@@ -163,7 +213,9 @@ class DeskPage:
 
     def unfold(self, title: str) -> None:
         """Open a folded group of inputs."""
-        group = self.page.locator("details.sd-group", has=self.page.locator("summary", has_text=title))
+        group = self.page.locator(
+            "details.sd-group", has=self.page.locator("summary", has_text=title)
+        )
         if group.get_attribute("open") is None:
             self.actions += 1
             group.locator("summary").click()
@@ -183,8 +235,15 @@ class DeskPage:
 
     def ended(self, name: str) -> None:
         self.page.wait_for_timeout(200)
-        self.page.wait_for_function("name => { const b = [...document.querySelectorAll('.sd-desk button')].find(b => b.offsetParent && b.textContent.trim() === name); return b && !b.disabled; }",
-                                    arg=name, timeout=2 * PATIENCE_MS)
+        self.page.wait_for_function(
+            (
+                "name => { const b = [...document.querySelectorAll('.sd-desk "
+                "button')].find(b => b.offsetParent && b.textContent.trim() === name); "
+                "return b && !b.disabled; }"
+            ),
+            arg=name,
+            timeout=2 * PATIENCE_MS,
+        )
         self.settle()
 
     def cell(self, table: str, text: str):
@@ -197,7 +256,11 @@ class DeskPage:
         shown = strip.get_attribute("data-revision")
         self.actions += 1
         self.cell(table, text).click()
-        self.page.wait_for_function("shown => document.querySelector('.sd-strip-host').dataset.revision !== shown", arg=shown, timeout=PATIENCE_MS)
+        self.page.wait_for_function(
+            "shown => document.querySelector('.sd-strip-host').dataset.revision !== shown",
+            arg=shown,
+            timeout=PATIENCE_MS,
+        )
         self.settle()
 
     def tab(self, title: str) -> None:
@@ -206,7 +269,11 @@ class DeskPage:
         if "lm-mod-current" not in tab.get_attribute("class"):
             shown = self.page.locator(".sd-form").get_attribute("data-shown")
             tab.click()
-            self.page.wait_for_function("shown => document.querySelector('.sd-form').dataset.shown !== shown", arg=shown, timeout=2 * PATIENCE_MS)
+            self.page.wait_for_function(
+                "shown => document.querySelector('.sd-form').dataset.shown !== shown",
+                arg=shown,
+                timeout=2 * PATIENCE_MS,
+            )
         self.settle()
 
     def design_text(self) -> str:
@@ -225,9 +292,18 @@ class DeskPage:
         drawn = self.chart(0).get_attribute("data-embeds")
         if self.page.evaluate("() => document.body.dataset.jpThemeName") == name:
             return
-        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
-        self.page.wait_for_function("drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn", arg=drawn, timeout=PATIENCE_MS)
-        self.page.wait_for_timeout(1700)          # the last look of the charts at the colours comes 1.5 s after the name changed
+        self.page.evaluate(
+            "name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })",
+            name,
+        )
+        self.page.wait_for_function(
+            "drawn => document.querySelector('.sd-chart').dataset.embeds !== drawn",
+            arg=drawn,
+            timeout=PATIENCE_MS,
+        )
+        self.page.wait_for_timeout(
+            1700
+        )  # the last look of the charts at the colours comes 1.5 s after the name changed
         self.settle()
 
     def bring_up(self) -> None:
@@ -239,7 +315,13 @@ class DeskPage:
         self.page.wait_for_timeout(150)
 
     def go_up(self) -> None:
-        self.page.evaluate("() => { document.querySelector('.sd-desk').closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child').scrollTop = 0; }")
+        self.page.evaluate(
+            (
+                "() => { "
+                "document.querySelector('.sd-desk').closest('.jp-WindowedPanel-outer, "
+                ".lm-BoxPanel-child').scrollTop = 0; }"
+            )
+        )
 
     def picture(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""A JupyterLab on the design desk, a page of it, and a browser, each started once for all browser tests."""
+"""A JupyterLab on the design desk, a page of it, and a browser, each started once for all browser
+tests."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -19,7 +21,15 @@ def chrome():
 
 def isolated(folder: Path) -> dict[str, str]:
     """No settings, workspaces or history of whoever runs the tests."""
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR", "XDG_CACHE_HOME")
+    names = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+        "IPYTHONDIR",
+        "XDG_CACHE_HOME",
+    )
     for name in names:
         (folder / name.lower()).mkdir()
     return {name: str(folder / name.lower()) for name in names}
@@ -30,8 +40,17 @@ def lab(tmp_path_factory):
     from scantling_widgets import servers
 
     folder, work = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("work")
-    with open(folder / "lab.log", "wb") as log, servers.jupyter_lab(
-            DESIGN, work, port=9310, extra=("--LabApp.expose_app_in_browser=True",), env=isolated(folder), log=log) as server:
+    with (
+        open(folder / "lab.log", "wb") as log,
+        servers.jupyter_lab(
+            DESIGN,
+            work,
+            port=9310,
+            extra=("--LabApp.expose_app_in_browser=True",),
+            env=isolated(folder),
+            log=log,
+        ) as server,
+    ):
         server.work = work
         yield server
 
@@ -78,6 +97,7 @@ def visitor(chrome, request):
     def open_page(url: str) -> browsing.DeskPage:
         pages.append(browsing.DeskPage(chrome.new_page()))
         return pages[-1].open(url)
+
     yield open_page
     for number, found in enumerate(pages):
         if request.node.stash.get(FAILED, False):
@@ -85,7 +105,7 @@ def visitor(chrome, request):
         found.page.close()
 
 
-FAULTY = "sgd"          # the optimizer at which the kit of the page has a bug, as it might
+FAULTY = "sgd"  # the optimizer at which the kit of the page has a bug, as it might
 _BUG = f"""
 import scantling
 sound = scantling.assess
@@ -107,5 +127,8 @@ def voila(tmp_path_factory):
     startup = Path(env["IPYTHONDIR"]) / "profile_default" / "startup"
     startup.mkdir(parents=True)
     (startup / "bug.py").write_text(_BUG, encoding="utf-8")
-    with open(folder / "page.log", "wb") as log, servers.voila_page(DESIGN, port=9330, env=env, log=log) as server:
+    with (
+        open(folder / "page.log", "wb") as log,
+        servers.voila_page(DESIGN, port=9330, env=env, log=log) as server,
+    ):
         yield server

@@ -1,4 +1,5 @@
 """The desk as a person meets it: a real JupyterLab, a real browser, the mouse and the keyboard."""
+
 from __future__ import annotations
 
 import pytest
@@ -15,7 +16,15 @@ pytestmark = pytest.mark.browser
 def shows(desk: DeskPage, design: Design) -> None:
     """The headline on the page is what the library says of this design."""
     given = scantling.assess(design).as_dict()
-    for key in ("mfu", "step_s", "bubble_fraction", "days", "cost_usd", "goodput", "checkpoint_interval_s"):
+    for key in (
+        "mfu",
+        "step_s",
+        "bubble_fraction",
+        "days",
+        "cost_usd",
+        "goodput",
+        "checkpoint_interval_s",
+    ):
         assert desk.kpi(key).replace(" ", "") == show(key, given[key]).replace(" ", ""), key
 
 
@@ -57,8 +66,16 @@ def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
     assert (desk.kpi("verdict"), desk.readout("cluster.devices")) == ("Feasible", "16,384")
 
 
-@pytest.mark.parametrize(("field", "key"), [("model.size", "ArrowLeft"), ("model.experts", "ArrowRight"), ("cluster.scale_out", "Home"), ("job.seq_len", "ArrowRight"),
-                                            ("job.global_batch", "ArrowLeft")])
+@pytest.mark.parametrize(
+    ("field", "key"),
+    [
+        ("model.size", "ArrowLeft"),
+        ("model.experts", "ArrowRight"),
+        ("cluster.scale_out", "Home"),
+        ("job.seq_len", "ArrowRight"),
+        ("job.global_batch", "ArrowLeft"),
+    ],
+)
 def test_each_main_slider_moves_the_result(desk, field, key):
     if field == "job.seq_len":
         desk.unfold("Job")
@@ -69,24 +86,45 @@ def test_each_main_slider_moves_the_result(desk, field, key):
     shows(desk, Design.from_text(desk.design_text()))
 
 
-@pytest.mark.parametrize(("field", "share"), [("model.size", 0.3), ("model.experts", 0.4), ("cluster.scale_out", 0.2), ("cluster.devices", 0.3)])
+@pytest.mark.parametrize(
+    ("field", "share"),
+    [
+        ("model.size", 0.3),
+        ("model.experts", 0.4),
+        ("cluster.scale_out", 0.2),
+        ("cluster.devices", 0.3),
+    ],
+)
 def test_the_four_main_sliders_follow_the_mouse(desk, field, share):
     embeds, memory, step = desk.embeds(), desk.marks(0), desk.marks(1)
     said = desk.readout(field)
     desk.drag(field, share)
     assert desk.readout(field) != said
     assert desk.marks(1) != step
-    assert desk.marks(0) != memory or field == "cluster.scale_out"      # the network changes no memory but by another plan
+    assert (
+        desk.marks(0) != memory or field == "cluster.scale_out"
+    )  # the network changes no memory but by another plan
     assert desk.embeds() == embeds
     shows(desk, Design.from_text(desk.design_text()))
 
 
 def test_a_list_in_groups_gives_what_it_names(desk):
-    names = desk.control("cluster.accelerator").evaluate("e => [...e.options].map(o => o.textContent)")
-    for name in (names[-1], next(n for n in names if n.startswith("MI300X")), next(n for n in names if n.startswith("H100 96GB"))):
+    names = desk.control("cluster.accelerator").evaluate(
+        "e => [...e.options].map(o => o.textContent)"
+    )
+    for name in (
+        names[-1],
+        next(n for n in names if n.startswith("MI300X")),
+        next(n for n in names if n.startswith("H100 96GB")),
+    ):
         desk.choose("cluster.accelerator", name)
-        assert desk.page.locator(".sd-title small").inner_text().split(" · ")[0].endswith("× " + name)
-        assert desk.control("cluster.accelerator").evaluate("e => e.selectedOptions[0].textContent") == name
+        assert (
+            desk.page.locator(".sd-title small").inner_text().split(" · ")[0].endswith("× " + name)
+        )
+        assert (
+            desk.control("cluster.accelerator").evaluate("e => e.selectedOptions[0].textContent")
+            == name
+        )
 
 
 def test_inputs_and_headline_stay_in_sight_while_a_tab_is_read(desk):
@@ -101,7 +139,9 @@ def test_inputs_and_headline_stay_in_sight_while_a_tab_is_read(desk):
 
 
 def test_a_number_in_a_table_opens_and_closes_by_the_keyboard(desk):
-    cell = desk.cell("Best plans, fastest first", show("mfu", scantling.assess(Design.read(DESIGN)).mfu))
+    cell = desk.cell(
+        "Best plans, fastest first", show("mfu", scantling.assess(Design.read(DESIGN)).mfu)
+    )
     cell.focus()
     desk.page.keyboard.press("Enter")
     sheet = desk.page.get_by_role("dialog")
@@ -112,7 +152,14 @@ def test_a_number_in_a_table_opens_and_closes_by_the_keyboard(desk):
     assert desk.page.evaluate("() => document.activeElement.className") == "sd-open"
 
 
-@pytest.mark.parametrize(("kind", "ending", "start"), [("Download this chart as a picture", ".svg", b"<svg"), ("Download this chart as pixels", ".png", b"\x89PNG"), ("Download the data of this chart", ".csv", b"# ")])
+@pytest.mark.parametrize(
+    ("kind", "ending", "start"),
+    [
+        ("Download this chart as a picture", ".svg", b"<svg"),
+        ("Download this chart as pixels", ".png", b"\x89PNG"),
+        ("Download the data of this chart", ".csv", b"# "),
+    ],
+)
 def test_a_picture_downloads(desk, kind, ending, start):
     desk.page.locator(".sd-chart").first.hover()
     with desk.page.expect_download() as waiting:
@@ -126,7 +173,9 @@ def test_a_table_downloads_what_it_shows(desk):
         desk.page.get_by_role("button", name="Download as CSV: Best plans").click()
     lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("rank,tp")
-    assert len(lines) == 1 + int(desk.page.locator(".sd-table-host").first.get_attribute("data-rows"))
+    assert len(lines) == 1 + int(
+        desk.page.locator(".sd-table-host").first.get_attribute("data-rows")
+    )
 
 
 def test_an_error_in_a_callback_is_shown_and_the_desk_goes_on(desk):
@@ -149,38 +198,73 @@ def test_a_kernel_restart_brings_back_the_last_design(desk):
     desk.press("cluster.devices", "ArrowLeft", 2)
     there = desk.readout("cluster.devices"), desk.kpi("mfu")
     assert there[0] != "16,384"
-    desk.page.evaluate("() => { document.querySelector('.sd-desk').dataset.old = 1; window.jupyterapp.commands.execute('notebook:restart-run-all'); }")
+    desk.page.evaluate(
+        (
+            "() => { document.querySelector('.sd-desk').dataset.old = 1; "
+            "window.jupyterapp.commands.execute('notebook:restart-run-all'); }"
+        )
+    )
     desk.page.locator(".jp-Dialog button.jp-mod-accept").click()
-    desk.page.wait_for_function("() => { const d = document.querySelector('.sd-desk'); return d && !d.dataset.old && d.querySelectorAll('.sd-chart[data-revision] svg').length >= 2; }", timeout=2 * PATIENCE_MS)
+    desk.page.wait_for_function(
+        (
+            "() => { const d = document.querySelector('.sd-desk'); return d && "
+            "!d.dataset.old && d.querySelectorAll('.sd-chart[data-revision] svg').length >= "
+            "2; }"
+        ),
+        timeout=2 * PATIENCE_MS,
+    )
     desk.settle()
     assert (desk.readout("cluster.devices"), desk.kpi("mfu")) == there
     desk.press("cluster.devices", "ArrowRight", 2)
-    desk.run("desk.session.first = desk.session.now; desk.session.tell()")          # where the next tests begin
+    desk.run(
+        "desk.session.first = desk.session.now; desk.session.tell()"
+    )  # where the next tests begin
     assert desk.readout("cluster.devices") == "16,384"
 
 
 def test_the_keyboard_goes_through_the_desk_as_the_eye_does(desk):
-    here = "() => { const e = document.activeElement; return e.closest('[data-field]')?.dataset.field ?? e.dataset.kpi ?? (e.getAttribute('role') === 'tab' ? 'tab' : e.textContent); }"
+    here = (
+        "() => { const e = document.activeElement; return "
+        "e.closest('[data-field]')?.dataset.field ?? e.dataset.kpi ?? "
+        "(e.getAttribute('role') === 'tab' ? 'tab' : e.textContent); }"
+    )
     desk.control("example").focus()
     seen = []
     while not seen or (seen[-1] != "tab" and len(seen) < 90):
         seen.append(desk.page.evaluate(here))
         desk.page.keyboard.press("Tab")
-    order = ["example", "model", "cluster.devices", "job.global_batch", "plan.tp", "plan.recompute", "Job", "verdict", "checkpoint_interval_s", "tab"]
+    order = [
+        "example",
+        "model",
+        "cluster.devices",
+        "job.global_batch",
+        "plan.tp",
+        "plan.recompute",
+        "Job",
+        "verdict",
+        "checkpoint_interval_s",
+        "tab",
+    ]
     assert [seen.index(name) for name in order] == sorted(seen.index(name) for name in order)
     desk.page.get_by_role("tab", name="Plans").focus()
     desk.page.keyboard.press("ArrowRight")
     desk.page.keyboard.press("Enter")
-    desk.page.wait_for_function("() => document.querySelector('.sd-desk .lm-mod-current').textContent === 'Schedule'")
+    desk.page.wait_for_function(
+        "() => document.querySelector('.sd-desk .lm-mod-current').textContent === 'Schedule'"
+    )
     desk.settle()
 
 
 def test_a_pin_that_cannot_be_is_marked_and_the_picture_stays(desk):
-    desk.control("plan.micro_batch").select_option(label="1")     # another design: nobody has opened its list of DP, which would grey the 3
+    desk.control("plan.micro_batch").select_option(
+        label="1"
+    )  # another design: nobody has opened its list of DP, which would grey the 3
     desk.settle()
     mfu = desk.kpi("mfu")
     said = desk.page.locator(".sd-row[data-field='plan.dp'] .sd-fault")
-    desk.control("plan.dp").select_option(label="3")              # 2,048 sequences do not fall into three equal parts
+    desk.control("plan.dp").select_option(
+        label="3"
+    )  # 2,048 sequences do not fall into three equal parts
     desk.settle()
     assert "3" in said.inner_text()
     assert desk.control("plan.dp").get_attribute("aria-invalid") == "true"
@@ -220,18 +304,37 @@ def test_every_control_has_a_name_for_a_screen_reader(desk):
     nameless, found = [], 0
     for node in nodes.values():
         role = node.get("role", {}).get("value")
-        if role in ("slider", "combobox", "textbox", "button", "tab", "spinbutton", "img") and not node.get("ignored"):
+        if role in (
+            "slider",
+            "combobox",
+            "textbox",
+            "button",
+            "tab",
+            "spinbutton",
+            "img",
+        ) and not node.get("ignored"):
             found += 1
             if not node.get("name", {}).get("value", "").strip():
                 nameless.append((role, node.get("backendDOMNodeId")))
-    inside = [n for n in nameless if session.send("DOM.resolveNode", {"backendNodeId": n[1]}) and _in_desk(session, n[1])]
+    inside = [
+        n
+        for n in nameless
+        if session.send("DOM.resolveNode", {"backendNodeId": n[1]}) and _in_desk(session, n[1])
+    ]
     assert found > 40
     assert inside == []
 
 
 def _in_desk(session, backend: int) -> bool:
     thing = session.send("DOM.resolveNode", {"backendNodeId": backend})["object"]["objectId"]
-    answer = session.send("Runtime.callFunctionOn", {"objectId": thing, "functionDeclaration": "function () { return Boolean(this.closest && this.closest('.sd-desk')) }", "returnByValue": True})
+    answer = session.send(
+        "Runtime.callFunctionOn",
+        {
+            "objectId": thing,
+            "functionDeclaration": "function () { return Boolean(this.closest && this.closest('.sd-desk')) }",
+            "returnByValue": True,
+        },
+    )
     return answer["result"]["value"]
 
 
@@ -244,5 +347,10 @@ def test_one_screen_holds_the_inputs_the_headline_and_both_pictures(desk):
     for i in (0, 1):
         box = desk.chart(i).bounding_box()
         assert box["y"] + box["height"] <= 900
-    wide = desk.page.evaluate("() => [...document.querySelectorAll('.sd-desk, .sd-desk .sd-card')].filter(e => e.scrollWidth > e.clientWidth + 1).length")
+    wide = desk.page.evaluate(
+        (
+            "() => [...document.querySelectorAll('.sd-desk, .sd-desk .sd-card')].filter(e "
+            "=> e.scrollWidth > e.clientWidth + 1).length"
+        )
+    )
     assert wide == 0, "nothing scrolls sideways"

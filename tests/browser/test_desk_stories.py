@@ -1,4 +1,5 @@
 """What planners come for, done by somebody new to the desk, and how many gestures each takes."""
+
 from __future__ import annotations
 
 import re
@@ -17,11 +18,13 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def told(desk, record_property, capsys):
     """Print and record the gestures that a story took."""
+
     def tell(story: str, most: int):
         record_property("gestures", desk.actions)
         with capsys.disabled():
             print(f"\n  {desk.actions} gestures: {story}")
         assert 0 < desk.actions <= most
+
     return tell
 
 
@@ -33,7 +36,12 @@ def test_a_70b_model_on_512_gpus_for_15t_tokens(desk, told):
     desk.slide("job.tokens", "16.0 T")
     told("Llama 3.1 70B on 512 H100 for 16T tokens: does it fit, how many days", 14)
     assert desk.kpi("verdict") in ("Feasible", "Fits, tight")
-    shows(desk, Design.read(DESIGN).change({"model": "llama-3.1-70b", "cluster.devices": 512, "job.tokens": 16e12}))
+    shows(
+        desk,
+        Design.read(DESIGN).change(
+            {"model": "llama-3.1-70b", "cluster.devices": 512, "job.tokens": 16e12}
+        ),
+    )
 
 
 def test_a_plan_that_does_not_fit_is_mended_by_the_offered_fix(desk, told):
@@ -58,7 +66,9 @@ def test_1024_or_2048_gpus_then_the_launch_files(desk, told, lab):
     shows(desk, design)
     desk.tab("File and report")
     desk.work("Write the launch kit")
-    told("1,024 or 2,048 GPUs: days and dollars of both, take one, write its Megatron launch kit", 16)
+    told(
+        "1,024 or 2,048 GPUs: days and dollars of both, take one, write its Megatron launch kit", 16
+    )
     kit = lab.work / "launch"
     arguments = (kit / "megatron.args").read_text(encoding="utf-8")
     plan = scantling.assess(design).plan
@@ -80,7 +90,9 @@ def test_failures_twice_as_often(desk, told):
     assert desk.page.locator("[data-kpi='cost_usd'] .sd-kpi-delta").inner_text().startswith("+$")
     lost = scantling.assess(design).as_dict()["cost"]["lost_usd"]
     desk.tab("Cost")
-    assert show("cost.lost_usd", lost) in desk.page.get_by_role("region", name="The bill").inner_text()
+    assert (
+        show("cost.lost_usd", lost) in desk.page.get_by_role("region", name="The bill").inner_text()
+    )
 
 
 def test_a_measured_step_time_takes_over(desk, told):
@@ -106,18 +118,23 @@ def test_save_close_reopen_compare_and_report(desk, told, lab):
     desk.page.get_by_text("kept.yaml is on the desk").wait_for()
     assert desk.readout("cluster.devices") == "8,192"
     desk.tab("Compare")
-    assert "cluster.devices" in desk.page.get_by_role("region", name="Fields of the design that differ").inner_text()
+    assert (
+        "cluster.devices"
+        in desk.page.get_by_role("region", name="Fields of the design that differ").inner_text()
+    )
     desk.tab("File and report")
     render = desk.page.get_by_role("button", name="Render the report")
-    render.click()                                        # once to stop it …
+    render.click()  # once to stop it …
     desk.actions += 2
     stop = desk.page.get_by_role("button", name="Cancel").locator("visible=true").first
     stop.click()
     desk.ended("Render the report")
     assert "Cancelled" in desk.page.locator(".sd-card", has=render).inner_text()
-    assert not list((lab.work / "reports").glob("*.html")) if (lab.work / "reports").exists() else True
-    desk.work("Render the report")                        # … and once to the end
+    assert (
+        not list((lab.work / "reports").glob("*.html")) if (lab.work / "reports").exists() else True
+    )
+    desk.work("Render the report")  # … and once to the end
     told("save, reset, pin, load, compare, stop a report, render it", 24)
-    page, = (lab.work / "reports").glob("*.html")
+    (page,) = (lab.work / "reports").glob("*.html")
     assert page.stat().st_size > 50_000
     assert page.name in desk.page.locator(".sd-card", has=render).inner_text()

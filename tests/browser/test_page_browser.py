@@ -1,4 +1,5 @@
 """The same desk as a page: no code, and a desk of his own for every visitor."""
+
 from __future__ import annotations
 
 import time
@@ -26,7 +27,11 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     first.press("cluster.devices", "ArrowLeft")
     assert first.kpi("step_s") != step
     assert first.embeds() == embeds
-    for field, share in (("model.size", 0.35), ("model.experts", 0.4), ("cluster.scale_out", 0.3)):       # with the GPU count the four main sliders
+    for field, share in (
+        ("model.size", 0.35),
+        ("model.experts", 0.4),
+        ("cluster.scale_out", 0.3),
+    ):  # with the GPU count the four main sliders
         said, marks = first.readout(field), first.marks(1)
         first.drag(field, share)
         dragged = first.readout(field)
@@ -37,7 +42,9 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     assert first.embeds() == embeds
     shows(first, Design.from_text(first.design_text()))
     second.page.bring_to_front()
-    assert (second.kpi("step_s"), second.readout("cluster.devices")) == (step, start), "the other visitor's desk is as it was"
+    assert (second.kpi("step_s"), second.readout("cluster.devices")) == (step, start), (
+        "the other visitor's desk is as it was"
+    )
     assert violations(second.page, ".sd-desk") == []
     with second.page.expect_download() as waiting:
         second.page.get_by_role("button", name="Download as CSV: Plans refused").click()
@@ -57,7 +64,7 @@ def test_a_dark_page_reads_and_says_an_error_in_a_callback(voila, visitor):
     desk.choose("job.optimizer", FAULTY)
     fault = desk.page.get_by_role("alert").filter(has_text="RuntimeError: put in by the tests")
     fault.wait_for()
-    desk.press("cluster.devices", "ArrowLeft")                 # the desk goes on
+    desk.press("cluster.devices", "ArrowLeft")  # the desk goes on
     shows(desk, Design.from_text(desk.design_text()))
     desk.page.get_by_role("button", name="Dismiss").click()
     fault.wait_for(state="hidden")
@@ -71,9 +78,9 @@ def test_without_the_token_there_is_only_the_login(voila, path):
 
 
 def test_the_first_picture_is_there_soon_after_a_warm_start(voila, visitor, capsys):
-    visitor(voila.url)                             # whoever came first pays for the caches
+    visitor(voila.url)  # whoever came first pays for the caches
     begin = time.monotonic()
     visitor(voila.url)
     with capsys.disabled():
         print(f"\n  page to both pictures: {time.monotonic() - begin:.1f} s")
-    assert time.monotonic() - begin < 20           # 5 s on a machine that does nothing else
+    assert time.monotonic() - begin < 20  # 5 s on a machine that does nothing else

@@ -1,4 +1,6 @@
-"""The report in a real browser with the network off: nothing asked for, nothing in the console, light, dark and on paper."""
+"""The report in a real browser with the network off: nothing asked for, nothing in the console,
+light, dark and on paper."""
+
 from __future__ import annotations
 
 import json
@@ -13,12 +15,34 @@ from scantling_widgets.resources import example
 
 pytestmark = pytest.mark.browser
 
-SIZES = {"A4": (210, 297), "Letter": (215.9, 279.4)}           # millimetres
-MUCH = {"name": "A mixture of experts on an awkward number of devices in two places, with a name of two lines and everything asked for at once", "model": "deepseek-v3",
-        "cluster": {"accelerator": "h100-sxm", "devices": 3000, "scale_out": "rocev2-400", "oversubscription": 3.0, "sites": 2},
-        "job": {"tokens": 30e12, "seq_len": 8192, "global_batch": 3000, "precision": "fp8-block"},
-        "constraints": {"deadline_days": 20, "budget_usd": 2e6, "min_mfu": 0.6, "max_checkpoint_overhead": 1e-4, "min_goodput": 0.999, "max_lost_work_s": 30, "max_recovery_s": 20,
-                        "max_checkpoint_stall_s": 0.01, "survive": "rack", "max_power_mw": 1}}
+SIZES = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # millimetres
+MUCH = {
+    "name": (
+        "A mixture of experts on an awkward number of devices in two places, with a name of "
+        "two lines and everything asked for at once"
+    ),
+    "model": "deepseek-v3",
+    "cluster": {
+        "accelerator": "h100-sxm",
+        "devices": 3000,
+        "scale_out": "rocev2-400",
+        "oversubscription": 3.0,
+        "sites": 2,
+    },
+    "job": {"tokens": 30e12, "seq_len": 8192, "global_batch": 3000, "precision": "fp8-block"},
+    "constraints": {
+        "deadline_days": 20,
+        "budget_usd": 2e6,
+        "min_mfu": 0.6,
+        "max_checkpoint_overhead": 1e-4,
+        "min_goodput": 0.999,
+        "max_lost_work_s": 30,
+        "max_recovery_s": 20,
+        "max_checkpoint_stall_s": 0.01,
+        "survive": "rack",
+        "max_power_mw": 1,
+    },
+}
 
 CONTRAST = """() => {
   const rgb = c => c.match(/[\\d.]+/g).map(Number);
@@ -43,24 +67,47 @@ def pages(tmp_path_factory):
     """A design, a refusal and a comparison, as files."""
     import scantling
     from markupsafe import Markup
+
     folder, made = tmp_path_factory.mktemp("reports"), {}
-    named = {name: Design.read(example(name)) for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus", "case-2-1t-dense-8-v100")}
+    named = {
+        name: Design.read(example(name))
+        for name in (
+            "llama-3.1-405b",
+            "case-5-deepseek-v3",
+            "case-6-100k-gpus",
+            "case-2-1t-dense-8-v100",
+        )
+    }
     for name, design in {**named, "much": Design.from_data({"scantling": 1, **MUCH})}.items():
         made[name] = folder / f"{name}.html"
-        made[name].write_text(document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21", footer="scantling"), encoding="utf-8")
+        made[name].write_text(
+            document(
+                Markup(report.Report(design).html()),
+                title=design.title,
+                date="2026-11-21",
+                footer="scantling",
+            ),
+            encoding="utf-8",
+        )
     made["comparison"] = folder / "comparison.html"
-    results = [scantling.assess(Design.read(example(n))).as_dict() for n in ("llama-3.1-405b", "case-5-deepseek-v3")]
+    results = [
+        scantling.assess(Design.read(example(n))).as_dict()
+        for n in ("llama-3.1-405b", "case-5-deepseek-v3")
+    ]
     made["comparison"].write_text(compare.comparison(results, date="2026-11-21"), encoding="utf-8")
     return made
 
 
 @pytest.fixture
 def opened(chrome, pages):
-    """Open a page from disk with the network off; afterwards it has asked for nothing and complained of nothing."""
+    """Open a page from disk with the network off; afterwards it has asked for nothing and
+    complained of nothing."""
     contexts = []
 
     def open_page(name, *, scheme="light", width=1100):
-        context = chrome.browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+        context = chrome.browser.new_context(
+            offline=True, color_scheme=scheme, viewport={"width": width, "height": 900}
+        )
         contexts.append((context, asked := [], said := []))
         page = context.new_page()
         page.on("request", lambda r: asked.append(r.url))
@@ -68,6 +115,7 @@ def opened(chrome, pages):
         page.on("pageerror", lambda e: said.append(str(e)))
         page.goto(pages[name].as_uri())
         return page
+
     yield open_page
     for context, asked, said in contexts:
         assert [u for u in asked if not u.startswith("file:")] == []
@@ -77,7 +125,9 @@ def opened(chrome, pages):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100", "comparison"])
+@pytest.mark.parametrize(
+    "name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100", "comparison"]
+)
 def test_reads_in_light_and_dark(opened, name, scheme):
     page = opened(name, scheme=scheme)
     ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
@@ -106,21 +156,31 @@ def test_nothing_is_wider_than_the_window(opened, width):
 
 def test_refusal_shows_the_error_as_json(opened):
     page = opened("case-2-1t-dense-8-v100")
-    assert json.loads(page.locator("pre").first.inner_text()) == {"error": "Hardware constraints insufficient for model parameters"}
+    assert json.loads(page.locator("pre").first.inner_text()) == {
+        "error": "Hardware constraints insufficient for model parameters"
+    }
     assert page.locator("svg").count() == 0
 
 
-@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus", "much"])
+@pytest.mark.parametrize(
+    "name", ["llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus", "much"]
+)
 def test_what_comes_before_the_appendix_is_one_page(chrome, pages, name):
     for width, height in SIZES.values():
-        with chrome.browser.new_context(offline=True, viewport={"width": round((width - 26) * 96 / 25.4), "height": 900}) as context:
+        with chrome.browser.new_context(
+            offline=True, viewport={"width": round((width - 26) * 96 / 25.4), "height": 900}
+        ) as context:
             page = context.new_page()
             page.emulate_media(media="print")
             page.goto(pages[name].as_uri())
-            ends, breaks, first = page.evaluate("""() => { const plan = document.querySelector('#plan');
+            ends, breaks, first = (
+                page.evaluate("""() => { const plan = document.querySelector('#plan');
                 return [plan.previousElementSibling.getBoundingClientRect().bottom, getComputedStyle(plan).breakBefore, plan.firstElementChild.textContent]; }""")
+            )
             assert (breaks, first) == ("page", "Appendix")
-            assert 300 < ends <= (height - 25) * 96 / 25.4, "the margins of the sheet are 12 and 13 mm above and below"
+            assert 300 < ends <= (height - 25) * 96 / 25.4, (
+                "the margins of the sheet are 12 and 13 mm above and below"
+            )
 
 
 @pytest.mark.parametrize(("sheet", "width", "height"), [("A4", 595, 842), ("Letter", 612, 792)])
@@ -128,7 +188,10 @@ def test_prints(pages, sheet, width, height):
     pdf = paper.print_pdf(paper.chromium(), pages["llama-3.1-405b"], sheet)
     assert pdf.startswith(b"%PDF")
     assert len(pdf) < 3_000_000
-    boxes = {tuple(round(float(x)) for x in box.split()) for box in re.findall(rb"/MediaBox \[([\d. ]+)\]", pdf)}
+    boxes = {
+        tuple(round(float(x)) for x in box.split())
+        for box in re.findall(rb"/MediaBox \[([\d. ]+)\]", pdf)
+    }
     assert boxes
     assert all(abs(w - width) <= 1 and abs(h - height) <= 1 for *_, w, h in boxes)
     assert 2 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 14
@@ -136,5 +199,8 @@ def test_prints(pages, sheet, width, height):
 
 def test_the_command_prints(tmp_path):
     from scantling.cli import main
-    assert main(["report", str(example("case-2-1t-dense-8-v100")), "-o", str(tmp_path), "--pdf"]) == 4
+
+    assert (
+        main(["report", str(example("case-2-1t-dense-8-v100")), "-o", str(tmp_path), "--pdf"]) == 4
+    )
     assert (tmp_path / "case-2-1t-dense-8-v100.pdf").read_bytes().startswith(b"%PDF")

@@ -1,4 +1,6 @@
-"""A walkthrough in a browser: the rendered page with the network off, and the notebook in JupyterLab; one question wrong, then right."""
+"""A walkthrough in a browser: the rendered page with the network off, and the notebook in
+JupyterLab; one question wrong, then right."""
+
 from __future__ import annotations
 
 import re
@@ -25,11 +27,14 @@ def page_file(tmp_path_factory):
 
 @pytest.fixture
 def opened(chrome, page_file):
-    """The rendered page, opened with the network off; afterwards it has asked for nothing and complained of nothing."""
+    """The rendered page, opened with the network off; afterwards it has asked for nothing and
+    complained of nothing."""
     contexts = []
 
     def open_page(scheme="light", width=1000):
-        context = chrome.browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+        context = chrome.browser.new_context(
+            offline=True, color_scheme=scheme, viewport={"width": width, "height": 900}
+        )
         contexts.append((context, asked := [], said := []))
         page = context.new_page()
         page.on("request", lambda r: asked.append(r.url))
@@ -37,6 +42,7 @@ def opened(chrome, page_file):
         page.on("pageerror", lambda e: said.append(str(e)))
         page.goto(page_file.as_uri())
         return page
+
     yield open_page
     for context, asked, said in contexts:
         assert [u for u in asked if not u.startswith("file:")] == []
@@ -45,7 +51,9 @@ def opened(chrome, page_file):
 
 
 def card(page, ident):
-    return page.locator(".scl-card").filter(has=page.locator(".scl-head code", has_text=re.compile(f"^{ident}$")))
+    return page.locator(".scl-card").filter(
+        has=page.locator(".scl-head code", has_text=re.compile(f"^{ident}$"))
+    )
 
 
 def feedback(ident, slip):
@@ -75,10 +83,22 @@ def test_the_rendered_page_checks_answers_offline(opened):
     text.get_by_role("textbox").fill("Fragmentation. We recompute a layer.")
     text.get_by_role("button", name="Check").click()
     assert "2 of 3" in text.get_by_role("status").inner_text()
-    assert page.locator(".scl-tally").inner_text() == f"2 of {len(learn.walkthrough('02').questions)} right"
+    assert (
+        page.locator(".scl-tally").inner_text()
+        == f"2 of {len(learn.walkthrough('02').questions)} right"
+    )
 
 
-@pytest.mark.parametrize(("plan", "status"), [("tp 4, pp 8, dp 2", "right"), ("tp=16 pp=1 dp=4", "near"), ("tp 3, pp 8, dp 2", "wrong"), ("tp 8", "unreadable"), ("tp 1, pp 64, dp 1", "wrong")])
+@pytest.mark.parametrize(
+    ("plan", "status"),
+    [
+        ("tp 4, pp 8, dp 2", "right"),
+        ("tp=16 pp=1 dp=4", "near"),
+        ("tp 3, pp 8, dp 2", "wrong"),
+        ("tp 8", "unreadable"),
+        ("tp 1, pp 64, dp 1", "wrong"),
+    ],
+)
 def test_the_page_judges_plans_by_what_the_search_found(opened, plan, status):
     box = card(opened(), "plan")
     box.get_by_role("textbox").fill(plan)
@@ -99,24 +119,62 @@ def test_answers_and_hints_are_folded_until_they_are_opened(opened):
 
 
 def test_the_page_answers_as_the_kernel_does(opened):
-    """The page's own check against the library's, over every number of the walkthrough and every slip."""
+    """The page's own check against the library's, over every number of the walkthrough and every
+    slip."""
     page, w = opened(), learn.walkthrough("02")
     facts = w.facts()
     for q in w.questions:
         if q.kind != "number":
             continue
-        given = [learn.right_answer(q, facts)] + [(s.value(facts) if callable(s.value) else getattr(facts, s.value)) / q.scale for s in q.slips] + [123456.789]
+        given = (
+            [learn.right_answer(q, facts)]
+            + [
+                (s.value(facts) if callable(s.value) else getattr(facts, s.value)) / q.scale
+                for s in q.slips
+            ]
+            + [123456.789]
+        )
         box = card(page, q.id)
         for value in given:
             box.get_by_role("textbox").fill(repr(float(value)))
             box.get_by_role("button", name="Check").click()
             kernel = learn.check(f"02.{q.id}", float(value))
-            assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {kernel.status}", (q.id, value)
+            assert (
+                box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {kernel.status}"
+            ), (q.id, value)
 
 
-TYPED = {"state": ("66.1 GB", "529 Gb", "61.6 GiB", "66144 MB", "66.1e9 bytes", "6.6E1", "70.55 * (6/8 + 12/64)", "(6/8 + 12/64) × 70.55 GB", "61.6", "529.2", "66144", "-66", "0", "7,9", "66 apples", "five", "1e400"),
-         "scores": ("65.3%", "65 percent", "65.3 per cent", "0.653", "64/98*100", "64/(34+64)"), "offload": ("105 ms", "0.105 s", "0.105", "1.75e-3 min", "105e3 us"),
-         "plan": ("tp 4, pp 8, dp 2", "TP=4 PP=8 DP=2", "tp4 pp8 dp2", "4 x 8 x 2", "eight", "tp 4, pp 8")}
+TYPED = {
+    "state": (
+        "66.1 GB",
+        "529 Gb",
+        "61.6 GiB",
+        "66144 MB",
+        "66.1e9 bytes",
+        "6.6E1",
+        "70.55 * (6/8 + 12/64)",
+        "(6/8 + 12/64) × 70.55 GB",
+        "61.6",
+        "529.2",
+        "66144",
+        "-66",
+        "0",
+        "7,9",
+        "66 apples",
+        "five",
+        "1e400",
+    ),
+    "scores": ("65.3%", "65 percent", "65.3 per cent", "0.653", "64/98*100", "64/(34+64)"),
+    "offload": ("105 ms", "0.105 s", "0.105", "1.75e-3 min", "105e3 us"),
+    "plan": (
+        "tp 4, pp 8, dp 2",
+        "TP=4 PP=8 DP=2",
+        "tp4 pp8 dp2",
+        "4 x 8 x 2",
+        "eight",
+        "tp 4, pp 8",
+    ),
+}
 
 
 def test_the_page_reads_what_is_typed_as_the_kernel_does(opened):
@@ -126,16 +184,25 @@ def test_the_page_reads_what_is_typed_as_the_kernel_does(opened):
             box = card(page, ident)
             box.get_by_role("textbox").fill(text)
             box.get_by_role("button", name="Check").click()
-            assert box.locator(".scl-verdict").get_attribute("class") == f"scl-verdict {learn.check(f'02.{ident}', text).status}", (ident, text)
+            assert (
+                box.locator(".scl-verdict").get_attribute("class")
+                == f"scl-verdict {learn.check(f'02.{ident}', text).status}"
+            ), (ident, text)
 
 
 def test_the_scorecard_of_the_page_counts_as_a_session_does(opened):
-    """Answers, tries and hints give the same points and the same things to do again as in the kernel."""
+    """Answers, tries and hints give the same points and the same things to do again as in the
+    kernel."""
     page, session = opened(), learn.begin("02")
     board = page.locator(".scl-rubric")
     assert "Nothing is answered yet" in board.inner_text()
     assert board.locator("tr").count() == 10
-    for ident, answers in {"card": ("80", "85.5"), "state": ("66.1",), "layer": ("5.74", "1.43", "2.87"), "scores": ("34.7",)}.items():
+    for ident, answers in {
+        "card": ("80", "85.5"),
+        "state": ("66.1",),
+        "layer": ("5.74", "1.43", "2.87"),
+        "scores": ("34.7",),
+    }.items():
         for text in answers:
             card(page, ident).get_by_role("textbox").fill(text)
             card(page, ident).get_by_role("button", name="Check").click()
@@ -145,12 +212,15 @@ def test_the_scorecard_of_the_page_counts_as_a_session_does(opened):
     card(page, "flight").get_by_role("radio").nth(1).check()
     card(page, "flight").get_by_role("button", name="Check").click()
     session.check("flight", "b")
-    card(page, "flight").get_by_text("Worked answer").click()        # after it was right: costs nothing
+    card(page, "flight").get_by_text("Worked answer").click()  # after it was right: costs nothing
     session.answer("flight")
     theirs, ours = session.scorecard(), board.inner_text()
     assert f"{theirs.points:.1f} of {theirs.most:.0f} points: {theirs.level.name}" in ours
     for axis in theirs.axes:
-        assert re.search(rf"{axis.axis.name}\s+{axis.points:.1f} of {axis.most:.0f}", ours), (axis, ours)
+        assert re.search(rf"{axis.axis.name}\s+{axis.points:.1f} of {axis.most:.0f}", ours), (
+            axis,
+            ours,
+        )
     assert [q.id for q, _ in theirs.redo] == board.locator("li code").all_inner_texts()
 
 
@@ -174,10 +244,25 @@ def test_nothing_is_wider_than_the_window(opened, width):
 def test_in_jupyterlab_a_wrong_answer_is_told_why_and_a_right_one_counts(lab, chrome):
     shutil.copy(walkthroughs.source("02"), lab.work / f"{NAME}.ipynb")
     page = chrome.new_page()
-    page.goto(f"{lab.base}/doc/tree/{NAME}.ipynb?token={lab.token}", wait_until="domcontentloaded", timeout=2 * PATIENCE_MS)
-    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'", timeout=2 * PATIENCE_MS)
+    page.goto(
+        f"{lab.base}/doc/tree/{NAME}.ipynb?token={lab.token}",
+        wait_until="domcontentloaded",
+        timeout=2 * PATIENCE_MS,
+    )
+    page.wait_for_function(
+        (
+            "() => "
+            "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status "
+            "=== 'idle'"
+        ),
+        timeout=2 * PATIENCE_MS,
+    )
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    q = page.locator(".jp-OutputArea").filter(has=page.locator(".scl-head code", has_text=re.compile("^card$"))).last
+    q = (
+        page.locator(".jp-OutputArea")
+        .filter(has=page.locator(".scl-head code", has_text=re.compile("^card$")))
+        .last
+    )
     entry = q.locator(".scl-entry input")
     entry.wait_for(timeout=2 * PATIENCE_MS)
     entry.fill("80")
@@ -191,6 +276,8 @@ def test_in_jupyterlab_a_wrong_answer_is_told_why_and_a_right_one_counts(lab, ch
     entry.press("Enter")
     q.locator(".scl-check").click()
     told.filter(has_text="Right: 85.5 GB").wait_for(timeout=PATIENCE_MS)
-    page.get_by_text(re.compile(r"of \d+ points: mid")).wait_for(timeout=PATIENCE_MS)       # the scorecard at the end has followed
+    page.get_by_text(re.compile(r"of \d+ points: mid")).wait_for(
+        timeout=PATIENCE_MS
+    )  # the scorecard at the end has followed
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:close', {}).catch(() => 0)")
     page.close()

@@ -23,12 +23,21 @@ model: llama-3.1-8b
 cluster: {accelerator: h100-sxm, devices: 64}
 job: {tokens: 1e12, seq_len: 8192, global_batch: 256}
 """
-IMPOSSIBLE = "model: {size: 1e12}\ncluster: {accelerator: v100-16-pcie, devices: 8, devices_per_node: 8}\njob: {precision: fp16}\n"
+IMPOSSIBLE = (
+    "model: {size: 1e12}\ncluster: {accelerator: v100-16-pcie, devices: 8, "
+    "devices_per_node: 8}\njob: {precision: fp16}\n"
+)
 REFUSAL = '{"error": "Hardware constraints insufficient for model parameters"}\n'
 
 
 def run(*arguments, **more):
-    return subprocess.run([sys.executable, "-m", "scantling", *map(str, arguments)], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(
+        [sys.executable, "-m", "scantling", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **more,
+    )
 
 
 @pytest.fixture
@@ -44,7 +53,8 @@ def write(tmp_path):
 def test_help_is_fast_and_imports_nothing_heavy():
     code = (
         "import sys; from scantling.cli import main; main(['--help']); "
-        "print([m for m in ('numpy', 'pandas', 'scipy', 'pydantic', 'rich', 'altair', 'ipywidgets', 'yaml') if m in sys.modules], file=sys.stderr)"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'pydantic', 'rich', 'altair', "
+        "'ipywidgets', 'yaml') if m in sys.modules], file=sys.stderr)"
     )
     best = 9.0
     for _ in range(3):
@@ -101,7 +111,9 @@ def test_schema_is_the_schema_of_the_gallery(capsys):
         judge.validate(load(path.read_text()))
 
 
-@pytest.mark.parametrize("kind", ["models", "accelerators", "fabrics", "stacks", "nodes", "storage", "prices"])
+@pytest.mark.parametrize(
+    "kind", ["models", "accelerators", "fabrics", "stacks", "nodes", "storage", "prices"]
+)
 def test_catalogue(kind, capsys):
     assert main(["catalogue", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -116,7 +128,12 @@ def test_every_listed_id_is_accepted_in_a_design(capsys):
     from scantling.describe.design import Design
 
     base = Design.from_text(LLAMA)
-    for kind, path in (("models", "model"), ("accelerators", "cluster.accelerator"), ("stacks", "stack"), ("storage", "cluster.storage")):
+    for kind, path in (
+        ("models", "model"),
+        ("accelerators", "cluster.accelerator"),
+        ("stacks", "stack"),
+        ("storage", "cluster.storage"),
+    ):
         main(["catalogue", kind, "--json"])
         for row in json.loads(capsys.readouterr().out):
             base.change({path: row["id"]}).resolve()
@@ -143,11 +160,23 @@ def test_params_of_a_config(tmp_path, capsys):
     assert out["total"] == out["active"] == 1_235_814_400
     assert out["layers"] == 16
     assert out["lm_head"] == 0
-    parts = ("embedding", "lm_head", "attention", "mlp_dense", "shared_experts", "router", "routed_experts", "norms", "other")
+    parts = (
+        "embedding",
+        "lm_head",
+        "attention",
+        "mlp_dense",
+        "shared_experts",
+        "router",
+        "routed_experts",
+        "norms",
+        "other",
+    )
     assert sum(out[k] for k in parts) == out["total"]
     assert main(["params", str(file)]) == 0
     assert "1,235,814,400" in capsys.readouterr().out
-    file.write_text(json.dumps({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}))
+    file.write_text(
+        json.dumps({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]})
+    )
     assert main(["params", str(file)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -184,7 +213,11 @@ def test_validate_compares(write, tmp_path):
 @pytest.mark.parametrize("command", ["predict", "validate"])
 def test_a_wrong_table_is_one_line(raw, command, tmp_path, capsys):
     (tmp_path / "runs.csv").write_bytes(raw)
-    arguments = [command, str(tmp_path / "runs.csv"), *(["-o", str(tmp_path / "o.csv")] if command == "predict" else [])]
+    arguments = [
+        command,
+        str(tmp_path / "runs.csv"),
+        *(["-o", str(tmp_path / "o.csv")] if command == "predict" else []),
+    ]
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -197,7 +230,16 @@ def test_a_table_without_measurements_cannot_be_compared(write, capsys):
     assert "no row has measured_tokens_per_s_per_device" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["predict RUNS -o OUT", "validate RUNS --json OUT", "candidates DESIGN -o OUT", "init --like llama-3.1-8b -o OUT", "walkthrough moe -o OUT"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "predict RUNS -o OUT",
+        "validate RUNS --json OUT",
+        "candidates DESIGN -o OUT",
+        "init --like llama-3.1-8b -o OUT",
+        "walkthrough moe -o OUT",
+    ],
+)
 def test_what_cannot_be_written_is_one_line(command, write, capsys):
     """A file stands where a folder is needed."""
     there = write("x", "there")
@@ -210,7 +252,13 @@ def test_what_cannot_be_written_is_one_line(command, write, capsys):
 
 def test_a_full_disk_is_one_line():
     with open("/dev/full", "w") as full:
-        p = subprocess.run([sys.executable, "-m", "scantling", "spaces"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        p = subprocess.run(
+            [sys.executable, "-m", "scantling", "spaces"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
     assert (p.returncode, p.stderr) == (2, "scantling: output: No space left on device\n")
 
 
@@ -233,7 +281,10 @@ def test_design_prints_json_alone(write):
     assert p.stderr == ""
     result = json.loads(p.stdout, parse_constant=lambda x: pytest.fail(f"{x} in JSON"))
     assert result["verdict"] == "feasible"
-    assert result["plan"]["tp"] * result["plan"]["pp"] * result["plan"]["cp"] * result["plan"]["dp"] == result["devices_used"]
+    assert (
+        result["plan"]["tp"] * result["plan"]["pp"] * result["plan"]["cp"] * result["plan"]["dp"]
+        == result["devices_used"]
+    )
 
 
 def test_design_from_stdin_and_in_words(write):
@@ -241,7 +292,14 @@ def test_design_from_stdin_and_in_words(write):
     assert p.returncode == 0
     from scantling.quantities import quantity
 
-    for key in ("days", "mfu", "step_s", "goodput", "memory_bytes.activations", "step_breakdown_s.gemm"):
+    for key in (
+        "days",
+        "mfu",
+        "step_s",
+        "goodput",
+        "memory_bytes.activations",
+        "step_breakdown_s.gemm",
+    ):
         assert quantity(key).label in p.stdout, key
     assert "feasible" in p.stdout
     assert "job.precision" in p.stdout
@@ -270,7 +328,10 @@ def test_the_refusal_is_exact(command, write):
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
     from scantling.quantities import table
 
-    results = [json.loads(run("design", write(text), "--json").stdout) for text in (LLAMA, LLAMA + "constraints: {min_mfu: 0.9}\n")]
+    results = [
+        json.loads(run("design", write(text), "--json").stdout)
+        for text in (LLAMA, LLAMA + "constraints: {min_mfu: 0.9}\n")
+    ]
     free = {
         "rejected",
         "endurance.failures_per_day",
@@ -296,7 +357,16 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
     assert not missing, missing
 
 
-@pytest.mark.parametrize("name", ["case-1-175b-moe-1024-a100", "case-3-500b-4096-h100", "llama-3.1-405b", "case-5-deepseek-v3", "llama-3.1-8b-8-h100-fsdp"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "case-1-175b-moe-1024-a100",
+        "case-3-500b-4096-h100",
+        "llama-3.1-405b",
+        "case-5-deepseek-v3",
+        "llama-3.1-8b-8-h100-fsdp",
+    ],
+)
 def test_a_printed_plan_can_be_pinned(name):
     """What `plan` prints goes back into the file as it is and gives the same plan and step."""
     from scantling.decide.verdict import assess
@@ -352,7 +422,9 @@ def test_a_plugged_in_command(monkeypatch, capsys):
 
         @staticmethod
         def load():
-            return click.Command("native", callback=lambda: print("native"), help="A click command.")
+            return click.Command(
+                "native", callback=lambda: print("native"), help="A click command."
+            )
 
     monkeypatch.setattr(cli, "_plugins", lambda: {"hello": Entry, "native": Native})
     assert main(["hello", "--a", "b", "--help"]) == 5
@@ -365,7 +437,14 @@ def test_a_plugged_in_command(monkeypatch, capsys):
 def test_a_closed_pipe_is_no_error():
     for command in ("schema", "spaces"):
         p = subprocess.run(
-            ["bash", "-c", f"{sys.executable} -m scantling {command} | (exec <&-; sleep 2); echo ${{PIPESTATUS[0]}}"],
+            [
+                "bash",
+                "-c",
+                (
+                    f"{sys.executable} -m scantling {command} | (exec <&-; sleep 2); echo "
+                    f"${{PIPESTATUS[0]}}"
+                ),
+            ],
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -376,5 +455,17 @@ def test_a_closed_pipe_is_no_error():
 def test_output_is_strict_json(capsys):
     import numpy as np
 
-    cli.print_json({"a": np.float64("nan"), "b": [float("inf"), 1], "c": np.arange(2), "d": (np.int64(3), None, True)})
-    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1], "c": [0, 1], "d": [3, None, True]}
+    cli.print_json(
+        {
+            "a": np.float64("nan"),
+            "b": [float("inf"), 1],
+            "c": np.arange(2),
+            "d": (np.int64(3), None, True),
+        }
+    )
+    assert json.loads(capsys.readouterr().out) == {
+        "a": None,
+        "b": [None, 1],
+        "c": [0, 1],
+        "d": [3, None, True],
+    }

@@ -1,4 +1,5 @@
 """The comparing commands from outside: what they print, write and end with."""
+
 from __future__ import annotations
 
 import csv
@@ -7,7 +8,10 @@ import json
 import pytest
 from scantling.cli import main
 
-TEXT = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 256}\n"
+TEXT = (
+    "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
+    "1.0e12, seq_len: 8192, global_batch: 256}\n"
+)
 
 
 @pytest.fixture
@@ -38,7 +42,9 @@ def test_candidates_out_and_back(file, tmp_path, capsys):
     assert main(["design", str(pinned), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["step_s"] == said["step_s_low"] == 3.0 and said["measured"] == {"step_s": 3.0}
-    assert all(str(said["plan"][k]) == rows[1][k] for k in ("tp", "pp", "dp", "sharding", "micro_batch"))
+    assert all(
+        str(said["plan"][k]) == rows[1][k] for k in ("tp", "pp", "dp", "sharding", "micro_batch")
+    )
     assert main(["diagnose", str(pinned)]) == 0
 
 
@@ -46,7 +52,10 @@ def test_a_sweep_with_its_edge(file, capsys):
     file.write_text(TEXT + "constraints: {deadline_days: 25}\n")
     assert main(["sweep", str(file), "cluster.devices=32,64"]) == 0
     assert "edge: constraint-missed at 32, feasible at 64" in capsys.readouterr().out
-    assert main(["sweep", str(file), "cluster.devices=32,64", "job.global_batch=128,256", "--json"]) == 0
+    assert (
+        main(["sweep", str(file), "cluster.devices=32,64", "job.global_batch=128,256", "--json"])
+        == 0
+    )
     cells = json.loads(capsys.readouterr().out)
     assert [c["at"] for c in cells] == [[32, 128], [32, 256], [64, 128], [64, 256]]
     assert main(["sweep", str(file), "cluster.devices"]) == 2
@@ -59,7 +68,9 @@ def test_answers(file, capsys):
     now = json.loads(capsys.readouterr().out)
     assert main(["answer", str(file), "cheaper", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert rows and all(r["cost_usd"] < now["cost_usd"] and r["days"] <= now["days"] * 1.001 for r in rows)
+    assert rows and all(
+        r["cost_usd"] < now["cost_usd"] and r["days"] <= now["days"] * 1.001 for r in rows
+    )
     assert main(["answer", str(file), "compute-budget"]) == 2
     assert "deadline_days" in capsys.readouterr().err
 
@@ -79,10 +90,17 @@ def test_the_spaces_are_listed_with_their_counts(file, capsys):
     assert set(said["spaces"]) == {"coarse", "default", "wide"}
     legal = {row["space"]: row for row in said["design"]}
     assert legal["coarse"]["legal"] < legal["default"]["legal"] < legal["wide"]["legal"]
-    assert set(legal["coarse"]["axes"]["tp"]) <= set(legal["default"]["axes"]["tp"]) <= set(legal["wide"]["axes"]["tp"])
-    assert "zb-1p" in legal["wide"]["axes"]["schedule"] and "optimizer" in legal["wide"]["axes"]["offload"]
+    assert (
+        set(legal["coarse"]["axes"]["tp"])
+        <= set(legal["default"]["axes"]["tp"])
+        <= set(legal["wide"]["axes"]["tp"])
+    )
+    assert (
+        "zb-1p" in legal["wide"]["axes"]["schedule"]
+        and "optimizer" in legal["wide"]["axes"]["offload"]
+    )
     words = {row["field"]: row["values"] for row in said["spaces"]["default"]}
-    for axis in ("tp", "micro_batch"):                  # what is said is what occurs
+    for axis in ("tp", "micro_batch"):  # what is said is what occurs
         assert set(map(str, legal["default"]["axes"][axis])) <= set(words[axis].split())
     assert main(["spaces"]) == 0
     assert "micro_batch" in capsys.readouterr().out
@@ -95,7 +113,10 @@ def test_a_wide_search_tries_precisions_left_open(file, capsys):
         said = json.loads(capsys.readouterr().out)
         counts[said["space"]] = said
     assert counts["coarse"]["legal"] < counts["default"]["legal"] < counts["wide"]["legal"]
-    assert counts["wide"]["plans"][0]["precision"] == "fp8" and counts["default"]["plans"][0]["precision"] == "bf16"
+    assert (
+        counts["wide"]["plans"][0]["precision"] == "fp8"
+        and counts["default"]["plans"][0]["precision"] == "bf16"
+    )
     for said in counts.values():
         assert said["legal"] == said["evaluated"] + sum(said["rejected"].values())
     file.write_text(TEXT.replace("global_batch: 256", "global_batch: 256, precision: bf16"))
@@ -111,14 +132,19 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
     monkeypatch.setattr("scantling.decide.searching.CHUNK", 4096)
     real = __import__("scantling.decide.searching", fromlist=["scored"]).scored
     calls = []
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)       # a background job starts with interrupts ignored
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a background job starts with interrupts ignored
 
     def slow(where, plan):
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:       # the design's own assessment comes first
+        if (
+            signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        ):  # the design's own assessment comes first
             calls.append(1)
         if len(calls) == 3:
             os.kill(os.getpid(), signal.SIGINT)
         return real(where, plan)
+
     monkeypatch.setattr("scantling.decide.searching.scored", slow)
     try:
         assert main(["search", str(file), "--wide", "--json"]) == 0
@@ -135,11 +161,23 @@ def test_a_budget_of_compute_as_size_tokens_and_days(file, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["compute_flops"] == pytest.approx(6 * 8.03e9 * 1e12, rel=0.01)
     rows = {r["law"]: r for r in said["rows"]}
-    assert rows[None]["days"] > 0 and {"besiroglu-2024", "hoffmann-2022-1", "deepseek-llm-2024"} <= set(rows)
+    assert rows[None]["days"] > 0 and {
+        "besiroglu-2024",
+        "hoffmann-2022-1",
+        "deepseek-llm-2024",
+    } <= set(rows)
     for law in ("besiroglu-2024", "hoffmann-2022-1"):
-        assert 6 * rows[law]["params"] * rows[law]["tokens"] == pytest.approx(said["compute_flops"], rel=1e-6)
-        assert 10 < rows[law]["tokens_per_param"] < 30 and rows[law]["loss"] < rows[None]["loss"] and "arXiv" in rows[law]["source"]
-        assert rows[law]["days"] == pytest.approx(rows[None]["days"], rel=0.25)     # the same compute on the same machine
+        assert 6 * rows[law]["params"] * rows[law]["tokens"] == pytest.approx(
+            said["compute_flops"], rel=1e-6
+        )
+        assert (
+            10 < rows[law]["tokens_per_param"] < 30
+            and rows[law]["loss"] < rows[None]["loss"]
+            and "arXiv" in rows[law]["source"]
+        )
+        assert rows[law]["days"] == pytest.approx(
+            rows[None]["days"], rel=0.25
+        )  # the same compute on the same machine
     assert main(["scaling", str(file), "--flops", "1e3"]) == 2
     capsys.readouterr()
     assert main(["scaling", str(file), "--flops", "1e22"]) == 0
@@ -150,7 +188,9 @@ def test_what_a_result_hangs_on(file, capsys):
     assert main(["sensitivity", str(file), "--key", "cost_usd", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     price = next(r for r in said["rows"] if r["what"] == "Price")
-    assert price["low"] == pytest.approx(0.75 * said["value"]) and [r["swing"] for r in said["rows"]] == sorted((r["swing"] for r in said["rows"]), reverse=True)
+    assert price["low"] == pytest.approx(0.75 * said["value"]) and [
+        r["swing"] for r in said["rows"]
+    ] == sorted((r["swing"] for r in said["rows"]), reverse=True)
     assert main(["sensitivity", str(file), "--key", "happiness"]) == 2
     assert "is no number of this design" in capsys.readouterr().err
 
@@ -169,9 +209,21 @@ def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
     from rich.console import Console
 
     file.write_text(TEXT + "constraints: {deadline_days: 25}\n")
-    monkeypatch.setattr("scantling.commands.decide.console", lambda: Console(width=80, markup=False, highlight=False))
-    monkeypatch.setattr("scantling.commands.search.console", lambda: Console(width=80, markup=False, highlight=False))
-    for words in (["search", "--top", "5"], ["front", "--devices", "64"], ["scaling"], ["sensitivity"], ["sweep", "cluster.devices=32,64", "job.global_batch=128,256"]):
+    monkeypatch.setattr(
+        "scantling.commands.decide.console",
+        lambda: Console(width=80, markup=False, highlight=False),
+    )
+    monkeypatch.setattr(
+        "scantling.commands.search.console",
+        lambda: Console(width=80, markup=False, highlight=False),
+    )
+    for words in (
+        ["search", "--top", "5"],
+        ["front", "--devices", "64"],
+        ["scaling"],
+        ["sensitivity"],
+        ["sweep", "cluster.devices=32,64", "job.global_batch=128,256"],
+    ):
         assert main([words[0], str(file), *words[1:]]) in (0, 3)
         said = capsys.readouterr().out
         assert "…" not in said and "%" in said
@@ -182,9 +234,17 @@ def test_what_cannot_be_is_one_message(file, capsys):
     assert "there is no such field" in capsys.readouterr().err
     assert main(["search", str(file), "--over", "cluster.devices=9.5"]) == 2
     assert "not a whole number" in capsys.readouterr().err
-    file.write_text("model: {size: 1.0e13}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {tokens: 1.0e12}\n")
+    file.write_text(
+        (
+            "model: {size: 1.0e13}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: "
+            "{tokens: 1.0e12}\n"
+        )
+    )
     for command in ("sensitivity", "candidates", "diagnose"):
         assert main([command, str(file)]) == 4
-        assert capsys.readouterr().out.strip() == '{"error": "Hardware constraints insufficient for model parameters"}'
+        assert (
+            capsys.readouterr().out.strip()
+            == '{"error": "Hardware constraints insufficient for model parameters"}'
+        )
     assert main(["front", str(file), "--devices", "8"]) == 2
     assert "no plan fits at 8 devices" in capsys.readouterr().err

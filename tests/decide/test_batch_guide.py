@@ -1,4 +1,6 @@
-"""The global batch joined into an assessment: the laws' own figures, shapes that keep it, and what changes for the learning rate."""
+"""The global batch joined into an assessment: the laws' own figures, shapes that keep it, and what
+changes for the learning rate."""
+
 from __future__ import annotations
 
 import math
@@ -7,7 +9,10 @@ import pytest
 from scantling import Design, assess
 from scantling.decide.convergence import batch_size
 
-TEXT = "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {tokens: 15.6e12, seq_len: 8192, global_batch: 2048}\n"
+TEXT = (
+    "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {tokens: "
+    "15.6e12, seq_len: 8192, global_batch: 2048}\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +22,21 @@ def large():
 
 def test_the_laws_at_the_runs_own_tokens(large):
     b = large.batch
-    assert b["tokens"] == 2048 * 8192 and b["sequences"] == 2048 and b["steps"] == pytest.approx(15.6e12 / (2048 * 8192))
-    assert {x["law"]: x["tokens"] for x in b["critical"]} == {k: pytest.approx(float(batch_size(15.6e12, k))) for k in ("zhang-2024", "bergsma-2025-critical")}
-    # Llama 3 trained 405B at 16M tokens: below the critical batch by both laws, some tenth of the tokens spent on it
+    assert (
+        b["tokens"] == 2048 * 8192
+        and b["sequences"] == 2048
+        and b["steps"] == pytest.approx(15.6e12 / (2048 * 8192))
+    )
+    assert {x["law"]: x["tokens"] for x in b["critical"]} == {
+        k: pytest.approx(float(batch_size(15.6e12, k)))
+        for k in ("zhang-2024", "bergsma-2025-critical")
+    }
+    # Llama 3 trained 405B at 16M tokens: below the critical batch by both laws, some tenth of the
+    # tokens spent on it
     assert b["standing"] == "small" and 0.05 < b["extra_tokens"][0] <= b["extra_tokens"][1] < 0.2
-    assert all("arXiv" in x["source"] for x in (*b["critical"], *b["optimal"], *b["learning_rate"]["peak"]))
+    assert all(
+        "arXiv" in x["source"] for x in (*b["critical"], *b["optimal"], *b["learning_rate"]["peak"])
+    )
     # the published peak, 8e-5, lies within a factor of three of both laws
     assert all(1 / 3 < x["value"] / 8e-5 < 3 for x in b["learning_rate"]["peak"])
 
@@ -30,9 +45,18 @@ def test_shapes_keep_the_batch_and_are_plans_of_the_search(large):
     rows = large.batch["reshapes"]
     assert len(rows) >= 3
     for r in rows:
-        assert r["dp"] * r["micro_batch"] * r["grad_accum"] == 2048 and r["tp"] * r["cp"] * r["pp"] * r["dp"] == r["devices_used"] <= 16384
-        pinned = assess(large.design.change({f"plan.{k}": r[k] for k in ("dp", "micro_batch", "tp", "cp", "pp")}))
-        assert pinned.step_s == pytest.approx(r["step_s"]) and r["step_ratio"] == pytest.approx(pinned.step_s / large.step_s)
+        assert (
+            r["dp"] * r["micro_batch"] * r["grad_accum"] == 2048
+            and r["tp"] * r["cp"] * r["pp"] * r["dp"] == r["devices_used"] <= 16384
+        )
+        pinned = assess(
+            large.design.change(
+                {f"plan.{k}": r[k] for k in ("dp", "micro_batch", "tp", "cp", "pp")}
+            )
+        )
+        assert pinned.step_s == pytest.approx(r["step_s"]) and r["step_ratio"] == pytest.approx(
+            pinned.step_s / large.step_s
+        )
     assert [r["step_s"] for r in rows] == sorted(r["step_s"] for r in rows)
 
 
@@ -44,9 +68,23 @@ def test_the_learning_rate_follows_the_square_root_at_most(large):
 
 
 def test_what_is_not_known_is_left_out():
-    a = assess(Design.from_text("model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 8192}\n"))
+    a = assess(
+        Design.from_text(
+            (
+                "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: "
+                "{seq_len: 8192}\n"
+            )
+        )
+    )
     b = a.batch
     assert b["critical"] == [] and b["standing"] is None and b["steps"] is None and b["reshapes"]
     assert any("was assumed" in line for line in b["lines"])
-    refused = assess(Design.from_text("model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 8, host_memory_gb: 64, nvme_gb: 0}\njob: {seq_len: 2048}\n"))
+    refused = assess(
+        Design.from_text(
+            (
+                "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 8, "
+                "host_memory_gb: 64, nvme_gb: 0}\njob: {seq_len: 2048}\n"
+            )
+        )
+    )
     assert refused.batch == {} and "batch" not in refused.as_dict()

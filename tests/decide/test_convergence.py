@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scantling.decide import convergence as cv
 
-# Hoffmann et al. 2022: parameters; FLOP and tokens of approach 1 (table 3), 2 and 3 (table A3; one copy prints 1.26e24 at 175B, off the line)
+# Hoffmann et al. 2022: parameters; FLOP and tokens of approach 1 (table 3), 2 and 3 (table A3; one
+# copy prints 1.26e24 at 175B, off the line)
 HOFFMANN = [
     (0.4e9, 1.92e19, 8.0e9, 1.84e19, 7.7e9, 2.21e19, 9.2e9),
     (1e9, 1.21e20, 20.2e9, 1.20e20, 20.0e9, 1.62e20, 27.1e9),
@@ -22,14 +23,19 @@ HOFFMANN = [
 @pytest.mark.parametrize("row", HOFFMANN)
 def test_hoffmann_tables(row):
     params = row[0]
-    for law, compute, tokens, within in (("hoffmann-2022-1", *row[1:3], 0.06), ("hoffmann-2022-2", *row[3:5], 0.03), ("hoffmann-2022-3", *row[5:7], 0.11)):
+    for law, compute, tokens, within in (
+        ("hoffmann-2022-1", *row[1:3], 0.06),
+        ("hoffmann-2022-2", *row[3:5], 0.03),
+        ("hoffmann-2022-3", *row[5:7], 0.11),
+    ):
         size, data = cv.compute_optimal(compute, law)
         assert size == pytest.approx(params, rel=within), law
         assert data == pytest.approx(tokens, rel=within), law
 
 
 def test_chinchilla_itself():
-    """At Gopher's compute: 67B by approach 1, 40B by approach 3 (Hoffmann et al.); the refit has D/N near 20 and a = 0.5126 (Besiroglu et al.)."""
+    """At Gopher's compute: 67B by approach 1, 40B by approach 3 (Hoffmann et al.); the refit has
+    D/N near 20 and a = 0.5126 (Besiroglu et al.)."""
     assert cv.compute_optimal(5.76e23, "hoffmann-2022-1")[0] == pytest.approx(67e9, rel=0.02)
     assert cv.compute_optimal(5.76e23, "hoffmann-2022-3")[0] == pytest.approx(40e9, rel=0.02)
     size, tokens = cv.compute_optimal(np.array([5.76e23, 5.76e24]))
@@ -38,12 +44,24 @@ def test_chinchilla_itself():
 
 
 def test_llama_3_405b_is_where_its_authors_put_it():
-    """Llama 3: their own laws give 402B parameters on 16.55T tokens for 3.8e25 FLOP; the dense laws bracket it within a factor of two."""
+    """Llama 3: their own laws give 402B parameters on 16.55T tokens for 3.8e25 FLOP; the dense laws
+    bracket it within a factor of two."""
     sizes = {a.law: a for a in cv.allocations(3.8e25)}
-    near = [sizes[law] for law in ("besiroglu-2024", "hoffmann-2022-1", "hoffmann-2022-2", "hoffmann-2022-3", "deepseek-llm-2024")]
+    near = [
+        sizes[law]
+        for law in (
+            "besiroglu-2024",
+            "hoffmann-2022-1",
+            "hoffmann-2022-2",
+            "hoffmann-2022-3",
+            "deepseek-llm-2024",
+        )
+    ]
     assert min(a.params for a in near) < 402e9 < max(a.params for a in near)
     assert all(0.5 < a.params / 402e9 < 2 for a in near)
-    assert sizes["kaplan-2020"].tokens_per_param < 0.1  # far fewer than anyone trained on, GPT-3 had 1.7
+    assert (
+        sizes["kaplan-2020"].tokens_per_param < 0.1
+    )  # far fewer than anyone trained on, GPT-3 had 1.7
 
 
 def test_kaplan_spends_on_size():
@@ -54,15 +72,24 @@ def test_kaplan_spends_on_size():
     assert tokens[1] / tokens[0] == pytest.approx(1.86, abs=0.1)
 
 
-@pytest.mark.parametrize(("params", "tokens", "sequences", "length", "rate"), [(7e9, 2e12, 2304, 4096, 4.2e-4), (67e9, 2e12, 4608, 4096, 3.2e-4)])
+@pytest.mark.parametrize(
+    ("params", "tokens", "sequences", "length", "rate"),
+    [(7e9, 2e12, 2304, 4096, 4.2e-4), (67e9, 2e12, 4608, 4096, 3.2e-4)],
+)
 def test_deepseek_llm_trained_by_its_own_laws(params, tokens, sequences, length, rate):
-    """DeepSeek LLM 7B and 67B (arXiv:2401.02954, table 2): batch and learning rate as equation 1 gives them."""
-    assert cv.batch_size(6 * params * tokens, "deepseek-llm-2024") == pytest.approx(sequences * length, rel=0.04)
-    assert cv.peak_learning_rate(params, tokens, "deepseek-llm-2024") == pytest.approx(rate, rel=0.03)
+    """DeepSeek LLM 7B and 67B (arXiv:2401.02954, table 2): batch and learning rate as equation 1
+    gives them."""
+    assert cv.batch_size(6 * params * tokens, "deepseek-llm-2024") == pytest.approx(
+        sequences * length, rel=0.04
+    )
+    assert cv.peak_learning_rate(params, tokens, "deepseek-llm-2024") == pytest.approx(
+        rate, rel=0.03
+    )
 
 
 def test_zhang_meets_its_own_fits_in_size():
-    """Zhang et al. 2024: 93.20 N^0.47 at Chinchilla tokens and 621.341 N^0.087 at 3.072B tokens (N in millions, sequences of 512)."""
+    """Zhang et al. 2024: 93.20 N^0.47 at Chinchilla tokens and 621.341 N^0.087 at 3.072B tokens (N
+    in millions, sequences of 512)."""
     ours = cv.batch_size(3.072e9, "zhang-2024") / 512
     assert ours == pytest.approx(621.341 * 151**0.087, rel=0.05)
     assert ours == pytest.approx(93.20 * 151**0.47, rel=0.05)
@@ -70,34 +97,42 @@ def test_zhang_meets_its_own_fits_in_size():
 
 
 def test_kaplan_critical_batch_doubles_as_he_says():
-    """Kaplan et al. 2020, section 5.1: it doubles for every 13 % that the loss falls, and is 1 to 2 million tokens near convergence."""
-    assert cv.batch_size(2.6, "kaplan-2020") / cv.batch_size(2.6 / 0.87, "kaplan-2020") == pytest.approx(2, rel=0.05)
+    """Kaplan et al. 2020, section 5.1: it doubles for every 13 % that the loss falls, and is 1 to 2
+    million tokens near convergence."""
+    assert cv.batch_size(2.6, "kaplan-2020") / cv.batch_size(
+        2.6 / 0.87, "kaplan-2020"
+    ) == pytest.approx(2, rel=0.05)
     assert 1e6 < cv.batch_size(2.8, "kaplan-2020") < 2e6
 
 
 def test_exchange_of_steps_for_tokens():
-    """McCandlish et al. 2018: both cost twice their least at the critical batch, and (S/Smin - 1)(E/Emin - 1) = 1 everywhere."""
+    """McCandlish et al. 2018: both cost twice their least at the critical batch, and (S/Smin -
+    1)(E/Emin - 1) = 1 everywhere."""
     assert cv.batch_cost(4e6, 4e6) == (2, 2)
     steps, tokens = cv.batch_cost(np.geomspace(1e3, 1e9, 20), 4e6)
     assert (steps - 1) * (tokens - 1) == pytest.approx(np.ones(20))
 
 
 def test_noise_scale_of_gradients_of_known_noise():
-    """Gradients G + noise with a known covariance: the estimator of McCandlish et al., appendix A.1, recovers tr(S)/|G|^2."""
+    """Gradients G + noise with a known covariance: the estimator of McCandlish et al., appendix
+    A.1, recovers tr(S)/|G|^2."""
     rng = np.random.default_rng(0)
     dimensions, sigma, true = 2000, 3.0, np.full(2000, 0.05)
     big, small = 512, 32
     examples = true + sigma * rng.standard_normal((40, big, dimensions), dtype=np.float32)
     g_big = (examples.mean(axis=1) ** 2).sum(axis=1).mean()
     g_small = (examples[:, :small].mean(axis=1) ** 2).sum(axis=1).mean()
-    assert cv.gradient_noise_scale(g_small, small, g_big, big) == pytest.approx(dimensions * sigma**2 / (true**2).sum(), rel=0.1)
+    assert cv.gradient_noise_scale(g_small, small, g_big, big) == pytest.approx(
+        dimensions * sigma**2 / (true**2).sum(), rel=0.1
+    )
 
 
 def test_advice_tells_small_from_large():
     small, large = cv.batch_advice(0.5e6, 300e9), cv.batch_advice(200e6, 300e9)
     assert (small.standing, large.standing) == ("small", "large")
     assert small.extra_tokens[1] < 0.2 < 1 < large.extra_tokens[0]
-    # each at its own critical batch: 20 % more data (Zhang et al.), twice the data (McCandlish et al., Bergsma et al.)
+    # each at its own critical batch: 20 % more data (Zhang et al.), twice the data (McCandlish et
+    # al., Bergsma et al.)
     for law, extra in (("zhang-2024", 0.2), ("bergsma-2025-critical", 1.0)):
         at = cv.batch_advice(float(cv.batch_size(300e9, law)), 300e9).extra_tokens
         assert min(abs(x - extra) for x in at) < 1e-9
@@ -107,12 +142,17 @@ def test_advice_tells_small_from_large():
 
 
 def test_learning_rate_rules():
-    """Linear for SGD (Goyal et al. 2017: 256 to 8,192 images is 32 times), square root for Adam, none where batches are beyond critical."""
+    """Linear for SGD (Goyal et al. 2017: 256 to 8,192 images is 32 times), square root for Adam,
+    none where batches are beyond critical."""
     assert cv.learning_rate_factor(256, 8192, "linear") == 32
     assert cv.learning_rate_factor(1e6, 4e6, "square-root") == 2
     assert cv.learning_rate_factor(1e6, 4e6, "constant") == 1
-    assert cv.learning_rate_factor(1e6, 4e6, "linear", critical_tokens=1e12) == pytest.approx(4, rel=1e-4)
-    assert cv.learning_rate_factor(1e9, 4e9, "linear", critical_tokens=1e6) == pytest.approx(1, rel=1e-2)
+    assert cv.learning_rate_factor(1e6, 4e6, "linear", critical_tokens=1e12) == pytest.approx(
+        4, rel=1e-4
+    )
+    assert cv.learning_rate_factor(1e9, 4e9, "linear", critical_tokens=1e6) == pytest.approx(
+        1, rel=1e-2
+    )
     assert all("specialist" in rule.confirm for rule in cv.LR_RULES.values())
 
 
@@ -122,7 +162,13 @@ def test_reshapes_keep_the_global_batch(batch, most):
     assert (plans.prod(axis=1) == batch).all()
     assert plans[:, 0].max() <= most
     # every divisor pair is there: as many plans as ordered factorisations into three, cut at dp
-    count = sum(1 for a in range(1, min(batch, most) + 1) if batch % a == 0 for b in range(1, batch // a + 1) if (batch // a) % b == 0)
+    count = sum(
+        1
+        for a in range(1, min(batch, most) + 1)
+        if batch % a == 0
+        for b in range(1, batch // a + 1)
+        if (batch // a) % b == 0
+    )
     assert len(plans) == count
     assert len(cv.reshapes(batch, micro_batch=1, data_parallel=batch)) == 1
     assert len(cv.reshapes(batch, data_parallel=batch + 1)) == 0
@@ -150,7 +196,9 @@ def test_the_optimum_is_one(compute, stretch):
 
 def test_every_constant_has_a_source_and_says_how_it_was_read():
     rows = [*cv.LAWS.values(), *cv.BATCH_LAWS.values(), *cv.LR_LAWS.values(), *cv.LR_RULES.values()]
-    assert all("arXiv:" in row.source and row.verified in ("text", "memory", "derived") for row in rows)
+    assert all(
+        "arXiv:" in row.source and row.verified in ("text", "memory", "derived") for row in rows
+    )
     with pytest.raises(ValueError, match="known: besiroglu"):
         cv.compute_optimal(1e21, "nobody-2030")
     with pytest.raises(ValueError, match="no loss surface"):

@@ -1,4 +1,6 @@
-"""Searches and sweeps on a Dask cluster of real processes: by address, the same result as here, whatever happens to one of the workers."""
+"""Searches and sweeps on a Dask cluster of real processes: by address, the same result as here,
+whatever happens to one of the workers."""
+
 from __future__ import annotations
 
 import json
@@ -19,7 +21,10 @@ from scantling.physics.situation import situation
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-TEXT = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 256}\n"
+TEXT = (
+    "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
+    "1.0e12, seq_len: 8192, global_batch: 256}\n"
+)
 
 
 class Cluster:
@@ -27,17 +32,42 @@ class Cluster:
 
     def __init__(self, folder):
         self.file = folder / "scheduler.json"
-        self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        self.scheduler = self.start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         self.wait(self.file.exists)
         time.sleep(0.2)
         self.address = json.loads(self.file.read_text())["address"]
         self.workers = [self.worker() for _ in range(2)]
 
     def start(self, *words):
-        return subprocess.Popen([sys.executable, "-m", "dask", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def worker(self):
-        return self.start("worker", self.address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--host", "127.0.0.1", "--local-directory", str(self.file.parent))
+        return self.start(
+            "worker",
+            self.address,
+            "--no-nanny",
+            "--no-dashboard",
+            "--nthreads",
+            "1",
+            "--host",
+            "127.0.0.1",
+            "--local-directory",
+            str(self.file.parent),
+        )
 
     @staticmethod
     def wait(ready, seconds=60):
@@ -76,11 +106,23 @@ def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     where = situation(r, r.phases[0])
     monkeypatch.setattr("scantling.decide.searching.REMOTE", 3000)
     seen = []
-    here, there = find(where, plans.WIDE), find(where, plans.WIDE, scheduler=cluster.address, progress=lambda done, of: seen.append((done, of)))
+    here, there = (
+        find(where, plans.WIDE),
+        find(
+            where,
+            plans.WIDE,
+            scheduler=cluster.address,
+            progress=lambda done, of: seen.append((done, of)),
+        ),
+    )
     parts = stream(where, plans.WIDE, keep=200, scheduler=cluster.address)
     assert parts.legal == here.legal and np.array_equal(parts.step_s, here.step_s[here.order[:200]])
     assert len(seen) > 5 and seen[-1] == (here.legal, here.legal)
-    assert np.array_equal(here.order, there.order) and np.array_equal(here.total_bytes, there.total_bytes) and np.array_equal(here.step_s, there.step_s)
+    assert (
+        np.array_equal(here.order, there.order)
+        and np.array_equal(here.total_bytes, there.total_bytes)
+        and np.array_equal(here.step_s, there.step_s)
+    )
     assert here.rejected == there.rejected and here.row(here.best()) == there.row(there.best())
 
 
@@ -89,10 +131,29 @@ def test_the_command_gives_the_same_by_address(cluster, tmp_path, capsys):
     file.write_text(TEXT)
     out = []
     for more in ([], ["--scheduler", cluster.address]):
-        assert main(["search", str(file), "--json", "--no-progress", "--over", "cluster.devices=32,64,96", "--over", "cluster.scale_out=ib-hdr,ib-ndr", *more]) == 0
+        assert (
+            main(
+                [
+                    "search",
+                    str(file),
+                    "--json",
+                    "--no-progress",
+                    "--over",
+                    "cluster.devices=32,64,96",
+                    "--over",
+                    "cluster.scale_out=ib-hdr,ib-ndr",
+                    *more,
+                ]
+            )
+            == 0
+        )
         out.append(json.loads(capsys.readouterr().out))
         out[-1].pop("seconds")
-    assert out[0] == out[1] and out[0]["legal"] > 1000 and max(p["cluster.devices"] for p in out[0]["plans"]) == 96
+    assert (
+        out[0] == out[1]
+        and out[0]["legal"] > 1000
+        and max(p["cluster.devices"] for p in out[0]["plans"]) == 96
+    )
 
 
 def test_a_worker_that_dies_changes_nothing(cluster):
@@ -104,6 +165,7 @@ def test_a_worker_that_dies_changes_nothing(cluster):
         if done == 5 and not killed:
             os.kill(cluster.workers[0].pid, signal.SIGKILL)
             killed.append(done)
+
     there = sweeps.variants(designs, top=3, scheduler=cluster.address, progress=kill)
     assert killed and cluster.workers[0].wait(10) == -signal.SIGKILL
     assert there == here and len(here) == 120

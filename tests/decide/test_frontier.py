@@ -1,4 +1,5 @@
 """The front against its definition, and candidates out and measured results back in."""
+
 from __future__ import annotations
 
 import csv
@@ -12,7 +13,10 @@ from scantling.decide import frontier as f
 from scantling.decide.searching import find
 from scantling.physics.situation import situation
 
-TEXT = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: 256}\n"
+TEXT = (
+    "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
+    "1.0e12, seq_len: 8192, global_batch: 256}\n"
+)
 
 
 def dominated(a, b):
@@ -41,7 +45,9 @@ def test_the_front_over_device_counts_has_no_dominated_point():
     front = f.fronts([d.change({"cluster.devices": n}) for n in (16, 32, 64, 128, 256)])
     values = np.array([[p["days"], p["cost_usd"], p["devices"], p["memory_share"]] for p in front])
     assert len(front) >= 3
-    assert not any(dominated(values[i], values[j]) for i in range(len(values)) for j in range(len(values)))
+    assert not any(
+        dominated(values[i], values[j]) for i in range(len(values)) for j in range(len(values))
+    )
     assert np.all(np.diff(values[:, 0]) >= 0)
     fastest = assess(d.change({"cluster.devices": 256}))
     assert front[0]["days"] == pytest.approx(fastest.days)
@@ -69,7 +75,7 @@ def test_a_sweep_out_and_back(tmp_path):
     assert len(rows) == 5 and rows[0]["measured_step_s"] == ""
     with pytest.raises(ValueError, match="no row"):
         f.read_back(path)
-    order = [3, 0, 1, 4]                                    # measured on another machine, where the fourth wins
+    order = [3, 0, 1, 4]  # measured on another machine, where the fourth wins
     for place, i in enumerate(order):
         rows[i]["measured_step_s"] = str(10.0 + place)
     with path.open("w", newline="") as out:
@@ -79,7 +85,9 @@ def test_a_sweep_out_and_back(tmp_path):
     back = f.read_back(path)
     assert len(back["rows"]) == 4 and 0 <= back["agreement"] < 1
     assert back["best"]["tp"] == int(rows[3]["tp"]) and back["calibration"] > 0
-    pinned = assess(Design.from_text(TEXT).change({f"plan.{k}": v for k, v in back["best"].items()}))
+    pinned = assess(
+        Design.from_text(TEXT).change({f"plan.{k}": v for k, v in back["best"].items()})
+    )
     assert pinned.verdict == "feasible"
     assert pinned.chosen.step.total == pytest.approx(float(rows[3]["predicted_step_s"]), rel=1e-4)
     rows[1]["measured_step_s"] = "fast"

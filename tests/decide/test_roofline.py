@@ -1,4 +1,6 @@
-"""The roofline of a plan: under its roofs, summing to the step, at the intensities that papers and datasheets give."""
+"""The roofline of a plan: under its roofs, summing to the step, at the intensities that papers and
+datasheets give."""
+
 from __future__ import annotations
 
 import pytest
@@ -7,8 +9,18 @@ from scantling.decide.roofline import roofline
 from scantling.describe.design import Design
 from scantling_widgets.resources import example
 
-DESIGNS = ("llama-3.1-405b", "case-5-deepseek-v3", "mixtral-8x22b-128-h100", "gpt-3-175b-64-a100", "llama-3.1-8b-8-h100-fsdp", "bloom-176b-384-a100", "llama-3.1-405b-256-tpu-v7x",
-           "llama-3.1-70b-64-mi300x", "nemotron-4-15b-1536-h100", "qwen3-235b-a22b-256-gb200")
+DESIGNS = (
+    "llama-3.1-405b",
+    "case-5-deepseek-v3",
+    "mixtral-8x22b-128-h100",
+    "gpt-3-175b-64-a100",
+    "llama-3.1-8b-8-h100-fsdp",
+    "bloom-176b-384-a100",
+    "llama-3.1-405b-256-tpu-v7x",
+    "llama-3.1-70b-64-mi300x",
+    "nemotron-4-15b-1536-h100",
+    "qwen3-235b-a22b-256-gb200",
+)
 
 
 @pytest.fixture(scope="module", params=DESIGNS)
@@ -26,26 +38,44 @@ def test_no_kernel_is_above_its_roof(judged):
 def test_kernels_take_what_the_step_gives_them(judged):
     assessment, roof = judged
     parts = assessment.figures["step_breakdown_s"]
-    computing = sum(parts[name] for name in ("gemm", "attention", "elementwise", "logits", "optimizer"))
+    computing = sum(
+        parts[name] for name in ("gemm", "attention", "elementwise", "logits", "optimizer")
+    )
     seconds = sum(k.seconds for k in roof.kernels)
-    assert computing * (1 - 1e-9) <= seconds <= computing + parts["recompute"] + 1e-9       # a repeated forward also launches kernels
-    assert seconds / assessment.figures["step_s"] == pytest.approx(sum(k.share for k in roof.kernels))
+    assert (
+        computing * (1 - 1e-9) <= seconds <= computing + parts["recompute"] + 1e-9
+    )  # a repeated forward also launches kernels
+    assert seconds / assessment.figures["step_s"] == pytest.approx(
+        sum(k.share for k in roof.kernels)
+    )
 
 
 def test_memory_bound_is_left_of_the_ridge(judged):
     roof = judged[1]
     for kernel in roof.kernels:
-        assert (kernel.bound == "memory") == (kernel.intensity < kernel.peak_flops / roof.hbm_bytes_per_s)
+        assert (kernel.bound == "memory") == (
+            kernel.intensity < kernel.peak_flops / roof.hbm_bytes_per_s
+        )
     assert {k.kernel for k in roof.kernels if k.bound == "memory"} >= {"elementwise"}
 
 
 def test_executed_flop_are_those_of_the_model(judged):
-    """Against 6 N of PaLM's count, which knows no kernels: attention aside, what runs is what the shape asks for, plus recompute."""
+    """Against 6 N of PaLM's count, which knows no kernels: attention aside, what runs is what the
+    shape asks for, plus recompute."""
     assessment, roof = judged
     c, figures = assessment.chosen.case, assessment.figures
-    m, layers = figures["plan"]["grad_accum"], max(assessment.as_dict(advice=False)["layers_by_stage"])
-    linear = sum(k.flops for k in roof.kernels if k.kernel in ("projections", "mlp", "experts", "shared_experts"))
-    tokens = figures["plan"]["micro_batch"] * assessment.chosen.phase.seq_len / figures["plan"]["cp"] * m
+    m, layers = (
+        figures["plan"]["grad_accum"],
+        max(assessment.as_dict(advice=False)["layers_by_stage"]),
+    )
+    linear = sum(
+        k.flops
+        for k in roof.kernels
+        if k.kernel in ("projections", "mlp", "experts", "shared_experts")
+    )
+    tokens = (
+        figures["plan"]["micro_batch"] * assessment.chosen.phase.seq_len / figures["plan"]["cp"] * m
+    )
     params = assessment.resolved.params
     active = params.active - params.embedding - params.lm_head
     counted = 6 * active * tokens / figures["plan"]["tp"] * layers / float(c.shape.layers)
@@ -57,7 +87,9 @@ def test_axes_stand_under_the_link_that_carries_them(judged):
     roof = judged[1]
     rate = {"scale-up": roof.scale_up_bytes_per_s, "scale-out": roof.scale_out_bytes_per_s}
     for axis in roof.axes:
-        assert axis.attainable_flops == pytest.approx(min(roof.peak_flops, axis.intensity * rate[axis.tier]))
+        assert axis.attainable_flops == pytest.approx(
+            min(roof.peak_flops, axis.intensity * rate[axis.tier])
+        )
         assert axis.exposed_s <= axis.time_s * (1 + 1e-9)
 
 
@@ -69,7 +101,10 @@ def test_the_ridge_of_an_h100_is_that_of_its_datasheet():
 
 def test_a_larger_micro_batch_raises_the_intensity_of_matrix_products_and_leaves_the_optimizer():
     design = Design.read(example("gpt-3-175b-64-a100"))
-    small, large = (roofline(scantling.assess(design.change({"plan.micro_batch": b, "plan.recompute": "full"}))) for b in (1, 2))
+    small, large = (
+        roofline(scantling.assess(design.change({"plan.micro_batch": b, "plan.recompute": "full"})))
+        for b in (1, 2)
+    )
     of = lambda roof, name: next(k.intensity for k in roof.kernels if k.kernel == name)
     assert of(large, "mlp") > of(small, "mlp")
     assert of(large, "optimizer") == pytest.approx(of(small, "optimizer"))

@@ -1,4 +1,5 @@
 """Search against a plain loop, its bookkeeping, and what must hold whatever the design."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -15,17 +16,41 @@ from scantling.physics.memory import memory
 from scantling.physics.situation import situation
 from scantling.physics.step import step_time
 
-SMALL = plans.Space(tp=(1, 2, 4, 8), cp=(1, 2), micro_batch=(1, 2), sharding=("none", "zero1", "zero3"), recompute_share=(1.0,), sp=(1,), etp=(1,))
+SMALL = plans.Space(
+    tp=(1, 2, 4, 8),
+    cp=(1, 2),
+    micro_batch=(1, 2),
+    sharding=("none", "zero1", "zero3"),
+    recompute_share=(1.0,),
+    sp=(1,),
+    etp=(1,),
+)
 DESIGNS = {
-    "dense": "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 32}\njob: {seq_len: 8192, global_batch: 128}",
-    "awkward count": "model: gpt-3-6.7b\ncluster: {accelerator: a100-80-sxm, devices: 44}\njob: {seq_len: 2048, global_batch: 90}",
-    "experts": "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 4096, global_batch: 256}",
-    "fp8, long context": "model: llama-3.1-8b\ncluster: {accelerator: h200-sxm, devices: 32}\njob: {seq_len: 32768, global_batch: 32, precision: fp8}",
+    "dense": (
+        "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 32}\njob: {seq_len: "
+        "8192, global_batch: 128}"
+    ),
+    "awkward count": (
+        "model: gpt-3-6.7b\ncluster: {accelerator: a100-80-sxm, devices: 44}\njob: "
+        "{seq_len: 2048, global_batch: 90}"
+    ),
+    "experts": (
+        "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: "
+        "4096, global_batch: 256}"
+    ),
+    "fp8, long context": (
+        "model: llama-3.1-8b\ncluster: {accelerator: h200-sxm, devices: 32}\njob: {seq_len: "
+        "32768, global_batch: 32, precision: fp8}"
+    ),
 }
 
 
 def place(text, **change):
-    r = Design.from_text(text).change(change).resolve() if change else Design.from_text(text).resolve()
+    r = (
+        Design.from_text(text).change(change).resolve()
+        if change
+        else Design.from_text(text).resolve()
+    )
     return situation(r, r.phases[0])
 
 
@@ -33,7 +58,9 @@ def place(text, **change):
 def test_the_winner_is_that_of_a_plain_loop(name):
     where = place(DESIGNS[name])
     found = find(where, SMALL)
-    columns = plans.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, SMALL)
+    columns = plans.enumerate_plans(
+        where.resolved.model, where.phase, where.resolved.cluster, SMALL
+    )
     best, fitting = (np.inf, None), 0
     for i in range(columns.tp.size):
         c = where.cases(plans.one(columns, i))
@@ -45,11 +72,17 @@ def test_the_winner_is_that_of_a_plain_loop(name):
 
 
 def test_the_winner_of_405b_is_that_of_nested_loops():
-    """Llama 3.1 405B on 16,384 H100: plans from nested loops, one scalar evaluation each. PLAIN=default takes the 27,000 plans of the default space (a minute)."""
+    """Llama 3.1 405B on 16,384 H100: plans from nested loops, one scalar evaluation each.
+    PLAIN=default takes the 27,000 plans of the default space (a minute)."""
     from test_plans import listed, plain
 
     space = plans.DEFAULT if os.environ.get("PLAIN") == "default" else plans.COARSE
-    where = place("model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {seq_len: 8192, global_batch: 2048}")
+    where = place(
+        (
+            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
+            "{seq_len: 8192, global_batch: 2048}"
+        )
+    )
     found = find(where, space)
     every = plain(where.resolved.model, where.phase, where.resolved.cluster, space)
     names = listed(found.plan, where.resolved.model)
@@ -58,9 +91,13 @@ def test_the_winner_of_405b_is_that_of_nested_loops():
     best = (np.inf, None)
     for name in sorted(every):
         c = found.case(at[name])
-        if float(memory(c).total) <= float(memory(c).capacity) and c.plan.tp <= 8:      # beyond the scale-up domain nobody has published a run
+        if (
+            float(memory(c).total) <= float(memory(c).capacity) and c.plan.tp <= 8
+        ):  # beyond the scale-up domain nobody has published a run
             best = min(best, (float(step_time(c).total), name))
-    assert names[found.best()] == best[1] and found.step_s[found.best()] == pytest.approx(best[0], rel=1e-9)
+    assert names[found.best()] == best[1] and found.step_s[found.best()] == pytest.approx(
+        best[0], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -80,7 +117,9 @@ def test_every_rejected_plan_has_one_reason(name):
     assert found.legal == found.fits.sum() + sum(found.rejected.values())
     assert np.array_equal(found.reason < 0, found.fits)
     assert set(found.rejected) <= set(REASONS)
-    assert np.all(np.isinf(found.step_s[~found.fits])) and np.all(np.isfinite(found.step_s[found.fits]))
+    assert np.all(np.isinf(found.step_s[~found.fits])) and np.all(
+        np.isfinite(found.step_s[found.fits])
+    )
     known = found.order[found.practised[found.order]]
     assert np.all(np.diff(found.step_s[known]) >= -1e-6 * found.step_s[known][:-1])
     assert found.practised[found.order[: len(known)]].all()
@@ -98,12 +137,14 @@ def test_ties_go_to_the_simplest_and_are_the_same_each_time():
 def test_the_table_holds_what_fits_best_first():
     import scantling
 
-    assert callable(scantling.search)       # whatever was imported before
+    assert callable(scantling.search)  # whatever was imported before
     table = scantling.search(Design.from_text(DESIGNS["experts"]))
     assert table.attrs["legal"] == len(table) + sum(table.attrs["rejected"].values())
     assert table.attrs["evaluated"] == len(table)
     assert table.step_s.is_monotonic_increasing or np.all(np.diff(table.step_s) > -1e-6)
-    assert table[table.practised].iloc[0].step_s == pytest.approx(scantling.assess(Design.from_text(DESIGNS["experts"])).step_s)
+    assert table[table.practised].iloc[0].step_s == pytest.approx(
+        scantling.assess(Design.from_text(DESIGNS["experts"])).step_s
+    )
     assert set(table.zone) <= {"safe", "tight"}
     assert np.all(table.tp * table.cp * table.pp * table.dp == table.devices_used)
     assert ((table.mfu > 0) & (table.mfu < 1)).all()
@@ -123,6 +164,7 @@ def test_chunks_and_progress_change_nothing(monkeypatch):
 def test_progress_may_stop_a_search():
     def stop(done, of):
         raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
         find(place(DESIGNS["dense"]), progress=stop)
 
@@ -131,16 +173,36 @@ MODELS = ["llama-3.1-8b", "gpt-3-6.7b", "mixtral-8x7b", "llama-2-13b", "deepseek
 
 
 @settings(max_examples=25, deadline=None)
-@given(model=st.sampled_from(MODELS), chip=st.sampled_from(["a100-80-sxm", "h100-sxm", "mi300x"]), nodes=st.integers(1, 40), batch=st.integers(8, 300), seq=st.sampled_from([2048, 4096, 16384]),
-       faster=st.floats(1.05, 4))
+@given(
+    model=st.sampled_from(MODELS),
+    chip=st.sampled_from(["a100-80-sxm", "h100-sxm", "mi300x"]),
+    nodes=st.integers(1, 40),
+    batch=st.integers(8, 300),
+    seq=st.sampled_from([2048, 4096, 16384]),
+    faster=st.floats(1.05, 4),
+)
 def test_more_of_anything_never_hurts(model, chip, nodes, batch, seq, faster):
-    text = f"model: {model}\ncluster: {{accelerator: {chip}, devices: {8 * nodes}}}\njob: {{seq_len: {seq}, global_batch: {batch}}}"
+    text = (
+        f"model: {model}\ncluster: {{accelerator: {chip}, devices: {8 * nodes}}}\njob: "
+        f"{{seq_len: {seq}, global_batch: {batch}}}"
+    )
     where = place(text)
     base = find(where, plans.COARSE)
-    assert np.all(base.total_bytes > 0) and not np.any(np.isnan(base.total_bytes)) and not np.any(np.isnan(base.step_s)) and np.all(base.step_s > 0)
-    roomier = dataclasses.replace(where, chip=dataclasses.replace(where.chip, usable_bytes=where.chip.usable_bytes * faster))
+    assert (
+        np.all(base.total_bytes > 0)
+        and not np.any(np.isnan(base.total_bytes))
+        and not np.any(np.isnan(base.step_s))
+        and np.all(base.step_s > 0)
+    )
+    roomier = dataclasses.replace(
+        where, chip=dataclasses.replace(where.chip, usable_bytes=where.chip.usable_bytes * faster)
+    )
     assert np.all(find(roomier, plans.COARSE).fits >= base.fits)
-    link = dataclasses.replace(where.link, up_bytes_per_s=where.link.up_bytes_per_s * faster, out_bytes_per_s=where.link.out_bytes_per_s * faster)
+    link = dataclasses.replace(
+        where.link,
+        up_bytes_per_s=where.link.up_bytes_per_s * faster,
+        out_bytes_per_s=where.link.out_bytes_per_s * faster,
+    )
     quick = find(dataclasses.replace(where, link=link), plans.COARSE)
     assert np.all(quick.step_s[base.fits] <= base.step_s[base.fits] * (1 + 1e-9))
     more = find(place(text, **{"cluster.devices": 16 * nodes}), plans.COARSE)
@@ -149,12 +211,29 @@ def test_more_of_anything_never_hurts(model, chip, nodes, batch, seq, faster):
 
 
 def test_state_on_nvme_moves_at_the_rate_of_the_drives():
-    """Eight drives of a node of H100s: fio reads 55.4 GB/s and writes 33.9 GB/s (Azure's benchmarking guide for ND H100 v5)."""
-    text = "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 8, host_memory_gb: %d, nvme_gb: %d}\njob: {seq_len: 4096, global_batch: 64}\n"
-    held, spilled, slow = (assess(Design.from_text(text % (host, disk))) for host, disk in ((2048, 28000), (512, 28000), (512, 2800)))
-    assert disk_bytes_per_s(spilled.resolved.cluster) * 8 == pytest.approx(2 / (1 / 55.4e9 + 1 / 33.9e9))
-    assert float(on_disk(held.resolved.cluster, held.chosen.memory)) == 0 < float(on_disk(spilled.resolved.cluster, spilled.chosen.memory))
+    """Eight drives of a node of H100s: fio reads 55.4 GB/s and writes 33.9 GB/s (Azure's
+    benchmarking guide for ND H100 v5)."""
+    text = (
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 8, host_memory_gb: "
+        "%d, nvme_gb: %d}\njob: {seq_len: 4096, global_batch: 64}\n"
+    )
+    held, spilled, slow = (
+        assess(Design.from_text(text % (host, disk)))
+        for host, disk in ((2048, 28000), (512, 28000), (512, 2800))
+    )
+    assert disk_bytes_per_s(spilled.resolved.cluster) * 8 == pytest.approx(
+        2 / (1 / 55.4e9 + 1 / 33.9e9)
+    )
+    assert (
+        float(on_disk(held.resolved.cluster, held.chosen.memory))
+        == 0
+        < float(on_disk(spilled.resolved.cluster, spilled.chosen.memory))
+    )
     assert held.step_s < spilled.step_s < slow.step_s
-    for a in (spilled, slow):       # moments and master weights come and go once a step
-        least = 0.5 * float(on_disk(a.resolved.cluster, a.chosen.memory)) / disk_bytes_per_s(a.resolved.cluster)
+    for a in (spilled, slow):  # moments and master weights come and go once a step
+        least = (
+            0.5
+            * float(on_disk(a.resolved.cluster, a.chosen.memory))
+            / disk_bytes_per_s(a.resolved.cluster)
+        )
         assert a.step_s > least and any("NVMe, counted at" in line for line in a.limits)

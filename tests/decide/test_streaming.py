@@ -1,4 +1,6 @@
-"""A streamed search against the one that holds everything: the same counts, the same plans in the same order, in bounded memory."""
+"""A streamed search against the one that holds everything: the same counts, the same plans in the
+same order, in bounded memory."""
+
 from __future__ import annotations
 
 import tracemalloc
@@ -12,9 +14,18 @@ from scantling.decide.streaming import stream
 from scantling.physics.situation import situation
 
 DESIGNS = {
-    "dense": "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 48}\njob: {seq_len: 8192, global_batch: 96}",
-    "experts": "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 16}\njob: {seq_len: 4096, global_batch: 64}",
-    "pinned": "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 8192, global_batch: 256}\nplan: {tp: 2, recompute: none}",
+    "dense": (
+        "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 48}\njob: {seq_len: "
+        "8192, global_batch: 96}"
+    ),
+    "experts": (
+        "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 16}\njob: {seq_len: "
+        "4096, global_batch: 64}"
+    ),
+    "pinned": (
+        "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: "
+        "8192, global_batch: 256}\nplan: {tp: 2, recompute: none}"
+    ),
 }
 
 
@@ -28,16 +39,27 @@ def place(text):
 def test_the_same_plans_and_counts(name, space):
     where = place(DESIGNS[name])
     whole, parts = find(where, space), stream(where, space, keep=500)
-    assert (parts.legal, parts.fitting, parts.rejected) == (whole.legal, whole.fitting, whole.rejected)
+    assert (parts.legal, parts.fitting, parts.rejected) == (
+        whole.legal,
+        whole.fitting,
+        whole.rejected,
+    )
     assert len(parts.order) == min(500, whole.fitting)
     top = whole.order[: len(parts.order)]
     assert np.allclose(whole.step_s[top], parts.step_s, rtol=1e-12)
     assert whole.row(whole.best()) == parts.row(parts.best())
-    assert {tuple(sorted(whole.row(int(i)).items())) for i in whole.order[:20]} == {tuple(sorted(parts.row(i).items())) for i in range(20)}
+    assert {tuple(sorted(whole.row(int(i)).items())) for i in whole.order[:20]} == {
+        tuple(sorted(parts.row(i).items())) for i in range(20)
+    }
 
 
 def test_memory_is_that_of_one_part():
-    where = place("model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: {seq_len: 4096, global_batch: 256}")
+    where = place(
+        (
+            "model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
+            "{seq_len: 4096, global_batch: 256}"
+        )
+    )
     tracemalloc.start()
     found = stream(where, plans.WIDE, {"tp": 2}, keep=1000)
     peak = tracemalloc.get_traced_memory()[1]
@@ -51,6 +73,7 @@ def test_stopped_it_keeps_what_it_has():
     def some(done, of):
         seen.append((done, of))
         return len(seen) < 5
+
     found = stream(place(DESIGNS["dense"]), plans.WIDE, progress=some)
     assert len(seen) == 5 and found.unseen > 0 and found.best() is not None
     assert found.legal == found.fitting + sum(found.rejected.values())

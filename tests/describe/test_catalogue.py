@@ -1,4 +1,6 @@
-"""The catalogue walked row by row, and its figures held against sources that it was not written from."""
+"""The catalogue walked row by row, and its figures held against sources that it was not written
+from."""
+
 from __future__ import annotations
 
 import csv
@@ -13,7 +15,14 @@ from scantling.catalogue import CatalogueError
 from scantling.errors import DesignError
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
-KEYS = {"accelerators": "id", "fabrics": "id", "nodes": "id", "storage": "id", "reliability": "id", "collective_fits": "series"}
+KEYS = {
+    "accelerators": "id",
+    "fabrics": "id",
+    "nodes": "id",
+    "storage": "id",
+    "reliability": "id",
+    "collective_fits": "series",
+}
 DATE = re.compile(r"20\d\d(-\d\d(-\d\d)?)?$")
 NUMERIC_WORDS = {"as unit"}
 
@@ -29,7 +38,10 @@ def test_every_column_is_described_and_every_row_is_sourced_and_plausible(file):
     assert set(found[0]) == set(described), f"{file}: columns.csv and the header differ"
     faults = []
     for i, row in enumerate(found, 2):
-        name = f"{file}.csv line {i} ({row.get('id') or row.get('series') or row.get('item') or row.get('accelerator')})"
+        name = (
+            f"{file}.csv line {i} "
+            f"({row.get('id') or row.get('series') or row.get('item') or row.get('accelerator')})"
+        )
         if not DATE.match(row["date"]):
             faults.append(f"{name}: date {row['date']!r}")
         for column, how in (e.split("=") for e in row.get("verified_except", "").split()):
@@ -43,21 +55,42 @@ def test_every_column_is_described_and_every_row_is_sourced_and_plausible(file):
             except ValueError:
                 inside = False
             if not inside:
-                faults.append(f"{name}: {column} is {row[column]}, plausible {about['low']} to {about['high']} {about['unit']}")
+                faults.append(
+                    (
+                        f"{name}: {column} is {row[column]}, plausible {about['low']} to "
+                        f"{about['high']} {about['unit']}"
+                    )
+                )
     assert not faults, "\n".join(faults[:20])
 
 
 def test_every_number_has_unit_and_kind_in_the_dictionary():
     for c in catalogue.columns():
         assert c["description"], c
-        if c["low"] != "" and c["unit"] not in ("year", "devices", "nodes", "1", "domains", "W", "GB", "byte"):
+        if c["low"] != "" and c["unit"] not in (
+            "year",
+            "devices",
+            "nodes",
+            "1",
+            "domains",
+            "W",
+            "GB",
+            "byte",
+        ):
             assert c["unit"], f"{c['file']}.{c['column']} has no unit"
     for column in ("bf16_tflops", "fp16_tflops", "fp8_tflops", "fp4_tflops", "tf32_tflops"):
-        assert next(c for c in catalogue.columns("accelerators") if c["column"] == column)["kind"].startswith("dense")
+        assert next(c for c in catalogue.columns("accelerators") if c["column"] == column)[
+            "kind"
+        ].startswith("dense")
     for file in ("accelerators", "fabrics", "nodes"):
         for c in catalogue.columns(file):
-            if c["unit"] in ("GB/s", "Gb/s") and c["column"] not in ("hbm_gbytes_per_s", "allreduce_busbw_max_gbytes_per_s"):
-                assert "per direction" in c["kind"], f"{file}.{c['column']} does not say which direction"
+            if c["unit"] in ("GB/s", "Gb/s") and c["column"] not in (
+                "hbm_gbytes_per_s",
+                "allreduce_busbw_max_gbytes_per_s",
+            ):
+                assert "per direction" in c["kind"], (
+                    f"{file}.{c['column']} does not say which direction"
+                )
 
 
 def test_catalogue_is_wide_enough():
@@ -76,7 +109,9 @@ def test_rows_point_at_rows_that_exist():
     for n in catalogue.nodes().values():
         assert n.accelerator in chips, n.id
         assert fabrics[n.scale_out].kind == "scale-out", n.id
-        assert n.node_bytes_per_s == pytest.approx(n.nics * n.nic_bytes_per_s, rel=0.01), f"{n.id}: ports and node rate disagree"
+        assert n.node_bytes_per_s == pytest.approx(n.nics * n.nic_bytes_per_s, rel=0.01), (
+            f"{n.id}: ports and node rate disagree"
+        )
     for p in catalogue.prices(category="rent"):
         assert p.item in chips, p
         assert p.unit == "USD/device-hour"
@@ -100,11 +135,15 @@ def test_dense_peaks_are_consistent():
     for a in catalogue.accelerators().values():
         if not math.isnan(a.bf16_flops) and not math.isnan(a.fp8_flops):
             twice = math.isclose(a.fp8_flops, 2 * a.bf16_flops, rel_tol=0.02)
-            assert twice != (a.id in FP8_NOT_TWICE), f"{a.id}: fp8 {a.fp8_flops:.4g} against bf16 {a.bf16_flops:.4g}"
+            assert twice != (a.id in FP8_NOT_TWICE), (
+                f"{a.id}: fp8 {a.fp8_flops:.4g} against bf16 {a.bf16_flops:.4g}"
+            )
         if a.vendor in ("NVIDIA", "AMD") and not math.isnan(a.bf16_flops):
             assert a.bf16_flops == a.fp16_flops, a.id
         if a.vendor == "NVIDIA" and not math.isnan(a.tf32_flops):
-            assert a.tf32_flops == pytest.approx(a.bf16_flops / 2, rel=0.02), f"{a.id}: tf32 is half of bf16 on tensor cores"
+            assert a.tf32_flops == pytest.approx(a.bf16_flops / 2, rel=0.02), (
+                f"{a.id}: tf32 is half of bf16 on tensor cores"
+            )
         if a.family in ("volta", "ampere", "cdna2"):
             assert math.isnan(a.fp8_flops), f"{a.id} has no fp8 unit"
         if a.family == "volta":
@@ -112,9 +151,16 @@ def test_dense_peaks_are_consistent():
 
 
 def test_no_peak_is_a_sparse_one():
-    """NVIDIA prints H100 SXM as 1,979 bf16 and 3,958 fp8 with sparsity, B200 as 4,500 and 9,000: none of these may stand as dense."""
-    sparse = {"h100-sxm": (1979e12, 3958e12), "h200-sxm": (1979e12, 3958e12), "b200-sxm": (4500e12, 9000e12), "a100-80-sxm": (624e12, None),
-              "mi300x": (2614.9e12, 5229.8e12), "l40s": (733e12, 1466e12)}
+    """NVIDIA prints H100 SXM as 1,979 bf16 and 3,958 fp8 with sparsity, B200 as 4,500 and 9,000:
+    none of these may stand as dense."""
+    sparse = {
+        "h100-sxm": (1979e12, 3958e12),
+        "h200-sxm": (1979e12, 3958e12),
+        "b200-sxm": (4500e12, 9000e12),
+        "a100-80-sxm": (624e12, None),
+        "mi300x": (2614.9e12, 5229.8e12),
+        "l40s": (733e12, 1466e12),
+    }
     for id, (bf16, fp8) in sparse.items():
         a = catalogue.accelerator(id)
         assert a.bf16_flops == pytest.approx(bf16 / 2, rel=0.02)
@@ -123,51 +169,112 @@ def test_no_peak_is_a_sparse_one():
 
 
 def test_usable_memory_is_near_the_name_on_the_box():
-    """Cards named in GiB show more decimal bytes than their name, those named in GB fewer; never more than GiB would give."""
+    """Cards named in GiB show more decimal bytes than their name, those named in GB fewer; never
+    more than GiB would give."""
     for a in catalogue.accelerators().values():
         ratio = a.hbm_usable_bytes / a.hbm_bytes
-        assert 0.95 <= ratio <= 1.1, f"{a.id}: usable {a.hbm_usable_bytes / 1e9:.1f} of {a.hbm_bytes / 1e9:.0f} GB"
+        assert 0.95 <= ratio <= 1.1, (
+            f"{a.id}: usable {a.hbm_usable_bytes / 1e9:.1f} of {a.hbm_bytes / 1e9:.0f} GB"
+        )
     assert catalogue.accelerator("h100-sxm").hbm_usable_bytes == pytest.approx(85.0e9, rel=0.01)
 
 
-# Tools that measure MFU carry their own peak tables [dense TFLOP/s]. torchtitan: torchtitan/tools/utils.py (get_peak_flops);
-# levanter: src/levanter/utils/flop_utils.py; MaxText: its peak table per JAX device, times two on TPU7x.
-@pytest.mark.parametrize(("id", "column", "tflops", "who"), [
-    ("a100-80-sxm", "bf16_flops", 312, "torchtitan"), ("a100-40-pcie", "bf16_flops", 312, "torchtitan"), ("h100-sxm", "bf16_flops", 989, "torchtitan"),
-    ("h100-nvl", "bf16_flops", 835, "torchtitan"), ("h100-pcie", "bf16_flops", 756, "torchtitan"), ("h200-sxm", "bf16_flops", 989, "torchtitan"),
-    ("b200-sxm", "bf16_flops", 2250, "torchtitan"), ("mi300x", "bf16_flops", 1300, "torchtitan"), ("mi325x", "bf16_flops", 1300, "torchtitan"),
-    ("mi250x-gcd", "bf16_flops", 191.5, "torchtitan"), ("l40s", "bf16_flops", 362, "torchtitan"),
-    ("h100-sxm", "fp8_flops", 1979, "levanter"), ("h100-pcie", "fp8_flops", 1513, "levanter"), ("h100-sxm", "tf32_flops", 494.5, "levanter"),
-    ("a100-80-sxm", "tf32_flops", 156, "levanter"), ("a100-80-sxm", "fp32_flops", 19.5, "levanter"),
-    ("v100-16-sxm2", "fp16_flops", 125, "levanter"), ("v100-16-pcie", "fp16_flops", 112, "levanter"), ("v100-16-pcie", "fp32_flops", 14, "levanter"),
-    ("trn1", "bf16_flops", 190, "levanter"), ("tpu-v3", "bf16_flops", 123, "levanter"), ("tpu-v4", "bf16_flops", 275, "levanter"),
-    ("tpu-v5e", "bf16_flops", 197, "levanter"), ("tpu-v5p", "bf16_flops", 459, "levanter"), ("tpu-v6e", "bf16_flops", 918, "levanter"),
-    ("tpu-v7x", "bf16_flops", 2 * 1153.5, "MaxText"), ("tpu-v7x", "fp8_flops", 2 * 2307, "MaxText"),
-])
+# Tools that measure MFU carry their own peak tables [dense TFLOP/s]. torchtitan:
+# torchtitan/tools/utils.py (get_peak_flops);
+# levanter: src/levanter/utils/flop_utils.py; MaxText: its peak table per JAX device, times two on
+# TPU7x.
+@pytest.mark.parametrize(
+    ("id", "column", "tflops", "who"),
+    [
+        ("a100-80-sxm", "bf16_flops", 312, "torchtitan"),
+        ("a100-40-pcie", "bf16_flops", 312, "torchtitan"),
+        ("h100-sxm", "bf16_flops", 989, "torchtitan"),
+        ("h100-nvl", "bf16_flops", 835, "torchtitan"),
+        ("h100-pcie", "bf16_flops", 756, "torchtitan"),
+        ("h200-sxm", "bf16_flops", 989, "torchtitan"),
+        ("b200-sxm", "bf16_flops", 2250, "torchtitan"),
+        ("mi300x", "bf16_flops", 1300, "torchtitan"),
+        ("mi325x", "bf16_flops", 1300, "torchtitan"),
+        ("mi250x-gcd", "bf16_flops", 191.5, "torchtitan"),
+        ("l40s", "bf16_flops", 362, "torchtitan"),
+        ("h100-sxm", "fp8_flops", 1979, "levanter"),
+        ("h100-pcie", "fp8_flops", 1513, "levanter"),
+        ("h100-sxm", "tf32_flops", 494.5, "levanter"),
+        ("a100-80-sxm", "tf32_flops", 156, "levanter"),
+        ("a100-80-sxm", "fp32_flops", 19.5, "levanter"),
+        ("v100-16-sxm2", "fp16_flops", 125, "levanter"),
+        ("v100-16-pcie", "fp16_flops", 112, "levanter"),
+        ("v100-16-pcie", "fp32_flops", 14, "levanter"),
+        ("trn1", "bf16_flops", 190, "levanter"),
+        ("tpu-v3", "bf16_flops", 123, "levanter"),
+        ("tpu-v4", "bf16_flops", 275, "levanter"),
+        ("tpu-v5e", "bf16_flops", 197, "levanter"),
+        ("tpu-v5p", "bf16_flops", 459, "levanter"),
+        ("tpu-v6e", "bf16_flops", 918, "levanter"),
+        ("tpu-v7x", "bf16_flops", 2 * 1153.5, "MaxText"),
+        ("tpu-v7x", "fp8_flops", 2 * 2307, "MaxText"),
+    ],
+)
 def test_peaks_agree_with_the_tables_of_training_frameworks(id, column, tflops, who):
-    assert getattr(catalogue.accelerator(id), column) == pytest.approx(tflops * 1e12, rel=0.006), who
+    assert getattr(catalogue.accelerator(id), column) == pytest.approx(tflops * 1e12, rel=0.006), (
+        who
+    )
 
 
-# glennklockwood.com/garden/processors/h100: 989.4 dense bf16, 1978.9 dense fp8, 3.35 TB/s, 900 GB/s NVLink both ways, 700 W.
-# aiconfigurator systems/h800_sxm.yaml: 200 GB/s a direction; h20_sxm.yaml: 4.0 TB/s, 148 TFLOP/s, 450 GB/s; l40s.yaml: 864 GB/s, 350 W.
-# scaling-book, table of GPUs and of TPUs: V100 0.90, A100 2.0, H200 4.8, B200 8.0; v5p 2.8, v5e 0.81, v6e 1.6, v4 1.2 TB/s.
-@pytest.mark.parametrize(("id", "column", "value", "tolerance"), [
-    ("h100-sxm", "hbm_bytes_per_s", 3.35e12, 0.01), ("h100-sxm", "link_bytes_per_s", 900e9 / 2, 0.01), ("h100-sxm", "tdp_w", 700, 0),
-    ("h800-sxm", "link_bytes_per_s", 200e9, 0.01), ("h800-sxm", "hbm_bytes_per_s", 3.35e12, 0.01), ("h20-sxm", "hbm_bytes_per_s", 4.0e12, 0.01),
-    ("h20-sxm", "bf16_flops", 148e12, 0.01), ("h20-sxm", "link_bytes_per_s", 450e9, 0.01), ("l40s", "hbm_bytes_per_s", 864e9, 0.01),
-    ("l40s", "tdp_w", 350, 0), ("v100-32-sxm2", "hbm_bytes_per_s", 0.9e12, 0.01), ("a100-80-sxm", "hbm_bytes_per_s", 2.0e12, 0.03),
-    ("h200-sxm", "hbm_bytes_per_s", 4.8e12, 0.01), ("b200-sxm", "hbm_bytes_per_s", 8.0e12, 0.04), ("tpu-v5p", "hbm_bytes_per_s", 2.8e12, 0.03),
-    ("tpu-v5e", "hbm_bytes_per_s", 0.81e12, 0.03), ("tpu-v6e", "hbm_bytes_per_s", 1.6e12, 0.03), ("tpu-v4", "hbm_bytes_per_s", 1.2e12, 0.03),
-    ("h100-sxm", "l2_bytes", 50e6, 0.01), ("b200-sxm", "l2_bytes", 126e6, 0.01), ("a100-80-sxm", "l2_bytes", 40e6, 0.01),
-])
+# glennklockwood.com/garden/processors/h100: 989.4 dense bf16, 1978.9 dense fp8, 3.35 TB/s, 900 GB/s
+# NVLink both ways, 700 W.
+# aiconfigurator systems/h800_sxm.yaml: 200 GB/s a direction; h20_sxm.yaml: 4.0 TB/s, 148 TFLOP/s,
+# 450 GB/s; l40s.yaml: 864 GB/s, 350 W.
+# scaling-book, table of GPUs and of TPUs: V100 0.90, A100 2.0, H200 4.8, B200 8.0; v5p 2.8, v5e
+# 0.81, v6e 1.6, v4 1.2 TB/s.
+@pytest.mark.parametrize(
+    ("id", "column", "value", "tolerance"),
+    [
+        ("h100-sxm", "hbm_bytes_per_s", 3.35e12, 0.01),
+        ("h100-sxm", "link_bytes_per_s", 900e9 / 2, 0.01),
+        ("h100-sxm", "tdp_w", 700, 0),
+        ("h800-sxm", "link_bytes_per_s", 200e9, 0.01),
+        ("h800-sxm", "hbm_bytes_per_s", 3.35e12, 0.01),
+        ("h20-sxm", "hbm_bytes_per_s", 4.0e12, 0.01),
+        ("h20-sxm", "bf16_flops", 148e12, 0.01),
+        ("h20-sxm", "link_bytes_per_s", 450e9, 0.01),
+        ("l40s", "hbm_bytes_per_s", 864e9, 0.01),
+        ("l40s", "tdp_w", 350, 0),
+        ("v100-32-sxm2", "hbm_bytes_per_s", 0.9e12, 0.01),
+        ("a100-80-sxm", "hbm_bytes_per_s", 2.0e12, 0.03),
+        ("h200-sxm", "hbm_bytes_per_s", 4.8e12, 0.01),
+        ("b200-sxm", "hbm_bytes_per_s", 8.0e12, 0.04),
+        ("tpu-v5p", "hbm_bytes_per_s", 2.8e12, 0.03),
+        ("tpu-v5e", "hbm_bytes_per_s", 0.81e12, 0.03),
+        ("tpu-v6e", "hbm_bytes_per_s", 1.6e12, 0.03),
+        ("tpu-v4", "hbm_bytes_per_s", 1.2e12, 0.03),
+        ("h100-sxm", "l2_bytes", 50e6, 0.01),
+        ("b200-sxm", "l2_bytes", 126e6, 0.01),
+        ("a100-80-sxm", "l2_bytes", 40e6, 0.01),
+    ],
+)
 def test_memory_links_and_power_agree_with_independent_tables(id, column, value, tolerance):
-    assert getattr(catalogue.accelerator(id), column) == pytest.approx(value, rel=max(tolerance, 1e-9))
+    assert getattr(catalogue.accelerator(id), column) == pytest.approx(
+        value, rel=max(tolerance, 1e-9)
+    )
 
 
-@pytest.mark.parametrize(("id", "gib"), [("h100-sxm", 81559 / 1024), ("a100-80-sxm", 81920 / 1024), ("a100-40-sxm", 40960 / 1024), ("l40s", 46068 / 1024),
-                                    ("h200-sxm", 143771 / 1024), ("b200-sxm", 183359 / 1024), ("gb200-nvl72", 189471 / 1024), ("b300-sxm", 275040 / 1024)])
+@pytest.mark.parametrize(
+    ("id", "gib"),
+    [
+        ("h100-sxm", 81559 / 1024),
+        ("a100-80-sxm", 81920 / 1024),
+        ("a100-40-sxm", 40960 / 1024),
+        ("l40s", 46068 / 1024),
+        ("h200-sxm", 143771 / 1024),
+        ("b200-sxm", 183359 / 1024),
+        ("gb200-nvl72", 189471 / 1024),
+        ("b300-sxm", 275040 / 1024),
+    ],
+)
 def test_usable_memory_is_a_little_under_what_nvidia_smi_prints(id, gib):
-    """nvidia-smi totals: modal-labs/modal-client pull 2797 for the first four, public logs for the others. CUDA reports 0.3 to 4 % less."""
+    """nvidia-smi totals: modal-labs/modal-client pull 2797 for the first four, public logs for the
+    others. CUDA reports 0.3 to 4 % less."""
     share = catalogue.accelerator(id).hbm_usable_bytes / (gib * 2**30)
     assert 0.96 < share < 1.0
 
@@ -183,22 +290,46 @@ def test_fabric_rates_agree_with_their_port_speed():
             assert f.port_bytes_per_s == pytest.approx(f.device_bytes_per_s), f.id
 
 
-# line rates of the standards [Gb/s]: EDR 100, HDR 200, NDR 400, XDR 800 (InfiniBand Trade Association roadmap); NVLink per direction
-# and GPU: 150, 300, 450, 900 GB/s for generations 2 to 5 (half of NVIDIA's 300, 600, 900, 1,800 both ways)
+# line rates of the standards [Gb/s]: EDR 100, HDR 200, NDR 400, XDR 800 (InfiniBand Trade
+# Association roadmap); NVLink per direction
+# and GPU: 150, 300, 450, 900 GB/s for generations 2 to 5 (half of NVIDIA's 300, 600, 900, 1,800
+# both ways)
 def test_named_fabrics():
-    for id, gbits in {"ib-edr": 100, "ib-hdr": 200, "ib-ndr": 400, "ib-xdr": 800, "slingshot11": 200}.items():
+    for id, gbits in {
+        "ib-edr": 100,
+        "ib-hdr": 200,
+        "ib-ndr": 400,
+        "ib-xdr": 800,
+        "slingshot11": 200,
+    }.items():
         assert catalogue.fabric(id).port_bytes_per_s == gbits * 1e9 / 8
-    for id, both_ways in {"nvlink2": 300e9, "nvlink3": 600e9, "nvlink4": 900e9, "nvlink5-nvl8": 1800e9, "nvlink5-nvl72": 1800e9}.items():
+    for id, both_ways in {
+        "nvlink2": 300e9,
+        "nvlink3": 600e9,
+        "nvlink4": 900e9,
+        "nvlink5-nvl8": 1800e9,
+        "nvlink5-nvl72": 1800e9,
+    }.items():
         assert catalogue.fabric(id).device_bytes_per_s == both_ways / 2
     assert catalogue.fabric("nvlink5-nvl72").domain_devices == 72
-    assert catalogue.fabric("pcie3").device_bytes_per_s == pytest.approx(8e9 * 16 * 128 / 130 / 8, rel=0.01)      # 8 GT/s, 16 lanes, 128b/130b
+    assert catalogue.fabric("pcie3").device_bytes_per_s == pytest.approx(
+        8e9 * 16 * 128 / 130 / 8, rel=0.01
+    )  # 8 GT/s, 16 lanes, 128b/130b
 
 
 def test_efficiency_follows_the_published_curves_it_is_taken_from():
-    """The largest point of each published single-domain curve, ring accounting, is never under the efficiency of its fabric."""
+    """The largest point of each published single-domain curve, ring accounting, is never under the
+    efficiency of its fabric."""
     series = catalogue.collective_series()
-    for name, fabric in {"a100_1n_ar": "nvlink3", "azure_a100_1n_ar": "nvlink3", "azure_h100_1n_ar": "nvlink4", "h200_1n_ar_nvls": "nvlink4",
-                         "b200_1n_ar": "nvlink5-nvl8", "azure_gb200_4gpu_ar": "nvlink5-nvl72", "cw_gb200_1rack_ar": "nvlink5-nvl72"}.items():
+    for name, fabric in {
+        "a100_1n_ar": "nvlink3",
+        "azure_a100_1n_ar": "nvlink3",
+        "azure_h100_1n_ar": "nvlink4",
+        "h200_1n_ar_nvls": "nvlink4",
+        "b200_1n_ar": "nvlink5-nvl8",
+        "azure_gb200_4gpu_ar": "nvlink5-nvl72",
+        "cw_gb200_1rack_ar": "nvlink5-nvl72",
+    }.items():
         s, f = series[name], catalogue.fabric(fabric)
         assert max(s.busbw_bytes_per_s) >= 0.95 * f.efficiency * f.device_bytes_per_s, name
     assert len(series) >= 28
@@ -214,7 +345,8 @@ def test_gemm_points_are_below_their_peak():
 
 
 def test_llama3_interruptions_add_up():
-    """Llama 3 Herd, table 5: 419 unexpected interruptions in 54 days, by cause; 466 with the planned ones."""
+    """Llama 3 Herd, table 5: 419 unexpected interruptions in 54 days, by cause; 466 with the
+    planned ones."""
     facts = {f.id: f for f in catalogue.reliability_facts()}
     causes = [f for f in facts.values() if f.quantity.startswith("interruptions: ")]
     assert sum(f.number for f in causes) == facts["R021"].number == 419
@@ -228,20 +360,38 @@ def test_price_is_the_newest_and_inside_its_range():
     assert p.source
     assert p.notes.startswith("median of")
     assert catalogue.price("mi455x") is None
-    assert catalogue.price("h800").value == 2.0      # DeepSeek-V3 report: 2.788M hours are 5.576M dollars
+    assert (
+        catalogue.price("h800").value == 2.0
+    )  # DeepSeek-V3 report: 2.788M hours are 5.576M dollars
     assert catalogue.price("h800").value * 2.788e6 == pytest.approx(5.576e6)
 
 
-@pytest.mark.parametrize(("word", "id"), [("h100", "h100-sxm"), ("A100-80", "a100-80-sxm"), ("gb200", "gb200-nvl72"), ("v5p", "tpu-v5p"), ("mi300", "mi300x")])
+@pytest.mark.parametrize(
+    ("word", "id"),
+    [
+        ("h100", "h100-sxm"),
+        ("A100-80", "a100-80-sxm"),
+        ("gb200", "gb200-nvl72"),
+        ("v5p", "tpu-v5p"),
+        ("mi300", "mi300x"),
+    ],
+)
 def test_friendly_names(word, id):
     assert catalogue.accelerator(word).id == id
 
 
-@pytest.mark.parametrize(("call", "wrong", "nearest"), [
-    (catalogue.accelerator, "h100-smx", "h100-sxm"), (catalogue.accelerator, "gb200-nvl27", "gb200-nvl72"), (catalogue.accelerator, "a10080", "a100-80-sxm"),
-    (catalogue.fabric, "ib-nrd", "ib-ndr"), (catalogue.fabric, "infinband", "ib-ndr"), (catalogue.storage, "lustr", "ddn-ai400x2"),
-    (catalogue.node, "dgx-h10", "dgx-h100"),
-])
+@pytest.mark.parametrize(
+    ("call", "wrong", "nearest"),
+    [
+        (catalogue.accelerator, "h100-smx", "h100-sxm"),
+        (catalogue.accelerator, "gb200-nvl27", "gb200-nvl72"),
+        (catalogue.accelerator, "a10080", "a100-80-sxm"),
+        (catalogue.fabric, "ib-nrd", "ib-ndr"),
+        (catalogue.fabric, "infinband", "ib-ndr"),
+        (catalogue.storage, "lustr", "ddn-ai400x2"),
+        (catalogue.node, "dgx-h10", "dgx-h100"),
+    ],
+)
 def test_unknown_ids_name_the_nearest(call, wrong, nearest):
     with pytest.raises(DesignError) as e:
         call(wrong)
@@ -284,14 +434,20 @@ def test_doubled_ids_and_short_rows_do_not_load(tmp_path):
 
 def test_provenance_of_one_figure():
     assert catalogue.provenance("accelerators", "a100-80-sxm", "bf16_tflops")["verified"] == "text"
-    assert catalogue.provenance("accelerators", "a100-80-sxm", "hbm_gbytes_per_s")["verified"] == "memory"
+    assert (
+        catalogue.provenance("accelerators", "a100-80-sxm", "hbm_gbytes_per_s")["verified"]
+        == "memory"
+    )
     with pytest.raises(DesignError):
         catalogue.provenance("accelerators", "a100-80-sxm", "colour")
 
 
-@pytest.mark.parametrize("kind", ["accelerators", "fabrics", "nodes", "storage", "prices", "stacks", "models"])
+@pytest.mark.parametrize(
+    "kind", ["accelerators", "fabrics", "nodes", "storage", "prices", "stacks", "models"]
+)
 def test_tables_are_plain_json(kind):
     import json
+
     table = catalogue.table(kind)
     assert table
     assert all(r["id"] for r in table)
@@ -305,6 +461,10 @@ def test_unknown_table():
 
 
 def test_catalogue_needs_no_pandas():
-    code = ("import sys; from scantling import catalogue; from scantling.describe.cluster import build_cluster; "
-            "build_cluster({'accelerator': 'h100', 'devices': 8}); sys.exit('pandas' in sys.modules or 'pydantic' in sys.modules)")
+    code = (
+        "import sys; from scantling import catalogue; from scantling.describe.cluster "
+        "import build_cluster; "
+        "build_cluster({'accelerator': 'h100', 'devices': 8}); sys.exit('pandas' in "
+        "sys.modules or 'pydantic' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

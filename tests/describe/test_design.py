@@ -1,4 +1,5 @@
-"""The design file: what it may hold, that it survives being saved, how it changes, and the rules that fill its gaps."""
+"""The design file: what it may hold, that it survives being saved, how it changes, and the rules
+that fill its gaps."""
 
 from __future__ import annotations
 
@@ -66,7 +67,13 @@ def test_every_documented_field_is_read():
     assert r.cluster.pod_devices == 3072
     assert r.cluster.host_memory_bytes == 2048e9
     (phase,) = r.phases
-    assert (phase.tokens, phase.seq_len, phase.global_batch, phase.precision, phase.optimizer) == (15.6e12, 8192, 2048, "bf16", "adamw")
+    assert (phase.tokens, phase.seq_len, phase.global_batch, phase.precision, phase.optimizer) == (
+        15.6e12,
+        8192,
+        2048,
+        "bf16",
+        "adamw",
+    )
     assert phase.pins == {"tp": 8, "pp": 16, "recompute": "none"}
     assert not {a.field for a in r.assumed} & {
         "job.seq_len",
@@ -95,7 +102,9 @@ def test_saved_is_read_back_identical(text):
     assert again == design
     assert hash(again) == hash(design)
     assert again.to_yaml() == saved
-    assert yaml.safe_load(saved) == load(saved)  # readers of YAML 1.1 see the same, numbers included
+    assert yaml.safe_load(saved) == load(
+        saved
+    )  # readers of YAML 1.1 see the same, numbers included
 
 
 def test_schema_accepts_the_gallery_and_refuses_what_the_reader_refuses():
@@ -112,7 +121,10 @@ def test_schema_accepts_the_gallery_and_refuses_what_the_reader_refuses():
         "model: x\ncluster: {accelerator: h100-sxm, devices: -8}\njob: {}\n",
         "model: x\ncluster: {accelerator: h100-sxm, devices: many}\njob: {}\n",
         "model: x\ncluster: {accelerator: h100-sxm, device: 8}\njob: {}\n",
-        "model: x\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}\nplan: {recompute: some}\n",
+        (
+            "model: x\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}\nplan: "
+            "{recompute: some}\n"
+        ),
     ):
         with pytest.raises(jsonschema.ValidationError):
             judge.validate(load(wrong))
@@ -147,8 +159,17 @@ def test_words_of_the_file_are_those_of_the_models():
 
 
 def test_a_dotted_keyword_is_a_path_too():
-    base = Design.from_text("scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 512}\njob: {tokens: 1e12}\n")
-    assert base.change(**{"cluster.devices": 1024}) == base.change({"cluster.devices": 1024}) == base.change(cluster={"devices": 1024})
+    base = Design.from_text(
+        (
+            "scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
+            "512}\njob: {tokens: 1e12}\n"
+        )
+    )
+    assert (
+        base.change(**{"cluster.devices": 1024})
+        == base.change({"cluster.devices": 1024})
+        == base.change(cluster={"devices": 1024})
+    )
 
 
 def test_change_sets_a_field_and_leaves_the_design():
@@ -161,7 +182,10 @@ def test_change_sets_a_field_and_leaves_the_design():
     assert d.change(cluster={"devices": 8192}).cluster.scale_out == "ib-ndr"
     assert d.change(plan=None).plan.given() == {}
     assert d.change(model={"size": 70e9}).model.size == 70e9
-    assert d.change({"cluster.accelerator.hbm_gb": 96}).cluster.accelerator.given() == {"like": "h100-sxm", "hbm_gb": 96}
+    assert d.change({"cluster.accelerator.hbm_gb": 96}).cluster.accelerator.given() == {
+        "like": "h100-sxm",
+        "hbm_gb": 96,
+    }
     assert Design.from_text(PHASES).change({"job.phases.1.plan.cp": 8}).job.phases[1].plan.cp == 8
     assert d.change({"cluster.devices": np.int64(1024)}).cluster.devices == 1024
 
@@ -203,7 +227,10 @@ def test_a_slider_step_costs_little():
         e = d.change({"cluster.devices": 1024 + 8 * i})
         middle = time.perf_counter()
         e.resolve()
-        best_change, best_resolve = min(best_change, middle - start), min(best_resolve, time.perf_counter() - middle)
+        best_change, best_resolve = (
+            min(best_change, middle - start),
+            min(best_resolve, time.perf_counter() - middle),
+        )
     assert best_change < 1e-3
     assert best_resolve < 5e-3
 
@@ -229,7 +256,9 @@ def test_scientific_notation_is_a_number(text, value):
     assert load(f"a: {text}") == {"a": value}
 
 
-@pytest.mark.parametrize("text", ["1:30", "2026-11-21", "no", "on", "0x10", "0o17", "1e", "e5", "12abc", "1.2.3"])
+@pytest.mark.parametrize(
+    "text", ["1:30", "2026-11-21", "no", "on", "0x10", "0o17", "1e", "e5", "12abc", "1.2.3"]
+)
 def test_what_older_yaml_would_turn_into_something_else_stays_text(text):
     assert load(f"a: {text}") == {"a": text}
 
@@ -241,7 +270,8 @@ def test_written_numbers_are_exact(x):
 
 
 def refusal(call) -> str | None:
-    """The message of the DesignError that `call` ends in; None where it ends well; any other exception passes."""
+    """The message of the DesignError that `call` ends in; None where it ends well; any other
+    exception passes."""
     try:
         call()
     except DesignError as e:
@@ -252,7 +282,8 @@ def refusal(call) -> str | None:
 @given(st.text(max_size=60))
 @settings(max_examples=300)
 def test_any_text_is_data(text):
-    """Whatever a name holds, it is kept as it is or refused in one line; it is never anything else."""
+    """Whatever a name holds, it is kept as it is or refused in one line; it is never anything
+    else."""
     data = {**load(SMALL), "name": text}
     said = refusal(lambda: Design.from_data(data))
     if said is not None:
@@ -270,7 +301,21 @@ def test_any_text_is_data(text):
         lambda x: (
             st.lists(x, max_size=3)
             | st.dictionaries(
-                st.sampled_from(["model", "cluster", "job", "plan", "tokens", "devices", "accelerator", "size", "like", "phases", "tp"]),
+                st.sampled_from(
+                    [
+                        "model",
+                        "cluster",
+                        "job",
+                        "plan",
+                        "tokens",
+                        "devices",
+                        "accelerator",
+                        "size",
+                        "like",
+                        "phases",
+                        "tp",
+                    ]
+                ),
                 x,
                 max_size=4,
             )
@@ -288,7 +333,9 @@ def test_any_data_is_a_design_or_one_line(data):
 
 
 def test_gaps_are_filled_by_the_stated_rules():
-    r = Design.from_text("model: gpt-3-175b\ncluster: {accelerator: v100-32-sxm2, devices: 1024}\njob: {}\n").resolve()
+    r = Design.from_text(
+        "model: gpt-3-175b\ncluster: {accelerator: v100-32-sxm2, devices: 1024}\njob: {}\n"
+    ).resolve()
     assumed = {a.field: a.value for a in r.assumed}
     phase = r.phases[0]
     assert phase.precision == "fp16" == assumed["job.precision"]  # a V100 has no bf16
@@ -305,11 +352,17 @@ def test_gaps_are_filled_by_the_stated_rules():
 
 
 def test_context_is_4096_where_nothing_says_otherwise():
-    r = Design.from_text("model: {size: 7e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n").resolve()
+    r = Design.from_text(
+        "model: {size: 7e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n"
+    ).resolve()
     assert r.phases[0].seq_len == 4096
 
 
-@given(st.sampled_from([2048, 4096, 8192, 32768, 131072]), st.sampled_from([7e9, 99e9, 100e9, 1e12]), st.integers(1, 20_000))
+@given(
+    st.sampled_from([2048, 4096, 8192, 32768, 131072]),
+    st.sampled_from([7e9, 99e9, 100e9, 1e12]),
+    st.integers(1, 20_000),
+)
 def test_default_batch(seq_len, params, nodes):
     aim = (4 if params < 100e9 else 16) * 2**20 / seq_len
     batch = default_batch(params, seq_len, nodes)
@@ -322,18 +375,29 @@ def test_default_batch(seq_len, params, nodes):
         assert nodes > aim / 8 or abs(batch / aim - 1) <= 0.125
     elif nodes > 1.125 * aim:
         assert abs(batch / aim - 1) <= 0.125
-        assert batch % 2 ** max(0, int(math.log2(aim / 64))) == 0  # pipelines and experts want powers of two
+        assert (
+            batch % 2 ** max(0, int(math.log2(aim / 64))) == 0
+        )  # pipelines and experts want powers of two
     assert batch == default_batch(params, seq_len, nodes)
 
 
 def test_default_batch_of_an_incomplete_node():
-    """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared by."""
-    r = Design.from_text("model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: {seq_len: 8192}\n").resolve()
+    """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared
+    by."""
+    r = Design.from_text(
+        (
+            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
+            "{seq_len: 8192}\n"
+        )
+    ).resolve()
     assert r.phases[0].global_batch % 126 == 0
 
 
 def test_tokens_in_a_step_become_whole_sequences():
-    text = "model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: 64}}\njob: {{seq_len: 4096, global_batch_tokens: {}}}\n"
+    text = (
+        "model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: 64}}\njob: "
+        "{{seq_len: 4096, global_batch_tokens: {}}}\n"
+    )
     assert Design.from_text(text.format("4194304")).resolve().phases[0].global_batch == 1024
     r = Design.from_text(text.format("4e6")).resolve()
     assert r.phases[0].global_batch == 977
@@ -352,9 +416,14 @@ def test_paths_are_relative_to_the_file(tmp_path):
     }
     for folder, layers in (("a", 2), ("b", 3)):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": layers}))
+        (tmp_path / folder / "config.json").write_text(
+            json.dumps({**config, "num_hidden_layers": layers})
+        )
         (tmp_path / folder / "design.yaml").write_text(
-            "model: {hf_config: config.json}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}\n"
+            (
+                "model: {hf_config: config.json}\ncluster: {accelerator: h100-sxm, devices: "
+                "8}\njob: {}\n"
+            )
         )
     a, b = Design.read(tmp_path / "a/design.yaml"), Design.read(tmp_path / "b/design.yaml")
     assert (a.resolve().model.layers, b.resolve().model.layers) == (2, 3)
@@ -382,10 +451,24 @@ def test_designs_and_errors_cross_processes():
         with pytest.raises(DesignError) as e:
             Design.from_text(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n").resolve()
         again = pickle.loads(pickle.dumps(e.value))
-        assert (str(again), again.field, again.value, again.nearest) == (str(e.value), e.value.field, e.value.value, e.value.nearest)
+        assert (str(again), again.field, again.value, again.nearest) == (
+            str(e.value),
+            e.value.field,
+            e.value.value,
+            e.value.nearest,
+        )
         assert str(again.at("x")) == str(e.value.at("x"))
 
 
 def test_reading_a_design_imports_no_models():
-    code = "import sys; from scantling.describe.design import Design; Design.from_text('model: x\\ncluster: {accelerator: y, devices: 8}\\njob: {}'); print([m for m in ('numpy', 'pandas', 'scipy', 'rich') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys; from scantling.describe.design import Design; Design.from_text('model: "
+        "x\\ncluster: {accelerator: y, devices: 8}\\njob: {}'); print([m for m in ('numpy', "
+        "'pandas', 'scipy', 'rich') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -1,4 +1,6 @@
-"""The Hugging Face importer against the transformers library's own counts, and what it must refuse."""
+"""The Hugging Face importer against the transformers library's own counts, and what it must
+refuse."""
+
 from __future__ import annotations
 
 import csv
@@ -14,7 +16,7 @@ from scantling.describe.model import parameters
 from scantling.errors import DesignError
 
 HF = Path(__file__).parents[1] / "published" / "hf"
-LINEAR_ATTENTION = "qwen3-next-80b-a3b.json"       # read clearly, refused clearly
+LINEAR_ATTENTION = "qwen3-next-80b-a3b.json"  # read clearly, refused clearly
 
 
 def rows(name):
@@ -41,7 +43,9 @@ def test_every_config_gives_the_librarys_count_by_part(row):
     assert p.other == int(part["shared_expert_gate"]) + int(part["other"])
     assert (model.layers, model.moe_layers) == (int(row["layers"]), int(part["moe_layers"]))
     assert model.tied_embeddings == (row["tied"] == "yes")
-    assert model.router_buffers * model.experts * model.moe_layers == int(part["router_bias_buffers"])
+    assert model.router_buffers * model.experts * model.moe_layers == int(
+        part["router_bias_buffers"]
+    )
     assert ("vision_config.model_type" in read) == (int(part["vision"]) > 0)
 
 
@@ -63,8 +67,14 @@ def test_unsupported_files_are_refused_with_the_architecture_and_the_reason(row)
     with pytest.raises(DesignError) as error:
         from_hf(HF / "unsupported" / row["file"])
     text = str(error.value)
-    reason = {"t5": "encoder-decoder", "bert": "encoder-only (bidirectional)", "whisper": "encoder-decoder", "jamba": "state-space hybrid",
-              "mamba": "state-space model without attention", "": "model_type"}
+    reason = {
+        "t5": "encoder-decoder",
+        "bert": "encoder-only (bidirectional)",
+        "whisper": "encoder-decoder",
+        "jamba": "state-space hybrid",
+        "mamba": "state-space model without attention",
+        "": "model_type",
+    }
     if row["file"] == "llama-missing-layers.json":
         assert error.value.field == "num_hidden_layers"
         assert "missing" in text
@@ -94,10 +104,30 @@ def test_an_unknown_architecture_names_itself_and_its_nearest():
 
 
 REQUIRED = {
-    "llama-3.1-8b.json": ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size"),
-    "mixtral-8x7b.json": ("num_local_experts", "num_experts_per_tok", "intermediate_size", "num_key_value_heads"),
-    "deepseek-v3-671b.json": ("n_routed_experts", "moe_intermediate_size", "intermediate_size", "kv_lora_rank", "q_lora_rank", "qk_rope_head_dim",
-                              "v_head_dim", "n_shared_experts", "num_experts_per_tok"),
+    "llama-3.1-8b.json": (
+        "num_hidden_layers",
+        "hidden_size",
+        "num_attention_heads",
+        "intermediate_size",
+        "vocab_size",
+    ),
+    "mixtral-8x7b.json": (
+        "num_local_experts",
+        "num_experts_per_tok",
+        "intermediate_size",
+        "num_key_value_heads",
+    ),
+    "deepseek-v3-671b.json": (
+        "n_routed_experts",
+        "moe_intermediate_size",
+        "intermediate_size",
+        "kv_lora_rank",
+        "q_lora_rank",
+        "qk_rope_head_dim",
+        "v_head_dim",
+        "n_shared_experts",
+        "num_experts_per_tok",
+    ),
     "qwen3-30b-a3b.json": ("num_experts", "moe_intermediate_size", "num_key_value_heads"),
     "gpt2-124m.json": ("n_layer", "n_embd", "n_head", "n_positions", "vocab_size"),
     "gemma-2-9b.json": ("num_attention_heads", "num_key_value_heads", "vocab_size"),
@@ -106,7 +136,9 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize(("name", "field"), [(n, f) for n, fields in REQUIRED.items() for f in fields])
+@pytest.mark.parametrize(
+    ("name", "field"), [(n, f) for n, fields in REQUIRED.items() for f in fields]
+)
 def test_a_missing_dimension_is_named_never_guessed(name, field):
     with pytest.raises(DesignError) as error:
         from_hf({k: v for k, v in config(name).items() if k != field})
@@ -117,17 +149,30 @@ def test_a_missing_dimension_is_named_never_guessed(name, field):
 def test_what_a_class_fills_in_is_listed():
     _, _, assumed = from_hf(config("gemma-3-4b-mm.json"))
     assert {(a.field, a.value) for a in assumed} == {
-        ("tied_embeddings", True), ("text_config.num_attention_heads", 8), ("text_config.num_key_value_heads", 4),
-        ("head_dim", 256), ("text_config.vocab_size", 262208)}
+        ("tied_embeddings", True),
+        ("text_config.num_attention_heads", 8),
+        ("text_config.num_key_value_heads", 4),
+        ("head_dim", 256),
+        ("text_config.vocab_size", 262208),
+    }
     _, read, assumed = from_hf(config("llama-1-30b-no-kv-field.json"))
     assert {a.field for a in assumed} == {"kv_heads", "head_dim"}
     assert read["num_attention_heads"] == 52
     assert "num_key_value_heads" not in read
 
 
-@pytest.mark.parametrize(("name", "window", "layers"), [
-    ("gemma-3-1b-text.json", 512, 22), ("gemma-2-9b.json", 4096, 21), ("gpt-oss-20b.json", 128, 12), ("mistral-7b-v0.1.json", 4096, 32),
-    ("mistral-nemo-12b.json", 0, 0), ("qwen2.5-7b.json", 0, 0), ("llama4-scout-109b.json", 8192, 36)])
+@pytest.mark.parametrize(
+    ("name", "window", "layers"),
+    [
+        ("gemma-3-1b-text.json", 512, 22),
+        ("gemma-2-9b.json", 4096, 21),
+        ("gpt-oss-20b.json", 128, 12),
+        ("mistral-7b-v0.1.json", 4096, 32),
+        ("mistral-nemo-12b.json", 0, 0),
+        ("qwen2.5-7b.json", 0, 0),
+        ("llama4-scout-109b.json", 8192, 36),
+    ],
+)
 def test_sliding_windows(name, window, layers):
     model, _, _ = from_hf(config(name))
     assert (model.window, model.windowed_layers) == (window, layers)
@@ -145,7 +190,9 @@ def test_kimi_k2_is_read_as_the_class_its_files_name():
     assert parameters(from_hf(like)[0]).total == 671_026_404_352
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1, 2]", "null", '"llama"', "\x00\x01", "{\"model_type\": 3}", "[" * 5000])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1, 2]", "null", '"llama"', "\x00\x01", '{"model_type": 3}', "[" * 5000]
+)
 def test_files_that_are_no_config(tmp_path, content):
     path = tmp_path / "config.json"
     path.write_text(content)
@@ -155,8 +202,15 @@ def test_files_that_are_no_config(tmp_path, content):
         assert "\n" not in str(error.value)
 
 
-junk = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.integers(), max_size=3),
-                 st.dictionaries(st.text(max_size=3), st.integers(), max_size=2))
+junk = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -185,12 +239,16 @@ def test_small_models_of_every_architecture_with_switches_thrown():
     assert seen == (ARCHITECTURES.keys() - parts - {"kimi_k2"}) | COMPOSITES.keys() | (seen & parts)
 
 
-@pytest.mark.parametrize("name", ["llama-3.1-8b.json", "deepseek-v2-lite.json", "gpt-oss-20b.json", "falcon-180b.json"])
+@pytest.mark.parametrize(
+    "name", ["llama-3.1-8b.json", "deepseek-v2-lite.json", "gpt-oss-20b.json", "falcon-180b.json"]
+)
 def test_against_the_library_itself_where_it_is_installed(name, tmp_path):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers", minversion="5.0")
     raw = {k: v for k, v in config(name).items() if k != "quantization_config"}
     (tmp_path / "config.json").write_text(json.dumps(raw))
     with torch.device("meta"):
-        built = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.from_pretrained(tmp_path))
+        built = transformers.AutoModelForCausalLM.from_config(
+            transformers.AutoConfig.from_pretrained(tmp_path)
+        )
     assert sum(p.numel() for p in built.parameters()) == parameters(from_hf(raw)[0]).total

@@ -13,11 +13,18 @@ from scantling.describe.brief_rules import FILLERS
 from scantling.describe.design import Design, DesignError
 from scantling.describe.design_init import commented, draft, starting_devices
 
-MOE = "175B parameter MoE model with 96 layers. 1024x A100 80GB GPUs with 200Gbps InfiniBand RDMA. Must complete 1T tokens in 30 days. Maximum 5% overhead for checkpointing."
+MOE = (
+    "175B parameter MoE model with 96 layers. 1024x A100 80GB GPUs with 200Gbps InfiniBand "
+    "RDMA. Must complete 1T tokens in 30 days. Maximum 5% overhead for checkpointing."
+)
 DENSE = "1T parameter dense model. 8x V100 16GB GPUs without NVLink. Must fit in memory."
 PARAGRAPH = (
-    "We are training a 500B parameter LLM using 3D parallelism across a cluster of 4096 H100 GPUs. The cluster must achieve a minimum of 60% Model Flops Utilization (MFU). We require "
-    "synchronous training without blocking on I/O during checkpointing. Node failures must be tolerated without restarting the entire job from the last epoch, and the network must handle "
+    "We are training a 500B parameter LLM using 3D parallelism across a cluster of 4096 "
+    "H100 GPUs. The cluster must achieve a minimum of 60% Model Flops Utilization "
+    "(MFU). We require "
+    "synchronous training without blocking on I/O during checkpointing. Node failures "
+    "must be tolerated without restarting the entire job from the last epoch, and the "
+    "network must handle "
     "massive, frequent all-reduce traffic bursts."
 )
 
@@ -26,12 +33,24 @@ def fields(text: str) -> dict:
     return dict(read_brief(text).fields)
 
 
-@pytest.mark.parametrize(("text", "means"), [
-    ("2T MoE in two datacenters each with 50,000 GB200", {"cluster.devices": 100_000, "cluster.sites": 2}),
-    ("70B, two data centers with 8192 H100 each", {"cluster.devices": 16_384, "cluster.sites": 2}),
-    ("70B, four pods of 4,096 H100", {"cluster.devices": 16_384, "cluster.pod_devices": 4096}),
-    ("70B on H100, 12 pods of 8192 GPUs", {"cluster.devices": 98_304, "cluster.pod_devices": 8192}),
-])
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        (
+            "2T MoE in two datacenters each with 50,000 GB200",
+            {"cluster.devices": 100_000, "cluster.sites": 2},
+        ),
+        (
+            "70B, two data centers with 8192 H100 each",
+            {"cluster.devices": 16_384, "cluster.sites": 2},
+        ),
+        ("70B, four pods of 4,096 H100", {"cluster.devices": 16_384, "cluster.pod_devices": 4096}),
+        (
+            "70B on H100, 12 pods of 8192 GPUs",
+            {"cluster.devices": 98_304, "cluster.pod_devices": 8192},
+        ),
+    ],
+)
 def test_machines_counted_by_the_group(text, means):
     read = fields(text)
     assert {k: read.get(k) for k in means} == means
@@ -49,7 +68,11 @@ def test_requests_as_people_word_them():
         "constraints.deadline_days": 30,
         "constraints.max_checkpoint_overhead": 0.05,
     }
-    assert fields(DENSE) == {"model.size": 1e12, "cluster.accelerator": "v100-16-pcie", "cluster.devices": 8}
+    assert fields(DENSE) == {
+        "model.size": 1e12,
+        "cluster.accelerator": "v100-16-pcie",
+        "cluster.devices": 8,
+    }
     assert fields(PARAGRAPH) == {
         "model.size": 500e9,
         "cluster.accelerator": "h100-sxm",
@@ -292,8 +315,10 @@ def test_what_it_cannot_use_is_named(text, names):
 def test_no_negation_or_bound_is_a_filler():
     """Words that turn a meaning round can only be read by a rule, never skipped."""
     turning = (
-        "no not never none without except unless only or either neither nor instead rather but least most more less "
-        "fewer under over above below minimum maximum max min exceed avoid exclude per each every cannot can't don't"
+        "no not never none without except unless only or either neither nor instead "
+        "rather but least most more less "
+        "fewer under over above below minimum maximum max min exceed avoid exclude per "
+        "each every cannot can't don't"
     )
     assert not FILLERS & set(turning.split())
 
@@ -301,7 +326,15 @@ def test_no_negation_or_bound_is_a_filler():
 # the file
 
 
-@pytest.mark.parametrize("text", [MOE, DENSE, PARAGRAPH, "Llama 3.1 405B on 16,384 H100s, 15.6T tokens in 90 days, survive node failures"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        MOE,
+        DENSE,
+        PARAGRAPH,
+        "Llama 3.1 405B on 16,384 H100s, 15.6T tokens in 90 days, survive node failures",
+    ],
+)
 def test_the_file_says_what_was_read_and_assumed(text, tmp_path, capsys):
     file = tmp_path / "design.yaml"
     assert main(["init", "--text", text, "-o", str(file)]) == 0
@@ -316,14 +349,18 @@ def test_the_file_says_what_was_read_and_assumed(text, tmp_path, capsys):
     for a in design.resolve().assumed:
         assert a.field in out, a.field
     written = file.read_text()
-    assert all("#" in line for line in written.splitlines() if line.strip())  # a comment on every line
+    assert all(
+        "#" in line for line in written.splitlines() if line.strip()
+    )  # a comment on every line
 
 
 def test_assumed_lines_put_to_use_change_nothing(tmp_path):
     design, assumed = draft(read_brief(MOE), None)
     before = design.resolve()
     lines = commented(design, MOE, [*assumed, *before.assumed])
-    after = Design.from_text(re.sub(r"^  # (\w+: .*# assumed)", r"  \1", lines, flags=re.M)).resolve()
+    after = Design.from_text(
+        re.sub(r"^  # (\w+: .*# assumed)", r"  \1", lines, flags=re.M)
+    ).resolve()
     assert after.cluster == before.cluster
     assert after.phases == before.phases
     assert after.params.total == pytest.approx(before.params.total, rel=0.01)
@@ -337,7 +374,21 @@ def test_like_a_catalogue_model(tmp_path, capsys):
     r = Design.read(file).resolve()
     assert r.model.layers == 126
     assert r.cluster.devices == starting_devices("llama-3.1-405b") == 512
-    assert main(["init", "--like", "llama-3.1-70b", "--text", "64 H200, 2T tokens", "-o", str(file), "--force"]) == 0
+    assert (
+        main(
+            [
+                "init",
+                "--like",
+                "llama-3.1-70b",
+                "--text",
+                "64 H200, 2T tokens",
+                "-o",
+                str(file),
+                "--force",
+            ]
+        )
+        == 0
+    )
     assert Design.read(file).cluster.accelerator == "h200-sxm"
 
 
@@ -375,6 +426,9 @@ def test_an_existing_file_stays_unless_forced(tmp_path, capsys):
 
 def test_to_stdout_is_the_file_alone():
     p = subprocess.run(
-        [sys.executable, "-m", "scantling", "init", "--like", "llama-3.1-8b", "-o", "-"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "scantling", "init", "--like", "llama-3.1-8b", "-o", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert Design.from_text(p.stdout).model == "llama-3.1-8b"

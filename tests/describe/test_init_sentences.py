@@ -53,36 +53,67 @@ MACHINES = st.tuples(
 TOKENS = st.integers(1, 30_000).flatmap(
     lambda n: st.tuples(
         st.just(("job.tokens", n * 1e9)),
-        st.sampled_from([f"{n}B tokens", f"{n / 1000:g}T tokens", f"{n} billion tokens", f"{n / 1000:g} trillion tokens", f"{n}e9 tokens"]),
+        st.sampled_from(
+            [
+                f"{n}B tokens",
+                f"{n / 1000:g}T tokens",
+                f"{n} billion tokens",
+                f"{n / 1000:g} trillion tokens",
+                f"{n}e9 tokens",
+            ]
+        ),
     )
 )
 DAYS = st.integers(1, 300).flatmap(
     lambda n: st.tuples(
         st.just(("constraints.deadline_days", n)),
-        st.sampled_from([f"in {n} days", f"within {n} days", f"deadline {n} days", f"{n}-day deadline", f"in under {n} days"]),
+        st.sampled_from(
+            [
+                f"in {n} days",
+                f"within {n} days",
+                f"deadline {n} days",
+                f"{n}-day deadline",
+                f"in under {n} days",
+            ]
+        ),
     )
 )
 MFU = st.integers(1, 90).flatmap(
     lambda n: st.tuples(
         st.just(("constraints.min_mfu", n / 100)),
-        st.sampled_from([f"at least {n}% MFU", f"MFU >= {n}%", f"minimum MFU of {n}%", f"MFU at least {n} percent"]),
+        st.sampled_from(
+            [
+                f"at least {n}% MFU",
+                f"MFU >= {n}%",
+                f"minimum MFU of {n}%",
+                f"MFU at least {n} percent",
+            ]
+        ),
     )
 )
 SAVES = st.integers(1, 50).flatmap(
     lambda n: st.tuples(
         st.just(("constraints.max_checkpoint_overhead", n / 100)),
         st.sampled_from(
-            [f"at most {n}% checkpoint overhead", f"checkpointing overhead below {n}%", f"maximum {n}% overhead for checkpointing"]
+            [
+                f"at most {n}% checkpoint overhead",
+                f"checkpointing overhead below {n}%",
+                f"maximum {n}% overhead for checkpointing",
+            ]
         ),
     )
 )
 BUDGET = st.integers(1, 900).flatmap(
     lambda n: st.tuples(
         st.just(("constraints.budget_usd", n * 1e6)),
-        st.sampled_from([f"budget ${n}M", f"for at most ${n} million", f"budget of {n} million dollars"]),
+        st.sampled_from(
+            [f"budget ${n}M", f"for at most ${n} million", f"budget of {n} million dollars"]
+        ),
     )
 )
-NETWORK = st.sampled_from([(100, "ib-edr"), (200, "ib-hdr"), (400, "ib-ndr"), (800, "ib-xdr")]).flatmap(
+NETWORK = st.sampled_from(
+    [(100, "ib-edr"), (200, "ib-hdr"), (400, "ib-ndr"), (800, "ib-xdr")]
+).flatmap(
     lambda n: st.tuples(
         st.just(("cluster.scale_out", n[1])),
         st.sampled_from(
@@ -100,9 +131,9 @@ NETWORK = st.sampled_from([(100, "ib-edr"), (200, "ib-hdr"), (400, "ib-ndr"), (8
 
 @given(
     st.tuples(SIZES, MACHINES),
-    st.lists(st.sampled_from([TOKENS, DAYS, MFU, SAVES, BUDGET, NETWORK]), max_size=5, unique_by=id).flatmap(
-        lambda parts: st.tuples(*parts)
-    ),
+    st.lists(
+        st.sampled_from([TOKENS, DAYS, MFU, SAVES, BUDGET, NETWORK]), max_size=5, unique_by=id
+    ).flatmap(lambda parts: st.tuples(*parts)),
     st.randoms(use_true_random=False),
     st.sampled_from([". ", ", ", "; ", "\n", ", and "]),
 )
@@ -115,10 +146,15 @@ def test_sentences_mean_their_parts_in_any_order(needed, more, shuffle, joint):
     got = fields(joint.join(words))
     assert got.keys() == expected.keys(), joint.join(words)
     for path, value in expected.items():
-        assert got[path] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-12)), joint.join(words)
+        assert got[path] == (
+            value if isinstance(value, str) else pytest.approx(value, rel=1e-12)
+        ), joint.join(words)
 
 
-@given(st.text(max_size=80) | st.lists(st.sampled_from(MOE.split() + PARAGRAPH.split()), max_size=30).map(" ".join))
+@given(
+    st.text(max_size=80)
+    | st.lists(st.sampled_from(MOE.split() + PARAGRAPH.split()), max_size=30).map(" ".join)
+)
 @settings(max_examples=300, deadline=None)
 def test_any_words_are_read_or_refused_in_one_line(text):
     try:

@@ -1,4 +1,6 @@
-"""Parameters and matrix products against published counts, papers' formulas and other people's counters."""
+"""Parameters and matrix products against published counts, papers' formulas and other people's
+counters."""
+
 from __future__ import annotations
 
 import csv
@@ -11,13 +13,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.models import build_model, entries, entry, model, models
 from scantling.describe.hf import from_hf
-from scantling.describe.model import GATED, Model, check_model, flops_per_token, make_shape, parameters, shape_of
+from scantling.describe.model import (
+    GATED,
+    Model,
+    check_model,
+    flops_per_token,
+    make_shape,
+    parameters,
+    shape_of,
+)
 from scantling.errors import DesignError
 
 HF = Path(__file__).parents[1] / "published" / "hf"
-PARTS = ("embedding", "lm_head", "attention", "mlp_dense", "shared_experts", "router", "routed_experts", "norms", "other")
-FLOP_PARTS = ("attention_linear", "attention_scores", "mlp_dense", "shared_experts", "shared_gate", "router",
-              "routed_experts", "lm_head")
+PARTS = (
+    "embedding",
+    "lm_head",
+    "attention",
+    "mlp_dense",
+    "shared_experts",
+    "router",
+    "routed_experts",
+    "norms",
+    "other",
+)
+FLOP_PARTS = (
+    "attention_linear",
+    "attention_scores",
+    "mlp_dense",
+    "shared_experts",
+    "shared_gate",
+    "router",
+    "routed_experts",
+    "lm_head",
+)
 
 
 def rows(name):
@@ -25,12 +53,21 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize(("key", "count"), [
-    # safetensors totals printed on the models' pages
-    ("llama-3.1-8b", 8_030_261_248), ("llama-3.1-70b", 70_553_706_496), ("llama-3.1-405b", 405_853_388_800),
-    ("mixtral-8x7b", 46_702_792_704), ("llama-2-70b", 68_976_648_192), ("qwen2.5-72b", 72_706_203_648),
-    ("qwen3-235b-a22b", 235_093_634_560), ("gpt-oss-120b", 116_829_156_672), ("bloom-176b", 176_247_271_424),
-])
+@pytest.mark.parametrize(
+    ("key", "count"),
+    [
+        # safetensors totals printed on the models' pages
+        ("llama-3.1-8b", 8_030_261_248),
+        ("llama-3.1-70b", 70_553_706_496),
+        ("llama-3.1-405b", 405_853_388_800),
+        ("mixtral-8x7b", 46_702_792_704),
+        ("llama-2-70b", 68_976_648_192),
+        ("qwen2.5-72b", 72_706_203_648),
+        ("qwen3-235b-a22b", 235_093_634_560),
+        ("gpt-oss-120b", 116_829_156_672),
+        ("bloom-176b", 176_247_271_424),
+    ],
+)
 def test_checkpoint_totals_are_met_to_the_last_parameter(key, count):
     assert parameters(model(key)).total == count
 
@@ -38,9 +75,13 @@ def test_checkpoint_totals_are_met_to_the_last_parameter(key, count):
 def test_deepseek_v3_with_and_without_what_is_not_a_parameter():
     m = model("deepseek-v3")
     p = parameters(m)
-    assert p.total == 671_026_404_352                                   # transformers
-    assert p.total + m.router_buffers * m.experts * m.moe_layers == 671_026_419_200      # the checkpoint's main model
-    assert p.mtp == pytest.approx(11.5e9, rel=0.02)                     # "11.5B unique parameters" in its notes on weights
+    assert p.total == 671_026_404_352  # transformers
+    assert (
+        p.total + m.router_buffers * m.experts * m.moe_layers == 671_026_419_200
+    )  # the checkpoint's main model
+    assert p.mtp == pytest.approx(
+        11.5e9, rel=0.02
+    )  # "11.5B unique parameters" in its notes on weights
     assert p.active == 37_552_282_624
 
 
@@ -65,8 +106,21 @@ def test_every_catalogue_row_meets_its_published_count(row):
 
 def test_the_catalogue_has_the_models_that_designs_name():
     assert len(models()) >= 60
-    for key in ("gpt-3-175b", "megatron-22b", "megatron-1t", "palm-540b", "llama-3.1-70b", "mixtral-8x22b", "deepseek-v3",
-                "qwen3-235b-a22b", "gpt-oss-120b", "nemotron-4-340b", "kimi-k2", "mt-nlg-530b", "llama-4-maverick"):
+    for key in (
+        "gpt-3-175b",
+        "megatron-22b",
+        "megatron-1t",
+        "palm-540b",
+        "llama-3.1-70b",
+        "mixtral-8x22b",
+        "deepseek-v3",
+        "qwen3-235b-a22b",
+        "gpt-oss-120b",
+        "nemotron-4-340b",
+        "kimi-k2",
+        "mt-nlg-530b",
+        "llama-4-maverick",
+    ):
         assert key in models()
     names = [a for e in entries().values() for a in (e.id, *e.aliases)]
     assert len(names) == len(set(names))
@@ -74,7 +128,14 @@ def test_the_catalogue_has_the_models_that_designs_name():
     assert model("Llama-3.1-405B ") is model("llama-3.1-405b") is model("llama3.1-405b")
 
 
-@pytest.mark.parametrize(("word", "near"), [("lama-3.1-70b", "llama-3.1-70b"), ("deepseek-v3-670b", "deepseek-v3"), ("gpt3-175b", "gpt-3-175b")])
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("lama-3.1-70b", "llama-3.1-70b"),
+        ("deepseek-v3-670b", "deepseek-v3"),
+        ("gpt3-175b", "gpt-3-175b"),
+    ],
+)
 def test_a_misspelt_id_gets_the_nearest(word, near):
     with pytest.raises(DesignError) as error:
         entry(word)
@@ -94,33 +155,63 @@ def test_flops_equal_the_torch_counter_on_the_librarys_models():
             m = replace(m, layers=cut, moe_layers=min(m.moe_layers, cut))
         f, tokens = flops_per_token(m, int(row["seq"])), int(row["tokens"])
         assert tokens * f.total == int(row["forward_backward"]), row["file"]
-        for part, column in (("attention_linear", "attn_linear"), ("attention_scores", "attn_scores"), ("mlp_dense", "mlp_dense"),
-                             ("shared_experts", "shared_experts"), ("shared_gate", "shared_expert_gate"), ("router", "router"),
-                             ("routed_experts", "routed_experts"), ("lm_head", "lm_head")):
+        for part, column in (
+            ("attention_linear", "attn_linear"),
+            ("attention_scores", "attn_scores"),
+            ("mlp_dense", "mlp_dense"),
+            ("shared_experts", "shared_experts"),
+            ("shared_gate", "shared_expert_gate"),
+            ("router", "router"),
+            ("routed_experts", "routed_experts"),
+            ("lm_head", "lm_head"),
+        ):
             assert tokens * getattr(f, part) == 3 * int(row["fwd_" + column]), (row["file"], part)
         compared += 1
     assert compared == len([r for r in rows("flops.csv") if r["grad_ckpt"] == "no"]) - 2
 
 
-@pytest.mark.parametrize("key", ["megatron-22b", "megatron-175b", "megatron-530b", "megatron-1t", "megatron-145b", "gpt-3-175b"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "megatron-22b",
+        "megatron-175b",
+        "megatron-530b",
+        "megatron-1t",
+        "megatron-145b",
+        "gpt-3-175b",
+    ],
+)
 def test_megatrons_formula(key):
-    # Narayanan et al. 2021, equation 3, without the recomputed forward: 72 B s l h^2 (1 + s/6h + V/12lh) per iteration
+    # Narayanan et al. 2021, equation 3, without the recomputed forward: 72 B s l h^2 (1 + s/6h +
+    # V/12lh) per iteration
     m, s = model(key), 2048
-    paper = 72 * m.layers * m.hidden**2 * (1 + s / (6 * m.hidden) + m.vocab / (12 * m.layers * m.hidden))
+    paper = (
+        72
+        * m.layers
+        * m.hidden**2
+        * (1 + s / (6 * m.hidden) + m.vocab / (12 * m.layers * m.hidden))
+    )
     assert flops_per_token(m, s).total == pytest.approx(paper, rel=1e-12)
 
 
 def test_megatrons_parameter_formula():
-    # Narayanan et al. 2021, equation 2: P = 12 l h^2 (1 + 13/12h + (V + s)/12lh), which leaves the final norm out
+    # Narayanan et al. 2021, equation 2: P = 12 l h^2 (1 + 13/12h + (V + s)/12lh), which leaves the
+    # final norm out
     for key in ("megatron-22b", "megatron-175b", "megatron-530b", "megatron-1t"):
         m = model(key)
-        paper = 12 * m.layers * m.hidden**2 * (1 + 13 / (12 * m.hidden) + (m.vocab + 2048) / (12 * m.layers * m.hidden))
+        paper = (
+            12
+            * m.layers
+            * m.hidden**2
+            * (1 + 13 / (12 * m.hidden) + (m.vocab + 2048) / (12 * m.layers * m.hidden))
+        )
         assert parameters(m).total - 2 * m.hidden == pytest.approx(paper, rel=1e-12)
 
 
 @pytest.mark.parametrize("key", ["palm-8b", "palm-62b", "palm-540b"])
 def test_palms_formula(key):
-    # Chowdhery et al. 2022, appendix B: 6 N + 12 L H Q T; the tied table is the output head's product, norms are no product
+    # Chowdhery et al. 2022, appendix B: 6 N + 12 L H Q T; the tied table is the output head's
+    # product, norms are no product
     m, s = model(key), 2048
     p = parameters(m)
     paper = 6 * (p.total - p.norms) + 12 * m.layers * m.heads * m.head_dim * s
@@ -128,7 +219,8 @@ def test_palms_formula(key):
 
 
 def test_llama_3_405b_flops_as_its_paper_totals_them():
-    # Grattafiori et al. 2024: 3.8e25 FLOP on 15.6T tokens, at 8,192 tokens a sequence and causal scores
+    # Grattafiori et al. 2024: 3.8e25 FLOP on 15.6T tokens, at 8,192 tokens a sequence and causal
+    # scores
     f = flops_per_token(model("llama-3.1-405b"), 8192)
     assert (f.total - f.attention_scores / 2) * 15.6e12 == pytest.approx(3.8e25, rel=0.05)
 
@@ -138,41 +230,94 @@ numbers = st.integers(1, 64)
 
 @st.composite
 def any_model(draw):
-    head_dim, kv, group = draw(st.sampled_from([32, 64, 96, 128])), draw(st.integers(1, 8)), draw(st.integers(1, 8))
-    heads, layers, experts = kv * group, draw(st.integers(1, 120)), draw(st.sampled_from([0, 0, 4, 16, 256]))
+    head_dim, kv, group = (
+        draw(st.sampled_from([32, 64, 96, 128])),
+        draw(st.integers(1, 8)),
+        draw(st.integers(1, 8)),
+    )
+    heads, layers, experts = (
+        kv * group,
+        draw(st.integers(1, 120)),
+        draw(st.sampled_from([0, 0, 4, 16, 256])),
+    )
     mla = draw(st.booleans())
     flags = {f.name: draw(st.booleans()) for f in fields(Model) if f.type == "bool"}
-    return check_model(Model(
-        "any", layers, 64 * draw(numbers), 64 * draw(numbers), heads, kv, head_dim, draw(st.integers(1, 300_000)),
-        mlp=draw(st.sampled_from(["gelu", "swiglu", "geglu", "squared-relu"])), attention="mla" if mla else "gqa",
-        experts=experts, top_k=min(experts, draw(st.integers(1, 8))), expert_ffn_hidden=64 * draw(numbers) if experts else 0,
-        shared_ffn_hidden=64 * draw(st.integers(0, 8)) if experts else 0, moe_layers=draw(st.integers(1, layers)) if experts else 0,
-        mtp_layers=draw(st.integers(0, 2)), q_lora=draw(st.sampled_from([0, 256])), kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128,
-        qk_norm=draw(st.sampled_from(["", "head", "width"])), norms_per_layer=draw(st.integers(0, 4)),
-        position_rows=draw(st.sampled_from([0, 2048])), **flags))
+    return check_model(
+        Model(
+            "any",
+            layers,
+            64 * draw(numbers),
+            64 * draw(numbers),
+            heads,
+            kv,
+            head_dim,
+            draw(st.integers(1, 300_000)),
+            mlp=draw(st.sampled_from(["gelu", "swiglu", "geglu", "squared-relu"])),
+            attention="mla" if mla else "gqa",
+            experts=experts,
+            top_k=min(experts, draw(st.integers(1, 8))),
+            expert_ffn_hidden=64 * draw(numbers) if experts else 0,
+            shared_ffn_hidden=64 * draw(st.integers(0, 8)) if experts else 0,
+            moe_layers=draw(st.integers(1, layers)) if experts else 0,
+            mtp_layers=draw(st.integers(0, 2)),
+            q_lora=draw(st.sampled_from([0, 256])),
+            kv_lora=512,
+            qk_nope=128,
+            qk_rope=64,
+            v_head_dim=128,
+            qk_norm=draw(st.sampled_from(["", "head", "width"])),
+            norms_per_layer=draw(st.integers(0, 4)),
+            position_rows=draw(st.sampled_from([0, 2048])),
+            **flags,
+        )
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(any_model(), st.integers(1, 131072))
 def test_parts_sum_and_order(m, seq_len):
     p, f = parameters(m), flops_per_token(m, seq_len)
-    assert sum(getattr(p, part) for part in PARTS) == p.total == p.embedding + p.lm_head + p.non_embedding
+    assert (
+        sum(getattr(p, part) for part in PARTS)
+        == p.total
+        == p.embedding + p.lm_head + p.non_embedding
+    )
     assert 0 < p.active <= p.total
-    assert p.total == p.embedding + p.lm_head + m.dense_layers * p.dense_layer + m.moe_layers * p.moe_layer + shape_of(m).outside_norm_params
+    assert (
+        p.total
+        == p.embedding
+        + p.lm_head
+        + m.dense_layers * p.dense_layer
+        + m.moe_layers * p.moe_layer
+        + shape_of(m).outside_norm_params
+    )
     assert sum(getattr(f, part) for part in FLOP_PARTS) == f.total
     assert parameters(replace(m, layers=m.layers + 1)).total == p.total + p.dense_layer
     assert flops_per_token(m, seq_len + 1).total > f.total
-    if not (m.qkv_bias or m.out_bias or m.mlp_bias or m.expert_bias or m.sinks or m.relative_positions):
-        weights = p.attention + p.mlp_dense + p.shared_experts + p.other + m.moe_layers * (m.hidden * m.experts + m.top_k * p.expert)
+    if not (
+        m.qkv_bias or m.out_bias or m.mlp_bias or m.expert_bias or m.sinks or m.relative_positions
+    ):
+        weights = (
+            p.attention
+            + p.mlp_dense
+            + p.shared_experts
+            + p.other
+            + m.moe_layers * (m.hidden * m.experts + m.top_k * p.expert)
+        )
         assert f.total == 6 * weights + f.attention_scores + 6 * m.vocab * m.hidden
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(any_model(), min_size=2, max_size=6), st.lists(st.integers(1, 131072), min_size=6, max_size=6))
+@given(
+    st.lists(any_model(), min_size=2, max_size=6),
+    st.lists(st.integers(1, 131072), min_size=6, max_size=6),
+)
 def test_columns_equal_scalars(some, seq_lens):
-    names = [f.name for f in fields(Model) if f.name not in ("name", "source", "seq_len", "moe_layout")]
+    names = [
+        f.name for f in fields(Model) if f.name not in ("name", "source", "seq_len", "moe_layout")
+    ]
     shape = make_shape(**{n: np.array([getattr(m, n) for m in some]) for n in names})
-    columns, flops = parameters(shape), flops_per_token(shape, np.array(seq_lens[:len(some)]))
+    columns, flops = parameters(shape), flops_per_token(shape, np.array(seq_lens[: len(some)]))
     for i, (m, s) in enumerate(zip(some, seq_lens)):
         one, f = parameters(m), flops_per_token(m, s)
         for part in fields(one):
@@ -185,17 +330,40 @@ def test_columns_equal_scalars(some, seq_lens):
 
 def test_a_nan_width_of_no_layers_counts_as_nothing():
     m = model("mixtral-8x7b")
-    shape = make_shape(layers=np.array([32.0]), hidden=4096, ffn_hidden=np.array([np.nan]), heads=32, kv_heads=8, head_dim=128, vocab=32000,
-                       experts=8, top_k=2, expert_ffn_hidden=14336, moe_layers=np.array([32.0]))
+    shape = make_shape(
+        layers=np.array([32.0]),
+        hidden=4096,
+        ffn_hidden=np.array([np.nan]),
+        heads=32,
+        kv_heads=8,
+        head_dim=128,
+        vocab=32000,
+        experts=8,
+        top_k=2,
+        expert_ffn_hidden=14336,
+        moe_layers=np.array([32.0]),
+    )
     assert parameters(shape).total[0] == parameters(m).total
 
 
-@pytest.mark.parametrize(("change", "field"), [
-    (dict(kv_heads=7), "kv_heads"), (dict(top_k=9), "top_k"), (dict(top_k=0), "top_k"), (dict(moe_layers=33), "moe_layers"), (dict(moe_layers=0), "moe_layers"),
-    (dict(mlp="silu"), "mlp"), (dict(attention="full"), "attention"), (dict(expert_ffn_hidden=0), "expert_ffn_hidden"),
-    (dict(hidden=0), "hidden"), (dict(windowed_layers=40, window=4096), "windowed_layers"), (dict(moe_layers=30), "ffn_hidden"),
-    (dict(attention="mla"), "kv_lora"), (dict(vocab=-1), "vocab"),
-])
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (dict(kv_heads=7), "kv_heads"),
+        (dict(top_k=9), "top_k"),
+        (dict(top_k=0), "top_k"),
+        (dict(moe_layers=33), "moe_layers"),
+        (dict(moe_layers=0), "moe_layers"),
+        (dict(mlp="silu"), "mlp"),
+        (dict(attention="full"), "attention"),
+        (dict(expert_ffn_hidden=0), "expert_ffn_hidden"),
+        (dict(hidden=0), "hidden"),
+        (dict(windowed_layers=40, window=4096), "windowed_layers"),
+        (dict(moe_layers=30), "ffn_hidden"),
+        (dict(attention="mla"), "kv_lora"),
+        (dict(vocab=-1), "vocab"),
+    ],
+)
 def test_what_cannot_be_is_refused_by_name(change, field):
     with pytest.raises(DesignError) as error:
         check_model(replace(model("mixtral-8x7b"), **change))
@@ -226,28 +394,87 @@ class TestTheModelField:
         assert m.layers == 16
 
     def test_a_shape_as_written_equals_the_row_it_spells(self):
-        m, assumed = build_model(dict(layers=80, hidden=8192, ffn_hidden=28672, heads=64, kv_heads=8, head_dim=128, vocab=128256,
-                                      mlp="swiglu", attention="gqa", tied_embeddings=False, experts=0, top_k=0, expert_ffn_hidden=0,
-                                      shared_ffn_hidden=0, moe_layers=0, mtp_layers=0))
+        m, assumed = build_model(
+            dict(
+                layers=80,
+                hidden=8192,
+                ffn_hidden=28672,
+                heads=64,
+                kv_heads=8,
+                head_dim=128,
+                vocab=128256,
+                mlp="swiglu",
+                attention="gqa",
+                tied_embeddings=False,
+                experts=0,
+                top_k=0,
+                expert_ffn_hidden=0,
+                shared_ffn_hidden=0,
+                moe_layers=0,
+                mtp_layers=0,
+            )
+        )
         assert parameters(m).total == 70_553_706_496
         assert not assumed
 
     def test_what_a_shape_leaves_out_is_listed(self):
         m, assumed = build_model(dict(layers=96, hidden=12288, heads=96, ffn_hidden=49152))
-        assert (m.mlp, m.attention, m.kv_heads, m.head_dim, m.vocab) == ("gelu", "mha", 96, 128, 128256)
-        assert {a.field for a in assumed} == {f"model.{f}" for f in ("head_dim", "kv_heads", "attention", "mlp", "vocab", "tied_embeddings")}
-        m, assumed = build_model(dict(layers=61, hidden=7168, heads=128, ffn_hidden=18432, attention="mla", vocab=129280, mlp="swiglu",
-                                      experts=256, top_k=8, expert_ffn_hidden=2048, shared_ffn_hidden=2048, moe_layers=58))
+        assert (m.mlp, m.attention, m.kv_heads, m.head_dim, m.vocab) == (
+            "gelu",
+            "mha",
+            96,
+            128,
+            128256,
+        )
+        assert {a.field for a in assumed} == {
+            f"model.{f}"
+            for f in ("head_dim", "kv_heads", "attention", "mlp", "vocab", "tied_embeddings")
+        }
+        m, assumed = build_model(
+            dict(
+                layers=61,
+                hidden=7168,
+                heads=128,
+                ffn_hidden=18432,
+                attention="mla",
+                vocab=129280,
+                mlp="swiglu",
+                experts=256,
+                top_k=8,
+                expert_ffn_hidden=2048,
+                shared_ffn_hidden=2048,
+                moe_layers=58,
+            )
+        )
         assert parameters(m).total == 671_026_404_352
         assert {"model.q_lora", "model.kv_lora"} <= {a.field for a in assumed}
 
-    @pytest.mark.parametrize(("spec", "field"), [
-        ({"layers": 2, "hidden": 100, "heads": 7}, "heads"), ({"hidden": 4096, "heads": 32}, "layers"),
-        ({"like": "llama-3.1-8b", "size": 7e9}, "size"), ({"like": "llama-9"}, "like"), ({"like": "llama-3.1-8b", "heads": 30}, "kv_heads"),
-        ({"layers": 2, "hidden": 128, "heads": 2, "active": 1e9}, "active"), ({"layers": 2, "hidden": 128, "heads": 2, "colour": 1}, "colour"),
-        ({"hf_config": "nowhere.json"}, "hf_config"), (7, "model"), ({"layers": 2, "hidden": 128, "heads": 2, "attention": "gqa"}, "kv_heads"),
-        ({"layers": 4, "hidden": 512, "heads": 4, "experts": 8, "expert_ffn_hidden": 64, "moe_layers": 9}, "moe_layers"),
-    ])
+    @pytest.mark.parametrize(
+        ("spec", "field"),
+        [
+            ({"layers": 2, "hidden": 100, "heads": 7}, "heads"),
+            ({"hidden": 4096, "heads": 32}, "layers"),
+            ({"like": "llama-3.1-8b", "size": 7e9}, "size"),
+            ({"like": "llama-9"}, "like"),
+            ({"like": "llama-3.1-8b", "heads": 30}, "kv_heads"),
+            ({"layers": 2, "hidden": 128, "heads": 2, "active": 1e9}, "active"),
+            ({"layers": 2, "hidden": 128, "heads": 2, "colour": 1}, "colour"),
+            ({"hf_config": "nowhere.json"}, "hf_config"),
+            (7, "model"),
+            ({"layers": 2, "hidden": 128, "heads": 2, "attention": "gqa"}, "kv_heads"),
+            (
+                {
+                    "layers": 4,
+                    "hidden": 512,
+                    "heads": 4,
+                    "experts": 8,
+                    "expert_ffn_hidden": 64,
+                    "moe_layers": 9,
+                },
+                "moe_layers",
+            ),
+        ],
+    )
     def test_refusals_name_the_field(self, spec, field):
         with pytest.raises(DesignError) as error:
             build_model(spec, HF)

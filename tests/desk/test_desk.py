@@ -1,4 +1,6 @@
-"""The desk without a browser: what its widgets hold after each move is what the library says of that design."""
+"""The desk without a browser: what its widgets hold after each move is what the library says of
+that design."""
+
 from __future__ import annotations
 
 import math
@@ -27,21 +29,28 @@ def text(item: dict) -> str:
     return f"{item['value']} {item['unit']}".strip()
 
 
-# ---------------------------------------------------------------- numbers on screen are the library's
-@pytest.mark.parametrize("key", ["mfu", "step_s", "bubble_fraction", "days", "cost_usd", "goodput", "checkpoint_interval_s"])
+# ---------------------------------------------------------------- numbers on screen are the
+# library's
+@pytest.mark.parametrize(
+    "key",
+    ["mfu", "step_s", "bubble_fraction", "days", "cost_usd", "goodput", "checkpoint_interval_s"],
+)
 def test_a_card_shows_what_the_library_says(desk, key):
     assert text(card(desk, key)) == show(key, scantling.assess(desk.design).as_dict()[key])
 
 
-@pytest.mark.parametrize(("field", "value", "where"), [
-    ("cluster.devices", 8192, lambda d: d.cluster.devices),
-    ("job.seq_len", 16384, lambda d: d.job.seq_len),
-    ("job.global_batch", 4096, lambda d: d.job.global_batch),
-    ("cluster.scale_out", "ib-hdr", lambda d: d.cluster.scale_out),
-    ("cluster.accelerator", "a100-80-sxm", lambda d: d.cluster.accelerator),
-    ("plan.tp", 8, lambda d: d.plan.tp),
-    ("model", "gpt-3-175b", lambda d: d.model),
-])
+@pytest.mark.parametrize(
+    ("field", "value", "where"),
+    [
+        ("cluster.devices", 8192, lambda d: d.cluster.devices),
+        ("job.seq_len", 16384, lambda d: d.job.seq_len),
+        ("job.global_batch", 4096, lambda d: d.job.global_batch),
+        ("cluster.scale_out", "ib-hdr", lambda d: d.cluster.scale_out),
+        ("cluster.accelerator", "a100-80-sxm", lambda d: d.cluster.accelerator),
+        ("plan.tp", 8, lambda d: d.plan.tp),
+        ("model", "gpt-3-175b", lambda d: d.model),
+    ],
+)
 def test_a_moved_control_changes_its_field_and_every_number_follows(desk, field, value, where):
     chart, spec, before = desk.step, desk.step.spec, desk.step.data
     desk.form.send_change(field, value)
@@ -69,7 +78,10 @@ def test_size_and_experts_make_a_model_of_that_size(desk):
 
 def test_experts_of_a_catalogue_moe_keep_their_width(desk):
     desk.form.send_change("model", "mixtral-8x7b")
-    width, total = desk.session.now.resolved.model.expert_ffn_hidden, desk.session.now.resolved.params.total
+    width, total = (
+        desk.session.now.resolved.model.expert_ffn_hidden,
+        desk.session.now.resolved.params.total,
+    )
     desk.form.send_change("model.experts", 16)
     assert desk.session.now.resolved.model.expert_ffn_hidden == width
     assert desk.session.now.resolved.params.total > 1.5 * total
@@ -87,10 +99,16 @@ def test_memory_picture_sums_to_the_total_and_marks_the_fullest_stage(desk):
     given = desk.session.now.given
     data = charts.memory.data(given)
     for row in charts.stages(given):
-        ends = [e for s, e in zip(data["parts"]["stage"], data["parts"]["end"]) if s == str(row["stage"])]
+        ends = [
+            e
+            for s, e in zip(data["parts"]["stage"], data["parts"]["end"])
+            if s == str(row["stage"])
+        ]
         assert max(ends) == pytest.approx(row["total"])
     assert data["marks"]["level"] == [max(row["total"] for row in charts.stages(given))]
-    assert data["lines"]["level"] == pytest.approx([0.8 * given["memory_bytes"]["capacity"], given["memory_bytes"]["capacity"]])
+    assert data["lines"]["level"] == pytest.approx(
+        [0.8 * given["memory_bytes"]["capacity"], given["memory_bytes"]["capacity"]]
+    )
 
 
 def test_step_picture_ends_where_the_step_ends(desk):
@@ -141,7 +159,7 @@ def test_a_refused_value_leaves_the_last_valid_picture_and_marks_its_control(des
 
 def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
     desk = Desk(resources.example("qwen3-235b-a22b-256-gb200"))
-    desk.form.send_change("cluster.devices", 128)                 # fewer than the pinned ways make
+    desk.form.send_change("cluster.devices", 128)  # fewer than the pinned ways make
     assert desk.design.cluster.devices == 256
     pins = set(desk.design.plan.given())
     named = set()
@@ -179,6 +197,7 @@ def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other(
 
         def as_dict(self, advice=True):
             return {}
+
     session = Session(Pair(), Says)
     assert session.change({"a": 2}) is False
     assert session.refusal.field == "a"
@@ -215,6 +234,7 @@ def test_an_error_in_the_kit_is_shown_and_the_desk_goes_on():
         if broken["on"]:
             raise ZeroDivisionError("a bug")
         return scantling.assess(design)
+
     desk = Desk(resources.example(), judge=judge)
     broken["on"] = True
     desk.form.send_change("cluster.devices", 8192)
@@ -346,7 +366,9 @@ def test_a_plan_of_the_leaderboard_becomes_the_design(desk):
     plans.table.pick(1)
     chosen = desk.session.now.given["candidates"][0]
     assert desk.session.refusal is None
-    assert {k: desk.session.now.given["plan"][k] for k in ("tp", "pp", "cp", "micro_batch")} == {k: chosen[k] for k in ("tp", "pp", "cp", "micro_batch")}
+    assert {k: desk.session.now.given["plan"][k] for k in ("tp", "pp", "cp", "micro_batch")} == {
+        k: chosen[k] for k in ("tp", "pp", "cp", "micro_batch")
+    }
     assert desk.design.plan.tp == chosen["tp"]
 
 
@@ -369,8 +391,17 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
 
 
 def test_a_long_context_phase_is_the_one_the_sliders_move():
-    design = Design.read(resources.example()).change(job={"tokens": None, "seq_len": None, "global_batch": None, "phases": [
-        {"tokens": 1e12, "seq_len": 8192, "global_batch": 2048}, {"tokens": 14e12, "seq_len": 16384, "global_batch": 1024}]})
+    design = Design.read(resources.example()).change(
+        job={
+            "tokens": None,
+            "seq_len": None,
+            "global_batch": None,
+            "phases": [
+                {"tokens": 1e12, "seq_len": 8192, "global_batch": 2048},
+                {"tokens": 14e12, "seq_len": 16384, "global_batch": 1024},
+            ],
+        }
+    )
     desk = Desk(design)
     assert inputs.job_path(desk.session) == "job.phases.1"
     desk.form.send_change("job.phases.1.seq_len", 32768)

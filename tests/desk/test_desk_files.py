@@ -1,4 +1,6 @@
-"""What the desk writes: the report of the design on it, a launch kit, the design file; and how that is stopped."""
+"""What the desk writes: the report of the design on it, a launch kit, the design file; and how that
+is stopped."""
+
 from __future__ import annotations
 
 import json
@@ -29,7 +31,11 @@ def test_the_launch_kit_offers_what_the_library_has_and_writes_it(files, tmp_pat
     files.kit_job.thread.join(60)
     assert str(tmp_path / "kit") in files.kit_said.value
     listed = {row[0]["text"] for row in files.files.rows}
-    assert listed == {p.relative_to(tmp_path / "kit").as_posix() for p in (tmp_path / "kit").rglob("*") if p.is_file()}
+    assert listed == {
+        p.relative_to(tmp_path / "kit").as_posix()
+        for p in (tmp_path / "kit").rglob("*")
+        if p.is_file()
+    }
     assert {"README.md", "job.sbatch", "torchtitan_config.py", "plan.json"} <= listed
     assert json.loads((tmp_path / "kit" / "plan.json").read_text(encoding="utf-8"))
 
@@ -45,7 +51,13 @@ def test_nothing_is_written_for_a_design_that_misses_a_limit(files, tmp_path):
 
 def test_a_kit_that_is_cancelled_is_not_written(tmp_path):
     from scantling import assess
-    steps, results = rendering.launch_kit(assess(Design.read(example("llama-3.1-8b-8-h100-fsdp"))), "fsdp", "torchrun", tmp_path / "kit")
+
+    steps, results = rendering.launch_kit(
+        assess(Design.read(example("llama-3.1-8b-8-h100-fsdp"))),
+        "fsdp",
+        "torchrun",
+        tmp_path / "kit",
+    )
     assert next(results)["README.md"]
     results.close()
     assert steps == 2
@@ -57,7 +69,7 @@ def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_
     files.job.run()
     time.sleep(1.0)
     assert files.job.thread.is_alive()
-    files.desk.form.send_change("job.seq_len", 4096)          # the desk stays live
+    files.desk.form.send_change("job.seq_len", 4096)  # the desk stays live
     assert files.desk.design.job.seq_len == 4096
     files.job.stop.click()
     files.job.thread.join(30)
@@ -65,19 +77,24 @@ def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_
     assert not list((tmp_path / "reports").glob("*.html"))
     files.job.run()
     files.job.thread.join(120)
-    page, = (tmp_path / "reports").glob("llama*.html")
+    (page,) = (tmp_path / "reports").glob("llama*.html")
     assert str(page) in files.said.value
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
 def test_what_is_wrong_with_a_report_is_said(tmp_path):
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
-    _, ticks = rendering.report(Design.read(example("llama-3.1-8b-8-h100-fsdp")), tmp_path / "reports")
+    _, ticks = rendering.report(
+        Design.read(example("llama-3.1-8b-8-h100-fsdp")), tmp_path / "reports"
+    )
     with pytest.raises(rendering.Stopped, match="folder|reports"):
         list(ticks)
 
 
 def test_names_of_designs_are_names_of_files():
-    assert rendering.slug("Llama 3.1 405B, 15.6T tokens, 16,384 H100") == "llama-3.1-405b-15.6t-tokens-16-384-h100"
+    assert (
+        rendering.slug("Llama 3.1 405B, 15.6T tokens, 16,384 H100")
+        == "llama-3.1-405b-15.6t-tokens-16-384-h100"
+    )
     assert rendering.slug("../../etc/passwd") == "etc-passwd"
     assert rendering.slug("…") == "design"

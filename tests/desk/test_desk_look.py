@@ -1,4 +1,6 @@
-"""What a reader of the desk meets: words for every number, colours that read, ladders, and files that ask no network."""
+"""What a reader of the desk meets: words for every number, colours that read, ladders, and files
+that ask no network."""
+
 from __future__ import annotations
 
 import json
@@ -29,14 +31,22 @@ def test_every_headline_number_opens_to_its_formula_and_values(desk, key):
 
 def test_every_number_of_the_contract_has_words_and_a_unit():
     table = words.quantities.table()
-    for key in ("mfu", "step_s", "days", "cost_usd", "goodput", "checkpoint_interval_s", "memory_bytes.total"):
+    for key in (
+        "mfu",
+        "step_s",
+        "days",
+        "cost_usd",
+        "goodput",
+        "checkpoint_interval_s",
+        "memory_bytes.total",
+    ):
         assert table[key].formula
         assert table[key].unit
 
 
 def luminance(colour: str) -> float:
     """Relative luminance after WCAG 2.2."""
-    r, g, b = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+    r, g, b = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (r, g, b))
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
@@ -46,15 +56,26 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colour", sorted({c for _, c in [*palette.MEMORY.values(), *palette.STEP.values()]}))
+@pytest.mark.parametrize(
+    "colour", sorted({c for _, c in [*palette.MEMORY.values(), *palette.STEP.values()]})
+)
 def test_text_on_a_part_reads(colour):
     assert contrast(palette.ink_on(colour), colour) >= 4.5
 
 
 def test_marks_and_words_of_the_style_sheet_read_in_both_themes():
     css = (WIDGETS / "static" / "desk.css").read_text(encoding="utf-8")
-    light, dark = (dict(re.findall(r"--sd-(soft|good|warn|bad|accent):\s*(?:var\([^,]+,\s*)?(#[0-9a-f]{6})", block)) for block in
-                   (css.split("body[data-jp-theme-light")[0], css.split("body[data-jp-theme-light")[1].split("}")[0]))
+    light, dark = (
+        dict(
+            re.findall(
+                r"--sd-(soft|good|warn|bad|accent):\s*(?:var\([^,]+,\s*)?(#[0-9a-f]{6})", block
+            )
+        )
+        for block in (
+            css.split("body[data-jp-theme-light")[0],
+            css.split("body[data-jp-theme-light")[1].split("}")[0],
+        )
+    )
     for name, colour in light.items():
         assert contrast(colour, "#ffffff") >= 4.5, f"{name} on white"
     for name, colour in dark.items():
@@ -66,11 +87,17 @@ def test_marks_and_words_of_the_style_sheet_read_in_both_themes():
 def test_nothing_on_the_page_asks_the_network():
     for file in [*WIDGETS.glob("static/*"), *WIDGETS.glob("labextensions/**/*.js")]:
         if file.is_file():
-            assert not re.search(r"https?://|@import|//cdn", file.read_text(encoding="utf-8")), file.name
+            assert not re.search(r"https?://|@import|//cdn", file.read_text(encoding="utf-8")), (
+                file.name
+            )
 
 
 def test_ladders_hold_the_value_that_stands_in_the_design():
-    desk = Desk(Design.read(resources.example()).change({"cluster.devices": 12344, "job.global_batch": 2043}))
+    desk = Desk(
+        Design.read(resources.example()).change(
+            {"cluster.devices": 12344, "job.global_batch": 2043}
+        )
+    )
     for field, value in (("cluster.devices", 12344), ("job.global_batch", 2043)):
         options = [o["value"] for o in desk.form.field(field)["options"]]
         assert value in options
@@ -88,13 +115,23 @@ def test_every_control_says_what_it_is(desk):
 def test_no_more_than_eight_inputs_are_up_front(desk):
     front, plan, *folded = desk.form.groups
     assert len(front["fields"]) <= 8
-    assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {f["field"] for f in front["fields"]}
+    assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {
+        f["field"] for f in front["fields"]
+    }
     assert plan["title"].startswith("Plan")
     assert all(group["folded"] for group in folded)
 
 
-@pytest.mark.parametrize(("field", "section"), [("reliability.failures_per_1000_node_days", "endurance"), ("prices.usd_per_device_hour", "cost")])
-def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(desk, field, section):
+@pytest.mark.parametrize(
+    ("field", "section"),
+    [
+        ("reliability.failures_per_1000_node_days", "endurance"),
+        ("prices.usd_per_device_hour", "cost"),
+    ],
+)
+def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
+    desk, field, section
+):
     from scantling_widgets.words import at
 
     now = at(desk.session.now.given, f"{section}.{field.split('.')[1]}")
@@ -103,7 +140,10 @@ def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(d
     assert options[place]["text"].startswith("auto ")
     assert options[place - 1]["value"] < now <= options[place + 1]["value"]
     desk.form.send_change(field, options[place + 1]["value"])
-    assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == options[place + 1]["value"]
+    assert (
+        at(desk.session.now.given, f"{section}.{field.split('.')[1]}")
+        == options[place + 1]["value"]
+    )
     assert desk.form.field(field)["options"][0]["value"] is None
     desk.form.send_change(field, None)
     assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == now
@@ -112,7 +152,10 @@ def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(d
 def test_interconnects_stand_from_slow_to_fast(desk):
     from scantling import catalogue
 
-    rates = [catalogue.fabric(o["value"]).device_bytes_per_s for o in desk.form.field("cluster.scale_out")["options"]]
+    rates = [
+        catalogue.fabric(o["value"]).device_bytes_per_s
+        for o in desk.form.field("cluster.scale_out")["options"]
+    ]
     assert rates == sorted(rates)
     assert len(rates) >= 8
 
@@ -121,4 +164,6 @@ def test_the_notebook_is_three_clean_cells():
     book = json.loads(resources.notebook("design_desk").read_text(encoding="utf-8"))
     assert len(book["cells"]) == 3
     assert book["metadata"]["kernelspec"]["name"] == "python3"
-    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in book["cells"])
+    assert all(
+        not cell.get("outputs") and cell.get("execution_count") is None for cell in book["cells"]
+    )

@@ -1,4 +1,6 @@
-"""What the tabs draw and list: each number from the library, each opening to how it came about, each picture downloadable."""
+"""What the tabs draw and list: each number from the library, each opening to how it came about,
+each picture downloadable."""
+
 from __future__ import annotations
 
 import re
@@ -9,7 +11,15 @@ from scantling.decide import sweeps
 from scantling.decide.roofline import roofline
 from scantling.describe.design import Design
 from scantling.quantities import show
-from scantling_widgets import charts_network, charts_roofline, charts_sweeps, headline, legend, studies, words
+from scantling_widgets import (
+    charts_network,
+    charts_roofline,
+    charts_sweeps,
+    headline,
+    legend,
+    studies,
+    words,
+)
 from scantling_widgets.desk import Desk
 from scantling_widgets.livechart import LiveChart
 from scantling_widgets.resources import example
@@ -36,10 +46,20 @@ def widgets(root, kind):
     return found
 
 
-TITLES = ("Plans", "Schedule", "Network", "Roofline", "Reliability", "Cost", "Sensitivity", "Evidence")
+TITLES = (
+    "Plans",
+    "Schedule",
+    "Network",
+    "Roofline",
+    "Reliability",
+    "Cost",
+    "Sensitivity",
+    "Evidence",
+)
 
 
-# ---------------------------------------------------------------- every number opens, everything downloads
+# ---------------------------------------------------------------- every number opens, everything
+# downloads
 @pytest.mark.parametrize("title", TITLES)
 def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
     panel = opened(desk, title)
@@ -62,13 +82,38 @@ def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
 
 
 def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
-    """Of the cells that hold a number, those that do not open are ranks, counts of the plan, or places."""
-    plain = {"Use", "TP", "CP", "PP", "VPP", "DP", "EP", "ETP", "Expert TP", "Micro-batch", "Lines", "Plans", "Blocks", "Switches", "Cables", "Devices", "GPU count", "Of usable memory", "In all"}
+    """Of the cells that hold a number, those that do not open are ranks, counts of the plan, or
+    places."""
+    plain = {
+        "Use",
+        "TP",
+        "CP",
+        "PP",
+        "VPP",
+        "DP",
+        "EP",
+        "ETP",
+        "Expert TP",
+        "Micro-batch",
+        "Lines",
+        "Plans",
+        "Blocks",
+        "Switches",
+        "Cables",
+        "Devices",
+        "GPU count",
+        "Of usable memory",
+        "In all",
+    }
     for title in TITLES:
         for table in widgets(opened(desk, title).box, Table):
             for row in table.rows[:2]:
                 for column, cell in zip(table.columns, row):
-                    if isinstance(cell, dict) and not cell.get("key") and isinstance(cell["sort"], float):
+                    if (
+                        isinstance(cell, dict)
+                        and not cell.get("key")
+                        and isinstance(cell["sort"], float)
+                    ):
                         assert column["label"] in plain, (table.label, column["label"])
 
 
@@ -80,7 +125,10 @@ def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
 
 
 def test_amounts_of_the_two_main_pictures_open(desk):
-    for key, picture in ((desk._memory_key, "memory_by_stage"), (desk._step_key, "step_breakdown_s")):
+    for key, picture in (
+        (desk._memory_key, "memory_by_stage"),
+        (desk._step_key, "step_breakdown_s"),
+    ):
         assert isinstance(key, legend.Key)
         key.ask(0)
         lines = dict(key.detail["lines"])
@@ -90,12 +138,21 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 
 
 def test_every_input_of_every_formula_has_a_value(desk):
-    given, resolved, blueprint = desk.session.now.given, headline.inputs(desk.session), desk.result.blueprint
+    given, resolved, blueprint = (
+        desk.session.now.given,
+        headline.inputs(desk.session),
+        desk.result.blueprint,
+    )
     network = blueprint.network.as_dict()
     topology = network["alternatives"][0]
-    rows = {"domains": blueprint.domains.as_dict()["rows"][0], "risks": blueprint.risks.as_dict()["rows"][0], "topologies": {**topology["topology"], **topology}, "crossings": network["crossings"][0]}
+    rows = {
+        "domains": blueprint.domains.as_dict()["rows"][0],
+        "risks": blueprint.risks.as_dict()["rows"][0],
+        "topologies": {**topology["topology"], **topology},
+        "crossings": network["crossings"][0],
+    }
     for key, quantity in words.quantities.table().items():
-        if key.startswith(("roofline.", "phases")):        # those of a row
+        if key.startswith(("roofline.", "phases")):  # those of a row
             continue
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         for name in quantity.inputs:
@@ -127,8 +184,14 @@ def test_the_roofline_picture_holds_the_library_s_points_under_its_lines(desk):
     assert max(data["roofs"]["y"]) == roof["peak_flops"]
     links = charts_roofline.links.data(result.as_dict(), roof=roof)
     assert links["points"]["name"] == [a["axis"].upper() for a in roof["axes"]]
-    slopes = {name: y / x for name, x, y in zip(links["roofs"]["roof"], links["roofs"]["x"], links["roofs"]["y"]) if y < roof["peak_flops"]}
-    assert slopes == pytest.approx({"scale-up": roof["scale_up_bytes_per_s"], "scale-out": roof["scale_out_bytes_per_s"]})
+    slopes = {
+        name: y / x
+        for name, x, y in zip(links["roofs"]["roof"], links["roofs"]["x"], links["roofs"]["y"])
+        if y < roof["peak_flops"]
+    }
+    assert slopes == pytest.approx(
+        {"scale-up": roof["scale_up_bytes_per_s"], "scale-out": roof["scale_out_bytes_per_s"]}
+    )
 
 
 # ---------------------------------------------------------------- network
@@ -152,11 +215,25 @@ def test_peers_of_a_device_are_its_groups(desk):
 def test_the_matrix_has_the_traffic_that_the_assessment_lists(desk):
     network = desk.result.blueprint.network.as_dict()
     data = charts_network.matrix.data(desk.session.now.given, network=network)
-    listed = {row["axis"].upper(): show("communication.bytes", row["bytes"]) for row in desk.session.now.given["communication"]}
-    assert {row.split()[0]: text for row, text in zip(data["cells"]["axis"], data["cells"]["bytes"])} == listed
+    listed = {
+        row["axis"].upper(): show("communication.bytes", row["bytes"])
+        for row in desk.session.now.given["communication"]
+    }
+    assert {
+        row.split()[0]: text for row, text in zip(data["cells"]["axis"], data["cells"]["bytes"])
+    } == listed
 
 
-@pytest.mark.parametrize("name", ["case-5-deepseek-v3", "qwen3-235b-a22b-256-gb200", "llama-3.1-405b-256-tpu-v7x", "llama-3.1-8b-8-h100-fsdp", "case-6-100k-gpus"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "case-5-deepseek-v3",
+        "qwen3-235b-a22b-256-gb200",
+        "llama-3.1-405b-256-tpu-v7x",
+        "llama-3.1-8b-8-h100-fsdp",
+        "case-6-100k-gpus",
+    ],
+)
 def test_any_cluster_can_be_drawn(name):
     result = scantling.assess(Design.read(example(name)))
     given, placement = result.as_dict(advice=False), result.blueprint.placement.as_dict()
@@ -172,13 +249,25 @@ def test_any_cluster_can_be_drawn(name):
 # ---------------------------------------------------------------- sweeps
 def test_any_listed_input_can_be_swept_and_its_own_value_is_among_its_values(desk):
     fields = {a.field: a for a in studies.alongs(desk.session)}
-    assert {"cluster.devices", "model.size", "cluster.scale_out", "job.seq_len", "job.global_batch", "plan.tp", "plan.micro_batch", "reliability.failures_per_1000_node_days", "prices.usd_per_device_hour"} <= set(fields)
+    assert {
+        "cluster.devices",
+        "model.size",
+        "cluster.scale_out",
+        "job.seq_len",
+        "job.global_batch",
+        "plan.tp",
+        "plan.micro_batch",
+        "reliability.failures_per_1000_node_days",
+        "prices.usd_per_device_hour",
+    } <= set(fields)
     for along in fields.values():
         assert 0 <= along.now < len(along.values), along.field
         assert len(set(along.texts)) == len(along.values)
 
 
-@pytest.mark.parametrize("field", ["cluster.devices", "plan.micro_batch", "reliability.failures_per_1000_node_days"])
+@pytest.mark.parametrize(
+    "field", ["cluster.devices", "plan.micro_batch", "reliability.failures_per_1000_node_days"]
+)
 def test_a_cell_is_the_assessment_of_that_design(desk, field):
     along = next(a for a in studies.alongs(desk.session) if a.field == field)
     count, cells = studies.sweep(desk.session, along)
@@ -189,14 +278,32 @@ def test_a_cell_is_the_assessment_of_that_design(desk, field):
     other = (along.now + 1) % len(cells)
     if cells[other].verdict != "refused":
         value = along.values[other]
-        assert cells[other].figures["days"] == pytest.approx(scantling.assess(desk.design.change({field: value})).days)
+        assert cells[other].figures["days"] == pytest.approx(
+            scantling.assess(desk.design.change({field: value})).days
+        )
 
 
 def test_the_edge_is_drawn_where_feasible_meets_not(desk):
-    cell = lambda verdict, days=None, share=0.5: sweeps.Cell((), verdict, {"days": days} if days else {}, share, "")
-    cells = [cell("feasible", 10.0), cell("constraint-missed", 20.0), cell("feasible", 11.0), cell("impossible"),
-             cell("feasible", 12.0), cell("feasible", 13.0)]
-    data = charts_sweeps.heat["days"].data({"days": 10.0}, cells=cells, rows=["a", "b", "c"], columns=["x", "y"], key="days", names=("r", "c"), now=0)
+    cell = lambda verdict, days=None, share=0.5: sweeps.Cell(
+        (), verdict, {"days": days} if days else {}, share, ""
+    )
+    cells = [
+        cell("feasible", 10.0),
+        cell("constraint-missed", 20.0),
+        cell("feasible", 11.0),
+        cell("impossible"),
+        cell("feasible", 12.0),
+        cell("feasible", 13.0),
+    ]
+    data = charts_sweeps.heat["days"].data(
+        {"days": 10.0},
+        cells=cells,
+        rows=["a", "b", "c"],
+        columns=["x", "y"],
+        key="days",
+        names=("r", "c"),
+        now=0,
+    )
     assert list(zip(data["right"]["y"], data["right"]["x"])) == [("a", "x"), ("b", "x")]
     assert list(zip(data["below"]["y"], data["below"]["x"])) == [("b", "y")]
     assert data["bad"]["text"] == ["impossible"]
@@ -225,9 +332,13 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     panel = opened(desk, "Reliability")
     blueprint = desk.result.blueprint
     assert len(panel.domains.rows) == len(blueprint.domains.as_dict()["rows"])
-    assert [row[0]["text"] for row in panel.risks.rows] == [r["risk"] for r in blueprint.risks.as_dict()["rows"]]
+    assert [row[0]["text"] for row in panel.risks.rows] == [
+        r["risk"] for r in blueprint.risks.as_dict()["rows"]
+    ]
     lost = panel.lost.data["lost"]
-    assert sum(lost["share"]) == pytest.approx(1 - desk.session.now.given["endurance"]["goodput"], abs=1e-6)
+    assert sum(lost["share"]) == pytest.approx(
+        1 - desk.session.now.given["endurance"]["goodput"], abs=1e-6
+    )
     spares = panel.spares.data
     assert spares["marks"]["spares"][0] == desk.session.now.given["spares"]
 
@@ -244,21 +355,50 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
     assert (notes["days"], notes["cost_usd"]) == ("no tokens named", "no tokens named")
 
 
-# ---------------------------------------------------------------- pictures as functions of a result, for a report
+# ---------------------------------------------------------------- pictures as functions of a
+# result, for a report
 def pictures():
     from scantling.endure.spares import waiting
     from scantling_widgets import charts_endurance, charts_evidence
 
     result = scantling.assess(Design.read(example()))
-    roof, placement, network = roofline(result).as_dict(), result.blueprint.placement.as_dict(), result.blueprint.network.as_dict()
-    cells = sweeps.sweep(result.design, {"cluster.devices": [8192, 16384], "job.global_batch": [1024, 2048]})
+    roof, placement, network = (
+        roofline(result).as_dict(),
+        result.blueprint.placement.as_dict(),
+        result.blueprint.network.as_dict(),
+    )
+    cells = sweeps.sweep(
+        result.design, {"cluster.devices": [8192, 16384], "job.global_batch": [1024, 2048]}
+    )
     return result, {
-        "kernels": (charts_roofline.kernels, {"roof": roof}), "links": (charts_roofline.links, {"roof": roof}),
-        "replica": (charts_network.nodes["pp"], {"placement": placement, "by": "pp"}), "peers": (charts_network.nodes["peers"], {"placement": placement, "by": "peers"}),
-        "site": (charts_network.site, {"placement": placement}), "matrix": (charts_network.matrix, {"network": network}),
-        "spares": (charts_endurance.spares, {"waiting": waiting(result.endurance)}), "evidence": (charts_evidence.evidence, {}),
-        "line": (charts_sweeps.line["days"], {"cells": cells[1::2], "texts": ["8,192", "16,384"], "key": "days", "name": "GPU count"}),
-        "map": (charts_sweeps.heat["days"], {"cells": cells, "rows": ["8,192", "16,384"], "columns": ["1,024", "2,048"], "key": "days", "names": ("GPU count", "batch")})}
+        "kernels": (charts_roofline.kernels, {"roof": roof}),
+        "links": (charts_roofline.links, {"roof": roof}),
+        "replica": (charts_network.nodes["pp"], {"placement": placement, "by": "pp"}),
+        "peers": (charts_network.nodes["peers"], {"placement": placement, "by": "peers"}),
+        "site": (charts_network.site, {"placement": placement}),
+        "matrix": (charts_network.matrix, {"network": network}),
+        "spares": (charts_endurance.spares, {"waiting": waiting(result.endurance)}),
+        "evidence": (charts_evidence.evidence, {}),
+        "line": (
+            charts_sweeps.line["days"],
+            {
+                "cells": cells[1::2],
+                "texts": ["8,192", "16,384"],
+                "key": "days",
+                "name": "GPU count",
+            },
+        ),
+        "map": (
+            charts_sweeps.heat["days"],
+            {
+                "cells": cells,
+                "rows": ["8,192", "16,384"],
+                "columns": ["1,024", "2,048"],
+                "key": "days",
+                "names": ("GPU count", "batch"),
+            },
+        ),
+    }
 
 
 def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk():
@@ -273,7 +413,14 @@ def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk(
         marks = len(re.findall(r"<path|<text|<rect", svg))
         assert marks > 12, name
         assert "NaN" not in svg, name
-        for word in {"kernels": ["FLOP per byte", "TFLOP/s"], "links": ["scale-out"], "spares": ["spare nodes"], "evidence": ["this design", "MFU"], "matrix": ["scale-up domain", "exposed"], "map": ["8,192"]}.get(name, []):
+        for word in {
+            "kernels": ["FLOP per byte", "TFLOP/s"],
+            "links": ["scale-out"],
+            "spares": ["spare nodes"],
+            "evidence": ["this design", "MFU"],
+            "matrix": ["scale-up domain", "exposed"],
+            "map": ["8,192"],
+        }.get(name, []):
             assert word in svg, (name, word)
 
 
@@ -292,7 +439,9 @@ def test_a_part_of_a_schedule_is_that_part():
     from scantling_widgets.charts_schedule import gantt, gantt_of, split
 
     layout = schedule.lay_out("1f1b", 4, 1, 8, 1.0, 1.0, 1.0)
-    whole, first = (gantt.data({}, layout=layout, window=w)["passes"] for w in ((0.0, 1.0), (0.0, 0.25)))
+    whole, first = (
+        gantt.data({}, layout=layout, window=w)["passes"] for w in ((0.0, 1.0), (0.0, 0.25))
+    )
     assert len(whole["start"]) == len(layout.start_s)
     assert 0 < len(first["start"]) < len(whole["start"])
     assert max(first["end"]) <= layout.makespan_s / 4 + 1e-9

@@ -1,4 +1,5 @@
 """What takes the desk longer than a slider may wait, and what it keeps so as not to wait again."""
+
 from __future__ import annotations
 
 import pytest
@@ -21,6 +22,7 @@ def test_long_work_reports_its_steps_and_can_be_cancelled():
             if i == 3:
                 job.stop.click()
             yield i
+
     job = Job("Count", lambda: (1000, steps()), seen.append, ended.append)
     job.run()
     job.thread.join(20)
@@ -56,11 +58,14 @@ def test_what_is_kept_is_made_once_and_a_locked_folder_only_costs_time(tmp_path,
     def make():
         made.append(1)
         return "text"
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert [kept("a.json", make), kept("a.json", make)] == ["text", "text"]
     assert len(made) == 1
     assert (tmp_path / "scantling" / "a.json").is_file()
     (tmp_path / "scantling" / "a.json").write_text("cut short", encoding="utf-8")
     assert kept("a.json", make) == "text"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "scantling" / "a.json"))          # a file where the folder should be
+    monkeypatch.setenv(
+        "XDG_CACHE_HOME", str(tmp_path / "scantling" / "a.json")
+    )  # a file where the folder should be
     assert kept("b.json", make) == "text"

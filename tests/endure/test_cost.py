@@ -1,4 +1,5 @@
 """Device-hours, dollars, energy and carbon of published runs; the frontier."""
+
 from __future__ import annotations
 
 import json
@@ -18,17 +19,22 @@ def cluster(devices=16_384, accelerator="h100-sxm", **spec):
 
 def test_deepseek_v3_at_its_own_price():
     """2.788M H800-hours at 2 dollars: 5.576M (DeepSeek-V3, arXiv 2412.19437, Table 1)."""
-    c = cost.price(cluster(2048, "h800-sxm"), {"usd_per_device_hour": 2.0}, device_seconds=2.788e6 * 3600)
+    c = cost.price(
+        cluster(2048, "h800-sxm"), {"usd_per_device_hour": 2.0}, device_seconds=2.788e6 * 3600
+    )
     assert c.device_hours == pytest.approx(2.788e6)
     assert c.cost_usd == pytest.approx(5.576e6)
 
 
 def test_llama31_405b_energy_and_carbon():
-    """30.84M H100-hours at 700 W: 8,930 t CO2e location-based (Llama 3.1 model card), for devices alone at the US grid."""
+    """30.84M H100-hours at 700 W: 8,930 t CO2e location-based (Llama 3.1 model card), for devices
+    alone at the US grid."""
     kwh = 30.84e6 * 0.7
     assert kwh * cost.GRIDS["united-states"][0] / 1e6 == pytest.approx(8930, rel=0.15)
     c = cost.price(cluster(), {}, device_seconds=30.84e6 * 3600)
-    assert c.energy_kwh == pytest.approx(kwh * 1.275 / 0.7 * 0.9 * 1.1, rel=0.01)      # whole node, 10.2 kW for eight, at its share and PUE
+    assert c.energy_kwh == pytest.approx(
+        kwh * 1.275 / 0.7 * 0.9 * 1.1, rel=0.01
+    )  # whole node, 10.2 kW for eight, at its share and PUE
 
 
 def test_a_hundred_thousand_h100_draw_150_megawatts():
@@ -55,7 +61,13 @@ def test_no_price_is_none_not_a_guess():
 
 
 def test_spares_are_paid_and_losses_priced():
-    c = cost.price(cluster(), {"usd_per_device_hour": 2.5, "pue": 1.2, "usd_per_kwh": 0.08}, wall_s=10 * DAY, devices_paid=16_384 + 128, goodput=0.9)
+    c = cost.price(
+        cluster(),
+        {"usd_per_device_hour": 2.5, "pue": 1.2, "usd_per_kwh": 0.08},
+        wall_s=10 * DAY,
+        devices_paid=16_384 + 128,
+        goodput=0.9,
+    )
     assert c.device_hours == pytest.approx(16_512 * 240)
     assert c.cost_usd == pytest.approx(16_512 * 240 * 2.5)
     assert c.lost_usd == pytest.approx(0.1 * c.cost_usd)

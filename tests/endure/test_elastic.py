@@ -1,4 +1,5 @@
 """Shrinking, sites, stragglers and lemons: worked examples of the papers and properties."""
+
 from __future__ import annotations
 
 import json
@@ -19,7 +20,13 @@ def cluster(devices=16_384, **spec):
 
 
 def run(spec=None, devices=16_384, params=405e9, **features):
-    return endure(cluster(devices), spec, checkpoint_bytes=params * 14, state_bytes_per_device=params * 14 / devices, **features)
+    return endure(
+        cluster(devices),
+        spec,
+        checkpoint_bytes=params * 14,
+        state_bytes_per_device=params * 14 / devices,
+        **features,
+    )
 
 
 def test_shrinking_goes_by_whole_micro_batches():
@@ -31,14 +38,21 @@ def test_shrinking_goes_by_whole_micro_batches():
 
 def test_requeue_costs_what_the_restart_is_longer():
     found = elastic.in_place_or_requeue(11_134.0, 5.0)
-    assert found["gain"] == pytest.approx(found["in_place"] * (1 - math.exp(-(768 - 65) / 11_134)), rel=1e-9)
+    assert found["gain"] == pytest.approx(
+        found["in_place"] * (1 - math.exp(-(768 - 65) / 11_134)), rel=1e-9
+    )
 
 
 def test_local_updates_of_published_runs():
     """INTELLECT-1: 100 steps in int8 move 400 times less; DiLoCo: 500 steps, 500 times less."""
-    assert elastic.local_update(10e9, 60, inner_steps=100, bytes_per_param=1)["against_every_step"] == 400
+    assert (
+        elastic.local_update(10e9, 60, inner_steps=100, bytes_per_param=1)["against_every_step"]
+        == 400
+    )
     assert elastic.local_update(400e6, 1, inner_steps=500)["against_every_step"] == 500
-    hidden = elastic.local_update(405e9, 10, inner_steps=200, sites=2, overlap_steps=20, site_bytes_per_s=1e11)
+    hidden = elastic.local_update(
+        405e9, 10, inner_steps=200, sites=2, overlap_steps=20, site_bytes_per_s=1e11
+    )
     assert hidden["exposed_s"] == 0
     assert "ML specialist" in hidden["for_ml"]
 
@@ -48,11 +62,18 @@ def test_sites_that_fall_back_alone_keep_more():
 
 
 def test_slowest_of_n():
-    """Exact small cases 1 / sqrt(pi) and 1.5 / sqrt(pi); 3.97 and 4.44 standard deviations at 16,384 and 131,072."""
-    assert stragglers.slowest_of(np.array([2, 3, 16_384, 131_072])) == pytest.approx([math.pi**-0.5, 1.5 * math.pi**-0.5, 3.97, 4.44], abs=5e-3)
+    """Exact small cases 1 / sqrt(pi) and 1.5 / sqrt(pi); 3.97 and 4.44 standard deviations at
+    16,384 and 131,072."""
+    assert stragglers.slowest_of(np.array([2, 3, 16_384, 131_072])) == pytest.approx(
+        [math.pi**-0.5, 1.5 * math.pi**-0.5, 3.97, 4.44], abs=5e-3
+    )
     rng = np.random.default_rng(0)
-    assert stragglers.slowest_of(1000) == pytest.approx(rng.standard_normal((2000, 1000)).max(axis=1).mean(), abs=0.03)
-    assert stragglers.slowest_of(1000, exact=False) == pytest.approx(float(stragglers.slowest_of(1000)), rel=6e-3)
+    assert stragglers.slowest_of(1000) == pytest.approx(
+        rng.standard_normal((2000, 1000)).max(axis=1).mean(), abs=0.03
+    )
+    assert stragglers.slowest_of(1000, exact=False) == pytest.approx(
+        float(stragglers.slowest_of(1000)), rel=6e-3
+    )
 
 
 def test_verified_interval_without_corruption_is_young():

@@ -1,4 +1,6 @@
-"""What follows a failure, joined for one design: published ladders and stores, and arithmetic that must close."""
+"""What follows a failure, joined for one design: published ladders and stores, and arithmetic that
+must close."""
+
 import json
 from pathlib import Path
 
@@ -15,7 +17,9 @@ def large():
 
 def test_ladder_starts_below_one_half_and_each_rung_adds_its_gain(large):
     rungs = large.recovery["ladder"]
-    assert rungs[0]["goodput"] < 0.5 < rungs[-1]["goodput"]          # Meta printed 44 % before and 80 % after (arXiv 2602.00277)
+    assert (
+        rungs[0]["goodput"] < 0.5 < rungs[-1]["goodput"]
+    )  # Meta printed 44 % before and 80 % after (arXiv 2602.00277)
     for before, after in zip(rungs, rungs[1:]):
         assert after["goodput"] - before["goodput"] == pytest.approx(after["gain"], abs=1e-9)
 
@@ -24,13 +28,18 @@ def test_copies_near_by_raise_goodput_and_only_stores_that_keep_up_carry(large):
     assert large.recovery["tiers"]["gain"] > 0
     for store in large.recovery["stores"]:
         if store["carries"]:
-            assert store["durable_s"] <= large.checkpoint_interval_s + large.endurance.checkpoint_stall_s + 1e-6
+            assert (
+                store["durable_s"]
+                <= large.checkpoint_interval_s + large.endurance.checkpoint_stall_s + 1e-6
+            )
 
 
 def test_corpus_of_a_large_vocabulary_takes_four_bytes_a_token():
     a = sc.assess(sc.Design.read(GALLERY / "llama-3.1-405b.yaml"))
     corpus = a.recovery["corpus"]
-    assert corpus["bytes"] == pytest.approx(4 * 15.6e12)             # vocabulary 128,256 needs more than 16 bits
+    assert corpus["bytes"] == pytest.approx(
+        4 * 15.6e12
+    )  # vocabulary 128,256 needs more than 16 bits
     assert corpus["read_bytes_per_s"] == pytest.approx(4 * 2048 * 8192 / a.step_s)
 
 

@@ -1,4 +1,6 @@
-"""The Monte-Carlo against the closed forms, over grids with printed seeds; its speed, its memory, and what no closed form covers."""
+"""The Monte-Carlo against the closed forms, over grids with printed seeds; its speed, its memory,
+and what no closed form covers."""
+
 from __future__ import annotations
 
 import time
@@ -18,30 +20,56 @@ def _async(rng):
     stall = m * 10 ** rng.uniform(-4, -0.5)
     some = lambda low, high: m * rng.choice([0.0, 10 ** rng.uniform(low, high)])
     durable, restart, down = some(-3, -0.3), some(-3, -0.1), some(-3, -0.5)
-    tau = max(float(goodput.optimum_interval(m, stall)) * 10 ** rng.uniform(-0.4, 0.4), durable - stall)
+    tau = max(
+        float(goodput.optimum_interval(m, stall)) * 10 ** rng.uniform(-0.4, 0.4), durable - stall
+    )
     return m, stall, durable, restart, down, tau, rng.uniform(30, 150) * m
 
 
 def setting_async(rng):
     m, stall, durable, restart, down, tau, work = _async(rng)
     s = single(work, tau, m, stall_s=stall, durable_s=durable, restart_s=restart, down_s=down)
-    return s, goodput.finite_wall_s(work, m, stall, s.tau_s, durable_s=durable, restart_s=restart, down_s=down)
+    return s, goodput.finite_wall_s(
+        work, m, stall, s.tau_s, durable_s=durable, restart_s=restart, down_s=down
+    )
 
 
 def setting_safe_restart(rng):
     m, stall, durable, restart, down, tau, work = _async(rng)
-    s = single(work, tau, m, stall_s=stall, durable_s=durable, restart_s=restart, down_s=down, fails_in_restart=False)
-    return s, goodput.finite_wall_s(work, m, stall, s.tau_s, durable_s=durable, down_s=down + restart)
+    s = single(
+        work,
+        tau,
+        m,
+        stall_s=stall,
+        durable_s=durable,
+        restart_s=restart,
+        down_s=down,
+        fails_in_restart=False,
+    )
+    return s, goodput.finite_wall_s(
+        work, m, stall, s.tau_s, durable_s=durable, down_s=down + restart
+    )
 
 
 def setting_surviving_save(rng):
-    """A save in flight is finished while the job is down anyway, so nothing is lost in it; only the very last one is waited for.
+    """A save in flight is finished while the job is down anyway, so nothing is lost in it; only the
+    very last one is waited for.
 
-    n saves as if durable at once, then Delta without a failure; one that strikes then restarts from the last save and sits Delta out again.
+    n saves as if durable at once, then Delta without a failure; one that strikes then restarts from
+    the last save and sits Delta out again.
     """
     m, stall, durable, restart, down, tau, work = _async(rng)
     down = down + durable
-    s = single(work, tau, m, stall_s=stall, durable_s=durable, restart_s=restart, down_s=down, save_survives=True)
+    s = single(
+        work,
+        tau,
+        m,
+        stall_s=stall,
+        durable_s=durable,
+        restart_s=restart,
+        down_s=down,
+        save_survives=True,
+    )
     body = goodput.finite_wall_s(work, m, stall, s.tau_s, restart_s=restart, down_s=down)
     struck = -np.expm1(-durable / m)
     return s, body + struck * (m + (m + down) * np.expm1((restart + durable) / m) + down)
@@ -52,31 +80,63 @@ def setting_tiers(rng):
     every = [1, *np.cumprod(rng.integers(2, 6, rng.integers(1, 3)))]
     k = len(every)
     rates = rng.dirichlet(np.ones(k)) / m
-    stalls = np.sort(m * 10 ** rng.uniform(-4, -1.8, k)) if rng.random() < 0.5 else np.full(k, m * 10 ** rng.uniform(-4, -1.8))
-    restores, down, tau = m * 10 ** rng.uniform(-2.5, -0.5, k), m * 10 ** rng.uniform(-3, -1), m * 10 ** rng.uniform(-2, -0.8)
+    stalls = (
+        np.sort(m * 10 ** rng.uniform(-4, -1.8, k))
+        if rng.random() < 0.5
+        else np.full(k, m * 10 ** rng.uniform(-4, -1.8))
+    )
+    restores, down, tau = (
+        m * 10 ** rng.uniform(-2.5, -0.5, k),
+        m * 10 ** rng.uniform(-3, -1),
+        m * 10 ** rng.uniform(-2, -0.8),
+    )
     cycles = max(3, int(60 * m / (tau * every[-1])))
-    s = Scenario(cycles * every[-1] * tau, tau, tuple(Level(a, 0.0, b, int(c)) for a, b, c in zip(stalls, restores, every)),
-                 tuple(Fault(r, i, down) for i, r in enumerate(rates)))
+    s = Scenario(
+        cycles * every[-1] * tau,
+        tau,
+        tuple(Level(a, 0.0, b, int(c)) for a, b, c in zip(stalls, restores, every)),
+        tuple(Fault(r, i, down) for i, r in enumerate(rates)),
+    )
     return s, cycles * goodput.tiers_cycle_s(rates, every, tau, stalls, restores, down)
 
 
 def setting_spares(rng):
     m, load, n = 3000.0, rng.uniform(0.3, 3.0), int(rng.integers(0, 5))
-    s = single(1500 * m, 200, m, stall_s=2, restart_s=rng.uniform(10, 300), spares=n, repair_s=load * m, pool_started=True)
+    s = single(
+        1500 * m,
+        200,
+        m,
+        stall_s=2,
+        restart_s=rng.uniform(10, 300),
+        spares=n,
+        repair_s=load * m,
+        pool_started=True,
+    )
     run = goodput.finite_wall_s(s.work_s, m, 2, s.tau_s, restart_s=s.levels[0].restart_s)
     return s, run / (1 - spares.stall_share(n, load))
 
 
 def setting_spares_and_down(rng):
-    """Repairs go on while the job is down: the exact chain instead of Erlang-B. Runs long, since the pool starts whole."""
-    m, load, n, down = 3000.0, rng.uniform(0.3, 2.0), int(rng.integers(0, 3)), rng.uniform(100, 2000)
+    """Repairs go on while the job is down: the exact chain instead of Erlang-B. Runs long, since
+    the pool starts whole."""
+    m, load, n, down = (
+        3000.0,
+        rng.uniform(0.3, 2.0),
+        int(rng.integers(0, 3)),
+        rng.uniform(100, 2000),
+    )
     s = single(4000 * m, 300, m, stall_s=2, down_s=down, spares=n, repair_s=load * m)
     run = goodput.finite_wall_s(s.work_s, m, 2, s.tau_s, down_s=down)
     return s, run / (1 - spares.shortage(n, 1 / m, load * m, down))
 
 
-KINDS = ((setting_async, 300, 2000), (setting_safe_restart, 70, 2000), (setting_surviving_save, 50, 2000), (setting_tiers, 110, 2000),
-         (setting_spares, 50, 400))
+KINDS = (
+    (setting_async, 300, 2000),
+    (setting_safe_restart, 70, 2000),
+    (setting_surviving_save, 50, 2000),
+    (setting_tiers, 110, 2000),
+    (setting_spares, 50, 400),
+)
 
 
 def agreement(share, seed=SEED):
@@ -94,7 +154,12 @@ def agreement(share, seed=SEED):
 
 def test_closed_form_and_simulation_agree_on_a_few():
     z, error = agreement(0.12)
-    print(f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest {abs(z).max():.2f}, bias {error.mean():+.2e}")
+    print(
+        (
+            f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
+            f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
+        )
+    )
     assert len(z) >= 60
     assert 0.75 <= np.sqrt((z**2).mean()) <= 1.25
     assert abs(z).max() <= 4.5
@@ -104,7 +169,12 @@ def test_closed_form_and_simulation_agree_on_a_few():
 @pytest.mark.slow
 def test_closed_form_and_simulation_agree_over_the_grid():
     z, error = agreement(1.0)
-    print(f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest {abs(z).max():.2f}, bias {error.mean():+.2e}")
+    print(
+        (
+            f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
+            f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
+        )
+    )
     assert len(z) >= 500
     assert 0.9 <= np.sqrt((z**2).mean()) <= 1.1
     assert abs(z).max() <= 4.5
@@ -123,24 +193,38 @@ def test_waiting_does_not_depend_on_the_shape_of_the_repair_time(load):
     """Erlang's loss system is insensitive: exponential, fixed and lognormal repairs wait alike."""
     m, n = 3000.0, 6
     for spread in (None, 0, 1.0):
-        r = simulate(single(2500 * m, 200, m, stall_s=2, spares=n, repair_s=load * m, repair_spread=spread), 200, 5)
+        r = simulate(
+            single(2500 * m, 200, m, stall_s=2, spares=n, repair_s=load * m, repair_spread=spread),
+            200,
+            5,
+        )
         assert r.badput["spare shortage"] == pytest.approx(spares.stall_share(n, load), rel=0.03)
 
 
 def test_optimum_by_search_is_the_exact_one():
-    """The interval that a golden-section search over the exact goodput finds is the Lambert-W one, from stall = M / 10,000 to 2 M."""
+    """The interval that a golden-section search over the exact goodput finds is the Lambert-W one,
+    from stall = M / 10,000 to 2 M."""
     from scipy.optimize import minimize_scalar
 
     for ratio in np.geomspace(1e-4, 2, 30):
-        found = minimize_scalar(lambda t, d=ratio: -float(goodput.ettr(1.0, d, np.exp(t), restart_s=0.3, durable_s=0.1, down_s=0.2)), bounds=(-12, 3),
-                                method="bounded", options={"xatol": 1e-10}).x
+        found = minimize_scalar(
+            lambda t, d=ratio: (
+                -float(goodput.ettr(1.0, d, np.exp(t), restart_s=0.3, durable_s=0.1, down_s=0.2))
+            ),
+            bounds=(-12, 3),
+            method="bounded",
+            options={"xatol": 1e-10},
+        ).x
         assert np.exp(found) == pytest.approx(float(goodput.optimum_interval(1.0, ratio)), rel=1e-4)
 
 
 def test_optimum_by_simulation_is_the_exact_one():
     m, stall = 1800.0, 30.0
     best = float(goodput.optimum_interval(m, stall))
-    runs = {f: simulate(single(400 * m, best * f, m, stall_s=stall, restart_s=100), 2000, 11).goodput for f in (0.5, 1.0, 2.0)}
+    runs = {
+        f: simulate(single(400 * m, best * f, m, stall_s=stall, restart_s=100), 2000, 11).goodput
+        for f in (0.5, 1.0, 2.0)
+    }
     assert runs[1.0] > runs[0.5]
     assert runs[1.0] > runs[2.0]
 
@@ -149,15 +233,21 @@ FLEET_100K = 6.5e-3 * 12_500 / 86_400
 
 
 def _hundred_thousand(**features):
-    faults = (Fault(FLEET_100K * 0.15, 0, 60), Fault(FLEET_100K * 0.826, 1, 120, 1), Fault(FLEET_100K * 0.01, 2, 300, 4),
-              Fault(FLEET_100K * 0.014, 2, 300, 1, 1800.0), Fault(1 / 86_400, planned=True))
+    faults = (
+        Fault(FLEET_100K * 0.15, 0, 60),
+        Fault(FLEET_100K * 0.826, 1, 120, 1),
+        Fault(FLEET_100K * 0.01, 2, 300, 4),
+        Fault(FLEET_100K * 0.014, 2, 300, 1, 1800.0),
+        Fault(1 / 86_400, planned=True),
+    )
     levels = (Level(0.5, 0, 60, 1), Level(0.5, 10, 120, 1), Level(0.5, 30, 300, 2))
     return Scenario(70 * 86_400, 40, levels, faults, **features)
 
 
 @pytest.mark.slow
 def test_ninety_days_of_100_000_devices_in_seconds():
-    """1,000 replicas of 90 days with tiers, racks, corruption, planned stops and 24 spares: one core, under 5 s, 1 GB, 2M failures/s without the pool."""
+    """1,000 replicas of 90 days with tiers, racks, corruption, planned stops and 24 spares: one
+    core, under 5 s, 1 GB, 2M failures/s without the pool."""
     simulate(_hundred_thousand(), 10, 0)
     best = {}
     for name, features in (("levels", {}), ("pool", {"spares": 24, "repair_s": 7200.0})):
@@ -167,7 +257,13 @@ def test_ninety_days_of_100_000_devices_in_seconds():
             r = simulate(_hundred_thousand(**features), 1000, 3)
             times.append(time.process_time() - begin)
         best[name] = (min(times), r)
-        print(f"{name}: {min(times):.2f} s of CPU, {r.failures.sum() / min(times) / 1e6:.1f}M failures/s, {r.days(0.5):.1f} days")
+        print(
+            (
+                f"{name}: {min(times):.2f} s of CPU, "
+                f"{r.failures.sum() / min(times) / 1e6:.1f}M failures/s, {r.days(0.5):.1f} "
+                f"days"
+            )
+        )
     seconds, r = best["pool"]
     assert r.days(0.5) >= 88
     assert seconds < 5
@@ -186,7 +282,12 @@ def test_same_seed_same_numbers():
 
 
 def test_goodput_and_badput_make_the_whole():
-    for features in ({}, {"spares": 4}, {"spares": 4, "shrink": Shrink(64, 196, 16, 60.0)}, {"lemons": Lemons(40, 1e-5, 0.5)}):
+    for features in (
+        {},
+        {"spares": 4},
+        {"spares": 4, "shrink": Shrink(64, 196, 16, 60.0)},
+        {"lemons": Lemons(40, 1e-5, 0.5)},
+    ):
         r = simulate(replace(_hundred_thousand(**features), work_s=3 * 86_400), 100, 1)
         assert r.goodput + sum(r.badput.values()) == pytest.approx(1, abs=1e-9)
         assert all(v >= 0 for v in r.badput.values())
@@ -199,10 +300,15 @@ def test_without_failures_only_the_saves_cost():
 
 
 def test_lemons_cost_and_leave():
-    """Left in, lemons are so much more failure rate, exactly; thrown out at the first failure, they cost little."""
+    """Left in, lemons are so much more failure rate, exactly; thrown out at the first failure, they
+    cost little."""
     m, work = 3000.0, 3e6
     rate = 0.5 / m / 10
-    stay = simulate(replace(single(work, 200, m, stall_s=2, restart_s=100), lemons=Lemons(10, rate, 0.0)), 1500, 4)
+    stay = simulate(
+        replace(single(work, 200, m, stall_s=2, restart_s=100), lemons=Lemons(10, rate, 0.0)),
+        1500,
+        4,
+    )
     exact = float(goodput.finite_wall_s(work, m / 1.5, 2, stay.scenario.tau_s, restart_s=100))
     assert abs(stay.wall_s.mean() - exact) < 4 * stay.standard_error_s
     leave = simulate(replace(stay.scenario, lemons=Lemons(10, rate, 1.0)), 1500, 4)
@@ -212,28 +318,44 @@ def test_lemons_cost_and_leave():
 
 
 def test_a_rack_takes_several_spares():
-    """The same failures one node at a time or in fours, for the same nodes in repair: fours wait longer."""
+    """The same failures one node at a time or in fours, for the same nodes in repair: fours wait
+    longer."""
     m = 3000.0
     base = dict(work_s=600 * m, interval_s=200, levels=(Level(2, 0, 50),), spares=6, repair_s=3 * m)
     ones = simulate(Scenario(faults=(Fault(1 / m, 0, 0, 1),), **base), 300, 2)
-    racks = simulate(Scenario(faults=(Fault(0.75 / m, 0, 0, 0), Fault(0.25 / m, 0, 0, 4)), **base), 300, 2)
+    racks = simulate(
+        Scenario(faults=(Fault(0.75 / m, 0, 0, 0), Fault(0.25 / m, 0, 0, 4)), **base), 300, 2
+    )
     assert racks.badput["spare shortage"] > 1.5 * ones.badput["spare shortage"] > 0
 
 
 def test_planned_stops_lose_no_work():
     """Graceful stops cost their save and restart only: a first-order sum, at one a day."""
-    quiet = Scenario(60 * 86_400.0, 600, (Level(2, 60, 300),), (Fault(1e-12), Fault(1 / 86_400, planned=True, down_s=100)))
+    quiet = Scenario(
+        60 * 86_400.0,
+        600,
+        (Level(2, 60, 300),),
+        (Fault(1e-12), Fault(1 / 86_400, planned=True, down_s=100)),
+    )
     r = simulate(quiet, 400, 6)
     per_day = r.scenario.work_s / 86_400
-    assert r.wall_s.mean() - r.scenario.work_s - r.scenario.saves * 2 == pytest.approx(per_day * (2 + 60 + 300 + 100), rel=0.05)
+    assert r.wall_s.mean() - r.scenario.work_s - r.scenario.saves * 2 == pytest.approx(
+        per_day * (2 + 60 + 300 + 100), rel=0.05
+    )
     assert r.failures.mean() == pytest.approx(0, abs=0.01)
 
 
 def test_bursty_failures_are_milder_than_memoryless_ones():
-    """Weibull renewals at 3.09 h: shape 0.5/0.7/1/1.5 give 0.871, 0.860, 0.853, 0.849: more failures in bursts, less lost to each."""
+    """Weibull renewals at 3.09 h: shape 0.5/0.7/1/1.5 give 0.871, 0.860, 0.853, 0.849: more
+    failures in bursts, less lost to each."""
     m, stall, restart = 3.09 * 3600, 60.0, 600.0
     tau = float(goodput.optimum_interval(m, stall))
-    got = [simulate(single(200 * m, tau, m, stall_s=stall, restart_s=restart, shape=k), 2000, 8).goodput for k in (0.5, 0.7, 1.0, 1.5)]
+    got = [
+        simulate(
+            single(200 * m, tau, m, stall_s=stall, restart_s=restart, shape=k), 2000, 8
+        ).goodput
+        for k in (0.5, 0.7, 1.0, 1.5)
+    ]
     assert got == pytest.approx([0.871, 0.860, 0.853, 0.849], abs=0.002)
     assert got == sorted(got, reverse=True)
 
@@ -241,30 +363,55 @@ def test_bursty_failures_are_milder_than_memoryless_ones():
 def test_a_busy_store_delays_durability():
     m = 1800.0
     base = single(300 * m, 120, m, stall_s=1, durable_s=30, restart_s=60)
-    calm, busy, always = (simulate(replace(base, contended=p, contention=4.0), 1500, 9).goodput for p in (0.0, 0.3, 1.0))
+    calm, busy, always = (
+        simulate(replace(base, contended=p, contention=4.0), 1500, 9).goodput
+        for p in (0.0, 0.3, 1.0)
+    )
     assert calm > busy > always
     slow = goodput.ettr(m, 1, base.tau_s, durable_s=120, restart_s=60)
     assert always == pytest.approx(float(slow), abs=2e-3)
 
 
 def test_shrinking_beats_waiting_for_long_repairs_only():
-    """With repairs of hours and no spare, running on short of a replica wins; with nodes back 40 s after detection, waiting does."""
+    """With repairs of hours and no spare, running on short of a replica wins; with nodes back 40 s
+    after detection, waiting does."""
     m = 7200.0
-    base = dict(work_s=300 * m, interval_s=300, levels=(Level(1, 0, 60),), faults=(Fault(1 / m, 0, 60, 1),), spares=0)
+    base = dict(
+        work_s=300 * m,
+        interval_s=300,
+        levels=(Level(1, 0, 60),),
+        faults=(Fault(1 / m, 0, 60, 1),),
+        spares=0,
+    )
     shrink = Shrink(gangs=64, gang_nodes=16, micro_batches=32, resize_s=120.0)
-    long_wait, long_shrink = (simulate(Scenario(repair_s=14_400, shrink=x, **base), 200, 1).goodput for x in (None, shrink))
+    long_wait, long_shrink = (
+        simulate(Scenario(repair_s=14_400, shrink=x, **base), 200, 1).goodput
+        for x in (None, shrink)
+    )
     assert long_shrink > long_wait + 0.1
-    short_wait, short_shrink = (simulate(Scenario(repair_s=100, repair_spread=0, shrink=x, **base), 800, 1).goodput for x in (None, shrink))
+    short_wait, short_shrink = (
+        simulate(Scenario(repair_s=100, repair_spread=0, shrink=x, **base), 800, 1).goodput
+        for x in (None, shrink)
+    )
     assert short_wait > short_shrink
     assert elastic.wait_or_shrink(14_400, 32, 64, resize_s=60)["choice"] == "shrink"
     assert elastic.wait_or_shrink(30, 32, 64, resize_s=60)["choice"] == "wait"
 
 
 def test_replica_level_recovery_matches_its_closed_form():
-    """FT-HSDP at 98,304 devices: 12 replicas, a failure every 18 min, 3 min of stall, 10 min until the replica is back."""
+    """FT-HSDP at 98,304 devices: 12 replicas, a failure every 18 min, 3 min of stall, 10 min until
+    the replica is back."""
     m = 1080.0
-    s = Scenario(3000 * m, 10.0, (Level(0, 0, 0),), (Fault(1 / m, 0, 180, 1),), spares=0, repair_s=780, repair_spread=0,
-                 shrink=Shrink(gangs=12, gang_nodes=1, micro_batches=1200))
+    s = Scenario(
+        3000 * m,
+        10.0,
+        (Level(0, 0, 0),),
+        (Fault(1 / m, 0, 180, 1),),
+        spares=0,
+        repair_s=780,
+        repair_spread=0,
+        shrink=Shrink(gangs=12, gang_nodes=1, micro_batches=1200),
+    )
     r = simulate(s, 100, 1)
     low, high = elastic.ft_hsdp(m, 12), elastic.ft_hsdp(m, 12, renewal=True)
     assert low - 0.01 < r.goodput < high + 0.015
@@ -272,7 +419,9 @@ def test_replica_level_recovery_matches_its_closed_form():
 
 def test_corruption_rolls_back_past_the_newest_copies():
     m, late = 5000.0, 3600.0
-    base = Scenario(800 * m, 100, (Level(0.5, 0, 30),), (Fault(0.9 / m), Fault(0.1 / m, latency_s=late)))
+    base = Scenario(
+        800 * m, 100, (Level(0.5, 0, 30),), (Fault(0.9 / m), Fault(0.1 / m, latency_s=late))
+    )
     r = simulate(base, 500, 3)
     none = simulate(replace(base, faults=(Fault(1 / m),)), 500, 3)
     assert r.wall_s.mean() / none.wall_s.mean() - 1 == pytest.approx(0.1 / m * late, rel=0.08)
@@ -287,6 +436,10 @@ def test_spread_of_the_finish_to_first_order():
     m, stall, tau = 11_134.0, 5.0, 330.0
     s = single(60 * 86_400, tau, m, stall_s=stall, durable_s=60, restart_s=200, down_s=180)
     r = simulate(s, 4000, 3)
-    assert float(goodput.finish_spread_s(s.work_s, m, stall, s.tau_s, durable_s=60, restart_s=200, down_s=180)) == pytest.approx(r.wall_s.std(), rel=0.05)
+    assert float(
+        goodput.finish_spread_s(
+            s.work_s, m, stall, s.tau_s, durable_s=60, restart_s=200, down_s=180
+        )
+    ) == pytest.approx(r.wall_s.std(), rel=0.05)
     p90 = r.wall_s.mean() + 1.2816 * r.wall_s.std()
     assert r.days(0.9) * 86_400 == pytest.approx(p90, rel=1e-3)

@@ -1,4 +1,5 @@
 """Stores, shards and who reads what."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -14,16 +15,24 @@ def cluster(**spec):
 
 
 def test_guidance_grows_with_the_cluster_and_published_systems_do_not():
-    """SuperPOD's middle level: 20 GB/s written per 32 nodes; Meta's Tectonic 2 TB/s whatever the job."""
+    """SuperPOD's middle level: 20 GB/s written per 32 nodes; Meta's Tectonic 2 TB/s whatever the
+    job."""
     assert storage.rates(cluster()).write_bytes_per_s == pytest.approx(20e9 * 64)
     assert storage.rates(cluster(storage="meta-tectonic")).write_bytes_per_s == pytest.approx(2e12)
-    assert storage.rates(cluster(storage="meta-tectonic"), 16).write_bytes_per_s == pytest.approx(2e12)
+    assert storage.rates(cluster(storage="meta-tectonic"), 16).write_bytes_per_s == pytest.approx(
+        2e12
+    )
 
 
 @pytest.mark.parametrize("store", sorted(catalogue.storages()))
 def test_every_store_gives_rates(store):
     r = storage.rates(cluster(storage=store))
-    for rate in (r.write_bytes_per_s, r.read_bytes_per_s, r.node_write_bytes_per_s, r.node_read_bytes_per_s):
+    for rate in (
+        r.write_bytes_per_s,
+        r.read_bytes_per_s,
+        r.node_write_bytes_per_s,
+        r.node_read_bytes_per_s,
+    ):
         assert 1e6 < rate < 1e15
     assert r.units >= 1
     assert r.source
@@ -62,19 +71,25 @@ def test_shards_are_dealt_once_each_and_by_nothing_but_epoch_and_seed():
     deal = storage.assignment(1003, 16, epoch=2, seed=7)
     assert sorted(np.concatenate(deal)) == list(range(1003))
     assert max(map(len, deal)) - min(map(len, deal)) <= 1
-    assert all(np.array_equal(a, b) for a, b in zip(deal, storage.assignment(1003, 16, epoch=2, seed=7)))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(deal, storage.assignment(1003, 16, epoch=2, seed=7))
+    )
     assert not np.array_equal(deal[0], storage.assignment(1003, 16, epoch=3, seed=7)[0])
 
 
 @pytest.mark.parametrize("dp", [1, 2, 4, 8])
 def test_a_step_reads_the_same_samples_at_every_width(dp):
     whole = np.sort(storage.sample_ids(5, 64, 1, 0, 200, seed=3))
-    parts = np.sort(np.concatenate([storage.sample_ids(5, 64, dp, r, 200, seed=3) for r in range(dp)]))
+    parts = np.sort(
+        np.concatenate([storage.sample_ids(5, 64, dp, r, 200, seed=3) for r in range(dp)])
+    )
     assert np.array_equal(whole, parts)
 
 
 def test_every_sample_once_an_epoch_across_steps():
-    seen = np.concatenate([storage.sample_ids(s, 40, 4, r, 200) for s in range(5) for r in range(4)])
+    seen = np.concatenate(
+        [storage.sample_ids(s, 40, 4, r, 200) for s in range(5) for r in range(4)]
+    )
     assert sorted(seen) == list(range(200))
     with pytest.raises(DesignError, match="divisor"):
         storage.sample_ids(0, 10, 3, 0, 100)

@@ -1,4 +1,6 @@
-"""The fit: it recovers what generated the data, shrinks to the priors without data, and depends on nothing but chip and stack."""
+"""The fit: it recovers what generated the data, shrinks to the priors without data, and depends on
+nothing but chip and stack."""
+
 import json
 
 import numpy as np
@@ -52,7 +54,8 @@ def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
 
 
 def test_rates_stay_physical():
-    """No fitted share of peak, link or memory rate above one; GEMM shares beside the public benchmarks' 0.5 to 0.9."""
+    """No fitted share of peak, link or memory rate above one; GEMM shares beside the public
+    benchmarks' 0.5 to 0.9."""
     support = json.loads((catalogue.HERE / "calibration.json").read_text())["support"]
     for chip in support["chip"]:
         family = catalogue.accelerator(chip).family

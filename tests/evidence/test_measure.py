@@ -1,4 +1,6 @@
-"""What timings say: laws found again from timings they predict, published benchmark points, drivers' names; and what a design does with the file."""
+"""What timings say: laws found again from timings they predict, published benchmark points,
+drivers' names; and what a design does with the file."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -36,25 +38,68 @@ A100 = catalogue.accelerator("a100-80-sxm")
 
 
 def file_of(constants, accelerator="a100-80-sxm", **more) -> str:
-    return dump({"scantling_calibration": 1, "made": "2026-01-02", "device": {"accelerator": accelerator, "name": "NVIDIA A100-SXM4-80GB"}, "constants": constants, **more})
+    return dump(
+        {
+            "scantling_calibration": 1,
+            "made": "2026-01-02",
+            "device": {"accelerator": accelerator, "name": "NVIDIA A100-SXM4-80GB"},
+            "constants": constants,
+            **more,
+        }
+    )
 
 
 def priors(**changes):
     """The sourced priors of an A100 as constants of a case, some of them changed."""
-    values = {name: calibration_file.prior_of(name, A100) for name in ("gemm", "gemm_bytes", "gemm_launch_s", "hbm_share", "attention", "attention_half", "attention_tiles", "attention_fa2", "attention_fa1",
-                                                                       "scale_up_share", "scale_out_share")}
+    values = {
+        name: calibration_file.prior_of(name, A100)
+        for name in (
+            "gemm",
+            "gemm_bytes",
+            "gemm_launch_s",
+            "hbm_share",
+            "attention",
+            "attention_half",
+            "attention_tiles",
+            "attention_fa2",
+            "attention_fa1",
+            "scale_up_share",
+            "scale_out_share",
+        )
+    }
     return SimpleNamespace(**{**values, **changes})
 
 
 def test_published_cubes_give_the_published_curve():
-    """Sustained fp16 cubes on an A100 (Azure's guide) follow 0.80 x peak, half of it at 2.2 GFLOP, as the catalogue's curve of them says."""
-    rows = [r for r in catalogue.read(catalogue.HERE / "gemm_points.csv", None) if r["accelerator"] == "a100-80-sxm" and r["shape_class"] == "Azure sustained" and r["m"]]
+    """Sustained fp16 cubes on an A100 (Azure's guide) follow 0.80 x peak, half of it at 2.2 GFLOP,
+    as the catalogue's curve of them says."""
+    rows = [
+        r
+        for r in catalogue.read(catalogue.HERE / "gemm_points.csv", None)
+        if r["accelerator"] == "a100-80-sxm" and r["shape_class"] == "Azure sustained" and r["m"]
+    ]
     rows = [r for r in rows if r["m"] == r["n"] == r["k"]]
-    points = [{**{k: float(r[k]) for k in "mnk"}, "seconds": 2 * float(r["m"]) * float(r["n"]) * float(r["k"]) / (float(r["achieved_tflops"]) * 1e12)} for r in rows]
+    points = [
+        {
+            **{k: float(r[k]) for k in "mnk"},
+            "seconds": 2
+            * float(r["m"])
+            * float(r["n"])
+            * float(r["k"])
+            / (float(r["achieved_tflops"]) * 1e12),
+        }
+        for r in rows
+    ]
     assert len(points) >= 5
-    curve = next(r for r in catalogue.read(catalogue.HERE / "efficiency_curves.csv", None) if r["accelerator"] == "a100-80-sxm" and r["kind"] == "gemm")
+    curve = next(
+        r
+        for r in catalogue.read(catalogue.HERE / "efficiency_curves.csv", None)
+        if r["accelerator"] == "a100-80-sxm" and r["kind"] == "gemm"
+    )
     got = measure_fit.saturation(points)
-    assert got["flops_per_s"] / A100.fp16_flops == pytest.approx(float(curve["asymptote_fraction"]), abs=0.03)
+    assert got["flops_per_s"] / A100.fp16_flops == pytest.approx(
+        float(curve["asymptote_fraction"]), abs=0.03
+    )
     assert got["half_flop"] / 1e9 == pytest.approx(float(curve["half_size"]), rel=0.35)
 
 
@@ -63,28 +108,57 @@ def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s)
     k = priors(gemm=share, gemm_launch_s=launch_s)
     chip = SimpleNamespace(hbm_bytes_per_s=A100.hbm_bytes_per_s, linear_flops=A100.bf16_flops)
     case = SimpleNamespace(constants=k, chip=chip)
-    sizes = [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [(8192, 1280, 8192), (2048, 8192, 1024)]
+    sizes = [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [
+        (8192, 1280, 8192),
+        (2048, 8192, 1024),
+    ]
     noise = np.random.default_rng(1).normal(0, 0.01, len(sizes))
-    points = [{"m": m, "n": n, "k": kk, "seconds": float(gemm_s(2 * m * n * kk, m * n + n * kk + m * kk, 1, case, share * A100.bf16_flops) * math.exp(e))} for (m, n, kk), e in zip(sizes, noise)]
-    copies = [{"op": "copy", "bytes": 2**30, "seconds": 2**30 / (A100.hbm_bytes_per_s * k.hbm_share)}]
+    points = [
+        {
+            "m": m,
+            "n": n,
+            "k": kk,
+            "seconds": float(
+                gemm_s(2 * m * n * kk, m * n + n * kk + m * kk, 1, case, share * A100.bf16_flops)
+                * math.exp(e)
+            ),
+        }
+        for (m, n, kk), e in zip(sizes, noise)
+    ]
+    copies = [
+        {"op": "copy", "bytes": 2**30, "seconds": 2**30 / (A100.hbm_bytes_per_s * k.hbm_share)}
+    ]
     found, left = measure_fit.constants_of({"gemm": {"bf16": points}, "memory": copies}, A100)
     assert left == []
     assert found["gemm"]["value"] == pytest.approx(share, rel=0.03)
     assert found["gemm_launch_s"]["value"] == pytest.approx(launch_s, rel=0.2)
     assert found["hbm_share"]["value"] == pytest.approx(k.hbm_share, rel=1e-3)
-    assert found["gemm"]["offset"] == pytest.approx(math.log(found["gemm"]["value"] / found["gemm"]["prior"]), abs=1e-3)
+    assert found["gemm"]["offset"] == pytest.approx(
+        math.log(found["gemm"]["value"] / found["gemm"]["prior"]), abs=1e-3
+    )
 
 
 def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
     """A design with the measured share sees the measured seconds again."""
     (tmp_path / "c.yaml").write_text(file_of({"attention": 0.45}))
-    resolved = Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path).change({"stack": None}).resolve()
+    resolved = (
+        Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path)
+        .change({"stack": None})
+        .resolve()
+    )
     found = find(situation(resolved, resolved.phases[0]))
     case = found.case(0)
     assert case.constants.attention == pytest.approx(0.45)
     case = replace(case, constants=replace(case.constants, **vars(priors(attention=0.45))))
     forward, _ = attention_core_s(case, 8192.0)
-    point = {"batch": 1, "seq_len": 8192, "heads": 32, "head_dim": 128, "backend": "flash", "seconds": float(forward)}
+    point = {
+        "batch": 1,
+        "seq_len": 8192,
+        "heads": 32,
+        "head_dim": 128,
+        "backend": "flash",
+        "seconds": float(forward),
+    }
     slower = {**point, "backend": "cudnn", "seconds": 2 * point["seconds"]}
     constants, left = measure_fit.constants_of({"attention": [slower, point]}, A100)
     assert left == []
@@ -95,12 +169,46 @@ def test_collective_timings_give_link_shares_back():
     link = Link(8, A100.link_bytes_per_s, 2e-6, 25e9, 5e-6, 1e9, 1.0)
     tiers = tiers_of(link, priors(scale_up_share=0.7, scale_out_share=0.6))
     size = 2**30
-    points = [{"op": "all_gather", "ranks": 8, "ranks_per_node": 8, "bytes": size, "seconds": float(all_gather_s(size, 8, 8, tiers))},
-              {"op": "all_reduce", "ranks": 8, "ranks_per_node": 8, "bytes": size, "seconds": 2 * float(all_gather_s(size, 8, 8, tiers))},
-              {"op": "all_gather", "ranks": 8, "ranks_per_node": 8, "bytes": 2**15, "seconds": 3 * (2e-6 + 15e-6)},
-              {"op": "all_to_all", "ranks": 8, "ranks_per_node": 8, "bytes": size, "seconds": float(all_to_all_s(size, 8, 8, tiers, up_share=0.65))},
-              {"op": "all_reduce", "ranks": 32, "ranks_per_node": 8, "bytes": size, "seconds": 2 * float(all_gather_s(size, 32, 8, tiers))}]
-    found, left = measure_fit.constants_of({"collectives": points}, A100, scale_out_bytes_per_s=25e9)
+    points = [
+        {
+            "op": "all_gather",
+            "ranks": 8,
+            "ranks_per_node": 8,
+            "bytes": size,
+            "seconds": float(all_gather_s(size, 8, 8, tiers)),
+        },
+        {
+            "op": "all_reduce",
+            "ranks": 8,
+            "ranks_per_node": 8,
+            "bytes": size,
+            "seconds": 2 * float(all_gather_s(size, 8, 8, tiers)),
+        },
+        {
+            "op": "all_gather",
+            "ranks": 8,
+            "ranks_per_node": 8,
+            "bytes": 2**15,
+            "seconds": 3 * (2e-6 + 15e-6),
+        },
+        {
+            "op": "all_to_all",
+            "ranks": 8,
+            "ranks_per_node": 8,
+            "bytes": size,
+            "seconds": float(all_to_all_s(size, 8, 8, tiers, up_share=0.65)),
+        },
+        {
+            "op": "all_reduce",
+            "ranks": 32,
+            "ranks_per_node": 8,
+            "bytes": size,
+            "seconds": 2 * float(all_gather_s(size, 32, 8, tiers)),
+        },
+    ]
+    found, left = measure_fit.constants_of(
+        {"collectives": points}, A100, scale_out_bytes_per_s=25e9
+    )
     assert left == []
     assert found["scale_up_share"]["value"] == pytest.approx(0.7, rel=0.01)
     assert found["scale_out_share"]["value"] == pytest.approx(0.6, rel=0.01)
@@ -111,15 +219,29 @@ def test_collective_timings_give_link_shares_back():
 def test_a_device_that_cannot_be_the_named_one_is_left_out():
     """A laptop's memory called an A100's, and copies faster than its HBM."""
     for rate, why in ((20e9, "times what is known"), (2.5e12, "above the rate")):
-        found, left = measure_fit.constants_of({"memory": [{"op": "copy", "bytes": 2**28, "seconds": 2**28 / rate}]}, A100)
+        found, left = measure_fit.constants_of(
+            {"memory": [{"op": "copy", "bytes": 2**28, "seconds": 2**28 / rate}]}, A100
+        )
         assert found == {}
         assert why in left[0]["why"]
 
 
-@pytest.mark.parametrize(("name", "gib", "id"), [
-    ("NVIDIA H100 80GB HBM3", 79.1, "h100-sxm"), ("NVIDIA H100 PCIe", 79.1, "h100-pcie"), ("NVIDIA A100-SXM4-80GB", 79.15, "a100-80-sxm"), ("NVIDIA A100-SXM4-40GB", 39.4, "a100-40-sxm"),
-    ("NVIDIA A100 80GB PCIe", 79.1, "a100-80-pcie"), ("NVIDIA H200", 139.8, "h200-sxm"), ("Tesla V100-SXM2-32GB", 31.7, "v100-32-sxm2"), ("AMD Instinct MI300X", 191.7, "mi300x"),
-    ("NVIDIA B200", 178.4, "b200-sxm"), ("AMD EPYC 9654", 700, None), ("NVIDIA GeForce GTX 1080", 8, None)])
+@pytest.mark.parametrize(
+    ("name", "gib", "id"),
+    [
+        ("NVIDIA H100 80GB HBM3", 79.1, "h100-sxm"),
+        ("NVIDIA H100 PCIe", 79.1, "h100-pcie"),
+        ("NVIDIA A100-SXM4-80GB", 79.15, "a100-80-sxm"),
+        ("NVIDIA A100-SXM4-40GB", 39.4, "a100-40-sxm"),
+        ("NVIDIA A100 80GB PCIe", 79.1, "a100-80-pcie"),
+        ("NVIDIA H200", 139.8, "h200-sxm"),
+        ("Tesla V100-SXM2-32GB", 31.7, "v100-32-sxm2"),
+        ("AMD Instinct MI300X", 191.7, "mi300x"),
+        ("NVIDIA B200", 178.4, "b200-sxm"),
+        ("AMD EPYC 9654", 700, None),
+        ("NVIDIA GeForce GTX 1080", 8, None),
+    ],
+)
 def test_drivers_names_find_the_catalogue_row(name, gib, id):
     assert measure_fit.match(name, gib * 2**30) == id
 
@@ -133,7 +255,12 @@ def test_ctrl_c_keeps_what_was_measured_and_a_missing_kernel_is_skipped():
     def fail():
         raise RuntimeError("no kernel image\nmore")
 
-    steps = [Step("gemm.bf16", "a", lambda: {"m": 1, "seconds": 0.123456}), Step("attention", "b", fail), Step("memory", "c", stop), Step("memory", "d", lambda: {})]
+    steps = [
+        Step("gemm.bf16", "a", lambda: {"m": 1, "seconds": 0.123456}),
+        Step("attention", "b", fail),
+        Step("memory", "c", stop),
+        Step("memory", "d", lambda: {}),
+    ]
     curves, skipped, stopped = measure.run(steps, show=False)
     assert curves == {"gemm": {"bf16": [{"m": 1, "seconds": 0.1235}]}}
     assert skipped == [{"step": "b", "why": "no kernel image"}]
@@ -149,10 +276,19 @@ def test_measured_constants_replace_the_chip_and_keep_the_software(tmp_path):
     assert bare.gemm == pytest.approx(0.6)
     assert bare.hbm_share == pytest.approx(0.7)
     for stack in ("megatron-core", "pytorch-fsdp"):
-        kept = calibration()["offsets"].get("gemm", {}).get("pair", {}).get(f"{stack} on {A100.id}", 0.0)
-        assert gather(A100.family, A100.id, stack, override.offsets).gemm == pytest.approx(0.6 * math.exp(kept))
+        kept = (
+            calibration()["offsets"]
+            .get("gemm", {})
+            .get("pair", {})
+            .get(f"{stack} on {A100.id}", 0.0)
+        )
+        assert gather(A100.family, A100.id, stack, override.offsets).gemm == pytest.approx(
+            0.6 * math.exp(kept)
+        )
         untouched = gather(A100.family, A100.id, stack)
-        assert gather(A100.family, A100.id, stack, override.offsets).attention == pytest.approx(untouched.attention)
+        assert gather(A100.family, A100.id, stack, override.offsets).attention == pytest.approx(
+            untouched.attention
+        )
 
 
 def test_a_design_runs_on_what_was_measured(tmp_path):
@@ -171,18 +307,21 @@ def test_a_design_runs_on_what_was_measured(tmp_path):
     assert "NVIDIA A100-SXM4-80GB" in said["why"]
 
 
-@pytest.mark.parametrize(("text", "what"), [
-    ("scantling: 1\n", "is not a calibration"),
-    (file_of({"gem": 0.5}), "gemm"),
-    (file_of({"gemm": -1}), "is not a measured value"),
-    (file_of({"gemm": {"value": "fast"}}), "is not a measured value"),
-    (file_of({"gemm": 0.01}), "times what is known"),
-    (file_of({"gemm": 1.4}), "above the peak"),
-    (file_of({}, accelerator="h100-sxm"), "was measured on h100-sxm, not on a100-80-sxm"),
-    (file_of({}, accelerator="a101"), "a101"),
-    (file_of({}, accelerator=None), "is missing"),
-    (file_of([1]), "is not a mapping"),
-])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("scantling: 1\n", "is not a calibration"),
+        (file_of({"gem": 0.5}), "gemm"),
+        (file_of({"gemm": -1}), "is not a measured value"),
+        (file_of({"gemm": {"value": "fast"}}), "is not a measured value"),
+        (file_of({"gemm": 0.01}), "times what is known"),
+        (file_of({"gemm": 1.4}), "above the peak"),
+        (file_of({}, accelerator="h100-sxm"), "was measured on h100-sxm, not on a100-80-sxm"),
+        (file_of({}, accelerator="a101"), "a101"),
+        (file_of({}, accelerator=None), "is missing"),
+        (file_of([1]), "is not a mapping"),
+    ],
+)
 def test_a_wrong_calibration_is_one_line(tmp_path, text, what):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(DesignError, match="calibration") as e:
@@ -220,8 +359,27 @@ def test_measured_on_this_machine(tmp_path, capsys):
 @pytest.mark.skipif(torch_missing, reason="no PyTorch")
 def test_collectives_under_torchrun(tmp_path):
     path = tmp_path / "c.yaml"
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "scantling", "measure", "--quick", "--device", "cpu", "-o", str(path)],
-                          capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "-m",
+            "scantling",
+            "measure",
+            "--quick",
+            "--device",
+            "cpu",
+            "-o",
+            str(path),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     points = load(path.read_text())["curves"]["collectives"]
     assert {p["op"] for p in points} == {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}

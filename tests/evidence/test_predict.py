@@ -1,4 +1,6 @@
-"""Predictions of published runs: held to the printed figures, blind to the measured columns, one row out for each row in."""
+"""Predictions of published runs: held to the printed figures, blind to the measured columns, one
+row out for each row in."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,19 +34,41 @@ def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
 
 def test_no_measured_column_is_read(frame):
     rows = frame.iloc[::40]
-    blank = rows.assign(measured_tokens_per_s_per_device=np.nan, measured_peak_memory_gb=np.nan, source="", locator="", trust="", fold=0, id=rows.id, model="")
+    blank = rows.assign(
+        measured_tokens_per_s_per_device=np.nan,
+        measured_peak_memory_gb=np.nan,
+        source="",
+        locator="",
+        trust="",
+        fold=0,
+        id=rows.id,
+        model="",
+    )
     pd.testing.assert_frame_equal(predict_frame(rows), predict_frame(blank))
 
 
 def test_accuracy_on_what_was_published(figures):
     """Counted rows: medians and tails that the project states; every row with a shape answered."""
     o = figures["overall"]
-    assert o["answered"] > 0.97 and o["median"] < 0.045 and o["p90"] < 0.14 and o["over_sources"] < 0.05
+    assert (
+        o["answered"] > 0.97
+        and o["median"] < 0.045
+        and o["p90"] < 0.14
+        and o["over_sources"] < 0.05
+    )
     assert o["median"] < o["baseline_median"] / 3
     assert 0.75 < o["coverage"] < 0.96
 
 
-@pytest.mark.parametrize("source, limit", [("SC21", 0.06), ("Reducing Activation", 0.06), ("DGX Cloud Benchmarking recipes, Llama 3.1 70B", 0.05), ("Llama 3 Herd", 0.10)])
+@pytest.mark.parametrize(
+    "source, limit",
+    [
+        ("SC21", 0.06),
+        ("Reducing Activation", 0.06),
+        ("DGX Cloud Benchmarking recipes, Llama 3.1 70B", 0.05),
+        ("Llama 3 Herd", 0.10),
+    ],
+)
 def test_sources_that_others_quote(figures, source, limit):
     got = [f["median"] for name, f in figures["by"]["source"].items() if source in name]
     assert got and max(got) < limit
@@ -69,8 +93,19 @@ def test_faster_links_and_memory_never_slow(frame):
 
     c = to_runs(frame).cases
     before = step_time(c).total
-    for record, field in (("link", "out_bytes_per_s"), ("link", "up_bytes_per_s"), ("chip", "hbm_bytes_per_s")):
-        better = replace(c, **{record: replace(getattr(c, record), **{field: 1.5 * getattr(getattr(c, record), field)})})
+    for record, field in (
+        ("link", "out_bytes_per_s"),
+        ("link", "up_bytes_per_s"),
+        ("chip", "hbm_bytes_per_s"),
+    ):
+        better = replace(
+            c,
+            **{
+                record: replace(
+                    getattr(c, record), **{field: 1.5 * getattr(getattr(c, record), field)}
+                )
+            },
+        )
         assert np.all(step_time(better).total <= before * (1 + 1e-9)), field
 
 
@@ -80,12 +115,23 @@ def test_bands_widen_for_what_was_never_run(frame):
     wide_low, wide_high = bands.band(c, known=False)
     far_low, far_high = bands.band(c, known=False, seen_chip=False, inferred=True)
     assert np.all(low < 1) and np.all(high > 1)
-    assert np.all(wide_high / wide_low >= high / low) and np.all(far_high / far_low > wide_high / wide_low)
+    assert np.all(wide_high / wide_low >= high / low) and np.all(
+        far_high / far_low > wide_high / wide_low
+    )
 
 
 def test_the_nearest_run_of_a_published_run_is_itself(frame):
     runs = to_runs(frame)
-    i = list(runs.ids[runs.ready]).index("megatron21-t1-1T") if "megatron21-t1-1T" in set(runs.ids[runs.ready]) else 0
-    near = bands.nearest_runs(runs.cases.take(slice(i, i + 1)), chip=runs.chips[i], family=runs.families[i], stack=runs.stacks[i])
+    i = (
+        list(runs.ids[runs.ready]).index("megatron21-t1-1T")
+        if "megatron21-t1-1T" in set(runs.ids[runs.ready])
+        else 0
+    )
+    near = bands.nearest_runs(
+        runs.cases.take(slice(i, i + 1)),
+        chip=runs.chips[i],
+        family=runs.families[i],
+        stack=runs.stacks[i],
+    )
     assert near[0]["id"] == runs.ids[runs.ready][i] and near[0]["distance"] == 0 and len(near) == 5
     assert all(n["differs"] and n["source"] for n in near)

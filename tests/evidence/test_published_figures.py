@@ -1,18 +1,42 @@
-"""Published figures and tables computed again: every one keeps its bounds, or is named as missed and does miss them."""
+"""Published figures and tables computed again: every one keeps its bounds, or is named as missed
+and does miss them."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence import published_figures, published_figures_endurance, published_figures_forms
+from scantling.evidence import (
+    published_figures,
+    published_figures_endurance,
+    published_figures_forms,
+)
 from scantling.evidence.published_figures import figures, printed, recreate
 
-ASKED = {"bubble-rates", "activation-memory", "tp-across-nodes", "weak-scaling", "ettr-interval", "ettr-scale", "all-to-all", "zero3-limit"}
+ASKED = {
+    "bubble-rates",
+    "activation-memory",
+    "tp-across-nodes",
+    "weak-scaling",
+    "ettr-interval",
+    "ettr-scale",
+    "all-to-all",
+    "zero3-limit",
+}
 
 
 def said(r) -> str:
-    rows = "\n".join(f"  {p.series[:44]:44} {p.x!s:>10} printed {p.published:<12.6g} ours {p.ours:<12.6g} error {e:+.4f}{'' if p.counted else '  shown only'}" for p, e in zip(r.points, r.errors))
-    return f"{r.figure.id}: median {r.median_error:.4f} of {r.figure.median:g}, largest {r.worst_error:.4f} of {r.figure.worst:g}\n{rows}"
+    rows = "\n".join(
+        (
+            f"  {p.series[:44]:44} {p.x!s:>10} printed {p.published:<12.6g} ours "
+            f"{p.ours:<12.6g} error {e:+.4f}{'' if p.counted else '  shown only'}"
+        )
+        for p, e in zip(r.points, r.errors)
+    )
+    return (
+        f"{r.figure.id}: median {r.median_error:.4f} of {r.figure.median:g}, largest "
+        f"{r.worst_error:.4f} of {r.figure.worst:g}\n{rows}"
+    )
 
 
 def test_the_figures_that_were_promised_are_there():
@@ -33,9 +57,14 @@ def test_figure_keeps_its_bounds(id):
         assert r.holds, said(r)
 
 
-@pytest.mark.parametrize("figure", [*published_figures_forms.FIGURES, *published_figures_endurance.FIGURES], ids=lambda f: f.id)
+@pytest.mark.parametrize(
+    "figure",
+    [*published_figures_forms.FIGURES, *published_figures_endurance.FIGURES],
+    ids=lambda f: f.id,
+)
 def test_bounds_of_closed_forms_are_no_wider_than_they_need_to_be(figure):
-    """A bound that nothing comes near would hold for a wrong formula too. (The others move with the fitted constants.)"""
+    """A bound that nothing comes near would hold for a wrong formula too. (The others move with the
+    fitted constants.)"""
     r = recreate(figure.id)
     assert figure.worst <= max(2.2 * r.worst_error, 0.02), said(r)
 
@@ -73,7 +102,8 @@ def test_orders_of_the_figures_are_those_of_the_papers():
 
 
 def test_restart_times_behind_the_points_at_one_half_are_those_of_the_paper():
-    """Kokolis et al.: 5 to 20 minutes from a failure to the next step. Both printed points need a restart in that range; drawn with one and the same they would contradict each other."""
+    """Kokolis et al.: 5 to 20 minutes from a failure to the next step. Both printed points need a
+    restart in that range; drawn with one and the same they would contradict each other."""
     needed = published_figures_endurance.implied_restart_min()
     assert set(needed) == {"RSC-1", "RSC-2"}
     assert all(5 <= minutes <= 20 for minutes in needed.values()), needed
@@ -83,7 +113,10 @@ def test_restart_times_behind_the_points_at_one_half_are_those_of_the_paper():
 
 
 def test_no_value_is_taken_down_from_recall():
-    assert {p.read for r in published_figures.recreate_all().values() for p in r.points} <= {"printed", "quoted"}
+    assert {p.read for r in published_figures.recreate_all().values() for p in r.points} <= {
+        "printed",
+        "quoted",
+    }
 
 
 def test_an_unknown_figure_names_those_there_are():

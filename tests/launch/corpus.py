@@ -1,21 +1,66 @@
 """Designs that cover every axis of a plan, by name: what the judges are shown."""
+
 from __future__ import annotations
 
 from scantling import Design
 from scantling.decide.verdict import assess
 from scantling.launch import FRAMEWORKS, Inexpressible, kits
 
-DENSE = dict(layers=32, hidden=4096, ffn_hidden=14336, heads=32, kv_heads=8, head_dim=128, vocab=128256, mlp="swiglu", attention="gqa")
-MHA = dict(layers=32, hidden=4096, ffn_hidden=11008, heads=32, kv_heads=32, head_dim=128, vocab=32000, mlp="swiglu", attention="mha")
+DENSE = dict(
+    layers=32,
+    hidden=4096,
+    ffn_hidden=14336,
+    heads=32,
+    kv_heads=8,
+    head_dim=128,
+    vocab=128256,
+    mlp="swiglu",
+    attention="gqa",
+)
+MHA = dict(
+    layers=32,
+    hidden=4096,
+    ffn_hidden=11008,
+    heads=32,
+    kv_heads=32,
+    head_dim=128,
+    vocab=32000,
+    mlp="swiglu",
+    attention="mha",
+)
 MOE = DENSE | dict(layers=16, experts=16, top_k=2, expert_ffn_hidden=4096, moe_layers=16)
 MIXED = MOE | dict(shared_ffn_hidden=4096, moe_layers=14)
-MLA = dict(layers=27, hidden=2048, ffn_hidden=10944, heads=16, kv_heads=16, head_dim=192, vocab=102400, mlp="swiglu", attention="mla", experts=64, top_k=6,
-           expert_ffn_hidden=1408, shared_ffn_hidden=2816, moe_layers=26, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
+MLA = dict(
+    layers=27,
+    hidden=2048,
+    ffn_hidden=10944,
+    heads=16,
+    kv_heads=16,
+    head_dim=192,
+    vocab=102400,
+    mlp="swiglu",
+    attention="mla",
+    experts=64,
+    top_k=6,
+    expert_ffn_hidden=1408,
+    shared_ffn_hidden=2816,
+    moe_layers=26,
+    kv_lora=512,
+    qk_nope=128,
+    qk_rope=64,
+    v_head_dim=128,
+)
 
 
 def spec(model=DENSE, devices=64, job=None, plan=None, cluster=None, **more):
-    return {"scantling": 1, "model": model, "cluster": {"accelerator": "h100-sxm", "devices": devices, "devices_per_node": 8} | (cluster or {}),
-            "job": {"tokens": 1e11, "seq_len": 4096, "global_batch": 256} | (job or {}), "plan": plan or {}} | more
+    return {
+        "scantling": 1,
+        "model": model,
+        "cluster": {"accelerator": "h100-sxm", "devices": devices, "devices_per_node": 8}
+        | (cluster or {}),
+        "job": {"tokens": 1e11, "seq_len": 4096, "global_batch": 256} | (job or {}),
+        "plan": plan or {},
+    } | more
 
 
 Z1 = dict(sharding="zero1")
@@ -24,16 +69,35 @@ PLANS = {
     "dense-tp": spec(plan=dict(tp=4, pp=1, **Z1)),
     "dense-tp-without-sp": spec(plan=dict(tp=4, pp=1, sp=False, **Z1)),
     "dense-pp": spec(plan=dict(tp=2, pp=4, vpp=1, **Z1)),
-    "dense-interleaved": spec(plan=dict(tp=2, pp=4, vpp=4, micro_batch=1, schedule="interleaved", **Z1)),
+    "dense-interleaved": spec(
+        plan=dict(tp=2, pp=4, vpp=4, micro_batch=1, schedule="interleaved", **Z1)
+    ),
     "uneven-pp": spec(plan=dict(tp=2, pp=5, vpp=1, **Z1), devices=80, job=dict(global_batch=240)),
     "uneven-pp-3": spec(plan=dict(tp=4, pp=3, vpp=1, **Z1), devices=48, job=dict(global_batch=96)),
-    "interleaved-short-ends": spec(model=DENSE | dict(layers=30), plan=dict(tp=2, pp=4, vpp=2, micro_batch=1, schedule="interleaved", **Z1)),
-    "cp-ring": spec(plan=dict(tp=4, cp=2, pp=1, cp_type="ring", **Z1), job=dict(seq_len=32768, global_batch=32)),
-    "cp-gather": spec(plan=dict(tp=4, cp=4, pp=1, cp_type="all-gather", **Z1), job=dict(seq_len=65536, global_batch=16)),
-    "cp-ulysses": spec(plan=dict(tp=2, cp=4, pp=1, cp_type="ulysses", **Z1), job=dict(seq_len=65536, global_batch=16)),
-    "cp-zero3": spec(plan=dict(tp=1, cp=2, pp=1, sharding="zero3"), job=dict(seq_len=16384, global_batch=64)),
-    "no-sharding": spec(model=DENSE | dict(layers=4, vocab=32000), plan=dict(tp=1, pp=1, sharding="none"), devices=8),
-    "zero2": spec(plan=dict(tp=1, pp=1, sharding="zero2", micro_batch=2), job=dict(global_batch=128)),
+    "interleaved-short-ends": spec(
+        model=DENSE | dict(layers=30),
+        plan=dict(tp=2, pp=4, vpp=2, micro_batch=1, schedule="interleaved", **Z1),
+    ),
+    "cp-ring": spec(
+        plan=dict(tp=4, cp=2, pp=1, cp_type="ring", **Z1), job=dict(seq_len=32768, global_batch=32)
+    ),
+    "cp-gather": spec(
+        plan=dict(tp=4, cp=4, pp=1, cp_type="all-gather", **Z1),
+        job=dict(seq_len=65536, global_batch=16),
+    ),
+    "cp-ulysses": spec(
+        plan=dict(tp=2, cp=4, pp=1, cp_type="ulysses", **Z1),
+        job=dict(seq_len=65536, global_batch=16),
+    ),
+    "cp-zero3": spec(
+        plan=dict(tp=1, cp=2, pp=1, sharding="zero3"), job=dict(seq_len=16384, global_batch=64)
+    ),
+    "no-sharding": spec(
+        model=DENSE | dict(layers=4, vocab=32000), plan=dict(tp=1, pp=1, sharding="none"), devices=8
+    ),
+    "zero2": spec(
+        plan=dict(tp=1, pp=1, sharding="zero2", micro_batch=2), job=dict(global_batch=128)
+    ),
     "zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3")),
     "zero3-accumulated": spec(plan=dict(tp=1, pp=1, sharding="zero3", micro_batch=1)),
     "hsdp": spec(plan=dict(tp=1, pp=1, sharding="hsdp", shard_group=16)),
@@ -43,24 +107,55 @@ PLANS = {
     "full-of-some": spec(plan=dict(tp=4, pp=2, vpp=1, recompute="full", recompute_layers=5, **Z1)),
     "mha": spec(model=MHA, plan=dict(tp=2, pp=2, vpp=1, **Z1)),
     "tied": spec(model=DENSE | dict(tied_embeddings=True), plan=dict(tp=2, pp=1, **Z1)),
-    "gpt": spec(model=dict(layers=24, hidden=4096, ffn_hidden=16384, heads=32, kv_heads=32, head_dim=128, vocab=51200, mlp="gelu", attention="mha"), plan=dict(tp=4, pp=2, vpp=1, **Z1)),
+    "gpt": spec(
+        model=dict(
+            layers=24,
+            hidden=4096,
+            ffn_hidden=16384,
+            heads=32,
+            kv_heads=32,
+            head_dim=128,
+            vocab=51200,
+            mlp="gelu",
+            attention="mha",
+        ),
+        plan=dict(tp=4, pp=2, vpp=1, **Z1),
+    ),
     "squared-relu": spec(model=DENSE | dict(mlp="squared-relu"), plan=dict(tp=8, pp=1, **Z1)),
     "moe": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
     "moe-tp-ep": spec(model=MOE, plan=dict(tp=2, pp=2, vpp=1, ep=8, etp=1, **Z1)),
     "moe-etp": spec(model=MOE, plan=dict(tp=2, pp=1, ep=4, etp=2, **Z1)),
-    "moe-interleaved": spec(model=MOE, plan=dict(tp=2, pp=4, vpp=2, ep=4, etp=1, micro_batch=1, schedule="interleaved", **Z1)),
+    "moe-interleaved": spec(
+        model=MOE,
+        plan=dict(tp=2, pp=4, vpp=2, ep=4, etp=1, micro_batch=1, schedule="interleaved", **Z1),
+    ),
     "moe-shared": spec(model=MIXED, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
     "moe-zero3": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")),
     "mla": spec(model=MLA, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
-    "mla-pp": spec(model=MLA, plan=dict(tp=1, pp=3, vpp=1, ep=8, etp=1, **Z1), devices=48, job=dict(global_batch=96)),
+    "mla-pp": spec(
+        model=MLA,
+        plan=dict(tp=1, pp=3, vpp=1, ep=8, etp=1, **Z1),
+        devices=48,
+        job=dict(global_batch=96),
+    ),
     "mtp": spec(model=MLA | dict(mtp_layers=1), plan=dict(tp=1, pp=4, vpp=1, ep=8, etp=1, **Z1)),
     "fp8": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(precision="fp8")),
     "fp8-block": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(precision="fp8-block")),
     "fp8-row": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(precision="fp8-row")),
-    "mxfp8": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(precision="mxfp8"), cluster=dict(accelerator="b200")),
-    "fp16": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(precision="fp16"), cluster=dict(accelerator="a100-80-sxm")),
-    "odd-devices": spec(plan=dict(tp=1, pp=1, sharding="zero3"), devices=12, job=dict(global_batch=96)),
-    "thirteen-devices": spec(plan=dict(tp=1, pp=1, sharding="zero3"), devices=13, job=dict(global_batch=104)),
+    "mxfp8": spec(
+        plan=dict(tp=2, pp=1, **Z1), job=dict(precision="mxfp8"), cluster=dict(accelerator="b200")
+    ),
+    "fp16": spec(
+        plan=dict(tp=2, pp=1, **Z1),
+        job=dict(precision="fp16"),
+        cluster=dict(accelerator="a100-80-sxm"),
+    ),
+    "odd-devices": spec(
+        plan=dict(tp=1, pp=1, sharding="zero3"), devices=12, job=dict(global_batch=96)
+    ),
+    "thirteen-devices": spec(
+        plan=dict(tp=1, pp=1, sharding="zero3"), devices=13, job=dict(global_batch=104)
+    ),
     "dualpipe": spec(plan=dict(tp=2, pp=4, schedule="dualpipe", micro_batch=1, **Z1)),
     "offload": spec(plan=dict(tp=2, pp=1, offload="optimizer", **Z1)),
     "bf16-moments": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="adamw-bf16")),
@@ -68,7 +163,17 @@ PLANS = {
 }
 
 
-SMALL = dict(layers=16, hidden=2048, ffn_hidden=8192, heads=32, kv_heads=8, head_dim=64, vocab=32000, mlp="swiglu", attention="gqa")
+SMALL = dict(
+    layers=16,
+    hidden=2048,
+    ffn_hidden=8192,
+    heads=32,
+    kv_heads=8,
+    head_dim=64,
+    vocab=32000,
+    mlp="swiglu",
+    attention="gqa",
+)
 
 
 def replicas():
@@ -78,14 +183,25 @@ def replicas():
         model = SMALL if name != "tied" else SMALL | dict(tied_embeddings=True)
         keep = {k: v for k, v in data["plan"].items() if k in ("micro_batch", "recompute")}
         precision = data["job"].get("precision")
-        job = {k: v for k, v in data["job"].items() if k != "precision" or precision in ("fp16", "fp32")}
-        out[name] = data | dict(model=model, plan=keep | dict(sharding="none", tp=1, pp=1, cp=1), job=job | dict(seq_len=min(job["seq_len"], 8192)))
+        job = {
+            k: v
+            for k, v in data["job"].items()
+            if k != "precision" or precision in ("fp16", "fp32")
+        }
+        out[name] = data | dict(
+            model=model,
+            plan=keep | dict(sharding="none", tp=1, pp=1, cp=1),
+            job=job | dict(seq_len=min(job["seq_len"], 8192)),
+        )
     return out
 
 
 def assessed(plans=None):
     """{name: assessment} of the corpus."""
-    return {name: assess(Design.from_data(data | {"name": name})) for name, data in (plans or PLANS).items()}
+    return {
+        name: assess(Design.from_data(data | {"name": name}))
+        for name, data in (plans or PLANS).items()
+    }
 
 
 def emitted(assessments, to, on="torchrun"):

@@ -1,7 +1,10 @@
-"""A manifest against the published schema of its custom resource, with unknown fields refused as `kubectl --validate=strict` does.
+"""A manifest against the published schema of its custom resource, with unknown fields refused as
+`kubectl --validate=strict` does.
 
-schemas/ holds the schemas without their descriptions: JobSet v0.9.1, the training operator v1.9.0 and the ComputeDomain of NVIDIA's driver for dynamic resources (all Apache-2.0).
+schemas/ holds the schemas without their descriptions: JobSet v0.9.1, the training operator v1.9.0
+and the ComputeDomain of NVIDIA's driver for dynamic resources (all Apache-2.0).
 """
+
 from __future__ import annotations
 
 import json

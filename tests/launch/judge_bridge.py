@@ -1,4 +1,6 @@
-"""python judge_bridge.py KIT...: the kit's own pretrain_bridge.config, then Megatron-Bridge's runtime_config_update, ConfigContainer.validate and layer arithmetic."""
+"""python judge_bridge.py KIT...: the kit's own pretrain_bridge.config, then Megatron-Bridge's
+runtime_config_update, ConfigContainer.validate and layer arithmetic."""
+
 from __future__ import annotations
 
 import json
@@ -26,9 +28,19 @@ torch.cuda.current_device = lambda: 0
 os.environ.update(WORLD_SIZE="8", RANK="0", LOCAL_RANK="0")
 import megatron.training.arguments  # noqa: E402, F401   core decides that Transformer Engine is not there before its stand-in is
 
-provide("transformer_engine", "modelopt", "nvidia_resiliency_ext", "flash_attn", "mamba_ssm", "causal_conv1d", "fla", "emerging_optimizers", "megatron.energon",
-        "megatron.bridge.diffusion")
-for name in ("megatron.bridge", "megatron.bridge.recipes"):      # their __init__ imports every model
+provide(
+    "transformer_engine",
+    "modelopt",
+    "nvidia_resiliency_ext",
+    "flash_attn",
+    "mamba_ssm",
+    "causal_conv1d",
+    "fla",
+    "emerging_optimizers",
+    "megatron.energon",
+    "megatron.bridge.diffusion",
+)
+for name in ("megatron.bridge", "megatron.bridge.recipes"):  # their __init__ imports every model
     package = types.ModuleType(name)
     package.__path__, package.AutoBridge = [str(Path(CORE) / name.replace(".", "/"))], None
     sys.modules[name] = package
@@ -39,7 +51,9 @@ from packaging.version import Version  # noqa: E402
 
 utils._te_version = Version("2.12.0")
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb or object()
-moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = moe.fused_sort_chunks_by_index = moe.fused_sort_chunks_by_index_with_probs = object()
+moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = (
+    moe.fused_sort_chunks_by_index
+) = moe.fused_sort_chunks_by_index_with_probs = object()
 logging.disable(logging.WARNING)
 from megatron.bridge.training.config import runtime_config_update  # noqa: E402
 from megatron.core.transformer.transformer_block import get_num_layers_to_build  # noqa: E402
@@ -61,30 +75,91 @@ def judge(kit):
     asked = c.checkpoint.async_save, c.model.sequence_parallel, c.ddp.use_distributed_optimizer
     runtime_config_update(c)
     c.validate()
-    if asked != (c.checkpoint.async_save, c.model.sequence_parallel, c.ddp.use_distributed_optimizer):
-        raise ValueError("changed silently: async_save, sequence_parallel or use_distributed_optimizer")
+    if asked != (
+        c.checkpoint.async_save,
+        c.model.sequence_parallel,
+        c.ddp.use_distributed_optimizer,
+    ):
+        raise ValueError(
+            "changed silently: async_save, sequence_parallel or use_distributed_optimizer"
+        )
     m = c.model
     pp, vpp = m.pipeline_model_parallel_size, m.virtual_pipeline_model_parallel_size or 1
     if m.pipeline_model_parallel_layout is None:
-        stages = [sum(get_num_layers_to_build(m, vp_stage=v if vpp > 1 else None, pp_rank=r) for v in range(vpp)) for r in range(pp)]
+        stages = [
+            sum(
+                get_num_layers_to_build(m, vp_stage=v if vpp > 1 else None, pp_rank=r)
+                for v in range(vpp)
+            )
+            for r in range(pp)
+        ]
     else:
-        stages = [sum(kind.name == "decoder" for part in row for kind in part) for row in m.pipeline_model_parallel_layout.layout]
-    if m.num_moe_experts and c.get_data_parallel_size(spec["devices"]) * m.context_parallel_size * m.tensor_model_parallel_size % (
-            m.expert_model_parallel_size * (m.expert_tensor_parallel_size or m.tensor_model_parallel_size)):
+        stages = [
+            sum(kind.name == "decoder" for part in row for kind in part)
+            for row in m.pipeline_model_parallel_layout.layout
+        ]
+    if m.num_moe_experts and c.get_data_parallel_size(
+        spec["devices"]
+    ) * m.context_parallel_size * m.tensor_model_parallel_size % (
+        m.expert_model_parallel_size
+        * (m.expert_tensor_parallel_size or m.tensor_model_parallel_size)
+    ):
         raise ValueError("expert groups do not divide the ranks of a stage")
     dp = c.data_parallel_size
     if c.train.global_batch_size % (c.train.micro_batch_size * dp):
-        raise ValueError(f"global batch {c.train.global_batch_size} over {dp} replicas of micro-batch {c.train.micro_batch_size}")
-    zero = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(c.ddp.data_parallel_sharding_strategy) if c.ddp.use_megatron_fsdp else \
-        "zero1" if c.ddp.use_distributed_optimizer else "none"
+        raise ValueError(
+            (
+                f"global batch {c.train.global_batch_size} over {dp} replicas of micro-batch "
+                f"{c.train.micro_batch_size}"
+            )
+        )
+    zero = (
+        {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(
+            c.ddp.data_parallel_sharding_strategy
+        )
+        if c.ddp.use_megatron_fsdp
+        else "zero1"
+        if c.ddp.use_distributed_optimizer
+        else "none"
+    )
     return dict(
-        tp=m.tensor_model_parallel_size, pp=pp, vpp=vpp, cp=m.context_parallel_size, ep=m.expert_model_parallel_size, etp=m.expert_tensor_parallel_size,
-        dp=dp, sp=bool(m.sequence_parallel), sharding=zero, micro_batch=c.train.micro_batch_size, grad_accum=c.train.global_batch_size // (c.train.micro_batch_size * dp),
-        recompute=m.recompute_granularity or "none", global_batch=c.train.global_batch_size, seq_len=m.seq_length, layers_by_stage=stages,
-        precision=FP8[m.fp8_recipe] if m.fp8 else "nvfp4" if m.fp4 else "bf16" if m.bf16 else "fp16" if m.fp16 else "fp32", save_steps=c.checkpoint.save_interval,
-        cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get(m.cp_comm_type[0] if isinstance(m.cp_comm_type, list) else m.cp_comm_type or "p2p"),
-        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none", layers=m.num_layers, hidden=m.hidden_size, experts=m.num_moe_experts or 0, shard_group=0,
-        recompute_layers=-(-m.num_layers // pp) if m.recompute_method == "uniform" else (m.recompute_num_layers or 0) * vpp)
+        tp=m.tensor_model_parallel_size,
+        pp=pp,
+        vpp=vpp,
+        cp=m.context_parallel_size,
+        ep=m.expert_model_parallel_size,
+        etp=m.expert_tensor_parallel_size,
+        dp=dp,
+        sp=bool(m.sequence_parallel),
+        sharding=zero,
+        micro_batch=c.train.micro_batch_size,
+        grad_accum=c.train.global_batch_size // (c.train.micro_batch_size * dp),
+        recompute=m.recompute_granularity or "none",
+        global_batch=c.train.global_batch_size,
+        seq_len=m.seq_length,
+        layers_by_stage=stages,
+        precision=FP8[m.fp8_recipe]
+        if m.fp8
+        else "nvfp4"
+        if m.fp4
+        else "bf16"
+        if m.bf16
+        else "fp16"
+        if m.fp16
+        else "fp32",
+        save_steps=c.checkpoint.save_interval,
+        cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get(
+            m.cp_comm_type[0] if isinstance(m.cp_comm_type, list) else m.cp_comm_type or "p2p"
+        ),
+        offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none",
+        layers=m.num_layers,
+        hidden=m.hidden_size,
+        experts=m.num_moe_experts or 0,
+        shard_group=0,
+        recompute_layers=-(-m.num_layers // pp)
+        if m.recompute_method == "uniform"
+        else (m.recompute_num_layers or 0) * vpp,
+    )
 
 
 if __name__ == "__main__":

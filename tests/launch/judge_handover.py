@@ -1,4 +1,6 @@
-"""python judge_handover.py KIT: weights out of a kit's checkpoint and back, held against transformers' own classes; prints one JSON line."""
+"""python judge_handover.py KIT: weights out of a kit's checkpoint and back, held against
+transformers' own classes; prints one JSON line."""
+
 from __future__ import annotations
 
 import json
@@ -13,9 +15,20 @@ from transformers import AutoModelForCausalLM
 
 TOKENS = torch.randint(0, 64, (2, 32), generator=torch.Generator().manual_seed(1))
 SMALL = dict(layers=2, hidden=64, ffn_hidden=96, heads=4, kv_heads=2, head_dim=16, vocab=64)
-STRETCH = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
-KINDS = {"Llama": {}, "Llama stretched": dict(rope_base=10000.0, rope_scaling=STRETCH), "Qwen3": dict(qk_norm="head"), "Qwen2": dict(qkv_bias=True),
-         "Mixtral": dict(experts=4, top_k=2, expert_ffn_hidden=96, moe_layers=2)}
+STRETCH = dict(
+    rope_type="llama3",
+    factor=8.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=16,
+)
+KINDS = {
+    "Llama": {},
+    "Llama stretched": dict(rope_base=10000.0, rope_scaling=STRETCH),
+    "Qwen3": dict(qk_norm="head"),
+    "Qwen2": dict(qkv_bias=True),
+    "Mixtral": dict(experts=4, top_k=2, expert_ffn_hidden=96, moe_layers=2),
+}
 
 
 def logits(model, tokens):
@@ -29,13 +42,21 @@ def logits(model, tokens):
 
 @torch.no_grad()
 def compare(model, folder, handover, transformer):
-    """(largest difference of the logits, largest difference of the weights that INIT brings back)."""
-    other = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval()
+    """(largest difference of the logits, largest difference of the weights that INIT brings
+    back)."""
+    other = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="sdpa"
+    ).eval()
     os.environ["INIT"] = str(folder)
     again = handover.begin(transformer(handover.settled(dict(model.c, rope_scaling=None))), 0)
     tokens = TOKENS % model.c["vocab"]
-    worst = max((a - b.to(torch.bfloat16).float()).abs().max().item() for a, b in zip(again.parameters(), model.parameters()))
-    return dict(logits=(logits(again, tokens) - other(tokens).logits).abs().max().item(), back=worst)
+    worst = max(
+        (a - b.to(torch.bfloat16).float()).abs().max().item()
+        for a, b in zip(again.parameters(), model.parameters())
+    )
+    return dict(
+        logits=(logits(again, tokens) - other(tokens).logits).abs().max().item(), back=worst
+    )
 
 
 def main(kit):
@@ -44,9 +65,28 @@ def main(kit):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    environment = os.environ | {"MASTER_PORT": str(port), "RUN_ID": "handover", "RUN_DIR": str(run), "STEPS": "3", "SAVE_STEPS": "3", "OMP_NUM_THREADS": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    subprocess.run(["bash", str(kit / "launch.sh")], env=environment, check=True, capture_output=True)
-    subprocess.run([sys.executable, str(kit / "handover.py"), str(next((run / "checkpoints").glob("step-*3"))), str(kit / "out")], check=True, capture_output=True)
+    environment = os.environ | {
+        "MASTER_PORT": str(port),
+        "RUN_ID": "handover",
+        "RUN_DIR": str(run),
+        "STEPS": "3",
+        "SAVE_STEPS": "3",
+        "OMP_NUM_THREADS": "1",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    subprocess.run(
+        ["bash", str(kit / "launch.sh")], env=environment, check=True, capture_output=True
+    )
+    subprocess.run(
+        [
+            sys.executable,
+            str(kit / "handover.py"),
+            str(next((run / "checkpoints").glob("step-*3"))),
+            str(kit / "out"),
+        ],
+        check=True,
+        capture_output=True,
+    )
     sys.path.insert(0, str(kit))
     import handover
     import model as made
@@ -63,10 +103,18 @@ def main(kit):
         with torch.no_grad():
             for p in model.parameters():
                 p.add_(0.02 * torch.randn_like(p)) if p.dim() == 1 else None
-        out = {to: (t if e is None else t[e].T).to(torch.bfloat16).contiguous() for n, t in model.named_parameters() for to, e in handover.outside(n, model.c)}
+        out = {
+            to: (t if e is None else t[e].T).to(torch.bfloat16).contiguous()
+            for n, t in model.named_parameters()
+            for to, e in handover.outside(n, model.c)
+        }
         folder = kit / name.replace(" ", "-")
         folder.mkdir()
-        save_file({k: v.detach() for k, v in out.items()}, str(folder / "model.safetensors"), metadata={"format": "pt"})
+        save_file(
+            {k: v.detach() for k, v in out.items()},
+            str(folder / "model.safetensors"),
+            metadata={"format": "pt"},
+        )
         (folder / "config.json").write_text(json.dumps(handover.config(model.c, 64)))
         found[name] = compare(model, folder, handover, made.Transformer)
     print(json.dumps(found))

@@ -1,4 +1,6 @@
-"""python judge_maxtext.py KIT...: MaxText's pyconfig on maxtext.yml, and its mesh filler on fake host devices."""
+"""python judge_maxtext.py KIT...: MaxText's pyconfig on maxtext.yml, and its mesh filler on fake
+host devices."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -15,8 +17,14 @@ import jax  # noqa: E402   XLA_FLAGS are read later, when a kit's judge first as
 from maxtext.configs import pyconfig  # noqa: E402
 from maxtext.utils import max_utils  # noqa: E402
 
-LAYERS = Path(importlib.util.find_spec("maxtext").submodule_search_locations[0]) / "layers" / "nnx_decoders.py"
-POLICIES = set(re.findall(r'"(\w+)"', " ".join(re.findall(r"remat_policy (?:==|in) (.*)", LAYERS.read_text()))))
+LAYERS = (
+    Path(importlib.util.find_spec("maxtext").submodule_search_locations[0])
+    / "layers"
+    / "nnx_decoders.py"
+)
+POLICIES = set(
+    re.findall(r'"(\w+)"', " ".join(re.findall(r"remat_policy (?:==|in) (.*)", LAYERS.read_text())))
+)
 RECOMPUTE = {"full": "full", "minimal": "selective", "minimal_with_context": "none"}
 
 
@@ -26,22 +34,70 @@ def judge(kit):
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
     max_utils.maybe_initialize_jax_distributed_system = lambda raw: None
     c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml")])
-    axes = dict(zip(c.mesh_axes, max_utils.fill_unspecified_mesh_axes(list(c.ici_parallelism), len(jax.devices()) // c.num_slices, "ICI")))
-    if c.remat_policy not in POLICIES:      # the layers assert it, once they are built
+    axes = dict(
+        zip(
+            c.mesh_axes,
+            max_utils.fill_unspecified_mesh_axes(
+                list(c.ici_parallelism), len(jax.devices()) // c.num_slices, "ICI"
+            ),
+        )
+    )
+    if c.remat_policy not in POLICIES:  # the layers assert it, once they are built
         raise ValueError(f"there is no remat policy {c.remat_policy}")
     tp, pp, cp, ep = axes["tensor"], axes.get("stage", 1), axes["context"], axes["expert"]
     data, fsdp = axes["data"], axes["fsdp"]
     dp = data * fsdp * ep
     micro = c.num_pipeline_microbatches if pp > 1 else c.gradient_accumulation_steps
-    zero = "zero1" if c.shard_optimizer_over_data else "none" if fsdp * ep == 1 and data > 1 else "hsdp" if data > 1 else "zero3"
-    stages = [c.num_layers_per_pipeline_stage * c.num_pipeline_repeats] * pp if pp > 1 else [c.base_num_decoder_layers]
-    split = any("tensor" in axes for name, axes in c.logical_axis_rules if name == "activation_embed")       # outside the tensor-parallel products
-    return dict(sp=tp > 1 and split, recompute_layers=-(-c.base_num_decoder_layers // pp) if c.remat_policy == "full" else 0, layers_by_stage=stages, etp=tp if c.num_experts > 1 else 1, shard_group=fsdp * ep * cp, cp_type="ring" if "ring" in str(c.context_parallel_strategy) else "all-gather", tp=tp, pp=pp, vpp=c.num_pipeline_repeats if pp > 1 else 1, cp=cp, ep=ep, dp=dp, sharding=zero, micro_batch=c.global_batch_size_to_train_on // dp // micro,
-                grad_accum=micro, recompute=RECOMPUTE.get(c.remat_policy, c.remat_policy), global_batch=c.global_batch_size_to_train_on * (1 if pp > 1 else 1),
-                seq_len=c.max_target_length, precision="fp8" if c.quantization else "fp32" if str(c.dtype) == "float32" or getattr(c.dtype, "__name__", "") == "float32" else "bf16",
-                save_steps=c.checkpoint_period, async_save=bool(c.async_checkpointing), offload="optimizer" if c.optimizer_memory_host_offload else "none",
-                layers=c.base_num_decoder_layers, hidden=c.base_emb_dim, experts=c.num_experts if c.num_experts > 1 else 0, per_device=c.per_device_batch_size,
-                micro_to_train=c.micro_batch_size_to_train_on)
+    zero = (
+        "zero1"
+        if c.shard_optimizer_over_data
+        else "none"
+        if fsdp * ep == 1 and data > 1
+        else "hsdp"
+        if data > 1
+        else "zero3"
+    )
+    stages = (
+        [c.num_layers_per_pipeline_stage * c.num_pipeline_repeats] * pp
+        if pp > 1
+        else [c.base_num_decoder_layers]
+    )
+    split = any(
+        "tensor" in axes for name, axes in c.logical_axis_rules if name == "activation_embed"
+    )  # outside the tensor-parallel products
+    return dict(
+        sp=tp > 1 and split,
+        recompute_layers=-(-c.base_num_decoder_layers // pp) if c.remat_policy == "full" else 0,
+        layers_by_stage=stages,
+        etp=tp if c.num_experts > 1 else 1,
+        shard_group=fsdp * ep * cp,
+        cp_type="ring" if "ring" in str(c.context_parallel_strategy) else "all-gather",
+        tp=tp,
+        pp=pp,
+        vpp=c.num_pipeline_repeats if pp > 1 else 1,
+        cp=cp,
+        ep=ep,
+        dp=dp,
+        sharding=zero,
+        micro_batch=c.global_batch_size_to_train_on // dp // micro,
+        grad_accum=micro,
+        recompute=RECOMPUTE.get(c.remat_policy, c.remat_policy),
+        global_batch=c.global_batch_size_to_train_on * (1 if pp > 1 else 1),
+        seq_len=c.max_target_length,
+        precision="fp8"
+        if c.quantization
+        else "fp32"
+        if str(c.dtype) == "float32" or getattr(c.dtype, "__name__", "") == "float32"
+        else "bf16",
+        save_steps=c.checkpoint_period,
+        async_save=bool(c.async_checkpointing),
+        offload="optimizer" if c.optimizer_memory_host_offload else "none",
+        layers=c.base_num_decoder_layers,
+        hidden=c.base_emb_dim,
+        experts=c.num_experts if c.num_experts > 1 else 0,
+        per_device=c.per_device_batch_size,
+        micro_to_train=c.micro_batch_size_to_train_on,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""python judge_megatron.py KIT...: Megatron-LM's own parse_args, validate_args, TransformerConfig, process groups and layer arithmetic on megatron.args."""
+"""python judge_megatron.py KIT...: Megatron-LM's own parse_args, validate_args, TransformerConfig,
+process groups and layer arithmetic on megatron.args."""
+
 from __future__ import annotations
 
 import argparse
@@ -28,7 +30,9 @@ from packaging.version import Version  # noqa: E402
 
 utils._te_version = Version("2.12.0")
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb or object()
-moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = moe.fused_sort_chunks_by_index = moe.fused_sort_chunks_by_index_with_probs = object()
+moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = (
+    moe.fused_sort_chunks_by_index
+) = moe.fused_sort_chunks_by_index_with_probs = object()
 import torch.distributed as dist  # noqa: E402
 from megatron.core import parallel_state  # noqa: E402
 from megatron.core.num_microbatches_calculator import ConstantNumMicroBatchesCalculator  # noqa: E402
@@ -54,49 +58,125 @@ def judge(kit):
     asked = dict(vars(a))
     arguments.validate_args(a)
     c = arguments.core_transformer_config_from_args(a)
-    m = ConstantNumMicroBatchesCalculator(a.global_batch_size, a.micro_batch_size, a.data_parallel_size, False, 0).get()
+    m = ConstantNumMicroBatchesCalculator(
+        a.global_batch_size, a.micro_batch_size, a.data_parallel_size, False, 0
+    ).get()
     dist.init_process_group("fake", rank=0, world_size=world, store=FakeStore())
     parallel_state.initialize_model_parallel(
-        a.tensor_model_parallel_size, a.pipeline_model_parallel_size, a.virtual_pipeline_model_parallel_size,
-        context_parallel_size=a.context_parallel_size, expert_model_parallel_size=a.expert_model_parallel_size,
-        expert_tensor_parallel_size=a.expert_tensor_parallel_size, create_gloo_process_groups=False)
+        a.tensor_model_parallel_size,
+        a.pipeline_model_parallel_size,
+        a.virtual_pipeline_model_parallel_size,
+        context_parallel_size=a.context_parallel_size,
+        expert_model_parallel_size=a.expert_model_parallel_size,
+        expert_tensor_parallel_size=a.expert_tensor_parallel_size,
+        create_gloo_process_groups=False,
+    )
     pp, vpp = a.pipeline_model_parallel_size, a.virtual_pipeline_model_parallel_size or 1
-    if vpp > 1:     # what schedules.py would raise at the first step
+    if vpp > 1:  # what schedules.py would raise at the first step
         group = c.microbatch_group_size_per_vp_stage
         if not pp <= group <= m or 0 < m % group < pp:
             raise ValueError(f"{m} micro-batches in groups of {group} do not suit {pp} stages")
     if a.pipeline_model_parallel_layout is None:
-        stages = [sum(get_num_layers_to_build(c, vp_stage=v if vpp > 1 else None, pp_rank=r) for v in range(vpp)) for r in range(pp)]
+        stages = [
+            sum(
+                get_num_layers_to_build(c, vp_stage=v if vpp > 1 else None, pp_rank=r)
+                for v in range(vpp)
+            )
+            for r in range(pp)
+        ]
     else:
-        stages = [sum(kind.name == "decoder" for part in row for kind in part) for row in c.pipeline_model_parallel_layout.layout]
-    silent = {k: (asked[k], getattr(a, k)) for k in ("async_save", "sequence_parallel", "use_distributed_optimizer", "overlap_param_gather",
-                                                     "overlap_grad_reduce") if asked[k] != getattr(a, k)}
+        stages = [
+            sum(kind.name == "decoder" for part in row for kind in part)
+            for row in c.pipeline_model_parallel_layout.layout
+        ]
+    silent = {
+        k: (asked[k], getattr(a, k))
+        for k in (
+            "async_save",
+            "sequence_parallel",
+            "use_distributed_optimizer",
+            "overlap_param_gather",
+            "overlap_grad_reduce",
+        )
+        if asked[k] != getattr(a, k)
+    }
     if silent:
         raise ValueError(f"changed silently: {silent}")
-    zero = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(a.data_parallel_sharding_strategy) if a.use_megatron_fsdp else \
-        "zero1" if a.use_distributed_optimizer else "none"
-    one = argparse.Namespace(**vars(a))      # Megatron's own count: 18 bytes a parameter of one rank that holds everything
-    one.tensor_model_parallel_size = one.pipeline_model_parallel_size = one.data_parallel_size = one.expert_model_parallel_size = one.expert_tensor_parallel_size = 1
+    zero = (
+        {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(
+            a.data_parallel_sharding_strategy
+        )
+        if a.use_megatron_fsdp
+        else "zero1"
+        if a.use_distributed_optimizer
+        else "none"
+    )
+    one = argparse.Namespace(
+        **vars(a)
+    )  # Megatron's own count: 18 bytes a parameter of one rank that holds everything
+    one.tensor_model_parallel_size = one.pipeline_model_parallel_size = one.data_parallel_size = (
+        one.expert_model_parallel_size
+    ) = one.expert_tensor_parallel_size = 1
     one.world_size = 1
-    one.use_distributed_optimizer, one.padded_vocab_size = False, calculate_padded_vocab_size(a.vocab_size, a.make_vocab_size_divisible_by, a.tensor_model_parallel_size)
+    one.use_distributed_optimizer, one.padded_vocab_size = (
+        False,
+        calculate_padded_vocab_size(
+            a.vocab_size, a.make_vocab_size_divisible_by, a.tensor_model_parallel_size
+        ),
+    )
     params = round(compute_weight_and_optimizer_memory(one) / 18)
-    layers = -(-a.num_layers // pp) if a.recompute_method == "uniform" else (a.recompute_num_layers or 0) * vpp
+    layers = (
+        -(-a.num_layers // pp)
+        if a.recompute_method == "uniform"
+        else (a.recompute_num_layers or 0) * vpp
+    )
     recompute = {None: "none", "full": "full", "selective": "selective"}[a.recompute_granularity]
     return dict(
-        tp=a.tensor_model_parallel_size, pp=pp, vpp=vpp, cp=a.context_parallel_size, ep=a.expert_model_parallel_size,
-        etp=a.expert_tensor_parallel_size, dp=a.data_parallel_size, sp=bool(a.sequence_parallel), sharding=zero, micro_batch=a.micro_batch_size,
-        grad_accum=m, recompute=recompute, global_batch=a.global_batch_size, seq_len=a.seq_length, layers_by_stage=stages,
-        recompute_layers=layers, params=params, shard_group=0,
-        precision=FP8[a.fp8_recipe] if a.fp8 else "nvfp4" if a.fp4 else "bf16" if a.bf16 else "fp16" if a.fp16 else "fp32",
-        cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get((a.cp_comm_type or ["p2p"])[0]),
-        offload="optimizer" if a.optimizer_cpu_offload else "none", save_steps=a.save_interval, async_save=bool(a.async_save), layers=a.num_layers,
-        hidden=a.hidden_size, experts=a.num_experts or 0)
+        tp=a.tensor_model_parallel_size,
+        pp=pp,
+        vpp=vpp,
+        cp=a.context_parallel_size,
+        ep=a.expert_model_parallel_size,
+        etp=a.expert_tensor_parallel_size,
+        dp=a.data_parallel_size,
+        sp=bool(a.sequence_parallel),
+        sharding=zero,
+        micro_batch=a.micro_batch_size,
+        grad_accum=m,
+        recompute=recompute,
+        global_batch=a.global_batch_size,
+        seq_len=a.seq_length,
+        layers_by_stage=stages,
+        recompute_layers=layers,
+        params=params,
+        shard_group=0,
+        precision=FP8[a.fp8_recipe]
+        if a.fp8
+        else "nvfp4"
+        if a.fp4
+        else "bf16"
+        if a.bf16
+        else "fp16"
+        if a.fp16
+        else "fp32",
+        cp_type={"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}.get(
+            (a.cp_comm_type or ["p2p"])[0]
+        ),
+        offload="optimizer" if a.optimizer_cpu_offload else "none",
+        save_steps=a.save_interval,
+        async_save=bool(a.async_save),
+        layers=a.num_layers,
+        hidden=a.hidden_size,
+        experts=a.num_experts or 0,
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--options"]:
         from megatron.training.arguments import add_megatron_arguments
-        p = argparse.ArgumentParser(allow_abbrev=False); add_megatron_arguments(p)      # noqa: E702
+
+        p = argparse.ArgumentParser(allow_abbrev=False)
+        add_megatron_arguments(p)  # noqa: E702
         print("\n".join(sorted(o for a in p._actions for o in a.option_strings)))
         sys.exit()
     judge_all(judge, sys.argv[1:])

@@ -1,4 +1,6 @@
-"""python judge_torchtitan.py KIT...: torchtitan's ConfigManager on torchtitan_config.py, its meshes on a fake group, its model on the meta device."""
+"""python judge_torchtitan.py KIT...: torchtitan's ConfigManager on torchtitan_config.py, its meshes
+on a fake group, its model on the meta device."""
+
 from __future__ import annotations
 
 import json
@@ -35,12 +37,16 @@ def judge(kit):
     c = ConfigManager().parse_args(["--module", "torchtitan_config", "--config", "plan"])
     p, t = c.parallelism, c.training
     d = ParallelDims.from_config(p, spec["devices"])
-    unit = (d.tp if p.enable_sequence_parallel else 1) * (2 * d.cp if d.cp > 1 else 1)      # Trainer.__init__ asks for a device before it says these
+    unit = (d.tp if p.enable_sequence_parallel else 1) * (
+        2 * d.cp if d.cp > 1 else 1
+    )  # Trainer.__init__ asks for a device before it says these
     if t.seq_len % unit:
         raise ValueError(f"seq_len {t.seq_len} must be a multiple of {unit}")
     ranks = d.dp_replicate * d.dp_shard
     if t.global_batch_size % (t.local_batch_size * ranks):
-        raise ValueError(f"global batch {t.global_batch_size} over {ranks} ranks of {t.local_batch_size}")
+        raise ValueError(
+            f"global batch {t.global_batch_size} over {ranks} ranks of {t.local_batch_size}"
+        )
     micro, accum, vpp = t.local_batch_size, t.global_batch_size // (t.local_batch_size * ranks), 1
     if d.pp > 1:
         kind = get_schedule_class(p.pipeline_parallel_schedule)
@@ -50,7 +56,9 @@ def judge(kit):
         accum *= t.local_batch_size // micro
         parts = p.module_fqns_per_model_part
         if len(parts) % d.pp or (len(parts) > d.pp) != issubclass(kind, PipelineScheduleMulti):
-            raise ValueError(f"{len(parts)} parts on {d.pp} stages under {p.pipeline_parallel_schedule}")
+            raise ValueError(
+                f"{len(parts)} parts on {d.pp} stages under {p.pipeline_parallel_schedule}"
+            )
         vpp = len(parts) // d.pp
     set_spmd_backend(p.spmd_backend)
     c.model_spec.model.update_from_config(config=c)
@@ -64,19 +72,66 @@ def judge(kit):
         named = [n for part in parts for n in part if n.startswith("layers.")]
         if named != [f"layers.{i}" for i in range(len(model.layers))]:
             raise ValueError("parts leave out or repeat layers")
-    stages = [sum(n.startswith("layers.") for part in parts[r::d.pp] for n in part) for r in range(d.pp)] if d.pp > 1 else [len(model.layers)]
+    stages = (
+        [
+            sum(n.startswith("layers.") for part in parts[r :: d.pp] for n in part)
+            for r in range(d.pp)
+        ]
+        if d.pp > 1
+        else [len(model.layers)]
+    )
     count = sum(x.numel() for x in model.parameters())
-    flex = sum(type(m).__name__ == "FlexAttention" for m in model.modules())       # what gathers keys and values under context parallelism
+    flex = sum(
+        type(m).__name__ == "FlexAttention" for m in model.modules()
+    )  # what gathers keys and values under context parallelism
     if not flex:
         raise ValueError("no layer attends by FlexAttention")
-    experts = max([m.num_experts for m in model.modules() if isinstance(getattr(m, "num_experts", None), int)], default=0)
+    experts = max(
+        [
+            m.num_experts
+            for m in model.modules()
+            if isinstance(getattr(m, "num_experts", None), int)
+        ],
+        default=0,
+    )
     kind = type(c.activation_checkpoint).__qualname__ if c.activation_checkpoint else ""
-    sharding = "none" if d.dp_shard * d.cp == 1 and d.dp_replicate > 1 else "hsdp" if d.dp_replicate > 1 else "zero2" if p.fsdp_reshard_after_forward == "never" else "zero3"
-    return dict(tp=d.tp, pp=d.pp, vpp=vpp, cp=d.cp, ep=d.ep, dp=ranks, sp=bool(p.enable_sequence_parallel and d.tp > 1), sharding=sharding,
-                shard_group=d.dp_shard * d.cp, micro_batch=micro, grad_accum=accum, recompute="full" if "Full" in kind else "selective" if "Selective" in kind else "none",
-                global_batch=t.global_batch_size, seq_len=t.seq_len, layers_by_stage=stages, precision="fp32" if t.mixed_precision_param == "float32" else "bf16",
-                save_steps=c.checkpoint.interval, async_save=c.checkpoint.async_mode == "async", params=count, layers=len(model.layers), etp=1, recompute_layers=-(-len(model.layers) // d.pp) if "Full" in kind else 0,
-                cp_type="all-gather", offload="optimizer+params" if t.enable_cpu_offload else "none", hidden=model.tok_embeddings.weight.shape[1], experts=experts)
+    sharding = (
+        "none"
+        if d.dp_shard * d.cp == 1 and d.dp_replicate > 1
+        else "hsdp"
+        if d.dp_replicate > 1
+        else "zero2"
+        if p.fsdp_reshard_after_forward == "never"
+        else "zero3"
+    )
+    return dict(
+        tp=d.tp,
+        pp=d.pp,
+        vpp=vpp,
+        cp=d.cp,
+        ep=d.ep,
+        dp=ranks,
+        sp=bool(p.enable_sequence_parallel and d.tp > 1),
+        sharding=sharding,
+        shard_group=d.dp_shard * d.cp,
+        micro_batch=micro,
+        grad_accum=accum,
+        recompute="full" if "Full" in kind else "selective" if "Selective" in kind else "none",
+        global_batch=t.global_batch_size,
+        seq_len=t.seq_len,
+        layers_by_stage=stages,
+        precision="fp32" if t.mixed_precision_param == "float32" else "bf16",
+        save_steps=c.checkpoint.interval,
+        async_save=c.checkpoint.async_mode == "async",
+        params=count,
+        layers=len(model.layers),
+        etp=1,
+        recompute_layers=-(-len(model.layers) // d.pp) if "Full" in kind else 0,
+        cp_type="all-gather",
+        offload="optimizer+params" if t.enable_cpu_offload else "none",
+        hidden=model.tok_embeddings.weight.shape[1],
+        experts=experts,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """A real slurmctld on loopback, without compute daemons: enough for `sbatch --test-only`."""
+
 from __future__ import annotations
 
 import os
@@ -58,11 +59,26 @@ def controller(folder, nodes: int, per_node: int = 8):
         (here / name).mkdir(parents=True)
     (here / "key").write_bytes(secrets.token_bytes(128))
     (here / "key").chmod(0o400)
-    (here / "slurm.conf").write_text(CONF.format(port=free_port(), other=free_port(), here=here, nodes=nodes, per_node=per_node))
+    (here / "slurm.conf").write_text(
+        CONF.format(port=free_port(), other=free_port(), here=here, nodes=nodes, per_node=per_node)
+    )
     environment = os.environ | {"SLURM_CONF": str(here / "slurm.conf")}
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    started = [subprocess.Popen(["munged", "--foreground", "--force", f"--socket={here}/munge.socket", f"--key-file={here}/key", f"--pid-file={here}/munged.pid",
-                                 f"--log-file={here}/munged.log", f"--seed-file={here}/munged.seed"], **quiet)]
+    started = [
+        subprocess.Popen(
+            [
+                "munged",
+                "--foreground",
+                "--force",
+                f"--socket={here}/munge.socket",
+                f"--key-file={here}/key",
+                f"--pid-file={here}/munged.pid",
+                f"--log-file={here}/munged.log",
+                f"--seed-file={here}/munged.seed",
+            ],
+            **quiet,
+        )
+    ]
     try:
         for _ in range(1200):
             if (here / "munge.socket").exists():
@@ -70,7 +86,12 @@ def controller(folder, nodes: int, per_node: int = 8):
             time.sleep(0.05)
         started.append(subprocess.Popen(["slurmctld", "-D"], env=environment, **quiet))
         for _ in range(600):
-            if subprocess.run(["sinfo", "-h"], env=environment, capture_output=True, timeout=60).returncode == 0:
+            if (
+                subprocess.run(
+                    ["sinfo", "-h"], env=environment, capture_output=True, timeout=60
+                ).returncode
+                == 0
+            ):
                 break
             time.sleep(0.1)
         else:

@@ -1,4 +1,6 @@
-"""Import-only stand-ins for what frameworks import but a machine without accelerators cannot have, and one judge process for many kits."""
+"""Import-only stand-ins for what frameworks import but a machine without accelerators cannot have,
+and one judge process for many kits."""
+
 from __future__ import annotations
 
 import abc
@@ -76,7 +78,8 @@ def without_triton():
 
 
 def trainer(kit):
-    """What the kit's own trainer takes from plan.json, its model built on the meta device: as train_deepspeed.py and train_accelerate.py read it."""
+    """What the kit's own trainer takes from plan.json, its model built on the meta device: as
+    train_deepspeed.py and train_accelerate.py read it."""
     import torch
 
     with open(f"{kit}/plan.json") as f:
@@ -88,13 +91,35 @@ def trainer(kit):
     with torch.device("meta"):
         model = Transformer(spec["shape"])
     count = sum(p.numel() for p in model.parameters())
-    return dict(tp=1, pp=1, vpp=1, cp=1, ep=1, etp=1, sp=False, cp_type="all-gather", offload="none", micro_batch=plan["micro_batch"], grad_accum=plan["grad_accum"],
-                global_batch=plan["global_batch"], seq_len=plan["seq_len"], save_steps=plan["save_steps"], recompute=plan["recompute"], recompute_layers=plan["recompute_layers"],
-                layers=len(model.blocks), layers_by_stage=[len(model.blocks)], hidden=spec["shape"]["hidden"], experts=spec["shape"]["experts"], params=count, shard_group=0)
+    return dict(
+        tp=1,
+        pp=1,
+        vpp=1,
+        cp=1,
+        ep=1,
+        etp=1,
+        sp=False,
+        cp_type="all-gather",
+        offload="none",
+        micro_batch=plan["micro_batch"],
+        grad_accum=plan["grad_accum"],
+        global_batch=plan["global_batch"],
+        seq_len=plan["seq_len"],
+        save_steps=plan["save_steps"],
+        recompute=plan["recompute"],
+        recompute_layers=plan["recompute_layers"],
+        layers=len(model.blocks),
+        layers_by_stage=[len(model.blocks)],
+        hidden=spec["shape"]["hidden"],
+        experts=spec["shape"]["experts"],
+        params=count,
+        shard_group=0,
+    )
 
 
 def command(kit, launcher):
-    """Words of launch.sh's last command after the launcher's name, as bash expands them on every node: [of node 0, of node 1, ...]."""
+    """Words of launch.sh's last command after the launcher's name, as bash expands them on every
+    node: [of node 0, of node 1, ...]."""
     with open(f"{kit}/plan.json") as f:
         nodes = json.load(f)["nodes"]
     found = []
@@ -103,14 +128,22 @@ def command(kit, launcher):
             f.write('#!/bin/bash\nprintf "%s\\0" "$@"\n')
         os.chmod(f"{folder}/{launcher}", 0o755)
         for node in sorted({0, nodes - 1}):
-            env = dict(PATH=f"{folder}:/usr/bin:/bin", NODE_RANK=str(node), MASTER_ADDR="node0", RUN_DIR=f"{folder}/run")
-            out = subprocess.run(["bash", f"{kit}/launch.sh"], env=env, capture_output=True, text=True, check=True).stdout
+            env = dict(
+                PATH=f"{folder}:/usr/bin:/bin",
+                NODE_RANK=str(node),
+                MASTER_ADDR="node0",
+                RUN_DIR=f"{folder}/run",
+            )
+            out = subprocess.run(
+                ["bash", f"{kit}/launch.sh"], env=env, capture_output=True, text=True, check=True
+            ).stdout
             found.append(out.split("\0")[:-1])
     return found
 
 
 def judge_all(judge, kits):
-    """One child process a kit, since frameworks keep global state; prints one JSON line each: kit, ok, error, plan."""
+    """One child process a kit, since frameworks keep global state; prints one JSON line each: kit,
+    ok, error, plan."""
     if "torch" in sys.modules:
         import torch._dynamo  # noqa: F401   a meta device imports it: once here, not once a kit
     for kit in kits:
@@ -122,7 +155,7 @@ def judge_all(judge, kits):
             try:
                 with redirect_stdout(io.StringIO()):
                     out |= {"plan": judge(kit), "ok": True}
-            except BaseException as e:      # noqa: BLE001  argparse leaves by SystemExit
+            except BaseException as e:  # noqa: BLE001  argparse leaves by SystemExit
                 out["error"] = f"{type(e).__name__}: {e}"[:600]
                 if os.environ.get("TRACE"):
                     traceback.print_exc()

@@ -1,4 +1,6 @@
-"""The launch kit: what is written when, what a framework cannot say, and that nothing of a design breaks out of the line it lands in."""
+"""The launch kit: what is written when, what a framework cannot say, and that nothing of a design
+breaks out of the line it lands in."""
+
 from __future__ import annotations
 
 import ast
@@ -29,10 +31,30 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 from corpus import PLANS, SMALL, spec  # noqa: E402
 
-FILE = {"megatron": "megatron.args", "megatron-bridge": "bridge.overrides", "torchtitan": "torchtitan_config.py", "fsdp": "train_fsdp.py", "deepspeed": "ds_config.json",
-        "accelerate": "accelerate.yaml", "maxtext": "maxtext.yml", "ddp": "train_ddp.py"}
+FILE = {
+    "megatron": "megatron.args",
+    "megatron-bridge": "bridge.overrides",
+    "torchtitan": "torchtitan_config.py",
+    "fsdp": "train_fsdp.py",
+    "deepspeed": "ds_config.json",
+    "accelerate": "accelerate.yaml",
+    "maxtext": "maxtext.yml",
+    "ddp": "train_ddp.py",
+}
 SCRIPT = {"torchrun": "launch.sh", "slurm": "job.sbatch", "kubernetes": "jobset.yaml"}
-HOSTILE = ["a\nb\r#SBATCH --nodes=9\x00\x1b[31m", "a'b\"c`id`$(touch pwned)", "x\\ny; rm -rf /", "#SBATCH --nodes=9", "{{ 7*7 }} {% raw %}", "---\nkey: [", "'''\"\"\" + __import__('os')", "日本 \u202e \u2028 é", "| pipe > out & ;", "!!python/object", "%s %d"]
+HOSTILE = [
+    "a\nb\r#SBATCH --nodes=9\x00\x1b[31m",
+    "a'b\"c`id`$(touch pwned)",
+    "x\\ny; rm -rf /",
+    "#SBATCH --nodes=9",
+    "{{ 7*7 }} {% raw %}",
+    "---\nkey: [",
+    "'''\"\"\" + __import__('os')",
+    "日本 \u202e \u2028 é",
+    "| pipe > out & ;",
+    "!!python/object",
+    "%s %d",
+]
 
 
 def design(data, **more):
@@ -41,7 +63,12 @@ def design(data, **more):
 
 @pytest.fixture(scope="module")
 def small():
-    return assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name="small"))
+    return assess(
+        design(
+            spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)),
+            name="small",
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +80,21 @@ def plain():
 @pytest.mark.parametrize("to", FRAMEWORKS)
 def test_every_framework_under_every_scheduler(small, to, on):
     files = kits(small, to, on)
-    assert {"README.md", "plan.json", "checkpoint.md", "env.sh", "launch.sh", FILE[to], SCRIPT[on]} <= set(files)
+    assert {
+        "README.md",
+        "plan.json",
+        "checkpoint.md",
+        "env.sh",
+        "launch.sh",
+        FILE[to],
+        SCRIPT[on],
+    } <= set(files)
     found = json.loads(files["plan.json"])
     assert found["framework"] == to
-    assert found["plan"]["dp"] * found["plan"]["tp"] * found["plan"]["pp"] * found["plan"]["cp"] == found["devices"]
+    assert (
+        found["plan"]["dp"] * found["plan"]["tp"] * found["plan"]["pp"] * found["plan"]["cp"]
+        == found["devices"]
+    )
     for name, text in files.items():
         assert text.endswith("\n")
         assert "{{" not in text, name
@@ -82,12 +120,22 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d.yaml", "kit"]
 
 
-@pytest.mark.parametrize(("data", "code"), [
-    (spec(plan=dict(tp=1, pp=1, sharding="none", offload="none")), 3),
-    (spec(constraints=dict(deadline_days=0.01)), 3),
-    ({"model": {"size": 1e12}, "cluster": {"accelerator": "v100-16-pcie", "devices": 8, "devices_per_node": 8}, "job": {"precision": "fp16"}}, 4),
-    (spec(plan=dict(tp=7)), 2),
-])
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (spec(plan=dict(tp=1, pp=1, sharding="none", offload="none")), 3),
+        (spec(constraints=dict(deadline_days=0.01)), 3),
+        (
+            {
+                "model": {"size": 1e12},
+                "cluster": {"accelerator": "v100-16-pcie", "devices": 8, "devices_per_node": 8},
+                "job": {"precision": "fp16"},
+            },
+            4,
+        ),
+        (spec(plan=dict(tp=7)), 2),
+    ],
+)
 def test_nothing_is_written_unless_feasible(tmp_path, capsys, data, code):
     file = tmp_path / "d.yaml"
     file.write_text(yaml.safe_dump(data))
@@ -96,7 +144,10 @@ def test_nothing_is_written_unless_feasible(tmp_path, capsys, data, code):
     assert capsys.readouterr().err.strip()
 
 
-@pytest.mark.parametrize("arguments", [["--to", "megatrom", "-o", "k"], ["--to", "fsdp", "--on", "pbs", "-o", "k"], ["--to", "fsdp"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--to", "megatrom", "-o", "k"], ["--to", "fsdp", "--on", "pbs", "-o", "k"], ["--to", "fsdp"]],
+)
 def test_a_wrong_call_ends_with_two(tmp_path, capsys, arguments):
     file = tmp_path / "d.yaml"
     file.write_text(yaml.safe_dump(PLANS["zero3"]))
@@ -143,7 +194,8 @@ def test_writing_is_all_or_nothing(tmp_path, plain, monkeypatch):
 
 
 def test_a_run_beside_the_kit_is_left_alone(tmp_path, plain):
-    """Checkpoints below the kit's folder are neither copied nor moved when the kit is written again."""
+    """Checkpoints below the kit's folder are neither copied nor moved when the kit is written
+    again."""
     write(kits(plain, "fsdp"), tmp_path)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").write_text("terabytes")
@@ -158,17 +210,31 @@ def test_the_nearest_plan_costs_what_assessing_it_says():
     found = json.loads(kits(a, "fsdp")["plan.json"])
     assert {g["field"] for g in found["not_expressed"]} >= {"tp", "pp", "sharding"}
     p = found["plan"]
-    pins = {k: p[k] for k in ("tp", "pp", "cp", "dp", "sharding", "micro_batch", "recompute")} | {k: p[k] for k in ("recompute_layers",) if p[k]} | ({"shard_group": p["shard_group"]} if p["sharding"] == "hsdp" else {})
+    pins = (
+        {k: p[k] for k in ("tp", "pp", "cp", "dp", "sharding", "micro_batch", "recompute")}
+        | {k: p[k] for k in ("recompute_layers",) if p[k]}
+        | ({"shard_group": p["shard_group"]} if p["sharding"] == "hsdp" else {})
+    )
     again = assess(design(PLANS["dense-pp"] | {"plan": pins}, name="x"))
     assert again.step_s == pytest.approx(found["step_s"], rel=1e-9)
-    assert found["not_expressed"][0]["cost"].startswith(f"{again.step_s / a.step_s - 1:+.1%} step time")
+    assert found["not_expressed"][0]["cost"].startswith(
+        f"{again.step_s / a.step_s - 1:+.1%} step time"
+    )
 
 
 def test_phases_have_a_kit_each():
     data = spec(plan={})
-    data["job"] = {"phases": [{"tokens": 1e11, "seq_len": 4096, "global_batch": 256}, {"tokens": 1e9, "seq_len": 32768, "global_batch": 32, "plan": {"cp": 2}}]}
+    data["job"] = {
+        "phases": [
+            {"tokens": 1e11, "seq_len": 4096, "global_batch": 256},
+            {"tokens": 1e9, "seq_len": 32768, "global_batch": 32, "plan": {"cp": 2}},
+        ]
+    }
     files = kits(assess(design(data, name="two")), "megatron")
-    first, second = (dict(re.findall(r"^(--\S+) (\S+)$", files[k], re.M)) for k in ("megatron.args", "phase-2/megatron.args"))
+    first, second = (
+        dict(re.findall(r"^(--\S+) (\S+)$", files[k], re.M))
+        for k in ("megatron.args", "phase-2/megatron.args")
+    )
     assert first["--seq-length"] == "4096"
     assert second["--seq-length"] == "32768"
     assert second["--context-parallel-size"] == "2"
@@ -179,34 +245,63 @@ def test_devices_that_do_not_fill_the_last_node():
     a = assess(design(PLANS["thirteen-devices"], name="odd"))
     text = kits(a, "fsdp")["launch.sh"]
     given = json.loads(kits(a, "fsdp")["plan.json"])
-    assert given["nodes"] * 8 >= given["devices"] == (given["nodes"] - 1) * given["devices_per_node"] + given["last_node"]
+    assert (
+        given["nodes"] * 8
+        >= given["devices"]
+        == (given["nodes"] - 1) * given["devices_per_node"] + given["last_node"]
+    )
     if given["last_node"] != given["devices_per_node"]:
         assert f"PER_NODE={given['last_node']}" in text
 
 
 def test_state_arithmetic_is_that_of_the_papers():
-    """Rajbhandari et al. 2020, figure 1: 7.5B parameters, 64 ranks, K = 12: 120, 31.4, 16.6 and 1.9 GB."""
+    """Rajbhandari et al. 2020, figure 1: 7.5B parameters, 64 ranks, K = 12: 120, 31.4, 16.6 and 1.9
+    GB."""
     for sharding, expected in (("none", 120.0), ("zero1", 31.4), ("zero2", 16.6), ("zero3", 1.9)):
-        assert state_bytes("deepspeed", sharding, 64, 7.5e9)["total"] / 1e9 == pytest.approx(expected, abs=0.05)
-    assert state_bytes("fsdp", "zero3", 64, 7.5e9)["total"] == state_bytes("deepspeed", "zero3", 64, 7.5e9)["total"]
+        assert state_bytes("deepspeed", sharding, 64, 7.5e9)["total"] / 1e9 == pytest.approx(
+            expected, abs=0.05
+        )
+    assert (
+        state_bytes("fsdp", "zero3", 64, 7.5e9)["total"]
+        == state_bytes("deepspeed", "zero3", 64, 7.5e9)["total"]
+    )
     assert state_bytes("fsdp", "hsdp", 64, 8e9, shard_group=8)["parameters"] == 4e9
 
 
 @cache
 def launches():
-    """(module, launch plan) of frameworks whose files take a name in every place: shell, #SBATCH, YAML, JSON, Python."""
-    out, small = [], assess(design(spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)), name="small"))
-    for to, on in (("ddp", "slurm"), ("megatron", "kubernetes"), ("torchtitan", "torchrun"), ("maxtext", "kubernetes")):
+    """(module, launch plan) of frameworks whose files take a name in every place: shell, #SBATCH,
+    YAML, JSON, Python."""
+    out, small = (
+        [],
+        assess(
+            design(
+                spec(
+                    model=SMALL, devices=16, plan=dict(tp=1, pp=1, sharding="none", micro_batch=2)
+                ),
+                name="small",
+            )
+        ),
+    )
+    for to, on in (
+        ("ddp", "slurm"),
+        ("megatron", "kubernetes"),
+        ("torchtitan", "torchrun"),
+        ("maxtext", "kubernetes"),
+    ):
         module = framework(to)
         launch = express(small, 0, module, to, on)
-        out.append((module, launch, kit_of(replace(launch, name="plainname", slug="plainname"), module)))
+        out.append(
+            (module, launch, kit_of(replace(launch, name="plainname", slug="plainname"), module))
+        )
     return out
 
 
 @given(st.text(min_size=1, max_size=60).map(lambda s: s.strip()).filter(bool))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_hostile_name_stays_text(name):
-    """Whatever the name: the shell, YAML, JSON, Python, #SBATCH and Markdown readers see what they see of a plain one."""
+    """Whatever the name: the shell, YAML, JSON, Python, #SBATCH and Markdown readers see what they
+    see of a plain one."""
     hostile(name)
 
 
@@ -220,14 +315,26 @@ def hostile(name):
         files = kit_of(replace(launch, name=name, slug=slug(name)), module)
         assert json.loads(files["plan.json"])["name"] == clean(name)
         for file, text in files.items():
-            expected, lines, same = reference[file].splitlines(), text.split("\n")[:-1], lambda s: s.replace("plainname", slug(name))
+            expected, lines, same = (
+                reference[file].splitlines(),
+                text.split("\n")[:-1],
+                lambda s: s.replace("plainname", slug(name)),
+            )
             assert all(c.isprintable() for line in lines for c in line.replace("\t", " ")), file
             assert len(lines) == len(expected), file
             if file.endswith((".sh", ".sbatch")):
-                code = [i for i, line in enumerate(expected) if not line.startswith("#") or line.startswith(("#SBATCH", "#!"))]
+                code = [
+                    i
+                    for i, line in enumerate(expected)
+                    if not line.startswith("#") or line.startswith(("#SBATCH", "#!"))
+                ]
                 assert [lines[i] for i in code] == [same(expected[i]) for i in code], file
-                assert all(line.startswith("#") for i, line in enumerate(lines) if i not in code), file
-                assert sum(line.startswith("#SBATCH") for line in lines) == sum(line.startswith("#SBATCH") for line in expected)
+                assert all(line.startswith("#") for i, line in enumerate(lines) if i not in code), (
+                    file
+                )
+                assert sum(line.startswith("#SBATCH") for line in lines) == sum(
+                    line.startswith("#SBATCH") for line in expected
+                )
             elif file.endswith(".py") and text != reference[file]:
                 assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(reference[file]))
             elif file.endswith((".yaml", ".yml")):
@@ -238,20 +345,32 @@ def hostile(name):
                 assert found == other
             elif file.endswith(".md"):
                 shape = [re.match(r"(#+ |\||\d+\. |- |```)?", line).group(1) for line in lines]
-                assert shape == [re.match(r"(#+ |\||\d+\. |- |```)?", line).group(1) for line in expected], file
+                assert shape == [
+                    re.match(r"(#+ |\||\d+\. |- |```)?", line).group(1) for line in expected
+                ], file
                 assert not re.search(r"(?<!\\)<", lines[0])
 
 
-@pytest.mark.parametrize("folder", ["with space", "quo'te", "dollar $(touch pwned) `id`", "semi;colon&", "-dash", "new\"quote"])
+@pytest.mark.parametrize(
+    "folder",
+    ["with space", "quo'te", "dollar $(touch pwned) `id`", "semi;colon&", "-dash", 'new"quote'],
+)
 def test_a_kit_starts_from_any_folder(tmp_path, plain, folder):
-    """launch.sh finds its files and starts torchrun with the plan's numbers, wherever the kit lies."""
+    """launch.sh finds its files and starts torchrun with the plan's numbers, wherever the kit
+    lies."""
     kit = tmp_path / folder
     write(kits(plain, "fsdp"), kit)
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     (bin_ / "torchrun").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (bin_ / "torchrun").chmod(0o755)
-    p = subprocess.run(["bash", "./" + "launch.sh"], cwd=kit, capture_output=True, text=True, env={"PATH": f"{bin_}:/usr/bin:/bin"})
+    p = subprocess.run(
+        ["bash", "./" + "launch.sh"],
+        cwd=kit,
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{bin_}:/usr/bin:/bin"},
+    )
     assert p.returncode == 0, p.stderr
     words = p.stdout.splitlines()
     assert words[-1] == str(kit / "train_fsdp.py")
@@ -261,7 +380,8 @@ def test_a_kit_starts_from_any_folder(tmp_path, plain, folder):
 
 
 def test_megatron_arguments_reach_the_program_word_for_word(tmp_path):
-    """xargs in launch.sh and shlex in Python read the file alike, layouts with bars and brackets included."""
+    """xargs in launch.sh and shlex in Python read the file alike, layouts with bars and brackets
+    included."""
     a = assess(design(PLANS["uneven-pp"], name="x"))
     kit = tmp_path / "kit"
     write(kits(a, "megatron"), kit)
@@ -269,12 +389,17 @@ def test_megatron_arguments_reach_the_program_word_for_word(tmp_path):
     bin_.mkdir()
     (bin_ / "torchrun").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (bin_ / "torchrun").chmod(0o755)
-    p = subprocess.run(["bash", str(kit / "launch.sh")], capture_output=True, text=True, env={"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m"})
+    p = subprocess.run(
+        ["bash", str(kit / "launch.sh")],
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m"},
+    )
     assert p.returncode == 0, p.stderr
     expected = shlex.split((kit / "megatron.args").read_text())
     words = p.stdout.splitlines()
     at = words.index("/m/pretrain_gpt.py")
-    assert words[at + 1: at + 1 + len(expected)] == expected
+    assert words[at + 1 : at + 1 + len(expected)] == expected
     assert "|" in expected[expected.index("--pipeline-model-parallel-layout") + 1]
     assert words[-1] == "--mock-data"
 
@@ -298,7 +423,8 @@ def test_environment_has_a_reason_for_each_variable(small):
 
 
 def test_each_fabric_has_its_own_variables_and_no_others(small):
-    """NCCL's guide: time-outs and queue pairs belong to verbs, rails to InfiniBand with a NIC a device; libfabric to EFA; nothing between nodes where there is one."""
+    """NCCL's guide: time-outs and queue pairs belong to verbs, rails to InfiniBand with a NIC a
+    device; libfabric to EFA; nothing between nodes where there is one."""
     from scantling.launch.env import environment, site
 
     module = framework("fsdp")
@@ -306,10 +432,26 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
     seen = {}
     for name in ("ib-ndr", "rocev2-400", "efa-v2", "gcp-tcpxo", "slingshot11", "eth-100"):
         there = replace(launch, cluster=replace(launch.cluster, scale_out=name))
-        seen[name] = {v.name for v in environment(there, module)} & {"NCCL_IB_TIMEOUT", "NCCL_CROSS_NIC", "NCCL_IB_QPS_PER_CONNECTION", "FI_PROVIDER", "FI_EFA_USE_HUGE_PAGE", "NCCL_NET", "FI_CXI_ATS"}
-        assert ("NCCL_IB_HCA" in {row[0] for row in site(there)}) == (name in ("ib-ndr", "rocev2-400"))
-    assert seen == {"ib-ndr": {"NCCL_IB_TIMEOUT", "NCCL_CROSS_NIC"}, "rocev2-400": {"NCCL_IB_TIMEOUT", "NCCL_IB_QPS_PER_CONNECTION"}, "efa-v2": {"FI_PROVIDER", "FI_EFA_USE_HUGE_PAGE"}, "gcp-tcpxo": {"NCCL_NET"},
-                    "slingshot11": {"NCCL_NET", "FI_CXI_ATS"}, "eth-100": set()}
+        seen[name] = {v.name for v in environment(there, module)} & {
+            "NCCL_IB_TIMEOUT",
+            "NCCL_CROSS_NIC",
+            "NCCL_IB_QPS_PER_CONNECTION",
+            "FI_PROVIDER",
+            "FI_EFA_USE_HUGE_PAGE",
+            "NCCL_NET",
+            "FI_CXI_ATS",
+        }
+        assert ("NCCL_IB_HCA" in {row[0] for row in site(there)}) == (
+            name in ("ib-ndr", "rocev2-400")
+        )
+    assert seen == {
+        "ib-ndr": {"NCCL_IB_TIMEOUT", "NCCL_CROSS_NIC"},
+        "rocev2-400": {"NCCL_IB_TIMEOUT", "NCCL_IB_QPS_PER_CONNECTION"},
+        "efa-v2": {"FI_PROVIDER", "FI_EFA_USE_HUGE_PAGE"},
+        "gcp-tcpxo": {"NCCL_NET"},
+        "slingshot11": {"NCCL_NET", "FI_CXI_ATS"},
+        "eth-100": set(),
+    }
     alone = replace(launch, devices=8)
     assert not {v.name for v in environment(alone, module)} & set().union(*seen.values())
     assert site(alone) == []
@@ -317,16 +459,34 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
     assert {v.value for v in environment(full, module) if v.name == "NCCL_NVLS_ENABLE"} == {"0"}
 
 
-@pytest.mark.parametrize(("chip", "to"), [*(("tpu-v5p", to) for to in FRAMEWORKS if to != "maxtext"), ("trn2", "fsdp"), ("gaudi3", "maxtext")])
+@pytest.mark.parametrize(
+    ("chip", "to"),
+    [
+        *(("tpu-v5p", to) for to in FRAMEWORKS if to != "maxtext"),
+        ("trn2", "fsdp"),
+        ("gaudi3", "maxtext"),
+    ],
+)
 def test_a_framework_that_does_not_run_on_the_chip_is_refused(chip, to):
-    a = assess(design(spec(cluster=dict(accelerator=chip, devices=64, devices_per_node=4)), name="job"))
+    a = assess(
+        design(spec(cluster=dict(accelerator=chip, devices=64, devices_per_node=4)), name="job")
+    )
     with pytest.raises(Inexpressible, match="runs on CUDA devices and ROCm devices") as e:
         kits(a, to)
     assert ("--to maxtext" in str(e.value)) == (chip == "tpu-v5p")
 
 
 def test_a_tpu_kit_speaks_of_tpus_alone():
-    files = kits(assess(design(spec(cluster=dict(accelerator="tpu-v5p", devices=64, devices_per_node=4)), name="job")), "maxtext", "kubernetes")
+    files = kits(
+        assess(
+            design(
+                spec(cluster=dict(accelerator="tpu-v5p", devices=64, devices_per_node=4)),
+                name="job",
+            )
+        ),
+        "maxtext",
+        "kubernetes",
+    )
     text = "".join(files.values())
     assert not re.findall(r"NCCL|CUDA|torch|expandable|gpus-per-node|Slurm|flight", text)
     assert "LIBTPU_INIT_ARGS" in files["env.sh"]
@@ -334,7 +494,15 @@ def test_a_tpu_kit_speaks_of_tpus_alone():
 
 def test_tensor_parallelism_below_blackwell_orders_its_launches():
     old = assess(design(PLANS["dense-tp"], name="h"))
-    new = assess(design(PLANS["dense-tp"] | {"cluster": {"accelerator": "b200", "devices": 64, "devices_per_node": 8}}, name="b"))
-    names = lambda a: {v["name"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]}     # noqa: E731
+    new = assess(
+        design(
+            PLANS["dense-tp"]
+            | {"cluster": {"accelerator": "b200", "devices": 64, "devices_per_node": 8}},
+            name="b",
+        )
+    )
+    names = lambda a: {
+        v["name"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]
+    }  # noqa: E731
     assert "CUDA_DEVICE_MAX_CONNECTIONS" in names(old)
     assert "CUDA_DEVICE_MAX_CONNECTIONS" not in names(new)

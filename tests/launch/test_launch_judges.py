@@ -1,7 +1,10 @@
-"""Each framework's own parser on every emitted file of a corpus that covers every axis: accepted, read back as the same plan, and broken files refused.
+"""Each framework's own parser on every emitted file of a corpus that covers every axis: accepted,
+read back as the same plan, and broken files refused.
 
-The parsers live in virtual environments of their own (`make test-launch` makes them); without them these tests are left out.
+The parsers live in virtual environments of their own (`make test-launch` makes them); without them
+these tests are left out.
 """
+
 from __future__ import annotations
 
 import datetime
@@ -25,18 +28,61 @@ from scantling.launch import FRAMEWORKS, write  # noqa: E402
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
 JUDGES, MAXTEXT = VENVS / "judges" / "bin" / "python", VENVS / "maxtext" / "bin" / "python"
 WANTED = bool(os.environ.get("LAUNCH_JUDGES"))
-pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(not WANTED, reason="make test-launch runs the frameworks' own parsers")]
-SCRIPT = {"megatron": "megatron", "megatron-bridge": "bridge", "torchtitan": "torchtitan", "fsdp": "torch", "ddp": "torch", "deepspeed": "deepspeed", "accelerate": "accelerate",
-          "maxtext": "maxtext"}
-READ_BACK = ("tp", "pp", "vpp", "cp", "ep", "etp", "dp", "sp", "sharding", "micro_batch", "grad_accum", "recompute", "precision", "cp_type", "offload", "global_batch", "seq_len",
-             "save_steps", "layers", "hidden", "experts", "params", "shard_group", "layers_by_stage", "recompute_layers")
+pytestmark = [
+    pytest.mark.launch,
+    pytest.mark.slow,
+    pytest.mark.skipif(not WANTED, reason="make test-launch runs the frameworks' own parsers"),
+]
+SCRIPT = {
+    "megatron": "megatron",
+    "megatron-bridge": "bridge",
+    "torchtitan": "torchtitan",
+    "fsdp": "torch",
+    "ddp": "torch",
+    "deepspeed": "deepspeed",
+    "accelerate": "accelerate",
+    "maxtext": "maxtext",
+}
+READ_BACK = (
+    "tp",
+    "pp",
+    "vpp",
+    "cp",
+    "ep",
+    "etp",
+    "dp",
+    "sp",
+    "sharding",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "precision",
+    "cp_type",
+    "offload",
+    "global_batch",
+    "seq_len",
+    "save_steps",
+    "layers",
+    "hidden",
+    "experts",
+    "params",
+    "shard_group",
+    "layers_by_stage",
+    "recompute_layers",
+)
 
 
 def judged(to, kits):
     python = MAXTEXT if to == "maxtext" else JUDGES
     if not python.exists():
         pytest.fail(f"no {python}: make test-launch installs it")
-    p = subprocess.run([python, str(HERE / f"judge_{SCRIPT.get(to, to)}.py"), *map(str, kits)], capture_output=True, text=True, timeout=3600, cwd=kits[0].parent)
+    p = subprocess.run(
+        [python, str(HERE / f"judge_{SCRIPT.get(to, to)}.py"), *map(str, kits)],
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        cwd=kits[0].parent,
+    )
     rows = [json.loads(line) for line in p.stdout.splitlines() if line.startswith('{"kit"')]
     assert len(rows) == len(kits), p.stderr[-2000:]
     return {Path(r["kit"]).name: r for r in rows}
@@ -59,12 +105,15 @@ def edit(file, *changes):
             text, n = re.subn(pattern, lambda m, new=new: new, text, count=1, flags=re.M)
             assert n, (file, pattern)
         (kit / file).write_text(text)
+
     return apply
 
 
 def environment_lost(kit):
     spec = json.loads((kit / "plan.json").read_text())
-    spec["environment"] = [v for v in spec["environment"] if v["name"] != "CUDA_DEVICE_MAX_CONNECTIONS"]
+    spec["environment"] = [
+        v for v in spec["environment"] if v["name"] != "CUDA_DEVICE_MAX_CONNECTIONS"
+    ]
     (kit / "plan.json").write_text(json.dumps(spec))
 
 
@@ -73,39 +122,137 @@ def swap(file, plan, *pairs):
     return [(plan, edit(file, pair)) for pair in pairs]
 
 
-MARGS, BRIDGE, TITAN, FSDP, DS, ACC, MAX = ("megatron.args", "bridge.overrides", "torchtitan_config.py", "train_fsdp.py", "ds_config.json", "accelerate.yaml", "maxtext.yml")
-BROKEN = {      # framework: [(plan, what is broken)]
-    "megatron": [*swap(MARGS, "dense-tp", (r"^--swiglu$", "--swiglue"), (r"-model-parallel-size 4", "-model-parallel-size 3"), (r"--global-batch-size 256", "--global-batch-size 250"),
-                       (r"^--use-persistent-ckpt-worker\n", ""), (r"--lr-decay-style cosine", "--lr-decay-style sine")),
-                 ("dense-pp", edit(MARGS, (r"--num-layers 32", "--num-layers 30"))), ("dense-tp", environment_lost), ("moe", edit(MARGS, (r"--num-experts 16", "--num-experts 12"))),
-                 ("uneven-pp", edit(MARGS, (r"Et", "Ett"))), ("full", edit(MARGS, (r"--recompute-granularity full", "--recompute-granularity selective"))),
-                 ("cp-ring", edit(MARGS, (r"--seq-length 32768", "--seq-length 32770")))],
-    "megatron-bridge": [*swap(BRIDGE, "dense-tp", (r"model.seq_length", "model.seq_lenght"), (r"global_batch_size=256", "global_batch_size=250"), (r"tensor_model_parallel_size=4", "tensor_model_parallel_size=3"),
-                              (r"mixed_precision='bf16_mixed'", "mixed_precision='bf17_mixed'")),
-                        ("dense-pp", edit(BRIDGE, (r"model.num_layers=32", "model.num_layers=30"))), ("full", edit(BRIDGE, (r"recompute_granularity='full'", "recompute_granularity='fully'"))), ("dense-tp", edit(BRIDGE, (r"^rng.seed", "rng.seeed")))],
-    "torchtitan": [*swap(TITAN, "zero3", (r"tensor_parallel_degree", "tensor_parallel_size"), (r"global_batch_size=\d+", "global_batch_size=250"), (r"data_parallel_shard_degree=\d+", "data_parallel_shard_degree=60"),
-                         (r'async_mode="async"', 'async_mode="often"'), (r"keep_latest_k=3", "keep_latest_k=1")),
-                   ("cp-zero3", edit(TITAN, (r"^ +seq_len=\d+", "            seq_len=16385")))],
-    "fsdp": [*swap(FSDP, "zero3", (r"param_dtype=", "param_type="), (r"'dp': \d+", "'dp': 60"), (r"'heads': \d+", "'heds': 32"), (r"reshard_after_forward=again", "reshard_after_forward=3")),
-             ("zero3", edit("launch.sh", (r"--max-restarts=\d+", "--max-restarts=often"))), ("hsdp", edit(FSDP, (r"'shard_group': \d+", "'shard_group': 24")))],
-    "ddp": [*swap("train_ddp.py", "zero3", (r"'dp': \d+", "'dp': 60"), (r"'grad_accum': \d+", "'grad_accum': 999"), (r"gradient_as_bucket_view", "gradients_as_bucket_view"), (r"'mlp': 'swiglu', ", "")),
-            ("zero3", edit("launch.sh", (r"--nnodes=", "--nodez=")))],
-    "deepspeed": [*swap(DS, "zero3", (r'"stage": 3', '"stage": 4'), (r'"train_batch_size": \d+', '"train_batch_size": 250'), (r'"gradient_clipping"', '"gradient_clippping"'), (r'"overlap_comm"', '"overlap_com"'),
-                        (r'"bf16": \{', '"fp16": {"enabled": true}, "bf16": {'))],
-    "accelerate": [("zero3", edit("launch.sh", (r"--rdzv_backend c10d ", ""))), ("zero3", edit("launch.sh", (r'--main_process_ip "\$MASTER_ADDR"', "--main_process_ip node7"))), *swap(ACC, "zero3", (r"^mixed_precision: bf16", "mixed_precission: bf16"), (r"dp_shard_size: \d+", "dp_shard_size: 60"), (r"TRANSFORMER_BASED_WRAP", "LAYER_WRAP"),
-                         (r"fsdp_offload_params", "fsdp_ofload_params"), (r"mixed_precision: bf16", "mixed_precision: bf8"))],
-    "maxtext": [*swap(MAX, "zero3", (r"^ici_fsdp_parallelism", "ici_fsdb_parallelism"), (r"ici_fsdp_parallelism: \d+", "ici_fsdp_parallelism: 60"), (r'remat_policy: "\w+"', 'remat_policy: "most"'),
-                      (r"max_target_length: \d+", 'max_target_length: "long"')),
-                ("dense-pp", edit(MAX, (r"base_num_decoder_layers: 32", "base_num_decoder_layers: 30")))],
+MARGS, BRIDGE, TITAN, FSDP, DS, ACC, MAX = (
+    "megatron.args",
+    "bridge.overrides",
+    "torchtitan_config.py",
+    "train_fsdp.py",
+    "ds_config.json",
+    "accelerate.yaml",
+    "maxtext.yml",
+)
+BROKEN = {  # framework: [(plan, what is broken)]
+    "megatron": [
+        *swap(
+            MARGS,
+            "dense-tp",
+            (r"^--swiglu$", "--swiglue"),
+            (r"-model-parallel-size 4", "-model-parallel-size 3"),
+            (r"--global-batch-size 256", "--global-batch-size 250"),
+            (r"^--use-persistent-ckpt-worker\n", ""),
+            (r"--lr-decay-style cosine", "--lr-decay-style sine"),
+        ),
+        ("dense-pp", edit(MARGS, (r"--num-layers 32", "--num-layers 30"))),
+        ("dense-tp", environment_lost),
+        ("moe", edit(MARGS, (r"--num-experts 16", "--num-experts 12"))),
+        ("uneven-pp", edit(MARGS, (r"Et", "Ett"))),
+        (
+            "full",
+            edit(MARGS, (r"--recompute-granularity full", "--recompute-granularity selective")),
+        ),
+        ("cp-ring", edit(MARGS, (r"--seq-length 32768", "--seq-length 32770"))),
+    ],
+    "megatron-bridge": [
+        *swap(
+            BRIDGE,
+            "dense-tp",
+            (r"model.seq_length", "model.seq_lenght"),
+            (r"global_batch_size=256", "global_batch_size=250"),
+            (r"tensor_model_parallel_size=4", "tensor_model_parallel_size=3"),
+            (r"mixed_precision='bf16_mixed'", "mixed_precision='bf17_mixed'"),
+        ),
+        ("dense-pp", edit(BRIDGE, (r"model.num_layers=32", "model.num_layers=30"))),
+        ("full", edit(BRIDGE, (r"recompute_granularity='full'", "recompute_granularity='fully'"))),
+        ("dense-tp", edit(BRIDGE, (r"^rng.seed", "rng.seeed"))),
+    ],
+    "torchtitan": [
+        *swap(
+            TITAN,
+            "zero3",
+            (r"tensor_parallel_degree", "tensor_parallel_size"),
+            (r"global_batch_size=\d+", "global_batch_size=250"),
+            (r"data_parallel_shard_degree=\d+", "data_parallel_shard_degree=60"),
+            (r'async_mode="async"', 'async_mode="often"'),
+            (r"keep_latest_k=3", "keep_latest_k=1"),
+        ),
+        ("cp-zero3", edit(TITAN, (r"^ +seq_len=\d+", "            seq_len=16385"))),
+    ],
+    "fsdp": [
+        *swap(
+            FSDP,
+            "zero3",
+            (r"param_dtype=", "param_type="),
+            (r"'dp': \d+", "'dp': 60"),
+            (r"'heads': \d+", "'heds': 32"),
+            (r"reshard_after_forward=again", "reshard_after_forward=3"),
+        ),
+        ("zero3", edit("launch.sh", (r"--max-restarts=\d+", "--max-restarts=often"))),
+        ("hsdp", edit(FSDP, (r"'shard_group': \d+", "'shard_group': 24"))),
+    ],
+    "ddp": [
+        *swap(
+            "train_ddp.py",
+            "zero3",
+            (r"'dp': \d+", "'dp': 60"),
+            (r"'grad_accum': \d+", "'grad_accum': 999"),
+            (r"gradient_as_bucket_view", "gradients_as_bucket_view"),
+            (r"'mlp': 'swiglu', ", ""),
+        ),
+        ("zero3", edit("launch.sh", (r"--nnodes=", "--nodez="))),
+    ],
+    "deepspeed": [
+        *swap(
+            DS,
+            "zero3",
+            (r'"stage": 3', '"stage": 4'),
+            (r'"train_batch_size": \d+', '"train_batch_size": 250'),
+            (r'"gradient_clipping"', '"gradient_clippping"'),
+            (r'"overlap_comm"', '"overlap_com"'),
+            (r'"bf16": \{', '"fp16": {"enabled": true}, "bf16": {'),
+        )
+    ],
+    "accelerate": [
+        ("zero3", edit("launch.sh", (r"--rdzv_backend c10d ", ""))),
+        (
+            "zero3",
+            edit("launch.sh", (r'--main_process_ip "\$MASTER_ADDR"', "--main_process_ip node7")),
+        ),
+        *swap(
+            ACC,
+            "zero3",
+            (r"^mixed_precision: bf16", "mixed_precission: bf16"),
+            (r"dp_shard_size: \d+", "dp_shard_size: 60"),
+            (r"TRANSFORMER_BASED_WRAP", "LAYER_WRAP"),
+            (r"fsdp_offload_params", "fsdp_ofload_params"),
+            (r"mixed_precision: bf16", "mixed_precision: bf8"),
+        ),
+    ],
+    "maxtext": [
+        *swap(
+            MAX,
+            "zero3",
+            (r"^ici_fsdp_parallelism", "ici_fsdb_parallelism"),
+            (r"ici_fsdp_parallelism: \d+", "ici_fsdp_parallelism: 60"),
+            (r'remat_policy: "\w+"', 'remat_policy: "most"'),
+            (r"max_target_length: \d+", 'max_target_length: "long"'),
+        ),
+        ("dense-pp", edit(MAX, (r"base_num_decoder_layers: 32", "base_num_decoder_layers: 30"))),
+    ],
 }
-NOT_THERE = {"maxtext": {"params"}, "megatron-bridge": {"params"}}      # what the parsed form has no place for
+NOT_THERE = {
+    "maxtext": {"params"},
+    "megatron-bridge": {"params"},
+}  # what the parsed form has no place for
 
 
 def result(what, **row):
-    """A line for the table of results, where somebody collects one; without a row: begun, and failed unless another line follows."""
+    """A line for the table of results, where somebody collects one; without a row: begun, and
+    failed unless another line follows."""
     if os.environ.get("LAUNCH_RESULTS"):
         with open(os.environ["LAUNCH_RESULTS"], "a") as f:
-            f.write(json.dumps(dict(what=what, date=datetime.date.today().isoformat(), **row)) + "\n")
+            f.write(
+                json.dumps(dict(what=what, date=datetime.date.today().isoformat(), **row)) + "\n"
+            )
 
 
 @pytest.mark.parametrize("to", FRAMEWORKS)
@@ -130,51 +277,124 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
     for name in found:
         spec = json.loads((tmp_path / name / "plan.json").read_text())
         soft = {g["field"] for g in spec["not_expressed"]}
-        want = spec["plan"] | {k: spec[k] for k in ("global_batch", "seq_len", "precision", "layers_by_stage", "params")}
-        want |= {"save_steps": spec["checkpoint"]["every_steps"], "layers": spec["shape"]["layers"], "hidden": spec["shape"]["hidden"], "experts": spec["shape"]["experts"]}
+        want = spec["plan"] | {
+            k: spec[k]
+            for k in ("global_batch", "seq_len", "precision", "layers_by_stage", "params")
+        }
+        want |= {
+            "save_steps": spec["checkpoint"]["every_steps"],
+            "layers": spec["shape"]["layers"],
+            "hidden": spec["shape"]["hidden"],
+            "experts": spec["shape"]["experts"],
+        }
         got = rows[name]["plan"]
         without = {"etp"} if not want["experts"] else set()
         without |= {"cp_type"} if want["cp"] == 1 else set()
         without |= {"shard_group"} if want["sharding"] != "hsdp" else set()
-        without |= {"params"} if "model" in soft or any(f.startswith("model.") for f in soft) or spec["shape"]["tied_embeddings"] or spec["shape"]["mtp_layers"] else set()      # further tokens' modules are counted apart
-        without |= {"recompute_layers"} if want["recompute"] != "full" or "recompute_layers" in soft else set()
-        without |= {g["field"] for g in spec["not_expressed"] if g["field"] in READ_BACK and spec["plan"].get(g["field"]) != g["instead"]}      # said in the kit: something else stands there
-        assert set(READ_BACK) - set(got) <= NOT_THERE.get(to, set()), "a field of the plan is not read back"
-        wrong = {k: (got[k], want[k]) for k in READ_BACK if k in got and k not in without and got[k] != want[k]}
+        without |= (
+            {"params"}
+            if "model" in soft
+            or any(f.startswith("model.") for f in soft)
+            or spec["shape"]["tied_embeddings"]
+            or spec["shape"]["mtp_layers"]
+            else set()
+        )  # further tokens' modules are counted apart
+        without |= (
+            {"recompute_layers"}
+            if want["recompute"] != "full" or "recompute_layers" in soft
+            else set()
+        )
+        without |= {
+            g["field"]
+            for g in spec["not_expressed"]
+            if g["field"] in READ_BACK and spec["plan"].get(g["field"]) != g["instead"]
+        }  # said in the kit: something else stands there
+        assert set(READ_BACK) - set(got) <= NOT_THERE.get(to, set()), (
+            "a field of the plan is not read back"
+        )
+        wrong = {
+            k: (got[k], want[k])
+            for k in READ_BACK
+            if k in got and k not in without and got[k] != want[k]
+        }
         if wrong:
             different[name] = wrong
     assert different == {}
-    result(to, accepted=len(found), refused=len(broken), fields=len(set(READ_BACK) - NOT_THERE.get(to, set())), not_there=sorted(NOT_THERE.get(to, set())), inexpressible=len(refused), seconds=round(spent))
+    result(
+        to,
+        accepted=len(found),
+        refused=len(broken),
+        fields=len(set(READ_BACK) - NOT_THERE.get(to, set())),
+        not_there=sorted(NOT_THERE.get(to, set())),
+        inexpressible=len(refused),
+        seconds=round(spent),
+    )
 
 
 def test_the_guide_names_what_there_is(corpus):
     """Every option and key that a kit's pages name is one of the framework's own."""
-    p = subprocess.run([JUDGES, str(HERE / "judge_megatron.py"), "--options"], capture_output=True, text=True, timeout=300)
+    p = subprocess.run(
+        [JUDGES, str(HERE / "judge_megatron.py"), "--options"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     options = set(p.stdout.split())
     assert len(options) > 700, p.stderr[-2000:]
     base = next(MAXTEXT.parent.parent.glob("lib/python*/site-packages/maxtext/configs/base.yml"))
     keys = set(re.findall(r"^(\w+):", base.read_text(), re.M))
     for plan in ("moe", "zero3", "fp8", "dense-pp", "mla"):
         files = emitted({plan: corpus[plan]}, "megatron")[0][plan]
-        pages = "\n".join(line for line in (files["README.md"] + files["checkpoint.md"]).splitlines() if not re.search("pip install|git clone|torchfrtrace", line))
-        assert set(re.findall(r"(?<![\w-])--[a-z][\w-]+", pages)) - {"--append-eod"} <= options      # that of preprocess_data.py
+        pages = "\n".join(
+            line
+            for line in (files["README.md"] + files["checkpoint.md"]).splitlines()
+            if not re.search("pip install|git clone|torchfrtrace", line)
+        )
+        assert (
+            set(re.findall(r"(?<![\w-])--[a-z][\w-]+", pages)) - {"--append-eod"} <= options
+        )  # that of preprocess_data.py
         files = emitted({plan: corpus[plan]}, "maxtext")[0][plan]
         pages = files["README.md"] + files["checkpoint.md"]
-        named = set(re.findall(r"\b([a-z]+(?:_[a-z]+)+)(?==)", pages)) | set(re.findall(r"\((ici_\w+|remat_policy|per_device_batch_size|optimizer_memory_host_offload|max_num_\w+)", pages))
-        assert named and named - {"xla_tpu_scoped_vmem_limit_kib"} <= keys | set(re.findall(r"xla_\w+", pages)), named - keys
+        named = set(re.findall(r"\b([a-z]+(?:_[a-z]+)+)(?==)", pages)) | set(
+            re.findall(
+                r"\((ici_\w+|remat_policy|per_device_batch_size|optimizer_memory_host_offload|max_num_\w+)",
+                pages,
+            )
+        )
+        assert named and named - {"xla_tpu_scoped_vmem_limit_kib"} <= keys | set(
+            re.findall(r"xla_\w+", pages)
+        ), named - keys
 
 
 def test_kubernetes_schemas(corpus, tmp_path):
     result("kubernetes")
     kits = []
     for to in ("megatron", "fsdp", "maxtext"):
-        for name, files in emitted({k: corpus[k] for k in list(PLANS)[::3]}, to, "kubernetes")[0].items():
+        for name, files in emitted({k: corpus[k] for k in list(PLANS)[::3]}, to, "kubernetes")[
+            0
+        ].items():
             write(files, tmp_path / f"{to}-{name}")
             kits.append(tmp_path / f"{to}-{name}")
     broken = []
-    breaks = [("jobset.yaml", *x) for x in ((r"failurePolicy", "failurePolice"), (r"completionMode: Indexed", "completionMode: Index"), (r"parallelism: \d+", 'parallelism: "many"'), (r"mountPath: /kit", "mountpath: /kit"))]
-    breaks += [("pytorchjob.yaml", *x) for x in ((r"pytorchReplicaSpecs", "pytorchReplicas"), (r"nprocPerNode: .*", "nprocPerNode: [8]"), (r"minAvailable: \d+", 'minAvailable: "all"'), (r"medium: Memory", "media: Memory"),
-                                                 (r"apiVersion: kubeflow.org/v1", "apiVersion: kubeflow.org/v2"))]
+    breaks = [
+        ("jobset.yaml", *x)
+        for x in (
+            (r"failurePolicy", "failurePolice"),
+            (r"completionMode: Indexed", "completionMode: Index"),
+            (r"parallelism: \d+", 'parallelism: "many"'),
+            (r"mountPath: /kit", "mountpath: /kit"),
+        )
+    ]
+    breaks += [
+        ("pytorchjob.yaml", *x)
+        for x in (
+            (r"pytorchReplicaSpecs", "pytorchReplicas"),
+            (r"nprocPerNode: .*", "nprocPerNode: [8]"),
+            (r"minAvailable: \d+", 'minAvailable: "all"'),
+            (r"medium: Memory", "media: Memory"),
+            (r"apiVersion: kubeflow.org/v1", "apiVersion: kubeflow.org/v2"),
+        )
+    ]
     for i, (file, pattern, new) in enumerate(breaks):
         shutil.copytree(kits[0], tmp_path / f"broken-{i}")
         edit(file, (pattern, new))(tmp_path / f"broken-{i}")
@@ -193,8 +413,16 @@ def test_kubernetes_schemas(corpus, tmp_path):
 def test_a_real_slurm_takes_the_job(corpus, tmp_path):
     result("slurm")
     with slurm.controller(tmp_path / "slurm", nodes=16) as environment:
+
         def asked(file):
-            return subprocess.run(["sbatch", "--test-only", str(file)], env=environment, capture_output=True, text=True, timeout=300, cwd=file.parent)
+            return subprocess.run(
+                ["sbatch", "--test-only", str(file)],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                cwd=file.parent,
+            )
 
         names = list(PLANS)[::2]
         for name in names:
@@ -202,12 +430,25 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
             write(emitted({name: corpus[name]}, "megatron", "slurm")[0][name], kit)
             p = asked(kit / "job.sbatch")
             assert p.returncode == 0, p.stderr
-            assert f"using {json.loads((kit / 'plan.json').read_text())['nodes'] * 128} processors" in p.stderr or "to start at" in p.stderr
-        breaks = ((r"--nodes=\d+", "--nodes=17"), (r"--gpus-per-node=\d+", "--gpus-per-node=9"), (r"--time=\S+", "--time=30-00:00:00"), (r"--requeue", "--requeues"), (r"--signal=\S+", "--signal=B:NOPE@x"),
-                  (r"--mem=0", "--mem=lots"), (r"--ntasks-per-node=1", "--ntasks-per-node=one"))
+            assert (
+                f"using {json.loads((kit / 'plan.json').read_text())['nodes'] * 128} processors"
+                in p.stderr
+                or "to start at" in p.stderr
+            )
+        breaks = (
+            (r"--nodes=\d+", "--nodes=17"),
+            (r"--gpus-per-node=\d+", "--gpus-per-node=9"),
+            (r"--time=\S+", "--time=30-00:00:00"),
+            (r"--requeue", "--requeues"),
+            (r"--signal=\S+", "--signal=B:NOPE@x"),
+            (r"--mem=0", "--mem=lots"),
+            (r"--ntasks-per-node=1", "--ntasks-per-node=one"),
+        )
         for pattern, new in breaks:
             text = re.sub(pattern, new, (tmp_path / "zero3" / "job.sbatch").read_text(), count=1)
             (tmp_path / "zero3" / "wrong.sbatch").write_text(text)
             assert asked(tmp_path / "zero3" / "wrong.sbatch").returncode != 0, new
-        version = subprocess.run(["sbatch", "--version"], env=environment, capture_output=True, text=True).stdout.split()[-1]
+        version = subprocess.run(
+            ["sbatch", "--version"], env=environment, capture_output=True, text=True
+        ).stdout.split()[-1]
         result("slurm", accepted=len(names), refused=len(breaks), version=version)

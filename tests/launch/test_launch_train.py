@@ -1,4 +1,6 @@
-"""FSDP2, DDP and DeepSpeed kits train a small model on gloo CPU processes through their own launch.sh: memory as counted, a kill survived to the last bit."""
+"""FSDP2, DDP and DeepSpeed kits train a small model on gloo CPU processes through their own
+launch.sh: memory as counted, a kill survived to the last bit."""
+
 from __future__ import annotations
 
 import json
@@ -18,28 +20,83 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from test_launch_judges import result  # noqa: E402
 
-PYTHON = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling")) / "judges" / "bin" / "python"
+PYTHON = (
+    Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
+    / "judges"
+    / "bin"
+    / "python"
+)
 WANTED = bool(os.environ.get("LAUNCH_JUDGES"))
-pytestmark = [pytest.mark.launch, pytest.mark.slow, pytest.mark.skipif(not WANTED, reason="make test-launch trains small models")]
+pytestmark = [
+    pytest.mark.launch,
+    pytest.mark.slow,
+    pytest.mark.skipif(not WANTED, reason="make test-launch trains small models"),
+]
 
 
 def tiny(ranks, sharding, per_node=None):
-    return Design.from_data({
-        "scantling": 1, "name": "tiny", "model": dict(layers=4, hidden=128, ffn_hidden=352, heads=8, kv_heads=4, head_dim=16, vocab=1024, mlp="swiglu", attention="gqa"),
-        "cluster": {"accelerator": "h100-sxm", "devices": ranks, "devices_per_node": per_node or ranks, "scale_up_domain": per_node or ranks}, "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
-        "plan": {"sharding": sharding, **({"shard_group": 2} if sharding == "hsdp" else {}), "tp": 1, "pp": 1, "cp": 1, "micro_batch": 2, "recompute": "none"}})
+    return Design.from_data(
+        {
+            "scantling": 1,
+            "name": "tiny",
+            "model": dict(
+                layers=4,
+                hidden=128,
+                ffn_hidden=352,
+                heads=8,
+                kv_heads=4,
+                head_dim=16,
+                vocab=1024,
+                mlp="swiglu",
+                attention="gqa",
+            ),
+            "cluster": {
+                "accelerator": "h100-sxm",
+                "devices": ranks,
+                "devices_per_node": per_node or ranks,
+                "scale_up_domain": per_node or ranks,
+            },
+            "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
+            "plan": {
+                "sharding": sharding,
+                **({"shard_group": 2} if sharding == "hsdp" else {}),
+                "tp": 1,
+                "pp": 1,
+                "cp": 1,
+                "micro_batch": 2,
+                "recompute": "none",
+            },
+        }
+    )
 
 
-RUNS = [("fsdp", "zero3", 2), ("fsdp", "zero3", 4), ("fsdp", "hsdp", 4), ("ddp", "none", 2), ("ddp", "none", 4), ("deepspeed", "zero1", 2), ("deepspeed", "zero1", 4), ("deepspeed", "zero2", 2),
-        ("deepspeed", "zero2", 4), ("deepspeed", "zero3", 2), ("deepspeed", "zero3", 4), ("accelerate", "zero3", 2)]
+RUNS = [
+    ("fsdp", "zero3", 2),
+    ("fsdp", "zero3", 4),
+    ("fsdp", "hsdp", 4),
+    ("ddp", "none", 2),
+    ("ddp", "none", 4),
+    ("deepspeed", "zero1", 2),
+    ("deepspeed", "zero1", 4),
+    ("deepspeed", "zero2", 2),
+    ("deepspeed", "zero2", 4),
+    ("deepspeed", "zero3", 2),
+    ("deepspeed", "zero3", 4),
+    ("accelerate", "zero3", 2),
+]
 
 
 @pytest.mark.parametrize(("to", "sharding", "ranks"), RUNS)
 def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
     result(f"train {to} {sharding} {ranks}")
     write(kits(assess(tiny(ranks, sharding)), to), tmp_path / "kit")
-    p = subprocess.run([sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)], capture_output=True, text=True, timeout=1800,
-                       env=os.environ | ({"TRAIN_PATH": str(HERE / "cpu_fsdp")} if to == "accelerate" else {}))
+    p = subprocess.run(
+        [sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)],
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        env=os.environ | ({"TRAIN_PATH": str(HERE / "cpu_fsdp")} if to == "accelerate" else {}),
+    )
     assert p.returncode == 0, p.stderr[-3000:]
     run = json.loads(p.stdout)
     whole = {step: (loss, norm) for step, loss, norm in run["whole"]}
@@ -47,42 +104,86 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
     assert run["done"]
     assert 12 <= run["killed_after"] < 20
     last = run["killed_after"] // 5 * 5
-    assert run["resumed"][0][0] in (last - 4, last + 1), "resumed from the newest checkpoint, or the one before where that was torn; not from the start"
+    assert run["resumed"][0][0] in (last - 4, last + 1), (
+        "resumed from the newest checkpoint, or the one before where that was torn; not "
+        "from the start"
+    )
     assert run["resumed"][-1][0] == 20
-    assert all(whole[step] == (loss, norm) for step, loss, norm in run["resumed"]), "the resumed curve is that of the unbroken run"
+    assert all(whole[step] == (loss, norm) for step, loss, norm in run["resumed"]), (
+        "the resumed curve is that of the unbroken run"
+    )
     for state in run["state"]:
         found, planned = state["found"], state["planned"]
-        assert {k: found[k] for k in ("parameters", "gradients", "master", "moments")} == {k: planned[k] for k in ("parameters", "gradients", "master", "moments")}
-    result(f"train {to} {sharding} {ranks}", to=to, sharding=sharding, ranks=ranks, steps=20, killed=run["killed_after"], resumed=run["resumed"][0][0] - 1, bytes=sum(run["state"][0]["found"].values()))
+        assert {k: found[k] for k in ("parameters", "gradients", "master", "moments")} == {
+            k: planned[k] for k in ("parameters", "gradients", "master", "moments")
+        }
+    result(
+        f"train {to} {sharding} {ranks}",
+        to=to,
+        sharding=sharding,
+        ranks=ranks,
+        steps=20,
+        killed=run["killed_after"],
+        resumed=run["resumed"][0][0] - 1,
+        bytes=sum(run["state"][0]["found"].values()),
+    )
 
 
 @pytest.mark.parametrize("to", ["fsdp", "accelerate"])
 def test_two_nodes_meet_and_train(to, tmp_path):
-    """launch.sh once for each of two nodes of one rank, the second node first: they find each other and take three steps together."""
+    """launch.sh once for each of two nodes of one rank, the second node first: they find each other
+    and take three steps together."""
     write(kits(assess(tiny(2, "zero3", per_node=1)), to), tmp_path / "kit")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    environment = os.environ | {"RUN_DIR": str(tmp_path / "run"), "STEPS": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
-                                "PATH": f"{PYTHON.parent}:{os.environ['PATH']}", "PYTHONPATH": str(HERE / "cpu_fsdp") if to == "accelerate" else ""}
+    environment = os.environ | {
+        "RUN_DIR": str(tmp_path / "run"),
+        "STEPS": "3",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "PATH": f"{PYTHON.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(HERE / "cpu_fsdp") if to == "accelerate" else "",
+    }
     nodes = []
     for node in (1, 0):
         with open(tmp_path / f"node-{node}.log", "wb") as log:
-            nodes.append(subprocess.Popen(["bash", str(tmp_path / "kit" / "launch.sh")], env=environment | {"NODE_RANK": str(node)}, stdout=log, stderr=subprocess.STDOUT))
+            nodes.append(
+                subprocess.Popen(
+                    ["bash", str(tmp_path / "kit" / "launch.sh")],
+                    env=environment | {"NODE_RANK": str(node)},
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+            )
         time.sleep(2)
-    assert [p.wait(timeout=600) for p in nodes] == [0, 0], (tmp_path / "node-0.log").read_text()[-3000:]
-    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3]
+    assert [p.wait(timeout=600) for p in nodes] == [0, 0], (tmp_path / "node-0.log").read_text()[
+        -3000:
+    ]
+    assert [
+        json.loads(line)["step"]
+        for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    ] == [1, 2, 3]
 
 
 def test_weights_go_out_and_in(tmp_path):
-    """A trained checkpoint and weights of three families, through handover.py: the Hugging Face class gives the same logits, and INIT the same model back."""
+    """A trained checkpoint and weights of three families, through handover.py: the Hugging Face
+    class gives the same logits, and INIT the same model back."""
     result("train weights")
     write(kits(assess(tiny(2, "zero3")), "fsdp"), tmp_path / "kit")
-    p = subprocess.run([str(PYTHON), str(HERE / "judge_handover.py"), str(tmp_path / "kit")], capture_output=True, text=True, timeout=600, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    p = subprocess.run(
+        [str(PYTHON), str(HERE / "judge_handover.py"), str(tmp_path / "kit")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+    )
     assert p.returncode == 0, p.stderr[-3000:]
     found = json.loads(p.stdout.splitlines()[-1])
     assert set(found) == {"trained Llama", "Llama", "Llama stretched", "Qwen3", "Qwen2", "Mixtral"}
     for name, row in found.items():
-        assert row["logits"] < 1e-4, name       # fp32, weights rounded alike
+        assert row["logits"] < 1e-4, name  # fp32, weights rounded alike
         assert row["back"] == 0.0, name
     result("train weights", families=len(found), worst=max(row["logits"] for row in found.values()))

@@ -1,7 +1,10 @@
-"""python train.py PYTHON KIT RANKS: train a tiny kit on gloo CPU processes through its own launch.sh, kill it, resume it; prints one JSON line.
+"""python train.py PYTHON KIT RANKS: train a tiny kit on gloo CPU processes through its own
+launch.sh, kill it, resume it; prints one JSON line.
 
-whole: losses of 20 unbroken steps. resumed: losses of a run whose processes are killed after step 12, started again by the same command.
+whole: losses of 20 unbroken steps. resumed: losses of a run whose processes are killed after step
+12, started again by the same command.
 """
+
 from __future__ import annotations
 
 import json
@@ -21,24 +24,45 @@ def start(python, kit, run, ranks):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    environment = os.environ | {"RUN_DIR": str(run), "STEPS": str(STEPS), "SAVE_STEPS": str(EVERY), "OMP_NUM_THREADS": "1", "MASTER_PORT": str(port), "RUN_ID": run.name,
-                                "PATH": f"{Path(python).parent}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {
+        "RUN_DIR": str(run),
+        "STEPS": str(STEPS),
+        "SAVE_STEPS": str(EVERY),
+        "OMP_NUM_THREADS": "1",
+        "MASTER_PORT": str(port),
+        "RUN_ID": run.name,
+        "PATH": f"{Path(python).parent}:{os.environ['PATH']}",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     if os.environ.get("TRAIN_PATH"):
         environment["PYTHONPATH"] = os.environ["TRAIN_PATH"]
-    out = open(run.parent / f"{run.name}.log", "ab")        # noqa: SIM115
-    return subprocess.Popen(["bash", str(kit / "launch.sh")], env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+    out = open(run.parent / f"{run.name}.log", "ab")  # noqa: SIM115
+    return subprocess.Popen(
+        ["bash", str(kit / "launch.sh")],
+        env=environment,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def rows(run):
     file = run / "metrics.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")] if file.exists() else []
+    return (
+        [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+        if file.exists()
+        else []
+    )
 
 
 def end(process):
-    """SIGKILL to every process of the session: the launcher's children lead sessions of their own."""
+    """SIGKILL to every process of the session: the launcher's children lead sessions of their
+    own."""
     family = [process.pid]
     for pid in family:
-        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
+        ).stdout.split()
         family += [int(p) for p in found]
     for pid in family:
         try:
@@ -76,8 +100,13 @@ def main(python, kit, ranks, limit=600):
     if wait(process, broken, None, limit):
         raise RuntimeError((kit / "broken.log").read_text()[-3000:])
     after = rows(broken)[killed:]
-    return dict(whole=[(r["step"], r["loss"], r["grad_norm"]) for r in rows(whole)], resumed=[(r["step"], r["loss"], r["grad_norm"]) for r in after], killed_after=killed,
-                done=(broken / "done").exists(), state=[json.loads((whole / f"state-{r}.json").read_text()) for r in range(ranks)])
+    return dict(
+        whole=[(r["step"], r["loss"], r["grad_norm"]) for r in rows(whole)],
+        resumed=[(r["step"], r["loss"], r["grad_norm"]) for r in after],
+        killed_after=killed,
+        done=(broken / "done").exists(),
+        state=[json.loads((whole / f"state-{r}.json").read_text()) for r in range(ranks)],
+    )
 
 
 if __name__ == "__main__":

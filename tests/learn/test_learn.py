@@ -1,4 +1,6 @@
-"""Walkthroughs: every listed wrong answer goes through the check and meets its own feedback; right ones are right."""
+"""Walkthroughs: every listed wrong answer goes through the check and meets its own feedback; right
+ones are right."""
+
 from __future__ import annotations
 
 import math
@@ -22,7 +24,11 @@ def ident(pair):
 
 
 def of_kind(kind):
-    return pytest.mark.parametrize(("w", "q"), [p for p in QUESTIONS if isinstance(p[1], kind)], ids=[ident(p) for p in QUESTIONS if isinstance(p[1], kind)])
+    return pytest.mark.parametrize(
+        ("w", "q"),
+        [p for p in QUESTIONS if isinstance(p[1], kind)],
+        ids=[ident(p) for p in QUESTIONS if isinstance(p[1], kind)],
+    )
 
 
 each = pytest.mark.parametrize(("w", "q"), QUESTIONS, ids=map(ident, QUESTIONS))
@@ -79,7 +85,11 @@ def test_a_number_off_the_list_is_told_which_way_it_is_off(w, q):
     facts = FACTS[w.number]
     right = right_answer(q, facts)
     listed = [float(value_of(s.value, facts)) / q.scale for s in q.slips]
-    far = next(f for f in (7.3, 11.7, 13.1, 17.9, 23.3) if all(abs(math.log(abs(right * f / s))) > 0.2 for s in listed))
+    far = next(
+        f
+        for f in (7.3, 11.7, 13.1, 17.9, 23.3)
+        if all(abs(math.log(abs(right * f / s))) > 0.2 for s in listed)
+    )
     assert "high" in grade(q, right * far, facts).says
     assert grade(q, "no idea", facts).status == "unreadable"
     assert grade(q, f"{right!r}", facts).right
@@ -132,8 +142,14 @@ def test_explanations_are_set_beside_their_points_and_not_graded_on_words_alone(
 def test_a_plan_that_cannot_run_or_does_not_fit_says_so():
     w = learn.walkthrough("full_round")
     q, facts = w.question("plan"), FACTS[w.number]
-    assert "hidden" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says or "divide" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says
-    assert re.search(r"does not fit: .* GB", grade(q, {"tp": 8, "pp": 1, "dp": 1024, "sharding": "zero1"}, facts).says)
+    assert (
+        "hidden" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says
+        or "divide" in grade(q, {"tp": 3, "pp": 16, "dp": 128}, facts).says
+    )
+    assert re.search(
+        r"does not fit: .* GB",
+        grade(q, {"tp": 8, "pp": 1, "dp": 1024, "sharding": "zero1"}, facts).says,
+    )
 
 
 # ---------------------------------------------------------------- a session
@@ -148,8 +164,8 @@ def test_credit_falls_with_wrong_tries_and_hints_and_nothing_is_locked():
     assert s.credit("flops") == pytest.approx(1 - 0.25 - 0.15)
     s.check("ratio", 9)
     assert s.credit("ratio") == 1.0
-    s.check("ratio", 18)                             # what was right stays right
-    s.answer("ratio")                                # and reading on costs nothing
+    s.check("ratio", 18)  # what was right stays right
+    s.answer("ratio")  # and reading on costs nothing
     assert s.credit("ratio") == 1.0
 
 
@@ -171,12 +187,23 @@ def test_the_scorecard_names_axes_level_and_what_to_do_again():
     empty = learn.begin("01").scorecard()
     assert empty.level.name == "mid"
     assert len(empty.redo) == 3
-    assert all(axis.staff in show.html.unescape(empty._repr_html_()) for axis in (a.axis for a in empty.axes)), "nothing answered: the rubric itself is shown"
+    assert all(
+        axis.staff in show.html.unescape(empty._repr_html_())
+        for axis in (a.axis for a in empty.axes)
+    ), "nothing answered: the rubric itself is shown"
 
 
 def test_levels_follow_the_thresholds_of_the_rubric():
     from scantling.learn.rubric import level_of
-    assert [level_of(p, 18).name for p in (0, 6, 7, 12, 13, 18)] == ["mid", "mid", "senior", "senior", "staff", "staff"]
+
+    assert [level_of(p, 18).name for p in (0, 6, 7, 12, 13, 18)] == [
+        "mid",
+        "mid",
+        "senior",
+        "senior",
+        "staff",
+        "staff",
+    ]
     assert len(rubric()[0]) == 9
 
 
@@ -200,16 +227,22 @@ def test_a_blank_gives_nothing_away_before_the_end():
 def test_a_student_sees_folds_and_an_instructor_answers():
     student, teacher = learn.begin("03"), learn.begin("03", "instructor")
     closed, opened = student.check("rails")._repr_html_(), teacher.check("rails")._repr_html_()
-    assert (closed.count("<details"), opened.count("<details")) == (4, 5), "a teacher has the usual slips as well"
+    assert (closed.count("<details"), opened.count("<details")) == (4, 5), (
+        "a teacher has the usual slips as well"
+    )
     assert "Usual slips" in opened and "That is one port." in opened
     assert "<details open" not in closed
     assert 'scl-answer" open' in opened
     assert "data-key" in closed
     assert "data-key" not in opened
-    assert str(show.shown_answer(student.walkthrough.question("rails"), 400, student.facts)) in opened
-    assert "<details class=\"scl-work\"><summary>" in student.work("rails", "x")._repr_html_()
+    assert (
+        str(show.shown_answer(student.walkthrough.question("rails"), 400, student.facts)) in opened
+    )
+    assert '<details class="scl-work"><summary>' in student.work("rails", "x")._repr_html_()
     student.check("rails", 400)
-    assert "scl-work\" open" in student.work("rails", "x")._repr_html_(), "what was answered right opens"
+    assert 'scl-work" open' in student.work("rails", "x")._repr_html_(), (
+        "what was answered right opens"
+    )
     with pytest.raises(ValueError, match="mode"):
         learn.begin("03", "teacher")
 
@@ -228,6 +261,7 @@ def test_check_by_name_and_what_there_is_not():
 def widgets():
     """A session as a notebook in Jupyter has it, without a browser."""
     from scantling_widgets import learn as live
+
     return lambda mode="student": live.begin("02", mode, controls=True)
 
 
@@ -238,11 +272,12 @@ def inside(box, kind):
 
 def test_controls_ask_check_and_hint(widgets):
     import ipywidgets as W
+
     s = widgets()
     card = s.check("card")
     box = card.box()
-    text, = inside(box, W.Text)
-    text.value = "80"                                # Enter
+    (text,) = inside(box, W.Text)
+    text.value = "80"  # Enter
     assert "name on the box" in card.feedback.value
     inside(box, W.Button)[1].click()
     assert "powers of two" in card.hints.value
@@ -251,9 +286,9 @@ def test_controls_ask_check_and_hint(widgets):
     assert "Right" in card.feedback.value
     assert s.credit("card") == pytest.approx(1 - 0.25 - 0.15)
     choice = s.check("flight")
-    radio, = inside(choice.box(), W.RadioButtons)
+    (radio,) = inside(choice.box(), W.RadioButtons)
     radio.value = "b"
-    inside(choice.box(), W.Button)                   # a second box does not disturb the first
+    inside(choice.box(), W.Button)  # a second box does not disturb the first
     choice = s.check("flight")
     box = choice.box()
     inside(box, W.RadioButtons)[0].value = "b"
@@ -263,6 +298,7 @@ def test_controls_ask_check_and_hint(widgets):
 
 def test_the_reader_ticks_the_points_of_an_explanation(widgets):
     import ipywidgets as W
+
     s = widgets()
     card = s.check("launch")
     box = card.box()
@@ -278,6 +314,7 @@ def test_the_reader_ticks_the_points_of_an_explanation(widgets):
 
 def test_a_blank_with_controls_says_nothing_before_it_is_handed_in(widgets):
     import ipywidgets as W
+
     s = widgets("blank")
     card = s.check("card")
     box = card.box()
@@ -293,7 +330,7 @@ def test_a_blank_with_controls_says_nothing_before_it_is_handed_in(widgets):
 
 def test_the_scorecard_follows_the_answers(widgets):
     s = widgets()
-    shown, = s.scorecard().box().children
+    (shown,) = s.scorecard().box().children
     assert "Nothing is answered yet" in shown.value
     s.judge(s.walkthrough.question("card"), 85.5)
     assert "points: mid" in shown.value
@@ -304,40 +341,85 @@ def test_facts_agree_with_what_they_are_modelled_on():
     one, two, three, four = (FACTS[n] for n in ("01", "02", "03", "04"))
     assert one.mtbf_s == pytest.approx(measured.published("llama3-mtbf").value, rel=0.01)
     assert one.result.devices_used == one.devices
-    assert two.saved_gpt3 == pytest.approx(measured.published("selective-saved-175b").value, abs=0.006)
-    assert two.saved_mtnlg == pytest.approx(measured.published("selective-saved-530b").value, abs=0.006)
+    assert two.saved_gpt3 == pytest.approx(
+        measured.published("selective-saved-175b").value, abs=0.006
+    )
+    assert two.saved_mtnlg == pytest.approx(
+        measured.published("selective-saved-530b").value, abs=0.006
+    )
     for stage in ("zero1", "zero2", "zero3"):
-        assert getattr(two.zero(7.5e9, 64), stage) == pytest.approx(measured.published(f"zero-7.5b-{stage}").value, rel=0.005)
-    tried = assess(two.design.change(plan={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"})).memory_bytes
-    assert two.state_zero1 == pytest.approx(tried["weights"] + tried["gradients"] + tried["optimizer"], rel=0.01), "the sum by hand is the kit's"
+        assert getattr(two.zero(7.5e9, 64), stage) == pytest.approx(
+            measured.published(f"zero-7.5b-{stage}").value, rel=0.005
+        )
+    tried = assess(
+        two.design.change(plan={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"})
+    ).memory_bytes
+    assert two.state_zero1 == pytest.approx(
+        tried["weights"] + tried["gradients"] + tried["optimizer"], rel=0.01
+    ), "the sum by hand is the kit's"
     layers = three.classic.plan["grad_accum"] * three.model.layers / three.pp
     assert three.tp_bytes == pytest.approx(three.tp_row["bytes"] / layers, rel=0.01)
-    assert three.pp_step == pytest.approx(three.pp_bytes * 2 * three.parts * three.micro_batches, rel=0.01)
-    assert three.rails == pytest.approx(three.busbw(536870912), rel=0.05), "two nodes of H100 measured by nccl-tests"
+    assert three.pp_step == pytest.approx(
+        three.pp_bytes * 2 * three.parts * three.micro_batches, rel=0.01
+    )
+    assert three.rails == pytest.approx(three.busbw(536870912), rel=0.05), (
+        "two nodes of H100 measured by nccl-tests"
+    )
     assert four.total == pytest.approx(four.published_total.value, rel=0.002)
     assert four.active == pytest.approx(four.published_active.value, rel=0.02)
     assert four.hours == pytest.approx(four.published_hours.value, rel=0.002)
 
 
 CLAIMS = {
-    "01 the second stage is the fullest": lambda f: max(range(16), key=lambda i: f.result.as_dict()["memory_by_stage"][i]["total"]) == 1,
-    "01 tensor parallelism across two nodes costs, and is no catastrophe": lambda f: 1.02 < f.plan_rows[2][1].step_s / f.plan_rows[0][1].step_s < 1.2,
+    "01 the second stage is the fullest": lambda f: (
+        max(range(16), key=lambda i: f.result.as_dict()["memory_by_stage"][i]["total"]) == 1
+    ),
+    "01 tensor parallelism across two nodes costs, and is no catastrophe": lambda f: (
+        1.02 < f.plan_rows[2][1].step_s / f.plan_rows[0][1].step_s < 1.2
+    ),
     "02 the best plan is tight": lambda f: f.result_share > 0.8,
-    "02 recompute of everything: the measured ratio is near four thirds": lambda f: abs(f.recompute_pair[1].tokens_per_s_measured / f.recompute_pair[0].tokens_per_s_measured / (4 / 3) - 1) < 0.03,
-    "03 tp 8 is best, tp 4 has to recompute": lambda f: f.best_tp == 8 and f.by_tp[4].plan["recompute_layers"] > 0,
-    "03 half the bandwidth out of every device hardly matters": lambda f: f.slow_net.step_s < 1.05 * f.classic.step_s,
-    "03 sharding alone gets slower from 8,192 to 16,384 devices": lambda f: f.fsdp[4][1].step_s > f.fsdp[3][1].step_s,
+    "02 recompute of everything: the measured ratio is near four thirds": lambda f: (
+        abs(
+            f.recompute_pair[1].tokens_per_s_measured
+            / f.recompute_pair[0].tokens_per_s_measured
+            / (4 / 3)
+            - 1
+        )
+        < 0.03
+    ),
+    "03 tp 8 is best, tp 4 has to recompute": lambda f: (
+        f.best_tp == 8 and f.by_tp[4].plan["recompute_layers"] > 0
+    ),
+    "03 half the bandwidth out of every device hardly matters": lambda f: (
+        f.slow_net.step_s < 1.05 * f.classic.step_s
+    ),
+    "03 sharding alone gets slower from 8,192 to 16,384 devices": lambda f: (
+        f.fsdp[4][1].step_s > f.fsdp[3][1].step_s
+    ),
     "03 the rack wants no wider tensor parallelism": lambda f: f.rack_best <= 8,
-    "04 a little tensor parallelism at most": lambda f: max(f.by_tp[1].step_s, f.by_tp[2].step_s) < min(f.by_tp[4].step_s, f.by_tp[8].step_s),
+    "04 a little tensor parallelism at most": lambda f: (
+        max(f.by_tp[1].step_s, f.by_tp[2].step_s) < min(f.by_tp[4].step_s, f.by_tp[8].step_s)
+    ),
     "04 DualPipe buys time": lambda f: f.run.step_s < f.plain.step_s,
     "05 the valley is flat": lambda f: 0 < f.flat < 0.03,
-    "05 the restart is the largest loss, then the lever": lambda f: (f.async_largest, f.lever) == ("c", "b"),
-    "06 most of the fall is the bubble": lambda f: f.mfu_small - f.expected > f.expected - f.mfu_large > 0,
-    "06 the small run is as it should be": lambda f: abs(f.before.step_s / f.step_small_s - 1) < 0.05 < 1 - f.after.step_s / f.step_s,
-    "07 less than half of the memory is used, and tensor 4 fits": lambda f: f.inside.memory_bytes["total"] < 0.5 * f.inside.memory_bytes["capacity"] and f.best.plan["tp"] <= 4,
+    "05 the restart is the largest loss, then the lever": lambda f: (
+        (f.async_largest, f.lever) == ("c", "b")
+    ),
+    "06 most of the fall is the bubble": lambda f: (
+        f.mfu_small - f.expected > f.expected - f.mfu_large > 0
+    ),
+    "06 the small run is as it should be": lambda f: (
+        abs(f.before.step_s / f.step_small_s - 1) < 0.05 < 1 - f.after.step_s / f.step_s
+    ),
+    "07 less than half of the memory is used, and tensor 4 fits": lambda f: (
+        f.inside.memory_bytes["total"] < 0.5 * f.inside.memory_bytes["capacity"]
+        and f.best.plan["tp"] <= 4
+    ),
     "07 nobody has reached the MFU of the document": lambda f: f.implied > 1.1 * f.record.mfu,
     "08 one package keeps both limits": lambda f: f.meets == ["c"],
-    "08 twice the batch costs about what twice the devices lose": lambda f: 0.5 < f.twice_extra / f.doubled_usd_share < 2.0,
+    "08 twice the batch costs about what twice the devices lose": lambda f: (
+        0.5 < f.twice_extra / f.doubled_usd_share < 2.0
+    ),
     "08 the tokens are the cheaper gift": lambda f: f.softer == "a",
 }
 
@@ -348,9 +430,11 @@ def test_what_the_prose_claims_is_what_the_kit_says(claim):
 
 
 def test_published_rows_are_read_and_named():
-    run, = measured.runs("llama3-405b-t4-2")
+    (run,) = measured.runs("llama3-405b-t4-2")
     assert run.devices == 16384
-    assert run.mfu_measured == pytest.approx(400e12 / 989e12, abs=0.002), "Llama 3, table 4: 400 TFLOP/s per device"
+    assert run.mfu_measured == pytest.approx(400e12 / 989e12, abs=0.002), (
+        "Llama 3, table 4: 400 TFLOP/s per device"
+    )
     with pytest.raises(KeyError, match="nothing-1"):
         measured.runs("nothing-1")
     with pytest.raises(KeyError, match="dsv3-usd"):
@@ -358,7 +442,11 @@ def test_published_rows_are_read_and_named():
 
 
 def test_beside_shows_errors_and_ranges():
-    table = learn.beside(("a", 110, 100, "ratio", "x"), ("b", 0.4, (0.38, 0.43), "share", "y"), ("c", 0.5, (0.38, 0.40), "share", "z"))
+    table = learn.beside(
+        ("a", 110, 100, "ratio", "x"),
+        ("b", 0.4, (0.38, 0.43), "share", "y"),
+        ("c", 0.5, (0.38, 0.40), "share", "z"),
+    )
     assert table.worst == pytest.approx(0.25)
     assert "+10.0 %" in repr(table)
     assert "inside" in table._repr_html_()

@@ -1,4 +1,6 @@
-"""The reference notebooks and the first design: every cell runs, every published figure is shown once, no number is typed that is not given."""
+"""The reference notebooks and the first design: every cell runs, every published figure is shown
+once, no number is typed that is not given."""
+
 from __future__ import annotations
 
 import ast
@@ -47,7 +49,9 @@ def run(notebook) -> list:
 def test_no_outputs_in_git(path):
     for cell in read(path).cells:
         if cell.cell_type == "code":
-            assert not cell.outputs and cell.execution_count is None, f"{path.name}: {cell.source[:60]}"
+            assert not cell.outputs and cell.execution_count is None, (
+                f"{path.name}: {cell.source[:60]}"
+            )
 
 
 @pytest.mark.parametrize("path", REFERENCE, ids=lambda p: p.stem)
@@ -64,7 +68,11 @@ def test_reference_notebook_runs_and_shows_its_figures(path):
         held = [t for t in tables if repr(t) == published.said(r)]
         assert held, f"{path.name} does not show the table of {id}"
         assert "error" in held[0]._repr_html_() and all(p.locator for p in r.points)
-        assert r.figure.missed or f'picture("{id}"' in "".join(c.source for c in notebook.cells) or id == "standbys"
+        assert (
+            r.figure.missed
+            or f'picture("{id}"' in "".join(c.source for c in notebook.cells)
+            or id == "standbys"
+        )
 
 
 def test_every_published_figure_has_a_notebook():
@@ -75,9 +83,12 @@ def test_every_published_figure_has_a_notebook():
 
 @pytest.mark.parametrize("path", [*REFERENCE, FIRST], ids=lambda p: p.stem)
 def test_numbers_in_prose_are_given(path):
-    """What a cell could print is printed; the rest is named in the metadata with its reason, and nothing there is left over."""
+    """What a cell could print is printed; the rest is named in the metadata with its reason, and
+    nothing there is left over."""
     notebook = read(path)
-    typed = {n for c in notebook.cells if c.cell_type == "markdown" for n in NUMBER.findall(prose(c))}
+    typed = {
+        n for c in notebook.cells if c.cell_type == "markdown" for n in NUMBER.findall(prose(c))
+    }
     given = set(notebook.metadata.scantling.get("givens", {}))
     assert typed == given
 
@@ -109,9 +120,17 @@ def test_a_picture_draws_what_is_printed_and_what_is_ours():
     picture = published.picture("tp-across-nodes")
     values = [row for data in _values(picture.spec) for row in data]
     for p in published_figures.recreate("tp-across-nodes").points:
-        assert any(row.get("published") == p.published and row.get("ours") == p.ours for row in values if isinstance(row, dict))
+        assert any(
+            row.get("published") == p.published and row.get("ours") == p.ours
+            for row in values
+            if isinstance(row, dict)
+        )
     svg = picture.figure()
-    assert "<svg" in svg and "http://" not in svg.replace("http://www.w3.org", "") and "micro-batch 8" in svg
+    assert (
+        "<svg" in svg
+        and "http://" not in svg.replace("http://www.w3.org", "")
+        and "micro-batch 8" in svg
+    )
 
 
 def _values(spec):
@@ -125,7 +144,14 @@ def _values(spec):
             yield from _values(inner)
 
 
-@pytest.mark.parametrize(("sentence", "says"), [("1T dense, 8x V100 16GB, 1T tokens", "impossible"), ("8B dense, 64x H100", "without tokens no days")], ids=["impossible", "without tokens"])
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("1T dense, 8x V100 16GB, 1T tokens", "impossible"),
+        ("8B dense, 64x H100", "without tokens no days"),
+    ],
+    ids=["impossible", "without tokens"],
+)
 def test_the_first_design_takes_any_sentence(sentence, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook = read(FIRST)
@@ -137,7 +163,8 @@ def test_the_first_design_takes_any_sentence(sentence, says, tmp_path, monkeypat
 
 @pytest.mark.slow
 def test_the_first_design_under_papermill_and_as_a_page(tmp_path):
-    """The notebook proper: its own kernel, papermill, one offline page; the sentence misses its deadline and the first fix keeps it."""
+    """The notebook proper: its own kernel, papermill, one offline page; the sentence misses its
+    deadline and the first fix keeps it."""
     done = walkthroughs.execute(FIRST, folder=str(tmp_path / "design"), write=False)
     page = walkthroughs.page(done)
     assert len(page) < 1_000_000

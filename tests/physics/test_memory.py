@@ -1,4 +1,6 @@
-"""Memory: other people's counts and formulas, the published peaks and failures, and what must hold for every plan."""
+"""Memory: other people's counts and formulas, the published peaks and failures, and what must hold
+for every plan."""
+
 from __future__ import annotations
 
 import csv
@@ -15,47 +17,130 @@ from scantling.describe.model import make_shape, parameters
 from scantling.evidence.calibrate_memory import fit, predict, read, score
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.physics import memory_constants
-from scantling.physics.cases import OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS, Cases, Chip, Job, Link, Plan, Software, code
+from scantling.physics.cases import (
+    OFFLOADS,
+    PRECISIONS,
+    RECOMPUTES,
+    SHARDINGS,
+    Cases,
+    Chip,
+    Job,
+    Link,
+    Plan,
+    Software,
+    code,
+)
 from scantling.physics.constants import gather
-from scantling.physics.memory import PARTS, STAGES, ZONES, memory, memory_by_stage, saved_bytes, zone
+from scantling.physics.memory import (
+    PARTS,
+    STAGES,
+    ZONES,
+    memory,
+    memory_by_stage,
+    saved_bytes,
+    zone,
+)
 from scantling.physics.memory_saved import saved_bytes_per_layer
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
 
 GIB = 2.0**30
 HERE = Path(__file__).parents[1] / "published" / "memory"
 SHIPPED = files("scantling.catalogue") / "published_memory.csv"
-PLAIN = memory_constants.gather("megatron-lm", {})      # priors alone: dropout on, nothing fitted
-LLAMA = dict(layers=32, hidden=4096, ffn_hidden=14336, heads=32, kv_heads=8, head_dim=128, vocab=128256, mlp="swiglu", attention="gqa")
-DEEPSEEK = dict(layers=61, hidden=7168, ffn_hidden=18432, heads=128, kv_heads=128, head_dim=128, vocab=129280, mlp="swiglu", attention="mla", experts=256,
-                top_k=8, expert_ffn_hidden=2048, shared_ffn_hidden=2048, moe_layers=58, mtp_layers=1, q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
+PLAIN = memory_constants.gather("megatron-lm", {})  # priors alone: dropout on, nothing fitted
+LLAMA = dict(
+    layers=32,
+    hidden=4096,
+    ffn_hidden=14336,
+    heads=32,
+    kv_heads=8,
+    head_dim=128,
+    vocab=128256,
+    mlp="swiglu",
+    attention="gqa",
+)
+DEEPSEEK = dict(
+    layers=61,
+    hidden=7168,
+    ffn_hidden=18432,
+    heads=128,
+    kv_heads=128,
+    head_dim=128,
+    vocab=129280,
+    mlp="swiglu",
+    attention="mla",
+    experts=256,
+    top_k=8,
+    expert_ffn_hidden=2048,
+    shared_ffn_hidden=2048,
+    moe_layers=58,
+    mtp_layers=1,
+    q_lora=1536,
+    kv_lora=512,
+    qk_nope=128,
+    qk_rope=64,
+    v_head_dim=128,
+)
 
 
 def gpt(layers, hidden, heads):
-    return make_shape(layers=layers, hidden=hidden, ffn_hidden=4 * hidden, heads=heads, kv_heads=heads, head_dim=hidden // heads, vocab=51200, mlp="gelu",
-                      attention="mha", tied_embeddings=True)
+    return make_shape(
+        layers=layers,
+        hidden=hidden,
+        ffn_hidden=4 * hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        vocab=51200,
+        mlp="gelu",
+        attention="mha",
+        tied_embeddings=True,
+    )
 
 
 def cases(shape, plan=None, job=None, software=None, constants=None):
-    job = {"seq_len": 2048, "global_batch": 4096, "precision": code(PRECISIONS, "bf16"), **(job or {})}
-    made = replace(gather("hopper", "h100-sxm", None, {}), memory=constants or memory_constants.GENERIC)
-    return Cases(shape, Job(**job), Chip(989e12, 989e12, 3.35e12, 85e9, 55e9), Link(8, 450e9, 2e-6, 50e9, 5e-6, 1e9, 1.0), Plan(**(plan or {})),
-                 Software(**(software or {})), made)
+    job = {
+        "seq_len": 2048,
+        "global_batch": 4096,
+        "precision": code(PRECISIONS, "bf16"),
+        **(job or {}),
+    }
+    made = replace(
+        gather("hopper", "h100-sxm", None, {}), memory=constants or memory_constants.GENERIC
+    )
+    return Cases(
+        shape,
+        Job(**job),
+        Chip(989e12, 989e12, 3.35e12, 85e9, 55e9),
+        Link(8, 450e9, 2e-6, 50e9, 5e-6, 1e9, 1.0),
+        Plan(**(plan or {})),
+        Software(**(software or {})),
+        made,
+    )
 
 
-# -- other people's counts ---------------------------------------------------------------------------------------------------------------------
+# -- other people's counts
+# ------------------------------------------------------------
 
-KORTHIKANTI = {"22B": (48, 6144, 64, 4), "175B": (96, 12288, 96, 1), "530B": (105, 20480, 128, 1), "1T": (128, 25600, 160, 1)}
+KORTHIKANTI = {
+    "22B": (48, 6144, 64, 4),
+    "175B": (96, 12288, 96, 1),
+    "530B": (105, 20480, 128, 1),
+    "1T": (128, 25600, 160, 1),
+}
 
 
 @pytest.mark.parametrize("name", KORTHIKANTI)
 def test_activations_of_a_gpt_layer_are_those_of_korthikanti(name):
-    """arXiv 2205.05198, equations 1, 2, 4 and table 2: sbh(34 + 5as/h); tensor parallel sbh(10 + 24/t + 5as/ht); with sequence parallel all over t."""
+    """arXiv 2205.05198, equations 1, 2, 4 and table 2: sbh(34 + 5as/h); tensor parallel sbh(10 +
+    24/t + 5as/ht); with sequence parallel all over t."""
     layers, h, a, b = KORTHIKANTI[name]
     s, t = 2048, 8
     shape = gpt(layers, h, a)
 
     def of(**plan):
-        return saved_bytes(cases(shape, dict(micro_batch=b, **plan), software=dict(flash=0), constants=PLAIN))[0]
+        return saved_bytes(
+            cases(shape, dict(micro_batch=b, **plan), software=dict(flash=0), constants=PLAIN)
+        )[0]
 
     sbh = s * b * h
     assert of() == pytest.approx(sbh * (34 + 5 * a * s / h), rel=1e-12)
@@ -63,66 +148,138 @@ def test_activations_of_a_gpt_layer_are_those_of_korthikanti(name):
     assert of(tp=t, sp=1) == pytest.approx(sbh / t * (34 + 5 * a * s / h), rel=1e-12)
 
 
-@pytest.mark.parametrize(("recompute", "per_layer"), [("none", 34 + 5 * 96 * 2048 / 12288), ("selective", 34), ("full", 2 * 8)])
+@pytest.mark.parametrize(
+    ("recompute", "per_layer"),
+    [("none", 34 + 5 * 96 * 2048 / 12288), ("selective", 34), ("full", 2 * 8)],
+)
 def test_recompute_leaves_what_korthikanti_says(recompute, per_layer):
-    """Table 2: selective leaves 34sbh/t, full 2sbh (here sharded with the sequence, so 2sbh/t); 175B, tp 8, interleaved 1F1B of 3 chunks."""
+    """Table 2: selective leaves 34sbh/t, full 2sbh (here sharded with the sequence, so 2sbh/t);
+    175B, tp 8, interleaved 1F1B of 3 chunks."""
     constants = replace(PLAIN, working=0.0)
-    plan = dict(tp=8, pp=8, sp=1, vpp=3, schedule=schedule_code("interleaved"), recompute=code(RECOMPUTES, recompute))
+    plan = dict(
+        tp=8,
+        pp=8,
+        sp=1,
+        vpp=3,
+        schedule=schedule_code("interleaved"),
+        recompute=code(RECOMPUTES, recompute),
+    )
     c = cases(gpt(96, 12288, 96), plan, software=dict(flash=0), constants=constants)
     sbh_t = 2048 * 12288 / 8
-    held = 12 * 8 * (1 + 7 / 24)                        # section 4.2.3: L (1 + (p - 1)/(p v)) layers on the first stage
+    held = 12 * 8 * (1 + 7 / 24)  # section 4.2.3: L (1 + (p - 1)/(p v)) layers on the first stage
     expected = held * sbh_t * (2 if recompute == "full" else per_layer)
-    repeated = sbh_t * {"none": 0, "selective": 5 * 96 * 2048 / 12288, "full": 34 + 5 * 96 * 2048 / 12288 - 2}[recompute]
+    repeated = (
+        sbh_t
+        * {"none": 0, "selective": 5 * 96 * 2048 / 12288, "full": 34 + 5 * 96 * 2048 / 12288 - 2}[
+            recompute
+        ]
+    )
     assert memory_by_stage(c)[0]["activations"] == pytest.approx(expected + repeated, rel=1e-9)
 
 
 def test_weights_and_optimizer_equal_megatron_lms_own_report():
-    """Megatron-LM, theoretical_memory_usage.py for 175B at tp 8, pp 8: 46.9 GiB of weights and optimizer, 12.4 GiB of activations at vpp 3."""
-    plan = dict(tp=8, pp=8, sp=1, vpp=3, schedule=schedule_code("interleaved"), recompute=code(RECOMPUTES, "selective"))
-    first = memory_by_stage(cases(gpt(96, 12288, 96), plan, software=dict(flash=0), constants=replace(PLAIN, working=0.0)))[0]
-    assert (first["weights"] + first["gradients"] + first["optimizer"]) / GIB == pytest.approx(46.9, abs=0.05)
-    repeated = 2048 * 12288 / 8 * 5 * 96 * 2048 / 12288      # the scores of the layer that repeats them, which the report leaves out
+    """Megatron-LM, theoretical_memory_usage.py for 175B at tp 8, pp 8: 46.9 GiB of weights and
+    optimizer, 12.4 GiB of activations at vpp 3."""
+    plan = dict(
+        tp=8,
+        pp=8,
+        sp=1,
+        vpp=3,
+        schedule=schedule_code("interleaved"),
+        recompute=code(RECOMPUTES, "selective"),
+    )
+    first = memory_by_stage(
+        cases(
+            gpt(96, 12288, 96), plan, software=dict(flash=0), constants=replace(PLAIN, working=0.0)
+        )
+    )[0]
+    assert (first["weights"] + first["gradients"] + first["optimizer"]) / GIB == pytest.approx(
+        46.9, abs=0.05
+    )
+    repeated = (
+        2048 * 12288 / 8 * 5 * 96 * 2048 / 12288
+    )  # the scores of the layer that repeats them, which the report leaves out
     assert (first["activations"] - repeated) / GIB == pytest.approx(12.4, abs=0.05)
 
 
-@pytest.mark.parametrize(("sharding", "gb"), [("none", 120.0), ("zero1", 31.4), ("zero2", 16.6), ("zero3", 1.9)])
+@pytest.mark.parametrize(
+    ("sharding", "gb"), [("none", 120.0), ("zero1", 31.4), ("zero2", 16.6), ("zero3", 1.9)]
+)
 def test_model_states_of_zero(sharding, gb):
-    """Rajbhandari et al. 2020, arXiv 1910.02054, figure 1: 7.5B parameters, 64 ranks, K = 12, 16-bit gradients."""
+    """Rajbhandari et al. 2020, arXiv 1910.02054, figure 1: 7.5B parameters, 64 ranks, K = 12,
+    16-bit gradients."""
     shape = gpt(36, 4096, 32)
-    m = memory(cases(shape, dict(dp=64, sharding=code(SHARDINGS, sharding)), job=dict(grad_bytes=2.0)))
+    m = memory(
+        cases(shape, dict(dp=64, sharding=code(SHARDINGS, sharding)), job=dict(grad_bytes=2.0))
+    )
     per_parameter = (m.weights + m.gradients + m.optimizer) / parameters(shape).total
     assert per_parameter * 7.5e9 / 1e9 == pytest.approx(gb, abs=0.051)
 
 
 def test_llama_405b_fits_as_meta_ran_it():
-    """Llama 3 Herd of Models, arXiv 2407.21783, table 4: 405B at tp 8, cp 1, pp 16, dp 128 ran on 80 GB devices at 8,192 tokens, without recompute."""
-    shape = make_shape(layers=126, hidden=16384, ffn_hidden=53248, heads=128, kv_heads=8, head_dim=128, vocab=128256, mlp="swiglu", attention="gqa")
+    """Llama 3 Herd of Models, arXiv 2407.21783, table 4: 405B at tp 8, cp 1, pp 16, dp 128 ran on
+    80 GB devices at 8,192 tokens, without recompute."""
+    shape = make_shape(
+        layers=126,
+        hidden=16384,
+        ffn_hidden=53248,
+        heads=128,
+        kv_heads=8,
+        head_dim=128,
+        vocab=128256,
+        mlp="swiglu",
+        attention="gqa",
+    )
     plan = dict(tp=8, pp=16, dp=128, sp=1, sharding=code(SHARDINGS, "zero2"))
     job = dict(seq_len=8192, global_batch=2048)
     assert memory(cases(shape, plan, job, constants=memory_constants.gather("meta-4d"))).fits
-    assert not memory(cases(shape, plan | dict(pp=1, dp=2048), job, constants=memory_constants.gather("meta-4d"))).fits    # 2 bytes x 405B / 8 alone exceed 80 GB
+    assert not memory(
+        cases(shape, plan | dict(pp=1, dp=2048), job, constants=memory_constants.gather("meta-4d"))
+    ).fits  # 2 bytes x 405B / 8 alone exceed 80 GB
 
 
 def test_deepseek_v3_fits_as_it_was_trained():
-    """arXiv 2412.19437, sections 3.2 and 3.3: pp 16, ep 64, ZeRO-1, DualPipe on 80 GB devices without tensor parallelism; norms, up-projections and
+    """arXiv 2412.19437, sections 3.2 and 3.3: pp 16, ep 64, ZeRO-1, DualPipe on 80 GB devices
+    without tensor parallelism; norms, up-projections and
     SwiGLU repeated, bf16 moments, fp32 master and gradients, fp8 linear layers."""
-    plan = dict(pp=16, dp=128, ep=64, schedule=schedule_code("dualpipe"), sharding=code(SHARDINGS, "zero1"), recompute=code(RECOMPUTES, "selective"))
-    job = dict(seq_len=4096, global_batch=15360, precision=code(PRECISIONS, "fp8"), optimizer_bytes=4.0)
-    c = cases(make_shape(**DEEPSEEK), plan, job, dict(selective_elementwise=1.0, balanced_layout=1.0), memory_constants.gather("hai-llm"))
+    plan = dict(
+        pp=16,
+        dp=128,
+        ep=64,
+        schedule=schedule_code("dualpipe"),
+        sharding=code(SHARDINGS, "zero1"),
+        recompute=code(RECOMPUTES, "selective"),
+    )
+    job = dict(
+        seq_len=4096, global_batch=15360, precision=code(PRECISIONS, "fp8"), optimizer_bytes=4.0
+    )
+    c = cases(
+        make_shape(**DEEPSEEK),
+        plan,
+        job,
+        dict(selective_elementwise=1.0, balanced_layout=1.0),
+        memory_constants.gather("hai-llm"),
+    )
     assert memory(c).fits
     assert not memory(replace(c, job=replace(c.job, precision=code(PRECISIONS, "fp32")))).fits
 
 
-@pytest.mark.parametrize(("precision", "copies"), [("bf16", 0.0), ("fp8", 2.0), ("mxfp8", 2 * 33 / 32), ("nvfp4", 2 * 9 / 16)])
+@pytest.mark.parametrize(
+    ("precision", "copies"),
+    [("bf16", 0.0), ("fp8", 2.0), ("mxfp8", 2 * 33 / 32), ("nvfp4", 2 * 9 / 16)],
+)
 def test_low_precision_recipes_keep_both_layouts_of_a_weight(precision, copies):
-    """Transformer Engine caches a weight row-wise and column-wise; OCP MX: one scale byte for 32 values, NVFP4: one for 16."""
+    """Transformer Engine caches a weight row-wise and column-wise; OCP MX: one scale byte for 32
+    values, NVFP4: one for 16."""
     shape = gpt(24, 2048, 16)
     m = memory(cases(shape, job=dict(precision=code(PRECISIONS, precision))))
     n = parameters(shape)
     assert m.weights == pytest.approx(2 * n.total + copies * (n.total - n.embedding), rel=1e-3)
 
 
-# -- saved tensors as counted by hooks on the transformers library's blocks --------------------------------------------------------------------------
+# -- saved tensors as counted by hooks on the transformers library's blocks
+# ------------------------------------------------------------
+
 
 def _saved_rows():
     with open(HERE / "saved_tensors.csv", newline="") as handle:
@@ -130,51 +287,110 @@ def _saved_rows():
 
 
 def _shape_of(row):
-    return make_shape(layers=2, vocab=1000, mlp=row["mlp"], parallel_block=row["kind"] == "gpt_neox", **{k: int(row[k]) for k in ("hidden", "ffn_hidden", "heads", "kv_heads", "head_dim")})
+    return make_shape(
+        layers=2,
+        vocab=1000,
+        mlp=row["mlp"],
+        parallel_block=row["kind"] == "gpt_neox",
+        **{k: int(row[k]) for k in ("hidden", "ffn_hidden", "heads", "kv_heads", "head_dim")},
+    )
 
 
 def _key(row):
-    return "-".join(row[k] for k in ("kind", "dtype", "attention", "batch", "seq_len", "checkpointed"))
+    return "-".join(
+        row[k] for k in ("kind", "dtype", "attention", "batch", "seq_len", "checkpointed")
+    )
 
 
-EXACT = [r for r in _saved_rows() if r["kind"] in ("llama", "qwen3", "gpt2") and r["checkpointed"] == "no"]
+EXACT = [
+    r
+    for r in _saved_rows()
+    if r["kind"] in ("llama", "qwen3", "gpt2") and r["checkpointed"] == "no"
+]
 
 
 @pytest.mark.parametrize("row", EXACT, ids=_key)
 def test_eager_blocks_keep_to_the_byte_what_hooks_counted(row):
     tokens = int(row["batch"]) * int(row["seq_len"])
-    got = saved_bytes_per_layer(_shape_of(row), tokens, int(row["seq_len"]), 2 if row["dtype"] == "bfloat16" else 4, "eager", row["attention"], row["kind"] == "qwen3")
+    got = saved_bytes_per_layer(
+        _shape_of(row),
+        tokens,
+        int(row["seq_len"]),
+        2 if row["dtype"] == "bfloat16" else 4,
+        "eager",
+        row["attention"],
+        row["kind"] == "qwen3",
+    )
     assert got == int(row["bytes_per_layer"])
 
 
 def test_the_worked_example_of_a_llama_block():
     """h 1024, f 2816, 16 heads, 4 kv heads of 64, bf16, flash: 44,104 bytes a token."""
     row = next(r for r in EXACT if _key(r) == "llama-bfloat16-flash-2-128-no")
-    assert saved_bytes_per_layer(_shape_of(row), 1, 128, 2, "eager") == 44104 == int(row["bytes_per_layer"]) / 256
+    assert (
+        saved_bytes_per_layer(_shape_of(row), 1, 128, 2, "eager")
+        == 44104
+        == int(row["bytes_per_layer"]) / 256
+    )
 
 
 @pytest.mark.parametrize("row", [r for r in _saved_rows() if r["checkpointed"] == "no"], ids=_key)
 def test_fused_blocks_keep_less_than_any_eager_one(row):
-    fused = saved_bytes_per_layer(_shape_of(row), int(row["batch"]) * int(row["seq_len"]), int(row["seq_len"]), 2 if row["dtype"] == "bfloat16" else 4, "fused",
-                                  row["attention"])
+    fused = saved_bytes_per_layer(
+        _shape_of(row),
+        int(row["batch"]) * int(row["seq_len"]),
+        int(row["seq_len"]),
+        2 if row["dtype"] == "bfloat16" else 4,
+        "fused",
+        row["attention"],
+    )
     assert 0.4 * int(row["bytes_per_layer"]) < fused < int(row["bytes_per_layer"])
 
 
-@pytest.mark.parametrize("row", [r for r in _saved_rows() if r["checkpointed"] == "yes" and r["dtype"] == "bfloat16"], ids=_key)
+@pytest.mark.parametrize(
+    "row",
+    [r for r in _saved_rows() if r["checkpointed"] == "yes" and r["dtype"] == "bfloat16"],
+    ids=_key,
+)
 def test_a_checkpointed_block_keeps_its_input(row):
-    c = cases(_shape_of(row), dict(micro_batch=int(row["batch"]), recompute=code(RECOMPUTES, "full")), job=dict(seq_len=int(row["seq_len"])))
+    c = cases(
+        _shape_of(row),
+        dict(micro_batch=int(row["batch"]), recompute=code(RECOMPUTES, "full")),
+        job=dict(seq_len=int(row["seq_len"])),
+    )
     one, two = (memory(replace(c, shape=replace(c.shape, layers=n))) for n in (2, 3))
-    assert (two.activations - one.activations) / c.constants.memory.activation == pytest.approx(int(row["bytes_per_layer"]))
+    assert (two.activations - one.activations) / c.constants.memory.activation == pytest.approx(
+        int(row["bytes_per_layer"])
+    )
 
 
-@given(heads=st.sampled_from([8, 16, 32]), kv=st.sampled_from([1, 2, 8]), f=st.integers(1, 40), mlp=st.sampled_from(["swiglu", "gelu"]), b=st.integers(1, 4))
+@given(
+    heads=st.sampled_from([8, 16, 32]),
+    kv=st.sampled_from([1, 2, 8]),
+    f=st.integers(1, 40),
+    mlp=st.sampled_from(["swiglu", "gelu"]),
+    b=st.integers(1, 4),
+)
 @settings(max_examples=30, deadline=None)
 def test_the_models_own_list_is_the_fused_one(heads, kv, f, mlp, b):
-    shape = make_shape(layers=4, hidden=heads * 64, ffn_hidden=64 * f, heads=heads, kv_heads=kv, head_dim=64, vocab=1000, mlp=mlp)
-    assert saved_bytes(cases(shape, dict(micro_batch=b)))[0] == pytest.approx(saved_bytes_per_layer(shape, b * 2048, 2048))
+    shape = make_shape(
+        layers=4,
+        hidden=heads * 64,
+        ffn_hidden=64 * f,
+        heads=heads,
+        kv_heads=kv,
+        head_dim=64,
+        vocab=1000,
+        mlp=mlp,
+    )
+    assert saved_bytes(cases(shape, dict(micro_batch=b)))[0] == pytest.approx(
+        saved_bytes_per_layer(shape, b * 2048, 2048)
+    )
 
 
-# -- what ran and what did not ---------------------------------------------------------------------------------------------------------------------
+# -- what ran and what did not
+# ------------------------------------------------------------
+
 
 @pytest.fixture(scope="module")
 def published():
@@ -195,23 +411,37 @@ def test_published_peaks_and_failures_with_the_constants_that_ship(published):
 
 
 def test_configurations_that_the_fit_has_not_seen(published):
-    """One fold of five, refitted here: the data file's figures over all five are made the same way."""
+    """One fold of five, refitted here: the data file's figures over all five are made the same
+    way."""
     out = published.folds == 0
-    _check(score(published.take(out), *predict(published.take(out), fit(published.take(~out))))["all"])
+    _check(
+        score(published.take(out), *predict(published.take(out), fit(published.take(~out))))["all"]
+    )
 
 
 def test_a_stack_that_the_fit_has_not_seen(published):
-    """COLM's eager stack is the only one with hundreds of failures; without it, four of five are still called."""
+    """COLM's eager stack is the only one with hundreds of failures; without it, four of five are
+    still called."""
     out = published.stacks == "aleph-alpha-scaling"
-    found = score(published.take(out), *predict(published.take(out), fit(published.take(~out))))["all"]
+    found = score(published.take(out), *predict(published.take(out), fit(published.take(~out))))[
+        "all"
+    ]
     assert found["out_of_memory_called"] >= 0.80
     assert found["ran_called_fitting"] >= 0.92
 
 
-@pytest.mark.parametrize(("source", "share"), [("MPT Training Benchmarks", 0.97), ("MaxText high performance configs, TPU v5e", 0.97),
-                                               ("MaxText high performance configs, TPU v5p", 0.97), ("vTrain", 0.95)])
+@pytest.mark.parametrize(
+    ("source", "share"),
+    [
+        ("MPT Training Benchmarks", 0.97),
+        ("MaxText high performance configs, TPU v5e", 0.97),
+        ("MaxText high performance configs, TPU v5p", 0.97),
+        ("vTrain", 0.95),
+    ],
+)
 def test_runs_of_sources_without_a_memory_figure_are_called_fitting(source, share):
-    """They ran: llm-foundry on A100 40 and 80 GB and H100 with its micro-batches as large as they go, MaxText on 16 and 95 GB TPUs, vTrain's Megatron rows.
+    """They ran: llm-foundry on A100 40 and 80 GB and H100 with its micro-batches as large as they
+    go, MaxText on 16 and 95 GB TPUs, vTrain's Megatron rows.
 
     None of them is in the fit.
     """
@@ -220,7 +450,9 @@ def test_runs_of_sources_without_a_memory_figure_are_called_fitting(source, shar
     assert len(runs.cases) >= 10
     m = memory(runs.cases)
     assert np.mean(m.fits) >= share
-    assert np.max(m.total / m.capacity) > 0.8       # and not because everything is called fitting: some fill the device
+    assert (
+        np.max(m.total / m.capacity) > 0.8
+    )  # and not because everything is called fitting: some fill the device
 
 
 def test_the_data_file_says_what_it_is_made_of(published):
@@ -231,7 +463,7 @@ def test_the_data_file_says_what_it_is_made_of(published):
     _check(made["folds"]["all"])
     assert "aleph-alpha-scaling" in made["single_source_stacks"]
     for name in made["offsets"]:
-        assert set(made["offsets"][name]["stack"]) <= set(published.stacks)      # offsets by stack only
+        assert set(made["offsets"][name]["stack"]) <= set(published.stacks)  # offsets by stack only
 
 
 def test_every_shipped_row_names_its_source():
@@ -242,7 +474,8 @@ def test_every_shipped_row_names_its_source():
     assert all((r["outcome"] == "ran") or not r["measured_peak_memory_gb"] for r in rows)
 
 
-# -- what must hold for every plan ---------------------------------------------------------------------------------------------------------------
+# -- what must hold for every plan
+# ------------------------------------------------------------
 
 SHAPES = [make_shape(**LLAMA), make_shape(**DEEPSEEK), gpt(24, 2048, 16)]
 
@@ -253,16 +486,35 @@ def any_plan(draw):
     powers = {"tp": 3, "cp": 2, "pp": 3, "dp": 6, "micro_batch": 2}
     plan = {name: 2 ** draw(st.integers(0, top)) for name, top in powers.items()}
     schedule = draw(st.sampled_from(SCHEDULE_NAMES)) if plan["pp"] > 1 else "1f1b"
-    plan |= dict(schedule=schedule_code(schedule), vpp=2 if schedule == "interleaved" else 1, sp=draw(st.integers(0, 1)),
-                 sharding=draw(st.integers(0, len(SHARDINGS) - 1)), recompute=draw(st.integers(0, len(RECOMPUTES) - 1)), offload=draw(st.integers(0, len(OFFLOADS) - 1)))
+    plan |= dict(
+        schedule=schedule_code(schedule),
+        vpp=2 if schedule == "interleaved" else 1,
+        sp=draw(st.integers(0, 1)),
+        sharding=draw(st.integers(0, len(SHARDINGS) - 1)),
+        recompute=draw(st.integers(0, len(RECOMPUTES) - 1)),
+        offload=draw(st.integers(0, len(OFFLOADS) - 1)),
+    )
     plan["shard_group"] = min(8, plan["dp"] * plan["cp"])
     if np.any(shape.moe_layers):
         plan["ep"] = 2 ** draw(st.integers(0, 3))
         plan["dp"] = max(plan["dp"], plan["ep"])
-    job = dict(precision=draw(st.integers(0, len(PRECISIONS) - 1)), grad_bytes=draw(st.sampled_from([2.0, 4.0])), global_batch=4096)
-    software = dict(flash=draw(st.sampled_from([0, 2])), fused_norm=draw(st.integers(0, 1)), chunked_loss=draw(st.integers(0, 1)), selective_gemm=draw(st.sampled_from([0, 0.45])),
-                    selective_elementwise=draw(st.sampled_from([0, 0.5])))
-    stack = draw(st.sampled_from([None, "megatron-core", "torchtitan", "aleph-alpha-scaling", "megatron-deepspeed"]))
+    job = dict(
+        precision=draw(st.integers(0, len(PRECISIONS) - 1)),
+        grad_bytes=draw(st.sampled_from([2.0, 4.0])),
+        global_batch=4096,
+    )
+    software = dict(
+        flash=draw(st.sampled_from([0, 2])),
+        fused_norm=draw(st.integers(0, 1)),
+        chunked_loss=draw(st.integers(0, 1)),
+        selective_gemm=draw(st.sampled_from([0, 0.45])),
+        selective_elementwise=draw(st.sampled_from([0, 0.5])),
+    )
+    stack = draw(
+        st.sampled_from(
+            [None, "megatron-core", "torchtitan", "aleph-alpha-scaling", "megatron-deepspeed"]
+        )
+    )
     return cases(shape, plan, job, software, memory_constants.gather(stack))
 
 
@@ -286,14 +538,25 @@ def test_the_fullest_of_all_stages_is_the_one_that_counts(c):
     assert len(stages) == c.plan.pp
     assert sum(s["layers"] for s in stages) == c.shape.layers
     fullest = max(stages, key=lambda s: s["total"])
-    assert m.total == pytest.approx(fullest["total"], rel=0.05)     # a dense layer, or the half layer of a mirrored pair, moves it by less
+    assert m.total == pytest.approx(
+        fullest["total"], rel=0.05
+    )  # a dense layer, or the half layer of a mirrored pair, moves it by less
     if c.plan.pp > 1 and fullest["stage"] in (0, c.plan.pp - 1):
         assert STAGES[int(m.stage)] in ("first", "last")
 
 
 def _columns(c, n):
     def widen(record):
-        return replace(record, **{f.name: widen(v) if hasattr(v := getattr(record, f.name), "__dataclass_fields__") else np.full(n, v) for f in fields(record)})
+        return replace(
+            record,
+            **{
+                f.name: widen(v)
+                if hasattr(v := getattr(record, f.name), "__dataclass_fields__")
+                else np.full(n, v)
+                for f in fields(record)
+            },
+        )
+
     return widen(c)
 
 
@@ -314,16 +577,24 @@ def _not_more(less, more):
 @given(any_plan())
 @settings(max_examples=150, deadline=None)
 def test_more_sharding_never_takes_more(c):
-    order = [memory(c.with_plan(sharding=code(SHARDINGS, s))) for s in ("zero3", "zero2", "zero1", "none")]
+    order = [
+        memory(c.with_plan(sharding=code(SHARDINGS, s)))
+        for s in ("zero3", "zero2", "zero1", "none")
+    ]
     for less, more in zip(order, order[1:]):
         _not_more(less, more)
-    _not_more(memory(c.with_plan(sharding=code(SHARDINGS, "zero3"))), memory(c.with_plan(sharding=code(SHARDINGS, "hsdp"))))
+    _not_more(
+        memory(c.with_plan(sharding=code(SHARDINGS, "zero3"))),
+        memory(c.with_plan(sharding=code(SHARDINGS, "hsdp"))),
+    )
 
 
 @given(any_plan())
 @settings(max_examples=150, deadline=None)
 def test_more_recompute_never_takes_more(c):
-    order = [memory(c.with_plan(recompute=code(RECOMPUTES, r))) for r in ("full", "selective", "none")]
+    order = [
+        memory(c.with_plan(recompute=code(RECOMPUTES, r))) for r in ("full", "selective", "none")
+    ]
     for less, more in zip(order, order[1:]):
         _not_more(less, more)
 
@@ -331,7 +602,11 @@ def test_more_recompute_never_takes_more(c):
 @given(any_plan())
 @settings(max_examples=150, deadline=None)
 def test_wider_groups_never_take_more(c):
-    experts = [dict(ep=2 * c.plan.ep)] if np.any(c.shape.moe_layers) and 2 * c.plan.ep <= c.plan.dp * c.plan.cp * c.plan.tp else []
+    experts = (
+        [dict(ep=2 * c.plan.ep)]
+        if np.any(c.shape.moe_layers) and 2 * c.plan.ep <= c.plan.dp * c.plan.cp * c.plan.tp
+        else []
+    )
     for wider in (dict(tp=2 * c.plan.tp), dict(dp=2 * c.plan.dp, global_batch=2), *experts):
         job = replace(c.job, global_batch=c.job.global_batch * wider.pop("global_batch", 1))
         _not_more(memory(replace(c.with_plan(**wider), job=job)), memory(c))
@@ -341,14 +616,18 @@ def test_wider_groups_never_take_more(c):
 @settings(max_examples=100, deadline=None)
 def test_a_split_sequence_takes_less_but_for_its_own_buffers(c):
     wider = memory(c.with_plan(cp=2 * c.plan.cp))
-    assert wider.total - wider.buffers * (1 + wider.fragmentation / (wider.total - wider.fragmentation - wider.framework)) <= memory(c).total * (1 + 1e-9)
+    assert wider.total - wider.buffers * (
+        1 + wider.fragmentation / (wider.total - wider.fragmentation - wider.framework)
+    ) <= memory(c).total * (1 + 1e-9)
     assert wider.activations <= memory(c).activations * (1 + 1e-9)
 
 
 @given(any_plan())
 @settings(max_examples=100, deadline=None)
 def test_what_is_offloaded_is_on_the_host(c):
-    one = c.with_plan(pp=1, vpp=1, schedule=schedule_code("1f1b"))      # one stage: the fullest device stays the same one
+    one = c.with_plan(
+        pp=1, vpp=1, schedule=schedule_code("1f1b")
+    )  # one stage: the fullest device stays the same one
     on, states, everything = (memory(one.with_plan(offload=o)) for o in range(len(OFFLOADS)))
     assert on.host == 0
     assert states.optimizer == everything.optimizer == 0
@@ -358,10 +637,19 @@ def test_what_is_offloaded_is_on_the_host(c):
 
 
 def test_dualpipe_holds_each_weight_twice():
-    """DeepSeek-V3, arXiv 2412.19437, table 2: parameters 2x, activations of pp + 1 micro-batches."""
-    one, two = (memory(cases(SHAPES[2], dict(pp=8, schedule=schedule_code(s)))) for s in ("1f1b", "dualpipe"))
-    assert two.weights / one.weights == pytest.approx(2, rel=0.35)      # both ends hold embedding and head
-    inner = [memory_by_stage(cases(SHAPES[2], dict(pp=8, schedule=schedule_code(s))))[3] for s in ("1f1b", "dualpipe")]
+    """DeepSeek-V3, arXiv 2412.19437, table 2: parameters 2x, activations of pp + 1
+    micro-batches."""
+    one, two = (
+        memory(cases(SHAPES[2], dict(pp=8, schedule=schedule_code(s))))
+        for s in ("1f1b", "dualpipe")
+    )
+    assert two.weights / one.weights == pytest.approx(
+        2, rel=0.35
+    )  # both ends hold embedding and head
+    inner = [
+        memory_by_stage(cases(SHAPES[2], dict(pp=8, schedule=schedule_code(s))))[3]
+        for s in ("1f1b", "dualpipe")
+    ]
     assert inner[1]["weights"] == 2 * inner[0]["weights"]
 
 
@@ -378,7 +666,9 @@ def test_one_case_at_a_time_by_stage():
         memory_by_stage(_columns(cases(SHAPES[0]), 2))
 
 
-@pytest.mark.parametrize("wrong", [dict(kind="half-fused"), dict(attention="paged"), dict(dtype_bytes=1)])
+@pytest.mark.parametrize(
+    "wrong", [dict(kind="half-fused"), dict(attention="paged"), dict(dtype_bytes=1)]
+)
 def test_saved_bytes_names_what_it_does_not_know(wrong):
     with pytest.raises(ValueError, match="is none of"):
         saved_bytes_per_layer(SHAPES[0], 1, 1, **wrong)

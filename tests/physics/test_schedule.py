@@ -1,4 +1,5 @@
-"""The layouts: valid by construction rules, equal to the closed forms, and to the rates that the zero-bubble paper prints."""
+"""The layouts: valid by construction rules, equal to the closed forms, and to the rates that the
+zero-bubble paper prints."""
 
 import time
 
@@ -6,11 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.physics.pipeline import SCHEDULE_NAMES, SCHEDULES, bubble_time, in_flight, violations, weight_kept
+from scantling.physics.pipeline import (
+    SCHEDULE_NAMES,
+    SCHEDULES,
+    bubble_time,
+    in_flight,
+    violations,
+    weight_kept,
+)
 from scantling.physics.schedule import lay_out
 
 EXACT = ("gpipe", "1f1b", "interleaved", "zb-1p", "zb-2p")
-# (F, B, W) of a transformer's micro-batch: equal; attention makes F and B longer than W; recompute makes B longest
+# (F, B, W) of a transformer's micro-batch: equal; attention makes F and B longer than W; recompute
+# makes B longest
 TIMES = [(1, 1, 1), (1, 1.2, 0.8), (1, 1.5, 0.9), (1, 1, 0.6), (1.1, 1, 1), (1, 2, 1)]
 
 
@@ -20,28 +29,46 @@ def chunks(name, vpp=2):
 
 def grid(names, pps=(2, 3, 4, 6, 8, 16), rounds=(2, 5), vpps=(2, 4)):
     """Legal (name, pp, vpp, m)."""
-    return [(name, p, v, k * p) for name in names for v in (vpps if SCHEDULES[name].chunks is None else (chunks(name),))
-            for p in pps for k in rounds if not violations(name, p, v, k * p, 10**6)]
+    return [
+        (name, p, v, k * p)
+        for name in names
+        for v in (vpps if SCHEDULES[name].chunks is None else (chunks(name),))
+        for p in pps
+        for k in rounds
+        if not violations(name, p, v, k * p, 10**6)
+    ]
 
 
 @pytest.mark.parametrize(("name", "p", "v", "m"), grid(EXACT))
 def test_idle_time_equals_the_closed_form(name, p, v, m):
     for f, b, w in TIMES:
-        assert lay_out(name, p, v, m, f, b, w).bubble_time_s == pytest.approx(bubble_time(name, p, v, m, f, b + w, w), abs=1e-9)
+        assert lay_out(name, p, v, m, f, b, w).bubble_time_s == pytest.approx(
+            bubble_time(name, p, v, m, f, b + w, w), abs=1e-9
+        )
 
 
-@pytest.mark.parametrize(("name", "p", "v", "m"), grid(("dualpipe", "dualpipe-v"), pps=(2, 4, 6, 8, 16)))
+@pytest.mark.parametrize(
+    ("name", "p", "v", "m"), grid(("dualpipe", "dualpipe-v"), pps=(2, 4, 6, 8, 16))
+)
 def test_dualpipe_equals_the_published_form(name, p, v, m):
-    """Exact where an input gradient takes as long as a forward; else off by at most their difference per stage."""
+    """Exact where an input gradient takes as long as a forward; else off by at most their
+    difference per stage."""
     for f, b, w in TIMES:
         ours = lay_out(name, p, v, m, f, b, w).bubble_time_s
-        assert ours == pytest.approx(bubble_time(name, p, v, m, f, b + w, w), abs=1e-9 + abs(f - b) * p / 2)
+        assert ours == pytest.approx(
+            bubble_time(name, p, v, m, f, b + w, w), abs=1e-9 + abs(f - b) * p / 2
+        )
 
 
-@pytest.mark.parametrize(("name", "p", "v", "m"), grid(("zb-v", "v-half", "v-min"), pps=(3, 4, 8, 16), rounds=(2, 4)))
+@pytest.mark.parametrize(
+    ("name", "p", "v", "m"), grid(("zb-v", "v-half", "v-min"), pps=(3, 4, 8, 16), rounds=(2, 4))
+)
 def test_v_schedules_are_near_their_closed_forms(name, p, v, m):
     for f, b, w in TIMES:
-        ours, closed = lay_out(name, p, v, m, f, b, w).bubble_time_s, bubble_time(name, p, v, m, f, b + w, w)
+        ours, closed = (
+            lay_out(name, p, v, m, f, b, w).bubble_time_s,
+            bubble_time(name, p, v, m, f, b + w, w),
+        )
         if name == "zb-v":
             assert -0.15 * (f + b + w) <= ours - closed <= 1e-9
         else:
@@ -69,7 +96,8 @@ def test_in_flight_equals_the_closed_form(name, p, v, m):
     assert (np.diff(when) >= 0).all()
 
 
-# Qi et al. 2023: p, m, (hidden, heads) of table 3; T_F, T_B, T_W, T_comm of table 9; 1F1B, ZB-H1, ZB-H2, ZB-2p of table 5
+# Qi et al. 2023: p, m, (hidden, heads) of table 3; T_F, T_B, T_W, T_comm of table 9; 1F1B, ZB-H1,
+# ZB-H2, ZB-2p of table 5
 TABLE_5 = [
     (8, 24, (2304, 24), 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083, 0.0433),
     (8, 32, (2304, 24), 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837, 0.0039),
@@ -86,10 +114,15 @@ TABLE_5 = [
 ]
 
 
-@pytest.mark.parametrize(("p", "m", "shape", "f", "b", "w", "comm", "one", "h1", "h2", "auto"), TABLE_5)
+@pytest.mark.parametrize(
+    ("p", "m", "shape", "f", "b", "w", "comm", "one", "h1", "h2", "auto"), TABLE_5
+)
 def test_bubble_rates_of_the_zero_bubble_paper(p, m, shape, f, b, w, comm, one, h1, h2, auto):
     def rate(name, kept=1.0):
-        return 1 - m * (f + b + w) / lay_out(name, p, 1, m, f, b, w, comm, weight_kept=kept).span_s.max()
+        return (
+            1
+            - m * (f + b + w) / lay_out(name, p, 1, m, f, b, w, comm, weight_kept=kept).span_s.max()
+        )
 
     assert rate("1f1b") == pytest.approx(one, abs=1e-4)
     assert rate("zb-1p") == pytest.approx(h1, abs=1e-4)
@@ -107,7 +140,16 @@ def check(layout, f, b, w, t_p2p, scale):
         mine = layout.device == d
         order = np.lexsort((layout.end_s[mine], layout.start_s[mine]))
         assert (layout.start_s[mine][order][1:] >= layout.end_s[mine][order][:-1] - eps).all()
-    rows = list(zip(layout.kind, layout.part, layout.micro_batch, layout.device, layout.start_s, layout.end_s))
+    rows = list(
+        zip(
+            layout.kind,
+            layout.part,
+            layout.micro_batch,
+            layout.device,
+            layout.start_s,
+            layout.end_s,
+        )
+    )
     at = {(k, int(p), int(j)): (d, s, e) for k, p, j, d, s, e in rows}
     assert len(at) == len(rows)
     assert sum(k == "F" for k, *_ in rows) == sum(k == "B" for k, *_ in rows) == parts * layout.m
@@ -119,7 +161,10 @@ def check(layout, f, b, w, t_p2p, scale):
         else:
             source = ("B", part + 1, j) if part < parts - 1 else ("F", part, j)
             alone = b if ("W", part, j) in at else b + w
-        assert end - start == pytest.approx(alone * scale[part] * layout.pp / parts if row.chunks != 1 else alone * scale[part], abs=eps)
+        assert end - start == pytest.approx(
+            alone * scale[part] * layout.pp / parts if row.chunks != 1 else alone * scale[part],
+            abs=eps,
+        )
         if source in at:
             there, _, done = at[source]
             assert start >= done + (t_p2p if there != device and kind != "W" else 0) - eps
@@ -132,8 +177,18 @@ def check(layout, f, b, w, t_p2p, scale):
 
 
 @settings(max_examples=120, deadline=None)
-@given(st.sampled_from(SCHEDULE_NAMES), st.integers(2, 6), st.integers(2, 3), st.integers(1, 3), st.floats(0.1, 3), st.floats(0.1, 3),
-       st.floats(0.0, 3), st.floats(0, 1), st.floats(0.3, 1), st.randoms(use_true_random=False))
+@given(
+    st.sampled_from(SCHEDULE_NAMES),
+    st.integers(2, 6),
+    st.integers(2, 3),
+    st.integers(1, 3),
+    st.floats(0.1, 3),
+    st.floats(0.1, 3),
+    st.floats(0.0, 3),
+    st.floats(0, 1),
+    st.floats(0.3, 1),
+    st.randoms(use_true_random=False),
+)
 def test_every_layout_is_a_valid_pipeline(name, p, v, rounds, f, b, w, t_p2p, kept, random):
     p += p % 2 if name == "dualpipe" else 0
     v = chunks(name, v)
@@ -144,16 +199,25 @@ def test_every_layout_is_a_valid_pipeline(name, p, v, rounds, f, b, w, t_p2p, ke
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(("gpipe", "1f1b", "interleaved", "dualpipe", "dualpipe-v")), st.integers(1, 3), st.floats(0.1, 3), st.floats(0, 1))
+@given(
+    st.sampled_from(("gpipe", "1f1b", "interleaved", "dualpipe", "dualpipe-v")),
+    st.integers(1, 3),
+    st.floats(0.1, 3),
+    st.floats(0, 1),
+)
 def test_longer_transfers_never_shorten_a_fixed_order(name, rounds, b, t_p2p):
     v, p = chunks(name), 4
     m = 2 * p * rounds
-    assert lay_out(name, p, v, m, 1, b, 1, t_p2p).makespan_s >= lay_out(name, p, v, m, 1, b, 1).makespan_s - 1e-9
+    assert (
+        lay_out(name, p, v, m, 1, b, 1, t_p2p).makespan_s
+        >= lay_out(name, p, v, m, 1, b, 1).makespan_s - 1e-9
+    )
 
 
 @pytest.mark.parametrize("slow", range(4))
 def test_slow_stage_paces_1f1b(slow):
-    """One stage longer than the rest: m of its micro-batches and once the way past the others, less what an early stage, which
+    """One stage longer than the rest: m of its micro-batches and once the way past the others, less
+    what an early stage, which
     runs more forwards ahead, does meanwhile. The last stage, where the loss is, pays in full."""
     scale = np.ones(4)
     scale[slow] = 1.5
@@ -162,14 +226,18 @@ def test_slow_stage_paces_1f1b(slow):
 
 
 def test_barrier_makes_the_zero_bubble_schedules_wait_for_the_last_stage():
-    """Without post-validation ZB-H2 is a parallelogram whose last device starts p - 1 forwards late (Qi et al. 2023, section 4)."""
+    """Without post-validation ZB-H2 is a parallelogram whose last device starts p - 1 forwards late
+    (Qi et al. 2023, section 4)."""
     for name in ("zb-1p", "zb-2p"):
         layout = lay_out(name, 8, 1, 32, 1, 1, 0.9)
-        assert layout.idle_s.max() == pytest.approx(bubble_time(name, 8, 1, 32, 1, 1.9, 0.9, barrier=True))
+        assert layout.idle_s.max() == pytest.approx(
+            bubble_time(name, 8, 1, 32, 1, 1.9, 0.9, barrier=True)
+        )
 
 
 def test_charts_of_the_papers():
-    """Counted on figures: GPipe, 4 stages and 4 micro-batches; 1F1B and interleaved, 4 stages and 8 (Narayanan et al. 2021, figures 3 and 4)."""
+    """Counted on figures: GPipe, 4 stages and 4 micro-batches; 1F1B and interleaved, 4 stages and 8
+    (Narayanan et al. 2021, figures 3 and 4)."""
     gpipe = lay_out("gpipe", 4, 1, 4, 1, 1, 0)
     assert gpipe.makespan_s == 14
     assert gpipe.peak_in_flight.tolist() == [4, 4, 4, 4]
@@ -179,12 +247,17 @@ def test_charts_of_the_papers():
     assert one.makespan_s == 33
     assert "".join(one.kind[one.device == 3][:6]) == "FBFBFB"
     two = lay_out("interleaved", 4, 2, 8, 1, 1, 1)
-    assert two.chunk[(two.device == 0) & (two.kind == "F")][:12].tolist() == [0] * 4 + [1] * 4 + [0] * 4
+    assert (
+        two.chunk[(two.device == 0) & (two.kind == "F")][:12].tolist()
+        == [0] * 4 + [1] * 4 + [0] * 4
+    )
     assert two.makespan_s == 28.5
 
 
 def test_dualpipe_places_two_copies_and_meets_in_the_middle():
-    layout = lay_out("dualpipe", 8, 1, 20, 1, 1, 1)  # the read-me's own example: 8 ranks, 20 micro-batches
+    layout = lay_out(
+        "dualpipe", 8, 1, 20, 1, 1, 1
+    )  # the read-me's own example: 8 ranks, 20 micro-batches
     assert layout.device[(layout.part == 0) & (layout.micro_batch == 0)].tolist()[0] == 0
     assert set(layout.device[(layout.part == 0) & (layout.micro_batch == 19)]) == {7}
     assert layout.start_s[layout.device == 7].min() == 0

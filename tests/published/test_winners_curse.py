@@ -1,4 +1,6 @@
-"""Over the gallery's designs the search never promises much more than anybody has published for the device, precision and kind of model."""
+"""Over the gallery's designs the search never promises much more than anybody has published for the
+device, precision and kind of model."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,9 +30,16 @@ def test_the_winner_is_no_more_than_a_tenth_above_the_best_published(path):
 
 
 def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(monkeypatch):
-    text = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: 8192, global_batch: 256}\n"
+    text = (
+        "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: "
+        "8192, global_batch: 256}\n"
+    )
     plain = assess(Design.from_text(text))
-    monkeypatch.setitem(published.records(), ("h100-sxm", "16 bit", False), published.Best(0.3, "a run", "a source", "h100-sxm", 1024))
+    monkeypatch.setitem(
+        published.records(),
+        ("h100-sxm", "16 bit", False),
+        published.Best(0.3, "a run", "a source", "h100-sxm", 1024),
+    )
     a = assess(Design.from_text(text))
     assert a.mfu == plain.mfu and untried(a.chosen)
     assert any("untried" in line and "30.0 %" in line and "a source" in line for line in a.limits)
@@ -38,14 +47,31 @@ def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(m
 
 
 def test_tensor_parallelism_across_nodes_wins_only_where_nothing_else_fits():
-    a = assess(Design.from_text("model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {seq_len: 131072, global_batch: 128}"))
+    a = assess(
+        Design.from_text(
+            (
+                "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
+                "16384}\njob: {seq_len: 131072, global_batch: 128}"
+            )
+        )
+    )
     assert a.plan["tp"] <= 8
-    pinned = assess(Design.from_text("model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 16}"))
-    assert pinned.plan["tp"] == 16 and any("crosses the scale-up domain" in line for line in pinned.limits)
+    pinned = assess(
+        Design.from_text(
+            (
+                "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
+                "16384}\njob: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 16}"
+            )
+        )
+    )
+    assert pinned.plan["tp"] == 16 and any(
+        "crosses the scale-up domain" in line for line in pinned.limits
+    )
 
 
 def test_a_device_is_held_to_its_own_record_where_a_large_run_made_it():
-    """DeepSeek-V3 and ERNIE 4.5 on H800; one 8B model on 8 H200 says nothing of what an H200 can do: its die's record stands in."""
+    """DeepSeek-V3 and ERNIE 4.5 on H800; one 8B model on 8 H200 says nothing of what an H200 can
+    do: its die's record stands in."""
     own = published.best_published("h800-sxm", "fp8-block", True, 4096)
     assert own.chip == "h800-sxm" and own.devices >= 1000 and own.mfu < 0.25
     die = published.best_published("h200-sxm", "bf16", False, 8192)
@@ -55,13 +81,21 @@ def test_a_device_is_held_to_its_own_record_where_a_large_run_made_it():
 
 def test_further_than_anybody_went_is_said_and_widens_the_band():
     """131,072 devices: four times the largest run of which a rate was printed."""
-    text = "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: %d}\njob: {tokens: 1.0e13, seq_len: 8192, global_batch: 8192}\nplan: {tp: 8, pp: 16, cp: 1, dp: %d, micro_batch: 1}\n"
+    text = (
+        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: %d}\njob: "
+        "{tokens: 1.0e13, seq_len: 8192, global_batch: 8192}\nplan: {tp: 8, pp: 16, cp: 1, "
+        "dp: %d, micro_batch: 1}\n"
+    )
     large, tried = (assess(Design.from_text(text % (n, n // 128))) for n in (131_072, 16_384))
-    assert any(line.startswith("untried: 131,072 devices") for line in large.limits) and untried(large.chosen)
+    assert any(line.startswith("untried: 131,072 devices") for line in large.limits) and untried(
+        large.chosen
+    )
     assert not any("devices, beyond" in line for line in tried.limits)
     plain = (tried.step_s_high / tried.step_s) ** UNTRIED
     assert large.step_s_high / large.step_s == pytest.approx(plain, rel=0.1)
-    zero = assess(Design.from_text((text % (2048, 16)).replace("plan: {", "plan: {schedule: zb-1p, ")))
+    zero = assess(
+        Design.from_text((text % (2048, 16)).replace("plan: {", "plan: {schedule: zb-1p, "))
+    )
     assert any("schedule zb-1p" in line and "at most" in line for line in zero.limits)
 
 
@@ -69,7 +103,10 @@ def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):
     """The two tables, worked out again from the runs."""
     from scantling import catalogue
 
-    before = {name: (catalogue.HERE / name).read_text() for name in ("published_best.csv", "published_reach.csv")}
+    before = {
+        name: (catalogue.HERE / name).read_text()
+        for name in ("published_best.csv", "published_reach.csv")
+    }
     written = {}
     monkeypatch.setattr(published, "_write", lambda name, rows: written.update({name: rows}))
     published.main()
@@ -81,4 +118,6 @@ def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):
         assert [r["id"] for r in stored] == [r["id"] for r in written[name]]
         for old, new in zip(stored, written[name], strict=True):
             assert all(str(new[k]) == old[k] for k in ("run", "source", "devices"))
-            assert float(old.get("mfu") or old["value"]) == pytest.approx(float(new.get("mfu") or new["value"]), rel=0.01)
+            assert float(old.get("mfu") or old["value"]) == pytest.approx(
+                float(new.get("mfu") or new["value"]), rel=0.01
+            )

@@ -1,4 +1,6 @@
-"""The gallery: sound entries, figures that are still those of the library, an index that is generated."""
+"""The gallery: sound entries, figures that are still those of the library, an index that is
+generated."""
+
 from __future__ import annotations
 
 import csv
@@ -24,7 +26,9 @@ def test_enough_designs_of_enough_kinds():
     resolved = [Design.read(p).resolve() for p in gallery.designs().values()]
     assert len(resolved) >= 16
     assert {"NVIDIA", "AMD", "Google"} <= {r.cluster.accelerator.vendor for r in resolved}
-    assert any(r.cluster.devices > 90_000 and r.cluster.pod_devices < r.cluster.devices for r in resolved)
+    assert any(
+        r.cluster.devices > 90_000 and r.cluster.pod_devices < r.cluster.devices for r in resolved
+    )
     assert any(r.cluster.devices == 8 for r in resolved)
     assert any(r.model.experts for r in resolved)
     assert any(not r.model.experts for r in resolved)
@@ -51,7 +55,8 @@ def test_a_figure_that_moves_is_noticed_and_one_that_does_not_is_not():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_published_figures_compare_like_with_like(name):
-    """Each printed figure has an address, a place in it, and a quantity of the assessment that is a number for this design."""
+    """Each printed figure has an address, a place in it, and a quantity of the assessment that is a
+    number for this design."""
     for p in (p for p in gallery.published() if p.design == name):
         assert re.match(r"https://\S+$", p.url)
         assert p.source
@@ -62,7 +67,9 @@ def test_published_figures_compare_like_with_like(name):
         for step in p.key.split("."):
             value = value[step]
         assert isinstance(value, float | int)
-        assert 0.2 < value / p.published < 5, f"{p.label}: predicted {value:.4g}, published {p.published:.4g}: not the same quantity"
+        assert 0.2 < value / p.published < 5, (
+            f"{p.label}: predicted {value:.4g}, published {p.published:.4g}: not the same quantity"
+        )
 
 
 def test_published_figures_belong_to_designs_and_no_design_is_listed_twice():
@@ -78,7 +85,11 @@ def test_index_and_thumbnails_are_those_of_the_designs():
     assert index.faults == []
     assert index.elements["img"] == len(NAMES)
     assert {p.stem for p in (folder / "thumbnails").glob("*.png")} == set(NAMES)
-    links = [a["href"] for tag, a in index.attributes if tag == "a" and not a["href"].startswith("https:")]
+    links = [
+        a["href"]
+        for tag, a in index.attributes
+        if tag == "a" and not a["href"].startswith("https:")
+    ]
     assert links
     assert all((folder / link).is_file() for link in links)
     readme = (folder / "README.md").read_text(encoding="utf-8")
@@ -109,12 +120,15 @@ def test_index_shows_predicted_beside_published():
 
 
 def test_a_prediction_far_off_says_why():
-    """With what the run printed of its software each is within a sixth; where the design file alone is more than a tenth off, the note names the difference."""
+    """With what the run printed of its software each is within a sixth; where the design file alone
+    is more than a tenth off, the note names the difference."""
     published = gallery.published()
     own = gallery.as_run(published)
     assert len(own) >= 14
     for p in published:
         off = gallery.at(assessed(p.design), p.key) / p.published - 1
-        assert abs(off) < 0.1 or (len(p.note) > 30 and p.run), f"{p.design}: {p.label} off by {off:+.0%}"
+        assert abs(off) < 0.1 or (len(p.note) > 30 and p.run), (
+            f"{p.design}: {p.label} off by {off:+.0%}"
+        )
         if p.run:
             assert abs(own[p.design, p.key] / p.published - 1) < 1 / 6, p.run

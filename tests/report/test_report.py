@@ -1,4 +1,6 @@
-"""The design report: what it says and how, that foreign text in it is inert, and that it goes through papermill."""
+"""The design report: what it says and how, that foreign text in it is inert, and that it goes
+through papermill."""
+
 from __future__ import annotations
 
 import json
@@ -22,22 +24,51 @@ from scantling_widgets.resources import example, notebook
 TERMS = r"(?i)(ZeRO|RDMA|pipeline|parallelism|tensor|error)"
 ACRONYMS = r"(RDMA|NCCL|MPI|Slurm|Kubernetes|NVLink|InfiniBand)"
 REFUSAL = '{"error": "Hardware constraints insufficient for model parameters"}'
-CASES = ("case-1-175b-moe-1024-a100", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100", "llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus")
+CASES = (
+    "case-1-175b-moe-1024-a100",
+    "case-2-1t-dense-8-v100",
+    "case-3-500b-4096-h100",
+    "llama-3.1-405b",
+    "case-5-deepseek-v3",
+    "case-6-100k-gpus",
+)
 FEASIBLE = tuple(c for c in CASES if not c.startswith("case-2"))
 
 
 def rendered(design: Design) -> Page:
     from markupsafe import Markup
-    return Page(document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21"))
+
+    return Page(
+        document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21")
+    )
 
 
 def words_only(design: Design) -> Page:
-    """The page without its pictures and without the assessments of changed designs: what a design's own text can reach."""
+    """The page without its pictures and without the assessments of changed designs: what a design's
+    own text can reach."""
     from markupsafe import Markup
     from scantling_widgets.report import charts
+
     made = report.Report(design)
-    parts = [made.section(name) for name in ("header", "refusal", *(n for n in charts.ORDER if n not in ("brief", "sensitivity") and not n.endswith("-picture")))]
-    return Page(document(Markup("\n".join(part.html for part in parts if part)), title=design.title, date="2026-11-21"))
+    parts = [
+        made.section(name)
+        for name in (
+            "header",
+            "refusal",
+            *(
+                n
+                for n in charts.ORDER
+                if n not in ("brief", "sensitivity") and not n.endswith("-picture")
+            ),
+        )
+    ]
+    return Page(
+        document(
+            Markup("\n".join(part.html for part in parts if part)),
+            title=design.title,
+            date="2026-11-21",
+        )
+    )
 
 
 SMALL = "llama-3.1-8b-8-h100-fsdp"
@@ -74,11 +105,20 @@ def test_the_refusal_is_the_error_block_and_its_arithmetic_and_nothing_that_look
     page = case("case-2-1t-dense-8-v100")
     lines = page.text.split("\n")
     assert REFUSAL in lines
-    after = lines[lines.index(REFUSAL) + 1:]
+    after = lines[lines.index(REFUSAL) + 1 :]
     assert sum(bool(re.search(r"\d", line)) for line in after) >= 2, "numbers that prove it"
     assert any("GB" in line or "bytes" in line for line in after)
     assert page.elements["svg"] == 0
-    for word in ("Parallelism strategy", "Tensor parallel", "Pipeline parallel", "Checkpoint", "Recovery", "Hot spares", "MFU", "Step time"):
+    for word in (
+        "Parallelism strategy",
+        "Tensor parallel",
+        "Pipeline parallel",
+        "Checkpoint",
+        "Recovery",
+        "Hot spares",
+        "MFU",
+        "Step time",
+    ):
         assert word.lower() not in page.text.lower()
 
 
@@ -86,16 +126,30 @@ def test_the_refusal_is_the_error_block_and_its_arithmetic_and_nothing_that_look
 def test_bold_marks_boundaries_bottleneck_recovery_and_components(name):
     page, result = case(name), scantling.assess(Design.read(example(name))).as_dict()
     bold = "\n".join(page.bold)
-    for axis, word in (("tp", "Tensor parallel"), ("pp", "Pipeline parallel"), ("cp", "Context parallel"), ("ep", "Expert parallel"), ("dp", "Data parallel")):
+    for axis, word in (
+        ("tp", "Tensor parallel"),
+        ("pp", "Pipeline parallel"),
+        ("cp", "Context parallel"),
+        ("ep", "Expert parallel"),
+        ("dp", "Data parallel"),
+    ):
         assert (f"{word} {result['plan'][axis]}" in bold) == (result["plan"][axis] > 1), axis
-    for word in ("Bottleneck", "Asynchronous checkpoint", "In-place gang restart", "Hot spares", "MTBF", "Mitigation"):
+    for word in (
+        "Bottleneck",
+        "Asynchronous checkpoint",
+        "In-place gang restart",
+        "Hot spares",
+        "MTBF",
+        "Mitigation",
+    ):
         assert word in bold
     assert re.search(ACRONYMS, bold)
 
 
 @pytest.mark.parametrize("name", FEASIBLE)
 def test_a_director_needs_the_first_page_alone(name):
-    """What is bought, when, for how much, what it hangs on, what can go wrong, what to keep away from, what to have confirmed; with the figures of the rest."""
+    """What is bought, when, for how much, what it hangs on, what can go wrong, what to keep away
+    from, what to have confirmed; with the figures of the rest."""
     result = scantling.assess(Design.read(example(name))).as_dict()
     first, appendix = re.split(r"\nAppendix(?=\n)", case(name).text)
     for heading in ("Plan", "Largest risks", "To be avoided", "To confirm with an ML specialist"):
@@ -108,8 +162,20 @@ def test_a_director_needs_the_first_page_alone(name):
     asked = scantling.assess(Design.read(example(name))).resolved.constraints
     if any(v is not None for v in vars(asked).values()):
         assert re.search(r"Asked for: .*\((?:.*, )?(met|missed)\)", first)
-    for heading in ("Parallelism strategy", "Memory", "Step time and its losses", "Communication by axis and tier", "Reliability and recovery", "Network", "Scheduler", "Storage",
-                    "What moves the result", "Risks", "Nearest published runs", "Appendix B. Given and assumed"):
+    for heading in (
+        "Parallelism strategy",
+        "Memory",
+        "Step time and its losses",
+        "Communication by axis and tier",
+        "Reliability and recovery",
+        "Network",
+        "Scheduler",
+        "Storage",
+        "What moves the result",
+        "Risks",
+        "Nearest published runs",
+        "Appendix B. Given and assumed",
+    ):
         assert f"\n{heading}\n" in appendix, heading
 
 
@@ -123,8 +189,27 @@ def test_numbers_are_written_one_way(name):
 @pytest.mark.parametrize("name", CASES)
 def test_read_only_and_without_pleasantries(name):
     page = case(name)
-    for banned in (r"apiVersion", r"#SBATCH", r"\bsrun\b", r"torchrun", r"--[a-z]+-[a-z]+", r"export [A-Z_]+=", r"(?i)introduction", r"(?i)in conclusion", r"(?im)^summary\b",
-                   r"(?i)hope this", r"(?i)\bsure\b", r"(?i)let me", r"(?i)welcome", r"(?i)stands for", r"undefined", r"\bNone\b", r"\bnan\b", r"\[\]", r"\{\}"):
+    for banned in (
+        r"apiVersion",
+        r"#SBATCH",
+        r"\bsrun\b",
+        r"torchrun",
+        r"--[a-z]+-[a-z]+",
+        r"export [A-Z_]+=",
+        r"(?i)introduction",
+        r"(?i)in conclusion",
+        r"(?im)^summary\b",
+        r"(?i)hope this",
+        r"(?i)\bsure\b",
+        r"(?i)let me",
+        r"(?i)welcome",
+        r"(?i)stands for",
+        r"undefined",
+        r"\bNone\b",
+        r"\bnan\b",
+        r"\[\]",
+        r"\{\}",
+    ):
         assert not re.search(banned, page.text), banned
 
 
@@ -142,8 +227,25 @@ def numbers_in(text: str) -> set[str]:
 
 
 def known_numbers(design: Design) -> set[str]:
-    """Every number that the assessment or the resolved inputs hold, in every way the library shows numbers."""
-    kinds = ("share", "seconds", "days", "bytes", "bytes_per_s", "flops", "flop", "params", "count", "rate", "ratio", "chance", "usd", "kwh", "watts")
+    """Every number that the assessment or the resolved inputs hold, in every way the library shows
+    numbers."""
+    kinds = (
+        "share",
+        "seconds",
+        "days",
+        "bytes",
+        "bytes_per_s",
+        "flops",
+        "flop",
+        "params",
+        "count",
+        "rate",
+        "ratio",
+        "chance",
+        "usd",
+        "kwh",
+        "watts",
+    )
     known: set[str] = set()
 
     def walk(value, deep=0):
@@ -166,14 +268,23 @@ def known_numbers(design: Design) -> set[str]:
             for kind in kinds:
                 known.update(numbers_in(quantities.shown(value, kind)))
             known.update(numbers_in(f"{value:g}"))
+
     assessment, resolved = scantling.assess(design), design.resolve()
     walk(assessment.as_dict())
     walk(assessment.blueprint.as_dict())
     walk(design.data())
     walk(tornado(assessment, "days" if assessment.days is not None else "tokens_per_s_per_device"))
-    for part in (resolved.cluster, resolved.model, resolved.params, resolved.phases, resolved.name, resolved.cluster.nodes):
+    for part in (
+        resolved.cluster,
+        resolved.model,
+        resolved.params,
+        resolved.phases,
+        resolved.name,
+        resolved.cluster.nodes,
+    ):
         walk(part)
     from scantling import catalogue
+
     for fabric in (resolved.cluster.scale_up, resolved.cluster.scale_out):
         walk(catalogue.fabrics()[fabric].name)
     walk(catalogue.storages()[resolved.cluster.storage].name)
@@ -182,12 +293,15 @@ def known_numbers(design: Design) -> set[str]:
 
 @pytest.mark.parametrize("name", FEASIBLE)
 def test_every_number_comes_from_the_assessment(name):
-    """The table of formulas has numbers of its own, and that of the plans searched those of other plans: those sections apart."""
+    """The table of formulas has numbers of its own, and that of the plans searched those of other
+    plans: those sections apart."""
     design = Design.read(example(name))
-    html = re.sub(r'<section id="(quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S)
+    html = re.sub(
+        r'<section id="(quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S
+    )
     page = Page(html)
     said = numbers_in(page.text.replace("ZeRO-", "ZeRO ").split("2026-11-21")[0])
-    ours = {"1", "2", "3", "0", "1,000"}               # ZeRO-1, ZeRO-2, ZeRO-3, 1F1B, x : 1, per 1,000 node-days
+    ours = {"1", "2", "3", "0", "1,000"}  # ZeRO-1, ZeRO-2, ZeRO-3, 1F1B, x : 1, per 1,000 node-days
     assert said - known_numbers(design) - ours == set()
 
 
@@ -197,7 +311,9 @@ def test_tokens_and_memory_of_a_run_in_phases_are_those_of_the_whole():
     tokens = quantities.show("params", sum(phase["tokens"] for phase in result["phases"]))
     assert f"{tokens} tokens, sequence" in text
     assert f"for {tokens} tokens" in text
-    assert max(phase["memory_bytes"] for phase in result["phases"]) == result["memory_bytes"]["total"]
+    assert (
+        max(phase["memory_bytes"] for phase in result["phases"]) == result["memory_bytes"]["total"]
+    )
     assert "in the phase long context: " in text
 
 
@@ -240,8 +356,18 @@ def test_the_same_design_gives_the_same_page():
     assert rendered(design).html == rendered(design).html
 
 
-HOSTILE = ("<script>alert(1)</script><img src=x onerror=alert(2)>", '" onmouseover="alert(3)" x="', "'); DROP TABLE plans; --", "{{ 7 * 7 }} {% for x in y %} {{ config }}",
-           "`rm -rf ~` $(id) ${HOME}", "[a](javascript:alert(4)) **bold** # head", "]]><!-- --> <![CDATA[ & &amp; &lt;b&gt;", "تصميم كبير על ספינה", "</title></main></style><h1>other", "\\u003cscript\\u003e")
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)>",
+    '" onmouseover="alert(3)" x="',
+    "'); DROP TABLE plans; --",
+    "{{ 7 * 7 }} {% for x in y %} {{ config }}",
+    "`rm -rf ~` $(id) ${HOME}",
+    "[a](javascript:alert(4)) **bold** # head",
+    "]]><!-- --> <![CDATA[ & &amp; &lt;b&gt;",
+    "تصميم كبير על ספינה",
+    "</title></main></style><h1>other",
+    "\\u003cscript\\u003e",
+)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -249,14 +375,18 @@ def test_a_hostile_name_is_inert(name):
     base = Design.read(example(SMALL))
     plain = words_only(base)
     page = words_only(base.change({"name": name, "notes": f"{name}\n{name}\n" + "x < y & " * 1200}))
-    assert page.elements - plain.elements == {"tr": 1, "td": 3}, "a row for the notes, and no other element"
+    assert page.elements - plain.elements == {"tr": 1, "td": 3}, (
+        "a row for the notes, and no other element"
+    )
     assert plain.elements - page.elements == {}
     assert page.faults == []
     assert page.text.split("\n")[0] == re.sub(r"\s+", " ", name).strip()
     assert not [a for _, a in page.attributes for k in a if k.startswith("on")]
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x00b", "\u202egpj.exe", "x" * 10_000, "\u2028", "\x1b[31mred"])
+@pytest.mark.parametrize(
+    "name", ["a\nb", "a\x00b", "\u202egpj.exe", "x" * 10_000, "\u2028", "\x1b[31mred"]
+)
 def test_a_name_that_no_screen_can_show_is_refused_in_one_line(name):
     with pytest.raises(DesignError) as e:
         Design.read(example("llama-3.1-405b")).change({"name": name})
@@ -267,7 +397,10 @@ def test_a_name_that_no_screen_can_show_is_refused_in_one_line(name):
 
 def test_hostile_text_stays_inert_through_papermill(tmp_path):
     from scantling_widgets.report import jobs
-    design = Design.read(example("case-2-1t-dense-8-v100")).change({"name": HOSTILE[0] + "'''\\" + '"""' + HOSTILE[3], "notes": "'''\n\"\"\"\n`x`\n{{7*7}}\\"})
+
+    design = Design.read(example("case-2-1t-dense-8-v100")).change(
+        {"name": HOSTILE[0] + "'''\\" + '"""' + HOSTILE[3], "notes": "'''\n\"\"\"\n`x`\n{{7*7}}\\"}
+    )
     path = tmp_path / "hostile.yaml"
     design.write(path)
     done = jobs.make(jobs.job(path, "hostile", date="2026-11-21"))
@@ -280,19 +413,29 @@ def test_hostile_text_stays_inert_through_papermill(tmp_path):
 
 # ---------------------------------------------------------------- papermill
 def papermill(*arguments, cwd) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "papermill", str(notebook("design_report")), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False,
-                          timeout=120)
+    return subprocess.run(
+        [sys.executable, "-m", "papermill", str(notebook("design_report")), *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def words_of(path: Path) -> str:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "\n".join("".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", []))
+    return "\n".join(
+        "".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])
+    )
 
 
 def test_plain_papermill_takes_a_path_and_sections_on_top(tmp_path):
     path = tmp_path / "design.yaml"
     Design.read(example(SMALL)).write(path)
-    done = papermill("out.ipynb", "-p", "design", "design.yaml", "-y", "job: {seq_len: 4096}", cwd=tmp_path)
+    done = papermill(
+        "out.ipynb", "-p", "design", "design.yaml", "-y", "job: {seq_len: 4096}", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "sequence 4,096" in words_of(tmp_path / "out.ipynb")
 
@@ -305,20 +448,35 @@ def test_plain_papermill_takes_a_whole_design(tmp_path):
 
 
 def test_wrong_parameters_fail_with_the_design_files_own_error(tmp_path):
-    done = papermill("out.ipynb", "-y", "modle: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}", cwd=tmp_path)
+    done = papermill(
+        "out.ipynb",
+        "-y",
+        "modle: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}",
+        cwd=tmp_path,
+    )
     assert done.returncode != 0
     assert "DesignError" in done.stderr
     assert "nearest: model" in done.stderr
 
 
-@pytest.mark.parametrize(("given", "says"), [
-    ({"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-smx", "devices": 8}, "job": {}}, None),
-    ({"design": "absent.yaml"}, "absent.yaml"),
-    ({"design": "model: [1\n"}, "YAML"),
-    ({"design": str(example(SMALL)), "plan": {"tp": -1}}, "plan.tp"),
-    ({"design": str(example(SMALL)), "seqlen": 4096}, "seqlen"),
-    ({}, "model"),
-])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {
+                "model": "llama-3.1-8b",
+                "cluster": {"accelerator": "h100-smx", "devices": 8},
+                "job": {},
+            },
+            None,
+        ),
+        ({"design": "absent.yaml"}, "absent.yaml"),
+        ({"design": "model: [1\n"}, "YAML"),
+        ({"design": str(example(SMALL)), "plan": {"tp": -1}}, "plan.tp"),
+        ({"design": str(example(SMALL)), "seqlen": 4096}, "seqlen"),
+        ({}, "model"),
+    ],
+)
 def test_parameters_that_spell_no_design_are_refused_in_one_line(given, says):
     if says is None:
         assert "h100-sxm" in refused(lambda: report.read_design(given).resolve())
@@ -334,12 +492,26 @@ def refused(call) -> str:
 
 
 def test_sections_change_a_design_that_is_named(tmp_path):
-    design = report.read_design({"design": str(example(SMALL)), "job": {"seq_len": 4096}, "name": "half the context", "scantling": 1, "_private": 3, "In": ["x"]})
-    assert (design.job.seq_len, design.job.global_batch, design.name) == (4096, 16, "half the context")
+    design = report.read_design(
+        {
+            "design": str(example(SMALL)),
+            "job": {"seq_len": 4096},
+            "name": "half the context",
+            "scantling": 1,
+            "_private": 3,
+            "In": ["x"],
+        }
+    )
+    assert (design.job.seq_len, design.job.global_batch, design.name) == (
+        4096,
+        16,
+        "half the context",
+    )
 
 
 def test_parameters_are_documented_and_are_the_sections_of_a_design():
     import papermill as pm
+
     found = pm.inspect_notebook(str(notebook("design_report")))
     assert set(found) == {"design", *Design.model_fields}
     assert all(p["help"] for p in found.values())
@@ -347,12 +519,17 @@ def test_parameters_are_documented_and_are_the_sections_of_a_design():
 
 def test_the_notebook_is_kept_without_outputs():
     cells = json.loads(notebook("design_report").read_text(encoding="utf-8"))["cells"]
-    assert all(c["outputs"] == [] and c["execution_count"] is None for c in cells if c["cell_type"] == "code")
+    assert all(
+        c["outputs"] == [] and c["execution_count"] is None
+        for c in cells
+        if c["cell_type"] == "code"
+    )
 
 
 def test_the_page_without_papermill_is_the_page_with_it(monkeypatch):
     from markupsafe import Markup
     from scantling_widgets.report import jobs
+
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     done = jobs.make(jobs.job(example(SMALL), "x"))
     assert done.status == "done", done.error

@@ -1,4 +1,6 @@
-"""Batches of reports: what is kept, what is made again, what happens when a worker or the batch dies, and a Dask cluster."""
+"""Batches of reports: what is kept, what is made again, what happens when a worker or the batch
+dies, and a Dask cluster."""
+
 from __future__ import annotations
 
 import csv
@@ -18,12 +20,27 @@ from scantling.errors import DesignError
 from scantling_widgets.report import jobs, run
 from scantling_widgets.resources import example
 
-RESULT = {"name": "a design", "verdict": "feasible", "mfu": 0.4, "mfu_low": 0.3, "mfu_high": 0.5, "step_s": 1.0, "step_s_low": 0.9, "step_s_high": 1.1, "days": None,
-          "cost_usd": None, "devices_used": 8, "goodput": 0.9, "memory_bytes": {"total": 4e10, "capacity": 8e10}, "plan": {"tp": 8}}
+RESULT = {
+    "name": "a design",
+    "verdict": "feasible",
+    "mfu": 0.4,
+    "mfu_low": 0.3,
+    "mfu_high": 0.5,
+    "step_s": 1.0,
+    "step_s_low": 0.9,
+    "step_s_high": 1.1,
+    "days": None,
+    "cost_usd": None,
+    "devices_used": 8,
+    "goodput": 0.9,
+    "memory_bytes": {"total": 4e10, "capacity": 8e10},
+    "plan": {"tp": 8},
+}
 
 
 def quick(job: jobs.Job) -> jobs.Done:
-    """Stands in for a kernel where only the batch is looked at; leaves a line per call, and dies or fails where the design's name says so."""
+    """Stands in for a kernel where only the batch is looked at; leaves a line per call, and dies or
+    fails where the design's name says so."""
     name = Design.from_text(job.design).name
     if log := os.environ.get("SCANTLING_TEST_LOG"):
         with open(log, "a", encoding="utf-8") as file:
@@ -34,8 +51,17 @@ def quick(job: jobs.Job) -> jobs.Done:
     if name == "slow":
         time.sleep(0.6)
     if name == "fails":
-        return jobs.Done(name=job.name, digest=job.digest, status="failed", error="ValueError: no", notebook="{}")
-    return jobs.Done(name=job.name, digest=job.digest, status="done", html=f"<!DOCTYPE html>{job.name} {job.digest}", notebook="{}", assessment=RESULT)
+        return jobs.Done(
+            name=job.name, digest=job.digest, status="failed", error="ValueError: no", notebook="{}"
+        )
+    return jobs.Done(
+        name=job.name,
+        digest=job.digest,
+        status="done",
+        html=f"<!DOCTYPE html>{job.name} {job.digest}",
+        notebook="{}",
+        assessment=RESULT,
+    )
 
 
 @pytest.fixture
@@ -48,6 +74,7 @@ def designs(tmp_path):
             paths.append(tmp_path / f"{stem}.yaml")
             base.change({"name": name}).write(paths[-1], force=True)
         return paths
+
     return make
 
 
@@ -90,16 +117,33 @@ def test_comments_and_order_of_a_file_do_not_matter_its_meaning_does(designs, tm
 
 
 def test_a_referenced_config_travels_with_the_job_and_counts(tmp_path):
-    config = {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 8192,
-              "vocab_size": 128256, "tie_word_embeddings": True, "architectures": ["LlamaForCausalLM"]}
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 8192,
+        "vocab_size": 128256,
+        "tie_word_embeddings": True,
+        "architectures": ["LlamaForCausalLM"],
+    }
     (tmp_path / "shapes").mkdir()
     (tmp_path / "shapes" / "config.json").write_text(json.dumps(config), encoding="utf-8")
     file = tmp_path / "d.yaml"
-    file.write_text("model: {hf_config: shapes/config.json}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {}\n", encoding="utf-8")
+    file.write_text(
+        (
+            "model: {hf_config: shapes/config.json}\ncluster: {accelerator: h100-sxm, "
+            "devices: 8}\njob: {}\n"
+        ),
+        encoding="utf-8",
+    )
     one = jobs.job(file, "d")
     assert str(tmp_path) not in one.design
     assert dict(one.files)["config.json"]
-    (tmp_path / "shapes" / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 17}), encoding="utf-8")
+    (tmp_path / "shapes" / "config.json").write_text(
+        json.dumps({**config, "num_hidden_layers": 17}), encoding="utf-8"
+    )
     assert jobs.job(file, "d").digest != one.digest
     (tmp_path / "shapes" / "config.json").unlink()
     with pytest.raises(DesignError, match=r"model\.hf_config"):
@@ -109,9 +153,20 @@ def test_a_referenced_config_travels_with_the_job_and_counts(tmp_path):
 def test_one_wrong_and_one_failing_design_do_not_stop_the_rest(designs, calls, tmp_path):
     files, out = designs(good="good", bad="fails", also="also good"), tmp_path / "out"
     wrong = tmp_path / "wrong.yaml"
-    wrong.write_text("model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: -8}\njob: {}\n", encoding="utf-8")
-    records = run.run([files[0], wrong, files[1], files[2], tmp_path / "absent.yaml"], out, workers=1)
-    assert [(r.name, r.status, r.exit) for r in records] == [("good", "done", 0), ("wrong", "wrong", 2), ("bad", "failed", 1), ("also", "done", 0), ("absent", "wrong", 2)]
+    wrong.write_text(
+        "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: -8}\njob: {}\n",
+        encoding="utf-8",
+    )
+    records = run.run(
+        [files[0], wrong, files[1], files[2], tmp_path / "absent.yaml"], out, workers=1
+    )
+    assert [(r.name, r.status, r.exit) for r in records] == [
+        ("good", "done", 0),
+        ("wrong", "wrong", 2),
+        ("bad", "failed", 1),
+        ("also", "done", 0),
+        ("absent", "wrong", 2),
+    ]
     assert "cluster.devices" in records[1].error
     assert "\n" not in records[1].error
     assert (out / "bad.error.ipynb").exists()
@@ -136,6 +191,7 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(designs, calls, tmp_path)
     def stop(record, done, total):
         if done == 2:
             raise Stopped
+
     with pytest.raises(Stopped):
         run.run(files, out, workers=1, told=stop)
     assert len(list(out.glob("*.html"))) == 2
@@ -178,11 +234,20 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
     distributed = pytest.importorskip("distributed")
     files, out = designs(**{f"d{i}": "slow" for i in range(8)}), tmp_path / "out"
     seen = []
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", env={"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"}) as cluster:
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        host="127.0.0.1",
+        env={"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"},
+    ) as cluster:
+
         def told(record, done, total):
             seen.append(record.name)
             if done == 2:
                 os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
         records = run.run(files, out, scheduler=cluster.scheduler_address, told=told)
     assert [r.status for r in records] == ["done"] * 8
     assert sorted(seen) == sorted(r.name for r in records)
@@ -200,6 +265,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(designs, tmp_path):
 
 def test_a_worker_with_another_state_of_the_kit_says_so(designs):
     from dataclasses import replace
+
     done = jobs.make(replace(jobs.job(designs(a="a")[0], "a"), code="another"))
     assert done.status == "failed"
     assert "another state" in done.error
@@ -208,7 +274,10 @@ def test_a_worker_with_another_state_of_the_kit_says_so(designs):
 # ---------------------------------------------------------------- the command
 def test_command_renders_compares_and_ends_with_the_worst(tmp_path, capsys):
     out = tmp_path / "out"
-    files = [str(example(n)) for n in ("llama-3.1-8b-8-h100-fsdp", "llama-3.1-70b-128-h100", "case-2-1t-dense-8-v100")]
+    files = [
+        str(example(n))
+        for n in ("llama-3.1-8b-8-h100-fsdp", "llama-3.1-70b-128-h100", "case-2-1t-dense-8-v100")
+    ]
     assert main(["report", *files, "-o", str(out), "--workers", "2", "--compare"]) == 4
     said = capsys.readouterr().out
     assert said.count("MFU") == 2
@@ -227,7 +296,15 @@ def test_command_renders_compares_and_ends_with_the_worst(tmp_path, capsys):
     assert capsys.readouterr().out.count("(kept)") == 3
 
 
-@pytest.mark.parametrize("arguments", [["absent.yaml", "-o", "out"], ["-o", "out"], ["x.yaml"], ["x.yaml", "-o", "out", "--workers", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["absent.yaml", "-o", "out"],
+        ["-o", "out"],
+        ["x.yaml"],
+        ["x.yaml", "-o", "out", "--workers", "0"],
+    ],
+)
 def test_a_wrong_call_is_one_line(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["report", *arguments]) == 2
@@ -239,6 +316,7 @@ def test_a_wrong_call_is_one_line(arguments, tmp_path, monkeypatch, capsys):
 def test_comparing_a_design_with_itself_shows_no_difference_in_plan():
     import scantling
     from scantling_widgets.report import compare
+
     result = scantling.assess(Design.read(example("llama-3.1-8b-8-h100-fsdp"))).as_dict()
     page = Page(compare.comparison([result, result], date="2026-11-21"))
     assert "Plans" not in page.text
@@ -246,5 +324,8 @@ def test_comparing_a_design_with_itself_shows_no_difference_in_plan():
 
 
 def test_report_is_not_imported_by_the_command_line_until_called():
-    code = "import sys, scantling.cli as c; c.main(['--help']); assert not [m for m in sys.modules if m.startswith(('altair', 'papermill', 'scantling_widgets'))]"
+    code = (
+        "import sys, scantling.cli as c; c.main(['--help']); assert not [m for m in "
+        "sys.modules if m.startswith(('altair', 'papermill', 'scantling_widgets'))]"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -1,4 +1,6 @@
-"""Work that takes longer than a slider may wait: a button, a bar, a way to stop it, and the desk stays live meanwhile."""
+"""Work that takes longer than a slider may wait: a button, a bar, a way to stop it, and the desk
+stays live meanwhile."""
+
 from __future__ import annotations
 
 import threading
@@ -16,12 +18,26 @@ class Job(W.HBox):
     waits: the steps are ticks of a clock, so that seconds are told; None is a tick without news
     """
 
-    def __init__(self, name: str, start: Callable[[], tuple[int, Iterator]], on_step: Callable, on_end: Callable, waits: bool = False):
-        self.button = W.Button(description=name, layout=W.Layout(width="auto", min_width="96px", flex="0 0 auto"))
+    def __init__(
+        self,
+        name: str,
+        start: Callable[[], tuple[int, Iterator]],
+        on_step: Callable,
+        on_end: Callable,
+        waits: bool = False,
+    ):
+        self.button = W.Button(
+            description=name, layout=W.Layout(width="auto", min_width="96px", flex="0 0 auto")
+        )
         self.count = W.Label("", layout=W.Layout(width="118px"))
         self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="120px", visibility="hidden"))
-        self.stop = W.Button(description="Cancel", layout=W.Layout(width="76px", visibility="hidden"))
-        super().__init__([self.button, self.count, self.bar, self.stop], layout=W.Layout(align_items="center", grid_gap="8px"))
+        self.stop = W.Button(
+            description="Cancel", layout=W.Layout(width="76px", visibility="hidden")
+        )
+        super().__init__(
+            [self.button, self.count, self.bar, self.stop],
+            layout=W.Layout(align_items="center", grid_gap="8px"),
+        )
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
         self._cancelled = threading.Event()
         self.thread: threading.Thread | None = None
@@ -46,9 +62,11 @@ class Job(W.HBox):
             began = time.monotonic()
             for done, item in enumerate(items, 1):
                 self._on_step(item)
-                waiting = item is None and self.waits          # nothing new, only time: say how long
+                waiting = item is None and self.waits  # nothing new, only time: say how long
                 self.bar.value = min(done, self.bar.max - 1) if waiting else done
-                self.count.value = f"{time.monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
+                self.count.value = (
+                    f"{time.monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
+                )
                 if self._cancelled.is_set():
                     self.count.value += ", cancelled"
                     break

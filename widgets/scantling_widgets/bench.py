@@ -1,4 +1,6 @@
-"""How fast the desk follows a slider: `make bench-desk`. Times are taken in the browser, from the move to the redrawn pictures."""
+"""How fast the desk follows a slider: `make bench-desk`. Times are taken in the browser, from the
+move to the redrawn pictures."""
+
 from __future__ import annotations
 
 import os
@@ -53,7 +55,10 @@ def page_ms(url: str, moves: int = MOVES) -> list[float]:
         browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(url)
-        page.wait_for_function("() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2", timeout=90_000)
+        page.wait_for_function(
+            "() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2",
+            timeout=90_000,
+        )
         page.wait_for_timeout(2000)
         times = []
         for i in range(moves):
@@ -64,7 +69,10 @@ def page_ms(url: str, moves: int = MOVES) -> list[float]:
 
 def said(name: str, times: list[float]) -> str:
     ranked = sorted(times)
-    return f"{name}: median {statistics.median(ranked):.0f} ms, 95th percentile {ranked[int(0.95 * (len(ranked) - 1))]:.0f} ms, {len(ranked)} moves"
+    return (
+        f"{name}: median {statistics.median(ranked):.0f} ms, 95th percentile "
+        f"{ranked[int(0.95 * (len(ranked) - 1))]:.0f} ms, {len(ranked)} moves"
+    )
 
 
 def main() -> int:

@@ -1,4 +1,6 @@
-"""What a control offers: round steps on a log scale, and the rows of the catalogue. Ladders of values, no physics."""
+"""What a control offers: round steps on a log scale, and the rows of the catalogue. Ladders of
+values, no physics."""
+
 from __future__ import annotations
 
 import math
@@ -35,7 +37,12 @@ def octaves(low: int, high: int, unit: int = 1, steps=_QUARTERS) -> list[int]:
 def decades(low: float, high: float) -> list[float]:
     """Ten round steps to the decade, from low to high."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [float(f"{step}e{e}") for e in range(first, last + 1) for step in _DECADE if low <= step * 10.0**e <= high]
+    return [
+        float(f"{step}e{e}")
+        for e in range(first, last + 1)
+        for step in _DECADE
+        if low <= step * 10.0**e <= high
+    ]
 
 
 def divisors(n: int) -> list[int]:
@@ -49,8 +56,12 @@ def options(ladder, say=whole, long=None) -> list[dict]:
 
 @cache
 def accelerators() -> tuple[dict, ...]:
-    """Accelerators of the catalogue, grouped by vendor; the hint carries the figures that decide."""
-    return tuple({"value": a.id, "text": a.name, "group": a.vendor} for a in catalogue.accelerators().values())
+    """Accelerators of the catalogue, grouped by vendor; the hint carries the figures that
+    decide."""
+    return tuple(
+        {"value": a.id, "text": a.name, "group": a.vendor}
+        for a in catalogue.accelerators().values()
+    )
 
 
 @cache
@@ -58,13 +69,23 @@ def fabrics() -> tuple[dict, ...]:
     """Scale-out fabrics from slow to fast, for a slider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
     rows.sort(key=lambda f: (f.device_bytes_per_s, f.name))
-    return tuple({"value": f.id, "text": f.name, "rate": quantities.shown(f.device_bytes_per_s, "bytes_per_s")} for f in rows)
+    return tuple(
+        {
+            "value": f.id,
+            "text": f.name,
+            "rate": quantities.shown(f.device_bytes_per_s, "bytes_per_s"),
+        }
+        for f in rows
+    )
 
 
 @cache
 def models() -> tuple[dict, ...]:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
-    return tuple({"value": row["id"], "text": row.get("name") or row["id"]} for row in catalogue.table("models"))
+    return tuple(
+        {"value": row["id"], "text": row.get("name") or row["id"]}
+        for row in catalogue.table("models")
+    )
 
 
 @cache
@@ -72,11 +93,15 @@ def examples() -> tuple[dict, ...]:
     """Designs of the gallery, by file name."""
     from . import resources
 
-    return tuple({"value": str(path), "text": path.stem} for path in sorted(resources.example().parent.glob("*.yaml")))
+    return tuple(
+        {"value": str(path), "text": path.stem}
+        for path in sorted(resources.example().parent.glob("*.yaml"))
+    )
 
 
 def around(value, whole: bool = False) -> tuple[list, int]:
-    """Round multiples of a value from a quarter to four times, and the place of the value itself; nothing where there is none."""
+    """Round multiples of a value from a quarter to four times, and the place of the value itself;
+    nothing where there is none."""
     if not value:
         return ([0, 1, 2, 4, 8, 16, 32], 0) if whole and value == 0 else ([], -1)
     factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)

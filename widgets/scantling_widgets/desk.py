@@ -1,4 +1,6 @@
-"""The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs below."""
+"""The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
+below."""
+
 from __future__ import annotations
 
 import os
@@ -19,41 +21,64 @@ _LEFT = "338px"
 
 
 class Desk(W.VBox):
-    """A desk on one design. Display it in a notebook; `desk.design` and `desk.result` follow what is on it.
+    """A desk on one design. Display it in a notebook; `desk.design` and `desk.result` follow what
+    is on it.
 
     Parameters
     ----------
     design : a `scantling.Design`, or the path of a design file; without one the example design.
-    judge : function of a design that gives its assessment; the library's own unless a test says otherwise.
-    autosave : path where the design on the desk is kept, so that a restarted kernel comes back to it; None keeps nothing.
+    judge : function of a design that gives its assessment; the library's own unless a test says
+    otherwise.
+    autosave : path where the design on the desk is kept, so that a restarted kernel comes back to
+    it; None keeps nothing.
     """
 
     def __init__(self, design=None, *, judge=assess, autosave=None):
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
         self.form = Form(self._moved, self._asked)
-        self._reasons: dict[str, dict] = {}         # field: {value: why the design cannot take it}, for the design in _reasons_of
+        self._reasons: dict[
+            str, dict
+        ] = {}  # field: {value: why the design cannot take it}, for the design in _reasons_of
         self._reasons_of = None
         self.strip = Strip(self._explain)
         self._head()
         self._pictures()
         self._line = theme.text(cls="sd-line-host")
         self._error = W.HTML()
-        self._dismiss = W.Button(description="Dismiss", layout=W.Layout(display="none", width="90px"))
+        self._dismiss = W.Button(
+            description="Dismiss", layout=W.Layout(display="none", width="90px")
+        )
         self._dismiss.on_click(lambda _: self._do(self._forget))
-        self._fix = W.Button(description="Apply fix", layout=W.Layout(display="none", width="auto", min_width="96px", flex="0 0 auto"))
+        self._fix = W.Button(
+            description="Apply fix",
+            layout=W.Layout(display="none", width="auto", min_width="96px", flex="0 0 auto"),
+        )
         self._fix.add_class("sd-fix")
         self._fix.on_click(lambda _: self._do(self._apply_fix))
         self.strip.add_class("sd-stick")
         self._tabs()
-        fault = W.HBox([self._error, self._dismiss], layout=W.Layout(grid_gap="8px", flex="0 0 auto", overflow="visible"))
+        fault = W.HBox(
+            [self._error, self._dismiss],
+            layout=W.Layout(grid_gap="8px", flex="0 0 auto", overflow="visible"),
+        )
         fault.add_class("sd-fault-row")
-        right = W.VBox([fault, self.strip, W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")), self._main, self.tabs],
-                       layout=W.Layout(flex="1 1 0", min_width="0", grid_gap="6px"))
+        right = W.VBox(
+            [
+                fault,
+                self.strip,
+                W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")),
+                self._main,
+                self.tabs,
+            ],
+            layout=W.Layout(flex="1 1 0", min_width="0", grid_gap="6px"),
+        )
         right.add_class("sd-right")
         left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
         left.add_class("sd-left")
-        body = W.HBox([left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible"))
+        body = W.HBox(
+            [left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible")
+        )
         super().__init__([theme.sheet(), self._headbox, body])
         self.add_class("sd-desk")
         self.session.watch(self._draw)
@@ -79,10 +104,21 @@ class Desk(W.VBox):
         self._title = theme.text(cls="sd-title-host")
         self._title.layout.flex = "1 1 0"
         self._title.layout.min_width = "0"
-        self._buttons = {name: W.Button(description=name, tooltip=tip) for name, tip in (
-            ("Undo", "Take the last change back"), ("Redo", "Do the change again"), ("Reset", "Back to the design the desk opened with"),
-            ("Pin", "Keep this design to compare the next ones with"))}
-        act = {"Undo": self.session.undo, "Redo": self.session.redo, "Reset": self.session.reset, "Pin": self.session.pin}
+        self._buttons = {
+            name: W.Button(description=name, tooltip=tip)
+            for name, tip in (
+                ("Undo", "Take the last change back"),
+                ("Redo", "Do the change again"),
+                ("Reset", "Back to the design the desk opened with"),
+                ("Pin", "Keep this design to compare the next ones with"),
+            )
+        }
+        act = {
+            "Undo": self.session.undo,
+            "Redo": self.session.redo,
+            "Reset": self.session.reset,
+            "Pin": self.session.pin,
+        }
         for name, button in self._buttons.items():
             button.on_click(lambda _, name=name: self._do(act[name]))
         self._headbox = W.HBox([self._title, *self._buttons.values()])
@@ -93,13 +129,24 @@ class Desk(W.VBox):
         self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
         explain = lambda key, facts: headline.explanation(key, self.session, facts or None)
         self._memory_key, self._step_key = legend.Key(explain), legend.Key(explain)
-        cards = [theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
-                 theme.card(charts.step.title, self.step, self._step_key, note=self._step_note)]
-        self._main = W.GridBox(cards, layout=W.Layout(grid_template_columns="minmax(0, 1fr) minmax(0, 1fr)", grid_gap="8px", width="100%"))
+        cards = [
+            theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
+            theme.card(charts.step.title, self.step, self._step_key, note=self._step_note),
+        ]
+        self._main = W.GridBox(
+            cards,
+            layout=W.Layout(
+                grid_template_columns="minmax(0, 1fr) minmax(0, 1fr)", grid_gap="8px", width="100%"
+            ),
+        )
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
-        self.tabs = W.Tab([panel.box for panel in self.panels], titles=tuple(panel.title for panel in self.panels), selected_index=0)
+        self.tabs = W.Tab(
+            [panel.box for panel in self.panels],
+            titles=tuple(panel.title for panel in self.panels),
+            selected_index=0,
+        )
         self.tabs.observe(lambda _: self._do(self._show_tab), "selected_index")
 
     # ------------------------------------------------------------ what happens
@@ -127,16 +174,20 @@ class Desk(W.VBox):
                 return
             if fields:
                 self.session.change(fields, field, quick=not final)
+
         self._do(move)
 
     def _asked(self, field) -> None:
-        """Somebody is about to open a list of the plan: say which of its values the design cannot take, and why."""
+        """Somebody is about to open a list of the plan: say which of its values the design cannot
+        take, and why."""
+
         def look():
             if self._reasons_of is not self.session.now.design:
                 self._reasons, self._reasons_of = {}, self.session.now.design
             if field not in self._reasons:
                 self._reasons[field] = inputs.refusals(self.session, field)
                 self.form.show(inputs.groups(self.session, self._reasons))
+
         self._do(look)
 
     def choose(self, fields) -> bool:
@@ -158,12 +209,18 @@ class Desk(W.VBox):
     def _draw(self, session) -> None:
         now, pinned = session.now, session.pinned and session.pinned.given
         given = now.given
-        self.strip.show(headline.cards(given, pinned))          # what the eye is on goes out first
+        self.strip.show(headline.cards(given, pinned))  # what the eye is on goes out first
         pinned = pinned if pinned and pinned.get("plan") else None
         if not given.get("plan"):
             fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
-            said = ([charts.memory.empty, *map(str, given.get("limits") or [])], [charts.step.empty + (" What would help:" if fixes else ""), *fixes])
-            for picture, key, text in ((self.memory, self._memory_key, said[0]), (self.step, self._step_key, said[1])):
+            said = (
+                [charts.memory.empty, *map(str, given.get("limits") or [])],
+                [charts.step.empty + (" What would help:" if fixes else ""), *fixes],
+            )
+            for picture, key, text in (
+                (self.memory, self._memory_key, said[0]),
+                (self.step, self._step_key, said[1]),
+            ):
                 picture.empty = "\n• ".join(text)
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.show([])
@@ -172,12 +229,21 @@ class Desk(W.VBox):
             charts.memory.show(self.memory, given, pinned=pinned)
             charts.step.show(self.step, given, pinned=pinned)
             self._step_key.show(legend.step(given))
-            self._step_note.value = f'<div class="sd-card-title"><span>line: {theme.escape(band("step_s", given["step_s_low"], given["step_s_high"]))}, the 80 % band</span></div>'
+            self._step_note.value = (
+                f'<div class="sd-card-title"><span>line: '
+                f"{theme.escape(band('step_s', given['step_s_low'], given['step_s_high']))}, "
+                f"the 80 % band</span></div>"
+            )
             worst = charts.fullest(given)
             self._memory_key.show(legend.memory(worst), worst)
-            self._memory_note.value = f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the fullest</span></div>'
+            self._memory_note.value = (
+                f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the '
+                f"fullest</span></div>"
+            )
         self._show_line()
-        self.form.show(inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {}))
+        self.form.show(
+            inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {})
+        )
         self._show_title()
         if not session.moving:
             self._show_tab()
@@ -195,16 +261,25 @@ class Desk(W.VBox):
         pinned = " · changed" if session.now.design != session.first.design else ""
         pinned += " · compared with the pinned design" if session.pinned else ""
         pinned += " · quick search while dragging" if session.now.quick else ""
-        self._title.value = f'<div class="sd-title" role="heading" aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
+        self._title.value = (
+            f'<div class="sd-title" role="heading" '
+            f'aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
+        )
         self._buttons["Undo"].disabled = not session.can_undo
         self._buttons["Redo"].disabled = not session.can_redo
-        self._buttons["Reset"].disabled = session.now.design == session.first.design and session.refusal is None
+        self._buttons["Reset"].disabled = (
+            session.now.design == session.first.design and session.refusal is None
+        )
         self._buttons["Pin"].description = "Unpin" if session.pinned else "Pin"
         self._buttons["Pin"].button_style = "primary" if session.pinned else ""
 
     def _show_line(self) -> None:
         state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
-        self._line.value = f'<div class="sd-line" role="status" data-state="{state}"><span title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> {theme.escape(sentence)}</span></div>'
+        self._line.value = (
+            f'<div class="sd-line" role="status" data-state="{state}"><span '
+            f'title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> '
+            f"{theme.escape(sentence)}</span></div>"
+        )
         self._offered = headline.offer(self.session)
         self._fix.layout.display = "none" if self._offered is None else ""
         if self._offered is not None:
@@ -218,9 +293,15 @@ class Desk(W.VBox):
     def _show_fault(self) -> None:
         fault = self.session.fault
         self._dismiss.layout.display = "" if fault else "none"
-        self._error.value = "" if fault is None else (
-            f'<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes on.</b> {theme.escape(fault[0])}'
-            f"<details><summary>Details</summary><pre>{theme.escape(fault[1])}</pre></details></div>")
+        self._error.value = (
+            ""
+            if fault is None
+            else (
+                f'<div class="sd-error" role="alert"><b>Something went wrong in the kit; '
+                f"the desk goes on.</b> {theme.escape(fault[0])}"
+                f"<details><summary>Details</summary><pre>{theme.escape(fault[1])}</pre></details></div>"
+            )
+        )
 
     def _keep(self) -> None:
         if self._autosave is None:
@@ -229,20 +310,22 @@ class Desk(W.VBox):
             self._autosave.parent.mkdir(parents=True, exist_ok=True)
             self.session.now.design.write(self._autosave, force=True)
         except OSError:
-            self._autosave = None          # a folder that cannot be written: go on without
+            self._autosave = None  # a folder that cannot be written: go on without
 
 
 def open_desk(design=None, **more) -> Desk:
-    """A desk on `design`; without one, on what the `lab` command was started with, or where the last desk in this folder stopped.
+    """A desk on `design`; without one, on what the `lab` command was started with, or where the
+    last desk in this folder stopped.
 
-    `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE where the desk keeps its state.
+    `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE
+    where the desk keeps its state.
     """
     autosave = os.environ.get("SCANTLING_AUTOSAVE")
     if design is None and autosave and Path(autosave).is_file():
         try:
             return Desk(autosave, autosave=autosave, **more)
         except DesignError:
-            pass                           # kept by another version of the kit: start from the file again
+            pass  # kept by another version of the kit: start from the file again
     return Desk(design or os.environ.get("SCANTLING_DESIGN") or None, autosave=autosave, **more)
 
 

@@ -1,8 +1,12 @@
-"""The gallery: every design of `gallery/designs` assessed, predicted beside published, with pictures, pages and an index.
+"""The gallery: every design of `gallery/designs` assessed, predicted beside published, with
+pictures, pages and an index.
 
-`python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published figures, one table of headline figures,
-a thumbnail each, the index and some rendered pages; `stale` says whether the table is still what the library computes.
+`python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published
+figures, one table of headline figures,
+a thumbnail each, the index and some rendered pages; `stale` says whether the table is still what
+the library computes.
 """
+
 from __future__ import annotations
 
 import csv
@@ -21,10 +25,32 @@ from .report.page import document
 from .report.text import environment
 from .words import at
 
-PAGES = ("llama-3.1-405b", "case-1-175b-moe-1024-a100", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100", "case-5-deepseek-v3", "case-6-100k-gpus")
+PAGES = (
+    "llama-3.1-405b",
+    "case-1-175b-moe-1024-a100",
+    "case-2-1t-dense-8-v100",
+    "case-3-500b-4096-h100",
+    "case-5-deepseek-v3",
+    "case-6-100k-gpus",
+)
 TOLERANCE = 0.005
-FIGURES = ("params", "active_params", "devices_used", "step_s", "mfu", "tokens_per_s_per_device", "bubble_fraction", "memory_bytes.total", "days", "goodput",
-           "mtbf_s", "checkpoint_interval_s", "cost.device_hours", "cost_usd", "energy_kwh")
+FIGURES = (
+    "params",
+    "active_params",
+    "devices_used",
+    "step_s",
+    "mfu",
+    "tokens_per_s_per_device",
+    "bubble_fraction",
+    "memory_bytes.total",
+    "days",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "cost.device_hours",
+    "cost_usd",
+    "energy_kwh",
+)
 PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute")
 THUMBNAIL = 480
 
@@ -40,15 +66,20 @@ class Published:
     source: str
     url: str
     locator: str
-    run: str            # its row of the published runs, where it has one: what the run printed of its software, no design file names
+    # its row of the published runs, where it has one: what the run printed of its software, no
+    # design file names
+    run: str
     note: str
 
 
 def folder() -> Path:
-    """The gallery of a checkout. Raises FileNotFoundError in an installed kit, which has the designs alone."""
+    """The gallery of a checkout. Raises FileNotFoundError in an installed kit, which has the
+    designs alone."""
     here = Path(__file__).resolve().parents[2] / "gallery"
     if not (here / "designs").is_dir():
-        raise FileNotFoundError("the gallery is in a checkout of scantling, not in the installed package")
+        raise FileNotFoundError(
+            "the gallery is in a checkout of scantling, not in the installed package"
+        )
     return here
 
 
@@ -60,24 +91,37 @@ def designs(gallery: Path | None = None) -> dict[str, Path]:
 def published(gallery: Path | None = None) -> list[Published]:
     """What the world printed about these runs."""
     with open((gallery or folder()) / "published.csv", newline="", encoding="utf-8") as file:
-        return [Published(**{**row, "published": float(row["published"])}) for row in csv.DictReader(file)]
+        return [
+            Published(**{**row, "published": float(row["published"])})
+            for row in csv.DictReader(file)
+        ]
 
 
 def figures(assessment) -> dict:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
     data = assessment if isinstance(assessment, dict) else assessment.as_dict()
     plan = data.get("plan") or {}
-    return {"verdict": data["verdict"], **{f"plan.{k}": plan.get(k) for k in PLAN}, **{k: at(data, k) for k in FIGURES}}
+    return {
+        "verdict": data["verdict"],
+        **{f"plan.{k}": plan.get(k) for k in PLAN},
+        **{k: at(data, k) for k in FIGURES},
+    }
 
 
 def table(rows: dict[str, dict]) -> str:
-    """The headline figures as CSV; seven digits, so that a last bit that differs between machines does not show."""
+    """The headline figures as CSV; seven digits, so that a last bit that differs between machines
+    does not show."""
     text = io.StringIO()
     columns = ["design", "verdict", *(f"plan.{k}" for k in PLAN), *FIGURES]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for name, row in rows.items():
-        writer.writerow({"design": name, **{k: f"{v:.7g}" if isinstance(v, float) else v for k, v in row.items()}})
+        writer.writerow(
+            {
+                "design": name,
+                **{k: f"{v:.7g}" if isinstance(v, float) else v for k, v in row.items()},
+            }
+        )
     return text.getvalue()
 
 
@@ -88,7 +132,8 @@ def read_table(gallery: Path | None = None) -> dict[str, dict]:
 
 
 def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
-    """What differs between figures just computed and those kept, beyond `tolerance` of the value."""
+    """What differs between figures just computed and those kept, beyond `tolerance` of the
+    value."""
     out = []
     for key, value in now.items():
         was = kept.get(key, "")
@@ -104,18 +149,28 @@ def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
 def stale(gallery: Path | None = None) -> dict[str, list[str]]:
     """Designs whose figures are not those of the table any more, and in what."""
     import scantling
+
     kept, out = read_table(gallery), {}
     for name, path in designs(gallery).items():
         if name not in kept:
             out[name] = ["not in the table"]
         elif differs := moved(figures(scantling.assess(scantling.Design.read(path))), kept[name]):
             out[name] = differs
-    out.update({name: ["in the table, but no such design"] for name in kept if name not in designs(gallery)})
+    out.update(
+        {
+            name: ["in the table, but no such design"]
+            for name in kept
+            if name not in designs(gallery)
+        }
+    )
     return out
 
 
-def build(gallery: Path | None = None, out: Path | None = None, workers: int | None = None, told=None) -> list:
-    """Make everything again: reports of all designs into `out`, and what git holds into `gallery`. Returns the records of the reports."""
+def build(
+    gallery: Path | None = None, out: Path | None = None, workers: int | None = None, told=None
+) -> list:
+    """Make everything again: reports of all designs into `out`, and what git holds into `gallery`.
+    Returns the records of the reports."""
     gallery = gallery or folder()
     out = out or gallery.parent / "build" / "gallery"
     named = designs(gallery)
@@ -130,27 +185,47 @@ def build(gallery: Path | None = None, out: Path | None = None, workers: int | N
         reports.write(thumbnails / f"{name}.png", thumbnail(data))
     for name in PAGES:
         _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
-    for old in [*(p for p in thumbnails.glob("*.png") if p.stem not in named and not p.stem.startswith("desk-")), *(p for p in pages.glob("*.html") if p.stem not in PAGES)]:
+    for old in [
+        *(
+            p
+            for p in thumbnails.glob("*.png")
+            if p.stem not in named and not p.stem.startswith("desk-")
+        ),
+        *(p for p in pages.glob("*.html") if p.stem not in PAGES),
+    ]:
         old.unlink()
-    reports.write(gallery / "headline.csv", table({name: figures(data) for name, data in results.items()}))
+    reports.write(
+        gallery / "headline.csv", table({name: figures(data) for name, data in results.items()})
+    )
     first = lambda name: (not name.startswith("case-") and name not in PAGES, name)
     entries = [entry(name, results[name], gallery) for name in sorted(results, key=first)]
-    reports.write(gallery / "README.md", environment().get_template("gallery.md.j2").render(entries=entries) + "\n")
+    reports.write(
+        gallery / "README.md",
+        environment().get_template("gallery.md.j2").render(entries=entries) + "\n",
+    )
     _keep_page(gallery / "index.html", index(entries))
     return records
 
 
-OF_A_RUN = {"tokens_per_s_per_device": "tokens_per_s_per_device", "step_s": "step_time_s", "mfu": "mfu"}
+OF_A_RUN = {
+    "tokens_per_s_per_device": "tokens_per_s_per_device",
+    "step_s": "step_time_s",
+    "mfu": "mfu",
+}
 
 
 def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
-    """The published figures predicted from the rows of their runs, with what those print of releases, compilers and graphs, by (design, key)."""
+    """The published figures predicted from the rows of their runs, with what those print of
+    releases, compilers and graphs, by (design, key)."""
     from scantling import catalogue
     from scantling.evidence.predict import predict_frame
     from scantling.evidence.runs import read_runs
+
     frame = read_runs(catalogue.HERE / "published_runs.csv").set_index("id", drop=False)
     asked = [p for p in of if p.run]
-    predicted = predict_frame(frame.loc[list(dict.fromkeys(p.run for p in asked))].reset_index(drop=True)).set_index("id")
+    predicted = predict_frame(
+        frame.loc[list(dict.fromkeys(p.run for p in asked))].reset_index(drop=True)
+    ).set_index("id")
     return {(p.design, p.key): float(predicted.at[p.run, OF_A_RUN[p.key]]) for p in asked}
 
 
@@ -158,9 +233,28 @@ def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
     """One entry of the index: what it is, what is predicted, what was published."""
     of = [p for p in published(gallery) if p.design == name]
     own = as_run(of)
-    compared = [{"label": p.label, "predicted": at(data, p.key), "published": p.published, "key": p.key, "source": p.source, "url": p.url, "locator": p.locator, "note": p.note,
-                 "off": _off(at(data, p.key), p.published), "off_as_run": _off(own.get((p.design, p.key)), p.published)} for p in of]
-    return {"name": name, "title": data["name"], "data": data, "compared": compared, "page": name in PAGES}
+    compared = [
+        {
+            "label": p.label,
+            "predicted": at(data, p.key),
+            "published": p.published,
+            "key": p.key,
+            "source": p.source,
+            "url": p.url,
+            "locator": p.locator,
+            "note": p.note,
+            "off": _off(at(data, p.key), p.published),
+            "off_as_run": _off(own.get((p.design, p.key)), p.published),
+        }
+        for p in of
+    ]
+    return {
+        "name": name,
+        "title": data["name"],
+        "data": data,
+        "compared": compared,
+        "page": name in PAGES,
+    }
 
 
 def _off(predicted, published: float) -> str:
@@ -181,34 +275,75 @@ def thumbnail(data: dict) -> bytes:
 
     from .livechart import vega_version
     from .report.pictures import THEME
+
     spec = _refusal() if data["verdict"] == "impossible" else _charts(data)
-    theme = {**THEME, "background": "#ffffff", "axis": {**THEME["axis"], "labelFontSize": 10}, "padding": 10}
-    return vl_convert.vegalite_to_png({**spec, "config": theme}, vl_version=vega_version(), scale=1.5)
+    theme = {
+        **THEME,
+        "background": "#ffffff",
+        "axis": {**THEME["axis"], "labelFontSize": 10},
+        "padding": 10,
+    }
+    return vl_convert.vegalite_to_png(
+        {**spec, "config": theme}, vl_version=vega_version(), scale=1.5
+    )
 
 
 def _charts(data: dict) -> dict:
     from .charts import memory, step
+
     parts, datasets = [], {}
     for figure, height in ((memory, 150), (step, 70)):
         spec = figure(data, width=THUMBNAIL - 80, legend=False).to_dict()
         names = spec.pop("datasets")
         datasets.update({f"{figure.name} {name}": rows for name, rows in names.items()})
-        parts.append({**_renamed({k: v for k, v in spec.items() if k not in ("$schema", "config")}, set(names), figure.name), "height": height})
-    return {"$schema": spec["$schema"], "vconcat": parts, "datasets": datasets, "resolve": {"scale": {"color": "independent"}}}
+        parts.append(
+            {
+                **_renamed(
+                    {k: v for k, v in spec.items() if k not in ("$schema", "config")},
+                    set(names),
+                    figure.name,
+                ),
+                "height": height,
+            }
+        )
+    return {
+        "$schema": spec["$schema"],
+        "vconcat": parts,
+        "datasets": datasets,
+        "resolve": {"scale": {"color": "independent"}},
+    }
 
 
 def _renamed(node, names: set[str], lead: str):
     """A specification whose named data carry `lead`, so that two can stand in one picture."""
     if isinstance(node, dict):
-        return {k: {**v, "name": f"{lead} {v['name']}"} if k == "data" and isinstance(v, dict) and v.get("name") in names else _renamed(v, names, lead) for k, v in node.items()}
+        return {
+            k: {**v, "name": f"{lead} {v['name']}"}
+            if k == "data" and isinstance(v, dict) and v.get("name") in names
+            else _renamed(v, names, lead)
+            for k, v in node.items()
+        }
     return [_renamed(v, names, lead) for v in node] if isinstance(node, list) else node
 
 
 def _refusal() -> dict:
     from .report.text import REFUSAL
+
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
-    return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "width": THUMBNAIL - 80, "height": 300, "data": {"values": [{}]},
-            "mark": {"type": "text", "text": words.split("\n"), "fontSize": 15, "fontWeight": "bold", "color": "#a3241b", "align": "center"}}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": THUMBNAIL - 80,
+        "height": 300,
+        "data": {"values": [{}]},
+        "mark": {
+            "type": "text",
+            "text": words.split("\n"),
+            "fontSize": 15,
+            "fontWeight": "bold",
+            "color": "#a3241b",
+            "align": "center",
+        },
+    }
 
 
 def _keep_page(path: Path, text: str) -> None:
@@ -220,6 +355,7 @@ def _keep_page(path: Path, text: str) -> None:
 
 def _result(notebook: Path) -> dict:
     from .report.compare import result_of
+
     return result_of(notebook)
 
 
@@ -230,7 +366,12 @@ def main() -> int:
         for name, differs in found.items():
             print(f"{name}: {'; '.join(differs)}")
         return 1 if found else 0
-    records = build(told=lambda record, done, total: print(f"{done}/{total} {record.name}: {record.error or record.headline.get('verdict')}", flush=True))
+    records = build(
+        told=lambda record, done, total: print(
+            f"{done}/{total} {record.name}: {record.error or record.headline.get('verdict')}",
+            flush=True,
+        )
+    )
     return 1 if any(r.status != "done" for r in records) else 0
 
 

@@ -1,4 +1,6 @@
-"""Altair, imported when a chart is first drawn: it takes longer to import than the desk needs to open."""
+"""Altair, imported when a chart is first drawn: it takes longer to import than the desk needs to
+open."""
+
 from __future__ import annotations
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""What takes a second to make and never changes, kept in the user's cache folder: the Vega bundle and the charts' specifications."""
+"""What takes a second to make and never changes, kept in the user's cache folder: the Vega bundle
+and the charts' specifications."""
+
 from __future__ import annotations
 
 import os
@@ -15,7 +17,8 @@ def folder() -> Path:
 
 
 def kept(name: str, make: Callable[[], str]) -> str:
-    """The text under `name`, made when it is not there; a folder that cannot be written only costs the making again."""
+    """The text under `name`, made when it is not there; a folder that cannot be written only costs
+    the making again."""
     path = folder() / name
     try:
         text = path.read_text(encoding="utf-8")

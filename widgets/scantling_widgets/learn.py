@@ -1,7 +1,10 @@
-"""Walkthroughs in a notebook: the checks of `scantling.learn` with an input, a button and hints where a live kernel is behind the page, and pictures.
+"""Walkthroughs in a notebook: the checks of `scantling.learn` with an input, a button and hints
+where a live kernel is behind the page, and pictures.
 
-Executed by papermill, or rendered, the same cells show the same questions folded and without controls.
+Executed by papermill, or rendered, the same cells show the same questions folded and without
+controls.
 """
+
 from __future__ import annotations
 
 import os
@@ -18,21 +21,28 @@ from .figures import Figure
 from .report import pictures
 from .report.pictures import Picture
 
-PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")       # what Jupyter's server, and Voilà, tell the kernels behind their pages
+PAGE_SIGNS = (
+    "JPY_SESSION_NAME",
+    "SERVER_SOFTWARE",
+)  # what Jupyter's server, and Voilà, tell the kernels behind their pages
 
 __all__ = ["bars", "begin", "beside", "chart", "lines", "picture"]
 
 
 def live() -> bool:
-    """Whether this kernel serves a page with controls: a notebook opened in Jupyter, or Voilà; not papermill, nbconvert or a test."""
+    """Whether this kernel serves a page with controls: a notebook opened in Jupyter, or Voilà; not
+    papermill, nbconvert or a test."""
     notebook, server = (os.environ.get(sign, "") for sign in PAGE_SIGNS)
     return bool(notebook) or server.startswith("voila")
 
 
 def begin(which: str, mode: str = "student", controls: bool | None = None) -> Session:
-    """A session with a walkthrough; `controls`: with input and buttons, by default where the page is live."""
+    """A session with a walkthrough; `controls`: with input and buttons, by default where the page
+    is live."""
     wanted = live() if controls is None else controls
-    return (LiveSession if wanted and mode != "instructor" else Session)(learn.walkthrough(which), mode)
+    return (LiveSession if wanted and mode != "instructor" else Session)(
+        learn.walkthrough(which), mode
+    )
 
 
 def picture(figure: Figure, assessment, **more) -> Picture | None:
@@ -70,7 +80,8 @@ class LiveSession(Session):
 
 
 class _LiveScorecard:
-    """The scorecard as a widget: it follows the answers; in a blank it waits until they are handed in."""
+    """The scorecard as a widget: it follows the answers; in a blank it waits until they are handed
+    in."""
 
     def __init__(self, session: LiveSession):
         self.session = session
@@ -85,13 +96,18 @@ class _LiveScorecard:
         if self.session.mode != "blank":
             self.session.follow(shown)
             return W.VBox([shown])
-        done = W.Button(description="Hand in", button_style="primary", tooltip="Show the scorecard, with every answer")
+        done = W.Button(
+            description="Hand in",
+            button_style="primary",
+            tooltip="Show the scorecard, with every answer",
+        )
         done.on_click(lambda _: self.session.follow(shown))
         return W.VBox([done, shown])
 
 
 class LiveCard(Card):
-    """A question with its controls: what is typed is checked on Enter or the button; hints come one by one; the worked answer stays folded."""
+    """A question with its controls: what is typed is checked on Enter or the button; hints come one
+    by one; the worked answer stays folded."""
 
     def _ipython_display_(self):
         from IPython.display import display
@@ -102,41 +118,78 @@ class LiveCard(Card):
         q, session = self.question, self.session
         self.entry, self.read = _entry(q, session)
         self.entry.add_class("scl-entry")
-        ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{show.ask_part(q, session.facts, options=False)}</div>'))
+        ask = W.HTML(
+            show.style()
+            + show.block(
+                f'<div class="scl-card">{show.ask_part(q, session.facts, options=False)}</div>'
+            )
+        )
         self.feedback = W.HTML(self._feedback(self.verdict))
         self.feedback.add_class("scl-feedback")
         self.mine = W.VBox([])
-        go = W.Button(description="Note" if session.mode == "blank" else "Check", button_style="primary", tooltip="Check the answer", layout=W.Layout(width="90px"))
+        go = W.Button(
+            description="Note" if session.mode == "blank" else "Check",
+            button_style="primary",
+            tooltip="Check the answer",
+            layout=W.Layout(width="90px"),
+        )
         go.add_class("scl-check")
         go.on_click(self._check)
         if isinstance(q, Number | Plan):
-            self.entry.observe(self._check, "value")        # Enter, or leaving the field
+            self.entry.observe(self._check, "value")  # Enter, or leaving the field
         controls, after = [self.entry, go], [self.feedback, self.mine]
         if session.mode != "blank":
-            self.more = W.Button(description=self._hint_name(), tooltip="Show the next hint", layout=W.Layout(width="110px"))
+            self.more = W.Button(
+                description=self._hint_name(),
+                tooltip="Show the next hint",
+                layout=W.Layout(width="110px"),
+            )
             self.more.on_click(self._hint)
             self.hints = W.HTML(self._hints())
             controls.append(self.more)
             after += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
         flow = "row wrap" if isinstance(q, Number | Plan) else "column"
-        return W.VBox([ask, W.Box(controls, layout=W.Layout(display="flex", align_items="flex-start", flex_flow=flow, grid_gap="6px")), *after])
+        return W.VBox(
+            [
+                ask,
+                W.Box(
+                    controls,
+                    layout=W.Layout(
+                        display="flex", align_items="flex-start", flex_flow=flow, grid_gap="6px"
+                    ),
+                ),
+                *after,
+            ]
+        )
 
     # ------------------------------------------------------------ what the buttons do
     def _check(self, _=None):
         self.verdict = self.session.judge(self.question, self.read())
         self.feedback.value = self._feedback(self.verdict)
-        if isinstance(self.question, Explain) and self.session.mode != "blank" and self.verdict.status != OPEN:
+        if (
+            isinstance(self.question, Explain)
+            and self.session.mode != "blank"
+            and self.verdict.status != OPEN
+        ):
             self._offer_points()
 
     def _offer_points(self):
         """The points again as boxes: the words were a guess, the reader decides."""
-        boxes = [W.Checkbox(value=hit, description=_plain(show.tell(p.says, self.session.facts)), indent=False, layout=W.Layout(width="100%"))
-                 for p, hit in zip(self.question.points, self.verdict.hits)]
+        boxes = [
+            W.Checkbox(
+                value=hit,
+                description=_plain(show.tell(p.says, self.session.facts)),
+                indent=False,
+                layout=W.Layout(width="100%"),
+            )
+            for p, hit in zip(self.question.points, self.verdict.hits)
+        ]
 
         def count(_):
             mine = [i for i, box in enumerate(boxes, 1) if box.value]
             self.verdict = self.session.judge(self.question, self.read(), mine)
             self.feedback.value = self._feedback(self.verdict)
+
         for box in boxes:
             box.observe(count, "value")
         self.mine.children = [W.HTML(show.block("<p>Tick what you did say:</p>")), *boxes]
@@ -150,11 +203,23 @@ class LiveCard(Card):
 
     # ------------------------------------------------------------ what they show
     def _hint_name(self) -> str:
-        return f"Hint {min(self.session.hints.get(self.question.id, 0) + 1, len(self.question.hints))} of {len(self.question.hints)}"
+        return (
+            f"Hint "
+            f"{min(self.session.hints.get(self.question.id, 0) + 1, len(self.question.hints))} "
+            f"of {len(self.question.hints)}"
+        )
 
     def _hints(self) -> str:
         q, n = self.question, self.session.hints.get(self.question.id, 0)
-        return show.block("".join(f"<p><em>Hint {i + 1}.</em></p>{show.markdown(show.tell(q.hints[i], self.session.facts))}" for i in range(n)))
+        return show.block(
+            "".join(
+                (
+                    f"<p><em>Hint "
+                    f"{i + 1}.</em></p>{show.markdown(show.tell(q.hints[i], self.session.facts))}"
+                )
+                for i in range(n)
+            )
+        )
 
     def _feedback(self, verdict) -> str:
         if verdict.status == OPEN:
@@ -174,12 +239,31 @@ def _entry(q, session):
     if isinstance(q, Choice):
         texts = [f"{o.key}   {_plain(show.tell(o.text, session.facts))}" for o in q.options]
         if q.several:
-            boxes = [W.Checkbox(value=False, description=text, indent=False, layout=W.Layout(width="100%")) for text in texts]
-            return W.VBox(boxes, layout=W.Layout(width="100%")), lambda: [o.key for o, b in zip(q.options, boxes) if b.value]
-        entry = W.RadioButtons(options=[(text, o.key) for text, o in zip(texts, q.options)], value=None, layout=W.Layout(width="max-content"))
+            boxes = [
+                W.Checkbox(
+                    value=False, description=text, indent=False, layout=W.Layout(width="100%")
+                )
+                for text in texts
+            ]
+            return W.VBox(boxes, layout=W.Layout(width="100%")), lambda: [
+                o.key for o, b in zip(q.options, boxes) if b.value
+            ]
+        entry = W.RadioButtons(
+            options=[(text, o.key) for text, o in zip(texts, q.options)],
+            value=None,
+            layout=W.Layout(width="max-content"),
+        )
         return entry, lambda: entry.value
     if isinstance(q, Explain):
-        entry = W.Textarea(placeholder="Your answer, in a few sentences", rows=4, layout=W.Layout(width="min(100%, 620px)"))
+        entry = W.Textarea(
+            placeholder="Your answer, in a few sentences",
+            rows=4,
+            layout=W.Layout(width="min(100%, 620px)"),
+        )
         return entry, lambda: entry.value
-    entry = W.Text(placeholder=f"Your answer: {show.wanted(q)}", continuous_update=False, layout=W.Layout(width="320px"))
+    entry = W.Text(
+        placeholder=f"Your answer: {show.wanted(q)}",
+        continuous_update=False,
+        layout=W.Layout(width="320px"),
+    )
     return entry, lambda: entry.value

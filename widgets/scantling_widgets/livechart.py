@@ -1,8 +1,11 @@
-"""LiveChart: an Altair chart whose data are replaced in place, without a re-embed and without the network.
+"""LiveChart: an Altair chart whose data are replaced in place, without a re-embed and without the
+network.
 
-The Vega bundle (0.9 MB, out of vl-convert) travels once per kernel in a runtime widget; a chart itself is a
+The Vega bundle (0.9 MB, out of vl-convert) travels once per kernel in a runtime widget; a chart
+itself is a
 few kilobytes, and a change is one message that holds columns only.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,7 +21,9 @@ from ipywidgets import widget_serialization
 from .kept import kept
 
 STATIC = Path(__file__).parent / "static"
-_RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
+_RUNTIME = (
+    "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
+)
 
 
 def module(*names: str) -> str:
@@ -27,7 +32,8 @@ def module(*names: str) -> str:
 
 
 def vega_version() -> str:
-    """The Vega-Lite version that the installed Altair writes, in the form that vl-convert asks for ("6.4")."""
+    """The Vega-Lite version that the installed Altair writes, in the form that vl-convert asks for
+    ("6.4")."""
     import altair
 
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
@@ -36,11 +42,15 @@ def vega_version() -> str:
 @functools.cache
 def vega_bundle() -> str:
     """The Vega runtime as one JavaScript module."""
+
     def make() -> str:
         import vl_convert
 
         return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
-    return kept(f"vega-{metadata.version('altair')}-{metadata.version('vl-convert-python')}.js", make)
+
+    return kept(
+        f"vega-{metadata.version('altair')}-{metadata.version('vl-convert-python')}.js", make
+    )
 
 
 class _Runtime(anywidget.AnyWidget):
@@ -55,7 +65,11 @@ def _runtime() -> _Runtime:
 
 def columns(frame) -> dict[str, list]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
-    items = frame.items() if isinstance(frame, Mapping) else ((name, frame[name].to_numpy()) for name in frame.columns)
+    items = (
+        frame.items()
+        if isinstance(frame, Mapping)
+        else ((name, frame[name].to_numpy()) for name in frame.columns)
+    )
     out = {}
     for name, values in items:
         array = np.asarray(values)
@@ -67,7 +81,8 @@ def columns(frame) -> dict[str, list]:
 
 
 def spec_of(chart) -> dict:
-    """The Vega-Lite dictionary of a chart without Altair's own default view size, so that the page decides."""
+    """The Vega-Lite dictionary of a chart without Altair's own default view size, so that the page
+    decides."""
     spec = chart.to_dict()
     view = spec.get("config", {}).get("view", {})
     view.pop("continuousWidth", None)
@@ -99,7 +114,12 @@ class LiveChart(anywidget.AnyWidget):
     picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
 
     def __init__(self, spec, data, **traits):
-        super().__init__(runtime=_runtime(), spec=spec, data={name: columns(frame) for name, frame in data.items()}, **traits)
+        super().__init__(
+            runtime=_runtime(),
+            spec=spec,
+            data={name: columns(frame) for name, frame in data.items()},
+            **traits,
+        )
 
     def on_pick(self, act: Callable[[int], None]) -> None:
         """Call `act` with the column `pick` of the mark that is clicked on."""

@@ -1,4 +1,6 @@
-"""The report and the launch kit of a design, made in the background: steps that are told as they are done, and that can be stopped."""
+"""The report and the launch kit of a design, made in the background: steps that are told as they
+are done, and that can be stopped."""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-_TICK_S, _USUAL_TICKS = 0.25, 60         # a report takes some ten to twenty seconds
+_TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
 
 class Stopped(Exception):
@@ -25,9 +27,11 @@ def slug(name: str) -> str:
 
 
 def report(design, folder: Path) -> tuple[int, Iterator]:
-    """(steps, ticks): renders in a process of its own; yields None while it works and the path of the page at the end.
+    """(steps, ticks): renders in a process of its own; yields None while it works and the path of
+    the page at the end.
 
-    Closing the iterator ends the process, its kernel with it; a report that was not finished leaves no file.
+    Closing the iterator ends the process, its kernel with it; a report that was not finished leaves
+    no file.
     """
     return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
 
@@ -39,8 +43,25 @@ def _report(design, folder: Path) -> Iterator:
         for field in ("model.hf_config", "calibration"):
             design = _beside(design, field, file.parent)
         design.write(file)
-        argv = [sys.executable, "-m", "scantling", "report", str(file), "-o", str(folder), "--workers", "1"]
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        argv = [
+            sys.executable,
+            "-m",
+            "scantling",
+            "report",
+            str(file),
+            "-o",
+            str(folder),
+            "--workers",
+            "1",
+        ]
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             while child.poll() is None:
                 time.sleep(_TICK_S)
@@ -50,7 +71,11 @@ def _report(design, folder: Path) -> Iterator:
             _end(child)
         page = folder / f"{name}.html"
         if child.returncode in (1, 2) or not page.is_file():
-            raise Stopped((complaint or said).strip().splitlines()[-1] if (complaint or said).strip() else f"the report ended with {child.returncode}")
+            raise Stopped(
+                (complaint or said).strip().splitlines()[-1]
+                if (complaint or said).strip()
+                else f"the report ended with {child.returncode}"
+            )
         yield page
 
 
@@ -81,15 +106,21 @@ def _end(child: subprocess.Popen) -> None:
 
 
 def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
-    """(steps, results): the files of a kit as text, then the folder they were written to. Stopped after the first, nothing is written."""
+    """(steps, results): the files of a kit as text, then the folder they were written to. Stopped
+    after the first, nothing is written."""
+
     def run():
         from scantling.launch import kits, write
 
         if assessment.verdict != "feasible":
-            raise Stopped("nothing is written: " + (assessment.limits[0] if assessment.limits else assessment.verdict))
+            raise Stopped(
+                "nothing is written: "
+                + (assessment.limits[0] if assessment.limits else assessment.verdict)
+            )
         files = kits(assessment, to, on)
         yield files
         path = Path(os.path.abspath(folder))
         write(files, path)
         yield path
+
     return 2, run()

@@ -1,8 +1,10 @@
 """Files that ship beside the code: the notebooks, and the designs of the gallery.
 
-In a checkout they are the working copies at the top of the tree, so that an edit shows at once; in an installed
+In a checkout they are the working copies at the top of the tree, so that an edit shows at once; in
+an installed
 wheel the build has put them inside this package.
 """
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,7 +1,9 @@
 """`scantling lab` and `scantling page`: the design desk in JupyterLab, and as a page through Voilà.
 
-Both listen on loopback only, keep Jupyter's token, need no network, and end with the child they started.
+Both listen on loopback only, keep Jupyter's token, need no network, and end with the child they
+started.
 """
+
 from __future__ import annotations
 
 import json
@@ -28,7 +30,9 @@ from . import resources
 LOOPBACK = "127.0.0.1"
 BOOK = "design_desk.ipynb"
 _LABEXTENSIONS = Path(__file__).parent / "labextensions"
-_CONFIG = Path(__file__).parent / "jupyter"          # what JupyterLab must not ask or fetch; below `data`, the page's template
+_CONFIG = (
+    Path(__file__).parent / "jupyter"
+)  # what JupyterLab must not ask or fetch; below `data`, the page's template
 _START_S = 90
 
 
@@ -65,18 +69,38 @@ def design_path(file: str | None) -> Path:
 
 
 def _environment(design: Path, token: str, **more: str) -> dict[str, str]:
-    env = {**os.environ, "JUPYTER_TOKEN": token, "SCANTLING_DESIGN": str(design), "JUPYTER_PLATFORM_DIRS": "1", **more}
-    env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(_CONFIG), env.get("JUPYTER_CONFIG_PATH")]))
-    env["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(_CONFIG / "data"), env.get("JUPYTER_PATH")]))
+    env = {
+        **os.environ,
+        "JUPYTER_TOKEN": token,
+        "SCANTLING_DESIGN": str(design),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        **more,
+    }
+    env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
+        filter(None, [str(_CONFIG), env.get("JUPYTER_CONFIG_PATH")])
+    )
+    env["JUPYTER_PATH"] = os.pathsep.join(
+        filter(None, [str(_CONFIG / "data"), env.get("JUPYTER_PATH")])
+    )
     env["PATH"] = str(Path(sys.executable).parent) + os.pathsep + env.get("PATH", "")
     env["PYTHONWARNINGS"] = env.get("PYTHONWARNINGS", "ignore::DeprecationWarning")
     return env
 
 
 @contextmanager
-def _running(argv: list[str], env: dict[str, str], port: int, path: str, token: str, log) -> Iterator[Server]:
-    """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by force after 15 s."""
-    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=2 if log is None else log, stderr=subprocess.STDOUT, start_new_session=True)
+def _running(
+    argv: list[str], env: dict[str, str], port: int, path: str, token: str, log
+) -> Iterator[Server]:
+    """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
+    force after 15 s."""
+    process = subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=2 if log is None else log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     try:
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"
@@ -95,7 +119,12 @@ def _wait(process: subprocess.Popen, port: int) -> None:
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise DesignError("", problem=f"the server ended with status {process.returncode}; its messages are above")
+            raise DesignError(
+                "",
+                problem=(
+                    f"the server ended with status {process.returncode}; its messages are above"
+                ),
+            )
         try:
             with socket.create_connection((LOOPBACK, port), timeout=1):
                 return
@@ -107,7 +136,8 @@ def _wait(process: subprocess.Popen, port: int) -> None:
 def book_folder(folder: Path) -> tuple[Path, Path]:
     """(root of the file browser, notebook to open) for a desk that is started in `folder`.
 
-    The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the kit it goes to `build/`,
+    The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the
+    kit it goes to `build/`,
     and where nothing can be written, to a folder of its own.
     """
     place = folder / "build" if (folder / "notebooks" / BOOK).is_file() else folder
@@ -122,29 +152,76 @@ def book_folder(folder: Path) -> tuple[Path, Path]:
 
 
 @contextmanager
-def jupyter_lab(design: Path, folder: Path, *, port: int = 8888, extra: tuple[str, ...] = (), env: dict[str, str] | None = None, log=None) -> Iterator[Server]:
-    """JupyterLab on the design desk, file browser at `folder`, for as long as the context is open."""
+def jupyter_lab(
+    design: Path,
+    folder: Path,
+    *,
+    port: int = 8888,
+    extra: tuple[str, ...] = (),
+    env: dict[str, str] | None = None,
+    log=None,
+) -> Iterator[Server]:
+    """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
+    open."""
     root, book = book_folder(folder)
     token, port = secrets.token_urlsafe(24), free_port(port)
     state = book.parent / ".scantling" / f"{design.stem}-desk.yaml"
-    argv = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--ServerApp.ip={LOOPBACK}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
-            f"--ServerApp.root_dir={root}", "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-            "--LabApp.extension_manager=readonly", f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}", *_as_root("--ServerApp.allow_root=True"), *extra]
+    argv = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        f"--ServerApp.ip={LOOPBACK}",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={root}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}",
+        *_as_root("--ServerApp.allow_root=True"),
+        *extra,
+    ]
     environment = {**_environment(design, token, SCANTLING_AUTOSAVE=str(state)), **(env or {})}
-    with _running(argv, environment, port, f"/doc/tree/{book.relative_to(root).as_posix()}", token, log) as server:
+    with _running(
+        argv, environment, port, f"/doc/tree/{book.relative_to(root).as_posix()}", token, log
+    ) as server:
         yield server
 
 
 @contextmanager
-def voila_page(design: Path, *, port: int = 8866, theme: str = "light", env: dict[str, str] | None = None, log=None) -> Iterator[Server]:
+def voila_page(
+    design: Path,
+    *,
+    port: int = 8866,
+    theme: str = "light",
+    env: dict[str, str] | None = None,
+    log=None,
+) -> Iterator[Server]:
     """The desk as a page without code; every visitor gets a desk of his own."""
     token, port = secrets.token_urlsafe(24), free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
         book = Path(folder) / BOOK
         book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
-        argv = [sys.executable, "-m", "voila", str(book), "--no-browser", f"--Voila.ip={LOOPBACK}", f"--port={port}", "--token", "--strip_sources=True",
-                f"--theme={theme}", "--template=scantling", "--preheat_kernel=True", "--pool_size=1", "--VoilaConfiguration.show_tracebacks=False"]
-        with _running(argv, {**_environment(design, token), **(env or {})}, port, "/", token, log) as server:
+        argv = [
+            sys.executable,
+            "-m",
+            "voila",
+            str(book),
+            "--no-browser",
+            f"--Voila.ip={LOOPBACK}",
+            f"--port={port}",
+            "--token",
+            "--strip_sources=True",
+            f"--theme={theme}",
+            "--template=scantling",
+            "--preheat_kernel=True",
+            "--pool_size=1",
+            "--VoilaConfiguration.show_tracebacks=False",
+        ]
+        with _running(
+            argv, {**_environment(design, token), **(env or {})}, port, "/", token, log
+        ) as server:
             yield server
 
 
@@ -175,20 +252,47 @@ def _serve(starting, what: str, browser: bool) -> int:
 
 @click.command()
 @click.argument("file", required=False)
-@click.option("--port", default=8888, show_default=True, help="port on loopback; the next free one where it is taken")
-@click.option("--browser/--no-browser", default=True, help="open a browser, when started from a terminal")
+@click.option(
+    "--port",
+    default=8888,
+    show_default=True,
+    help="port on loopback; the next free one where it is taken",
+)
+@click.option(
+    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+)
 @click.pass_context
 def lab(ctx, file, port, browser):
-    """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in the current folder."""
-    ctx.exit(_serve(jupyter_lab(design_path(file), Path.cwd(), port=port), "The design desk in JupyterLab", browser))
+    """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
+    the current folder."""
+    ctx.exit(
+        _serve(
+            jupyter_lab(design_path(file), Path.cwd(), port=port),
+            "The design desk in JupyterLab",
+            browser,
+        )
+    )
 
 
 @click.command()
 @click.argument("file", required=False)
-@click.option("--port", default=8866, show_default=True, help="port on loopback; the next free one where it is taken")
+@click.option(
+    "--port",
+    default=8866,
+    show_default=True,
+    help="port on loopback; the next free one where it is taken",
+)
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
-@click.option("--browser/--no-browser", default=True, help="open a browser, when started from a terminal")
+@click.option(
+    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+)
 @click.pass_context
 def page(ctx, file, port, theme, browser):
     """Serve the design desk as a page, without code, on FILE or on the example design."""
-    ctx.exit(_serve(voila_page(design_path(file), port=port, theme=theme), "The design desk as a page", browser))
+    ctx.exit(
+        _serve(
+            voila_page(design_path(file), port=port, theme=theme),
+            "The design desk as a page",
+            browser,
+        )
+    )

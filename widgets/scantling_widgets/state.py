@@ -1,8 +1,10 @@
 """The one design in the middle: proposed changes go in, an assessed design or a refusal comes out.
 
-No widget in here. A `Session` holds a frozen design and its assessment; whoever draws observes it. Callbacks of a
+No widget in here. A `Session` holds a frozen design and its assessment; whoever draws observes it.
+Callbacks of a
 notebook may come from another thread than its cells, hence the lock.
 """
+
 from __future__ import annotations
 
 import threading
@@ -14,25 +16,27 @@ from typing import Any
 
 from scantling.errors import DesignError
 
-_KEPT = 200            # steps of undo
-_SLOW_S = 0.06         # a full search that takes longer waits until the control is let go
-_ONE_MOVE_S = 0.8      # changes of one field closer together than this are one step: a drag, not forty
+_KEPT = 200  # steps of undo
+_SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
+_ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A design, its records with every default filled in, and what the models say; `given` is the assessment as plain data."""
+    """A design, its records with every default filled in, and what the models say; `given` is the
+    assessment as plain data."""
 
     design: Any
     resolved: Any
     result: Any
     given: Mapping[str, Any]
-    quick: bool = False        # from a coarse search, while a control is being dragged
+    quick: bool = False  # from a coarse search, while a control is being dragged
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A change that the design does not allow: the field that is wrong, why, in one line, the control that was moved, and what was to be set."""
+    """A change that the design does not allow: the field that is wrong, why, in one line, the
+    control that was moved, and what was to be set."""
 
     field: str
     text: str
@@ -61,12 +65,16 @@ class Session:
         self.lock = threading.RLock()
         self.judge = judge
         self._watchers: list[Callable[[Session], None]] = []
-        self._past: list[Any] = []            # designs: an assessment of each would hold every plan that was looked at
+        self._past: list[
+            Any
+        ] = []  # designs: an assessment of each would hold every plan that was looked at
         self._future: list[Any] = []
         self._pending: dict[str, Any] = {}
         self._last = ("", 0.0)
         self._full_s = 0.0
-        self.moving = False          # a control is being dragged: what is costly to draw may wait until it is let go
+        self.moving = (
+            False  # a control is being dragged: what is costly to draw may wait until it is let go
+        )
         self.pinned: Moment | None = None
         self.refusal: Refusal | None = None
         self.fault: tuple[str, str] | None = None
@@ -84,14 +92,15 @@ class Session:
 
     # -- who looks
     def watch(self, watcher: Callable[[Session], None]) -> None:
-        """Call `watcher(session)` after every change, and never let one that fails stop the others."""
+        """Call `watcher(session)` after every change, and never let one that fails stop the
+        others."""
         self._watchers.append(watcher)
 
     def tell(self) -> None:
         for watcher in list(self._watchers):
             try:
                 watcher(self)
-            except Exception as error:                     # shown on the desk; the next change goes on
+            except Exception as error:  # shown on the desk; the next change goes on
                 self.report(error)
 
     def report(self, error: BaseException) -> None:
@@ -104,11 +113,14 @@ class Session:
 
     # -- what changes it
     def change(self, fields: Mapping[str, Any], moved: str = "", quick: bool = False) -> bool:
-        """Set fields by dotted path (None takes one away); `moved` names the control. True when the design took them.
+        """Set fields by dotted path (None takes one away); `moved` names the control. True when the
+        design took them.
 
-        `quick` may answer from the coarse search, where the full one is too slow for a control that is being dragged.
+        `quick` may answer from the coarse search, where the full one is too slow for a control that
+        is being dragged.
 
-        A refused value is remembered: the next change is first tried together with it, so that two fields that are
+        A refused value is remembered: the next change is first tried together with it, so that two
+        fields that are
         only legal together can be set one after the other.
         """
         with self.lock:
@@ -132,7 +144,9 @@ class Session:
             self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved, tries[0])
             return False
 
-    def refuse(self, field: str, text: str, moved: str = "", fields: Mapping[str, Any] | None = None) -> None:
+    def refuse(
+        self, field: str, text: str, moved: str = "", fields: Mapping[str, Any] | None = None
+    ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(field, text, moved, fields)
@@ -158,7 +172,9 @@ class Session:
     def _accept(self, moment: Moment, what: str, let_go: bool = False) -> None:
         field, when = self._last
         clock = time.monotonic()
-        if moment.design == self.now.design:       # a control that was let go where it was, or the full search after the quick one
+        if (
+            moment.design == self.now.design
+        ):  # a control that was let go where it was, or the full search after the quick one
             if moment is not self.now or self.refusal is not None or let_go:
                 self._show(moment)
             return
@@ -200,7 +216,14 @@ class Session:
 
     def _again(self, design) -> Moment:
         """A design that was on the desk before, assessed again."""
-        return next((m for m in (self.first, self.pinned) if m is not None and m.design == design and not m.quick), None) or self._moment(design)
+        return next(
+            (
+                m
+                for m in (self.first, self.pinned)
+                if m is not None and m.design == design and not m.quick
+            ),
+            None,
+        ) or self._moment(design)
 
     def reset(self) -> None:
         """Back to the design that the desk opened with (and undo brings this one back)."""

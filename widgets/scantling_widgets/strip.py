@@ -1,4 +1,5 @@
 """The strip of headline numbers; each opens to its formula, its inputs and its source."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

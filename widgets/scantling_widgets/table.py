@@ -1,4 +1,5 @@
 """A table on the page: sorts in the browser, downloads as CSV, may offer an action per row."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,8 @@ from .livechart import module
 
 
 def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") -> dict:
-    """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad), a hint, and the quantity it opens to."""
+    """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad), a hint, and
+    the quantity it opens to."""
     out = {"text": text, "sort": text if sort is None else sort}
     for name, value in (("mark", mark), ("hint", hint), ("key", key)):
         if value:
@@ -19,9 +21,11 @@ def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") ->
 
 
 class Table(anywidget.AnyWidget):
-    """Columns [{key, label, align, hint}] and rows of cells; `action` names what the first cell of a row does.
+    """Columns [{key, label, align, hint}] and rows of cells; `action` names what the first cell of
+    a row does.
 
-    explain(key, facts) -> {title, value, lines} is what a cell with a key opens to; `facts` are those of its row, set by `fill`.
+    explain(key, facts) -> {title, value, lines} is what a cell with a key opens to; `facts` are
+    those of its row, set by `fill`.
     """
 
     _esm = module("sheet.js", "table.js")
@@ -38,7 +42,14 @@ class Table(anywidget.AnyWidget):
     asked = traitlets.Dict({"key": "", "index": -1, "serial": 0}).tag(sync=True)
     detail = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, label: str, on_pick: Callable[[int], None] | None = None, *, explain: Callable[[str, Mapping], Mapping] | None = None, **traits):
+    def __init__(
+        self,
+        label: str,
+        on_pick: Callable[[int], None] | None = None,
+        *,
+        explain: Callable[[str, Mapping], Mapping] | None = None,
+        **traits,
+    ):
         super().__init__(label=label, **traits)
         self._explain, self._facts = explain, ()
         self.observe(self._asked, "asked")
@@ -62,4 +73,7 @@ class Table(anywidget.AnyWidget):
         if self._explain is not None:
             index = int(change["new"]["index"])
             facts = self._facts[index] if 0 <= index < len(self._facts) else {}
-            self.detail = {**self._explain(change["new"]["key"], facts), "serial": change["new"]["serial"]}
+            self.detail = {
+                **self._explain(change["new"]["key"], facts),
+                "serial": change["new"]["serial"],
+            }

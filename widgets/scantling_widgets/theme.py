@@ -1,4 +1,5 @@
 """The look of the desk: one style sheet whose colours are those of the page around it."""
+
 from __future__ import annotations
 
 import html

@@ -1,4 +1,5 @@
-"""The one-source builder: from a walkthrough's notebook to the copies that are worked on, taught from, and rendered.
+"""The one-source builder: from a walkthrough's notebook to the copies that are worked on, taught
+from, and rendered.
 
 The source holds no outputs and no answers. Its cells are told apart by tags:
     parameters   `mode`
@@ -6,6 +7,7 @@ The source holds no outputs and no answers. Its cells are told apart by tags:
     work         what belongs behind the fold of a question; not in the blank copy
     hide         not on the rendered page (set-up)
 """
+
 from __future__ import annotations
 
 import copy
@@ -57,7 +59,8 @@ def tags(cell) -> list[str]:
 
 
 def derive(notebook, mode: str):
-    """The copy for a mode: the parameter set; in a blank, what gives answers away is left out. The source itself stays as it is."""
+    """The copy for a mode: the parameter set; in a blank, what gives answers away is left out. The
+    source itself stays as it is."""
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
     out = copy.deepcopy(notebook)
@@ -65,12 +68,15 @@ def derive(notebook, mode: str):
         out.cells = [c for c in out.cells if "work" not in tags(c)]
     for cell in out.cells:
         if "parameters" in tags(cell):
-            cell.source = re.sub(r'^(mode\b[^=]*=\s*)"[^"]*"', rf'\g<1>"{mode}"', cell.source, flags=re.M)
+            cell.source = re.sub(
+                r'^(mode\b[^=]*=\s*)"[^"]*"', rf'\g<1>"{mode}"', cell.source, flags=re.M
+            )
     return out
 
 
 def write(which: str, mode: str, out, html: bool = False) -> list[Path]:
-    """Write the copy of a walkthrough for `mode` into the folder `out`; `html`: executed and rendered as well. The files written."""
+    """Write the copy of a walkthrough for `mode` into the folder `out`; `html`: executed and
+    rendered as well. The files written."""
     path, folder = source(which), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     made = derive(nbformat.read(path, as_version=4), mode)
@@ -89,10 +95,14 @@ def execute(path, mode: str | None = None, **parameters):
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
     given = parameters | ({} if mode is None else {"mode": mode})
-    kept = {k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ}        # a kernel started from a live one is not live itself
+    kept = {
+        k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ
+    }  # a kernel started from a live one is not live itself
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
-            return papermill.execute_notebook(str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False)
+            return papermill.execute_notebook(
+                str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False
+            )
     finally:
         os.environ.update(kept)
 
@@ -111,10 +121,18 @@ def render_all(paths, mode: str | None = None, workers: int = 2) -> Iterator[tup
 
 # ---------------------------------------------------------------- the page
 def page(notebook, *, codes: bool = True) -> str:
-    """An executed notebook as one offline HTML file: prose, questions that check themselves, what is worked behind its fold."""
+    """An executed notebook as one offline HTML file: prose, questions that check themselves, what
+    is worked behind its fold."""
     about = notebook.metadata.get("scantling", {})
     body = "\n".join(filter(None, (_cell(c, codes) for c in notebook.cells)))
-    title = about.get("title") or next((c.source.lstrip("# ").splitlines()[0] for c in notebook.cells if c.cell_type == "markdown"), "Notebook")
+    title = about.get("title") or next(
+        (
+            c.source.lstrip("# ").splitlines()[0]
+            for c in notebook.cells
+            if c.cell_type == "markdown"
+        ),
+        "Notebook",
+    )
     return _document(title, body, f"<script>{_static('learn.js')}</script>\n")
 
 
@@ -123,9 +141,13 @@ def _static(name: str) -> str:
 
 
 def _document(title: str, body: str, script: str = "") -> str:
-    return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n<style>{_static("learn.css")}{show.STYLE}</style>\n</head>\n'
-            f"<body>\n<main>\n{body}\n</main>\n{script}</body>\n</html>\n")
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta '
+        f'name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light '
+        f'dark">\n<title>{escape(title)}</title>\n<style>{_static("learn.css")}{show.STYLE}</style>\n</head>\n'
+        f"<body>\n<main>\n{body}\n</main>\n{script}</body>\n</html>\n"
+    )
 
 
 def _cell(cell, codes: bool) -> str:
@@ -136,7 +158,11 @@ def _cell(cell, codes: bool) -> str:
     if cell.cell_type != "code":
         return ""
     shown = "\n".join(filter(None, map(_output, cell.get("outputs", []))))
-    code = f"<details class=\"code\"><summary>Code</summary><pre>{escape(cell.source)}</pre></details>" if codes and "commit" not in tags(cell) and _calls(cell.source) else ""
+    code = (
+        f'<details class="code"><summary>Code</summary><pre>{escape(cell.source)}</pre></details>'
+        if codes and "commit" not in tags(cell) and _calls(cell.source)
+        else ""
+    )
     return shown + code
 
 
@@ -163,15 +189,31 @@ def _output(output) -> str:
 # ---------------------------------------------------------------- commands
 @click.command("walkthrough")
 @click.argument("which", required=False, metavar="[NN|NAME]")
-@click.option("--as", "mode", type=click.Choice(MODES), default="student", show_default=True, help="answers folded, answers shown, or nothing but the questions")
-@click.option("-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing")
+@click.option(
+    "--as",
+    "mode",
+    type=click.Choice(MODES),
+    default="student",
+    show_default=True,
+    help="answers folded, answers shown, or nothing but the questions",
+)
+@click.option(
+    "-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing"
+)
 @click.option("--html", is_flag=True, help="executed as well, and rendered as one offline page")
 def command(which, mode, out, html):
-    """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a number: the list of them."""
+    """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
+    number: the list of them."""
     if which is None:
         from scantling.learn import walkthroughs
+
         for w in walkthroughs().values():
-            click.echo(f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} questions  {w.title}")
+            click.echo(
+                (
+                    f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
+                    f"questions  {w.title}"
+                )
+            )
         return
     if out is None:
         raise click.UsageError("name a folder with -o DIR")
@@ -193,15 +235,31 @@ def main(argv: list[str] | None = None) -> int:
 def index() -> str:
     """The list of the walkthroughs as a page."""
     from scantling.learn import walkthroughs
-    rows = "".join(f'<tr><td><a href="{w.number}_{w.name}.html">{escape(w.title)}</a></td><td>{w.minutes} min</td><td>{len(w.questions)} questions</td></tr>' for w in walkthroughs().values())
-    return _document("Walkthroughs", f"<h1>Walkthroughs</h1>\n<p>Design interviews to work through with pen and paper. Each page checks answers by itself, offline; as notebooks they are in "
-                                     f"<code>notebooks/walkthroughs</code>.</p>\n<table>{rows}</table>")
+
+    rows = "".join(
+        (
+            f"<tr><td><a "
+            f'href="{w.number}_{w.name}.html">{escape(w.title)}</a></td><td>{w.minutes} '
+            f"min</td><td>{len(w.questions)} questions</td></tr>"
+        )
+        for w in walkthroughs().values()
+    )
+    return _document(
+        "Walkthroughs",
+        f"<h1>Walkthroughs</h1>\n<p>Design interviews to work through with pen and "
+        f"paper. Each page checks answers by itself, offline; as notebooks they are in "
+        f"<code>notebooks/walkthroughs</code>.</p>\n<table>{rows}</table>",
+    )
 
 
 def clean(path: Path) -> bool:
     """Whether a notebook carries no outputs and no counts."""
     book = json.loads(path.read_text(encoding="utf-8"))
-    return all(not c.get("outputs") and c.get("execution_count") is None for c in book["cells"] if c["cell_type"] == "code")
+    return all(
+        not c.get("outputs") and c.get("execution_count") is None
+        for c in book["cells"]
+        if c["cell_type"] == "code"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Numbers as text, through the table of quantities: the widgets never choose a unit or a number of digits."""
+"""Numbers as text, through the table of quantities: the widgets never choose a unit or a number of
+digits."""
+
 from __future__ import annotations
 
 import re
@@ -8,9 +10,24 @@ from functools import cache
 from scantling import quantities
 from scantling.quantities import band
 
-PERCENT = "format(datum.value * 100, '~r') + ' %'"          # the ticks of an axis of shares, in Vega's words
+PERCENT = (
+    "format(datum.value * 100, '~r') + ' %'"  # the ticks of an axis of shares, in Vega's words
+)
 
-__all__ = ["PERCENT", "at", "axis", "band", "explain", "in_text", "label", "quantity", "share", "show", "split", "titled"]
+__all__ = [
+    "PERCENT",
+    "at",
+    "axis",
+    "band",
+    "explain",
+    "in_text",
+    "label",
+    "quantity",
+    "share",
+    "show",
+    "split",
+    "titled",
+]
 
 
 @cache
@@ -35,13 +52,15 @@ def label(key: str) -> str:
 
 
 def axis(key: str) -> tuple[str, str]:
-    """Unit of an axis that shows a quantity, and the Vega expression that labels its ticks in that unit."""
+    """Unit of an axis that shows a quantity, and the Vega expression that labels its ticks in that
+    unit."""
     q = quantity(key)
     return q.shown_unit, f"format(datum.value / {q.scale:g}, ',~r')"
 
 
 def titled(key: str) -> str:
-    """Title of an axis that shows a quantity: its name and, where the name does not say it, the unit."""
+    """Title of an axis that shows a quantity: its name and, where the name does not say it, the
+    unit."""
     unit = quantity(key).shown_unit
     return label(key) if not unit or unit.lower() == label(key).lower() else f"{label(key)}, {unit}"
 
@@ -68,8 +87,10 @@ def in_text(given: Mapping, key: str) -> str:
 def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None = None) -> dict:
     """What a number opens to: formula, the values in it, source, convention, band.
 
-    `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the design by plain name, for those
-    that an assessment does not repeat. A quantity that is "as" another is explained by the other's formula.
+    `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the
+    design by plain name, for those
+    that an assessment does not repeat. A quantity that is "as" another is explained by the other's
+    formula.
     """
     q = quantity(key)
     base = _base(q)
@@ -80,14 +101,26 @@ def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None =
     low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
     if low is not None and high is not None:
         lines.append(("Band", f"{band(base.key, low, high)}: {band_of(base.key)}"))
-    lines += [("Convention", q.convention or base.convention), ("Source", q.source or base.source), ("Computed by", f"scantling.{base.function}" if base.function else "")]
-    return {"title": q.label, "value": show(key, said), "lines": [(term, text) for term, text in lines if text]}
+    lines += [
+        ("Convention", q.convention or base.convention),
+        ("Source", q.source or base.source),
+        ("Computed by", f"scantling.{base.function}" if base.function else ""),
+    ]
+    return {
+        "title": q.label,
+        "value": show(key, said),
+        "lines": [(term, text) for term, text in lines if text],
+    }
 
 
 def band_of(key: str) -> str:
     """What the two ends of a band are."""
     low, high = quantity(key + "_low"), quantity(key + "_high")
-    return "four of five published runs lie inside" if low.convention.startswith("80 % band") else f"{low.formula}, {high.formula}"
+    return (
+        "four of five published runs lie inside"
+        if low.convention.startswith("80 % band")
+        else f"{low.formula}, {high.formula}"
+    )
 
 
 def _base(q: quantities.Quantity) -> quantities.Quantity:
@@ -101,7 +134,7 @@ def _base(q: quantities.Quantity) -> quantities.Quantity:
         return q
     last = q.key.rsplit(".", 1)[-1]
     try:
-        base = quantity(f"{base.key}.{last}")          # "as memory_bytes" of a part of it
+        base = quantity(f"{base.key}.{last}")  # "as memory_bytes" of a part of it
     except KeyError:
         pass
     return base if base is not q else q
@@ -115,17 +148,33 @@ def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) ->
         if value is None or isinstance(value, (list, tuple)):
             continue
         if isinstance(value, Mapping):
-            said += [f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}" for part, amount in value.items()
-                     if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount]
+            said += [
+                f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
+                for part, amount in value.items()
+                if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount
+            ]
             continue
-        said.append(f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = {show_or(name, value)}")
+        said.append(
+            (
+                f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = "
+                f"{show_or(name, value)}"
+            )
+        )
     return "; ".join(said)
 
 
 def found(name: str, given: Mapping, resolved: Mapping, facts: Mapping = {}):
-    """The value of one input of a formula: of the row first, then of the assessment, then of the design."""
+    """The value of one input of a formula: of the row first, then of the assessment, then of the
+    design."""
     last = name.rsplit(".", 1)[-1]
-    for value in (at(facts, name), facts.get(last), at(given, name), resolved.get(name), resolved.get(last), at(given, f"plan.{name}")):
+    for value in (
+        at(facts, name),
+        facts.get(last),
+        at(given, name),
+        resolved.get(name),
+        resolved.get(last),
+        at(given, f"plan.{name}"),
+    ):
         if value is not None:
             return value
     return None
@@ -138,32 +187,71 @@ def label_or(key: str, fallback: str) -> str:
         return fallback
 
 
-_ENDINGS = (("_gbytes_per_s_per_device", "rate", "GB/s"), ("_gb", "rate", "GB"), ("_bytes_per_s", "bytes_per_s", ""), ("_per_s", "rate", "/s"), ("usd_per_day", "usd", "/day"), ("usd", "usd", ""), ("_bytes", "bytes", ""), ("_s", "seconds", ""), ("days", "days", "days"),
-            ("days_between", "days", "days"), ("_cost", "share", ""), ("likelihood", "share", ""), ("goodput", "share", ""), ("share", "share", ""), ("_w", "watts", "W"), ("_mw", "rate", "MW"),
-            ("per_run", "ratio", ""))
+_ENDINGS = (
+    ("_gbytes_per_s_per_device", "rate", "GB/s"),
+    ("_gb", "rate", "GB"),
+    ("_bytes_per_s", "bytes_per_s", ""),
+    ("_per_s", "rate", "/s"),
+    ("usd_per_day", "usd", "/day"),
+    ("usd", "usd", ""),
+    ("_bytes", "bytes", ""),
+    ("_s", "seconds", ""),
+    ("days", "days", "days"),
+    ("days_between", "days", "days"),
+    ("_cost", "share", ""),
+    ("likelihood", "share", ""),
+    ("goodput", "share", ""),
+    ("share", "share", ""),
+    ("_w", "watts", "W"),
+    ("_mw", "rate", "MW"),
+    ("per_run", "ratio", ""),
+)
 
 
 def named(name: str, value) -> str:
-    """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost` in dollars."""
+    """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost`
+    in dollars."""
     value = value.item() if getattr(value, "ndim", 1) == 0 else value
     if value is None or isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
         return quantities.shown(value, "text")
     for ending, kind, unit in _ENDINGS:
-        if name.endswith(ending) or (kind in ("usd", "days", "share") and name.startswith(ending + "_")):
+        if name.endswith(ending) or (
+            kind in ("usd", "days", "share") and name.startswith(ending + "_")
+        ):
             return f"0 {unit}" if value == 0 and unit else quantities.shown(value, kind, unit)
-    return plain(float(value)) if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
+    return (
+        plain(float(value)) if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
+    )
 
 
-def explain_row(key: str, text: str, given: Mapping, resolved: Mapping, row: Mapping, own: Mapping[str, str] = {}) -> dict:
-    """What a number of a record of the blueprint opens to; `text` as its cell says it, `own`: {term: field of the record} said below it."""
+def explain_row(
+    key: str,
+    text: str,
+    given: Mapping,
+    resolved: Mapping,
+    row: Mapping,
+    own: Mapping[str, str] = {},
+) -> dict:
+    """What a number of a record of the blueprint opens to; `text` as its cell says it, `own`:
+    {term: field of the record} said below it."""
     out = {**explain(key, given, resolved, row), "value": text}
-    out["lines"] += [(term, named(field, row[field])) for term, field in own.items() if row.get(field) not in (None, "")]
+    out["lines"] += [
+        (term, named(field, row[field]))
+        for term, field in own.items()
+        if row.get(field) not in (None, "")
+    ]
     return out
 
 
 def plain(value) -> str:
     """A number without a unit, or the word itself."""
-    return quantities.shown(value, "ratio") if isinstance(value, float) else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return (
+        quantities.shown(value, "ratio")
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool)
+        else str(value)
+    )
 
 
 def show_or(key: str, value) -> str:

@@ -1,10 +1,15 @@
-"""Fit the factors of `curves` on the published collective series; write catalogue/collective_calibration.json.
+"""Fit the factors of `curves` on the published collective series; write
+catalogue/collective_calibration.json.
 
-`python -m scantling.blueprint.curves_fit`. Loss: soft-L1 of the log error (scale 0.1), every series weighing the same (single points
-less), messages of 64 MiB and more 1.3 times, plus each factor over its prior's spread, squared. Priors are NCCL's own figures where it
-has them. For each of the 28 series of collective_fits.csv the fit is repeated without it, and without the single published points of
+`python -m scantling.blueprint.curves_fit`. Loss: soft-L1 of the log error (scale 0.1), every series
+weighing the same (single points
+less), messages of 64 MiB and more 1.3 times, plus each factor over its prior's spread, squared.
+Priors are NCCL's own figures where it
+has them. For each of the 28 series of collective_fits.csv the fit is repeated without it, and
+without the single published points of
 the same devices and collective.
 """
+
 from __future__ import annotations
 
 import json
@@ -30,7 +35,14 @@ PRIORS = {
     "out_share": (0.86, 0.05, "331 to 357 of 400 (catalogue fabrics.csv)"),
     "out_share_efa": (0.05, 0.03, "0.85 to 0.95 against 0.83"),
     "tree_share": (0.50, 0.40, "NCCL's correction of Simple trees, 0.5 to 0.9"),
-    "sharp_gain": (1.20, 0.10, "gain of reduction in the switches of one node, 1.23 to 1.29; about 1.3 in practice (scaling-book)"),
+    "sharp_gain": (
+        1.20,
+        0.10,
+        (
+            "gain of reduction in the switches of one node, 1.23 to 1.29; about 1.3 in "
+            "practice (scaling-book)"
+        ),
+    ),
     "direct_share": (0.83, 0.05, "as rings"),
     "start": (1.0, 0.15, "NCCL"),
     "hop_ll": (4.0, 0.50, "8-device all-reduce of 32 KiB, 31 to 48 us"),
@@ -67,7 +79,14 @@ class Points:
     def take(self, keep) -> Points:
         """The points at `keep`."""
         w = Wires(**{f.name: np.asarray(getattr(self.wires, f.name))[keep] for f in fields(Wires)})
-        return Points(self.series[keep], self.fabric[keep], self.collective[keep], self.message_bytes[keep], self.seconds[keep], w)
+        return Points(
+            self.series[keep],
+            self.fabric[keep],
+            self.collective[keep],
+            self.message_bytes[keep],
+            self.seconds[keep],
+            w,
+        )
 
 
 def scored() -> tuple[str, ...]:
@@ -78,16 +97,26 @@ def scored() -> tuple[str, ...]:
 def fabric_of(name: str) -> str:
     """Fabric of a series, one spelling each."""
     text = catalogue.collective_series()[name].fabric
-    return "not stated, about 100 GB/s a node" if "unspecified" in text else text.replace("/NVSwitch", "").split(" (")[0]
+    return (
+        "not stated, about 100 GB/s a node"
+        if "unspecified" in text
+        else text.replace("/NVSwitch", "").split(" (")[0]
+    )
 
 
 @cache
 def points() -> Points:
-    """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points (ring forced, fewer devices, other sites)."""
+    """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points
+    (ring forced, fewer devices, other sites)."""
     rows = []
     for name, s in catalogue.collective_series().items():
         collective = _NAMES.get(s.collective, s.collective)
-        if s.accelerator not in _GENERATION or collective not in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
+        if s.accelerator not in _GENERATION or collective not in (
+            "all_reduce",
+            "all_gather",
+            "reduce_scatter",
+            "all_to_all",
+        ):
             continue
         several, plain = s.nvlink_domains > 1, "nonvls" in name or "sharp_off" in name
         if name.endswith("_nvlstree") or "TCPXO" in s.fabric:
@@ -95,12 +124,36 @@ def points() -> Points:
         efa = "EFA" in s.fabric
         for size, bus in zip(s.message_bytes, s.busbw_bytes_per_s):
             seconds = float(volume(collective, s.devices)) * size / bus
-            rows.append((name, fabric_of(name), collective, size, seconds, dict(
-                ranks=float(s.devices), domains=float(s.nvlink_domains), up_bytes_per_s=_link(s.accelerator), generation=_GENERATION[s.accelerator],
-                out_bytes_per_s=s.link_bytes_per_s if several else np.inf, up_share=np.nan, up_hop_s=np.nan, out_share=1.0, out_hop=1.0,
-                ordered=0 if efa else 1, efa=1 if efa else 0, nvls=0 if plain or s.accelerator.startswith("a100") else 1, sharp=1 if "SHARP" in s.fabric else 0, mesh=0)))
+            rows.append(
+                (
+                    name,
+                    fabric_of(name),
+                    collective,
+                    size,
+                    seconds,
+                    dict(
+                        ranks=float(s.devices),
+                        domains=float(s.nvlink_domains),
+                        up_bytes_per_s=_link(s.accelerator),
+                        generation=_GENERATION[s.accelerator],
+                        out_bytes_per_s=s.link_bytes_per_s if several else np.inf,
+                        up_share=np.nan,
+                        up_hop_s=np.nan,
+                        out_share=1.0,
+                        out_hop=1.0,
+                        ordered=0 if efa else 1,
+                        efa=1 if efa else 0,
+                        nvls=0 if plain or s.accelerator.startswith("a100") else 1,
+                        sharp=1 if "SHARP" in s.fabric else 0,
+                        mesh=0,
+                    ),
+                )
+            )
     columns = [np.array([r[i] for r in rows]) for i in range(5)]
-    return Points(*columns, Wires(**{f.name: np.array([r[5][f.name] for r in rows], float) for f in fields(Wires)}))
+    return Points(
+        *columns,
+        Wires(**{f.name: np.array([r[5][f.name] for r in rows], float) for f in fields(Wires)}),
+    )
 
 
 def _link(accelerator: str) -> float:
@@ -108,11 +161,22 @@ def _link(accelerator: str) -> float:
 
 
 def left_out(name: str, p: Points) -> np.ndarray:
-    """Points that a fit without this series may not see: its own, and single points of the same devices, domains and collective."""
+    """Points that a fit without this series may not see: its own, and single points of the same
+    devices, domains and collective."""
     series, whole = catalogue.collective_series(), set(scored())
     one = series[name]
-    same = {x for x in np.unique(p.series) if x == name or (x not in whole and all(
-        getattr(series[x], f) == getattr(one, f) for f in ("accelerator", "devices", "nvlink_domains", "collective")))}
+    same = {
+        x
+        for x in np.unique(p.series)
+        if x == name
+        or (
+            x not in whole
+            and all(
+                getattr(series[x], f) == getattr(one, f)
+                for f in ("accelerator", "devices", "nvlink_domains", "collective")
+            )
+        )
+    }
     return np.isin(p.series, list(same))
 
 
@@ -125,15 +189,32 @@ def fit(p: Points) -> CurveConstants:
     spread = np.array([PRIORS[n][1] for n in names])
     logs = np.isin(names, _LOGS)
     counts = dict(zip(*np.unique(p.series, return_counts=True)))
-    weight = 1.5 / np.sqrt(np.array([max(counts[s], 4) for s in p.series])) * np.where(p.message_bytes >= LARGE_BYTES, 1.3, 1.0)
+    weight = (
+        1.5
+        / np.sqrt(np.array([max(counts[s], 4) for s in p.series]))
+        * np.where(p.message_bytes >= LARGE_BYTES, 1.3, 1.0)
+    )
     target = np.log(p.seconds)
 
     def build(x):
-        return CurveConstants(**dict(zip(names, (float(v) for v in np.where(logs, prior + x, prior * np.exp(np.where(logs, 0, x)))))))
+        return CurveConstants(
+            **dict(
+                zip(
+                    names,
+                    (
+                        float(v)
+                        for v in np.where(logs, prior + x, prior * np.exp(np.where(logs, 0, x)))
+                    ),
+                )
+            )
+        )
 
     def residuals(x):
         error = np.log(fastest(p.collective, p.message_bytes, p.wires, build(x))) - target
-        return np.r_[weight * np.sign(error) * np.sqrt(2 * (np.sqrt(1 + (error / 0.1) ** 2) - 1)), 0.35 * x / spread]
+        return np.r_[
+            weight * np.sign(error) * np.sqrt(2 * (np.sqrt(1 + (error / 0.1) ** 2) - 1)),
+            0.35 * x / spread,
+        ]
 
     return build(least_squares(residuals, np.zeros(len(names)), diff_step=1e-4, max_nfev=60).x)
 
@@ -141,8 +222,18 @@ def fit(p: Points) -> CurveConstants:
 def _errors(p: Points, without: dict, whole: CurveConstants) -> list[dict]:
     from .curves_score import of_constants, outside, table
 
-    fitted = [r for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()})) if r["series"] == "all of the fabric"]
-    return fitted + [r for r in table(outside(whole), fabric=lambda name: catalogue.collective_series()[name].fabric) if r["series"] == "all of the fabric"]
+    fitted = [
+        r
+        for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()}))
+        if r["series"] == "all of the fabric"
+    ]
+    return fitted + [
+        r
+        for r in table(
+            outside(whole), fabric=lambda name: catalogue.collective_series()[name].fabric
+        )
+        if r["series"] == "all of the fabric"
+    ]
 
 
 def main() -> None:
@@ -151,11 +242,20 @@ def main() -> None:
 
     p = points()
     whole = fit(p)
-    out = {"made_by": "python -m scantling.blueprint.curves_fit", "points": len(p.series), "constants": asdict(whole),
-           "without": {name: asdict(fit(p.take(~left_out(name, p)))) for name in scored()}}
-    out["errors"] = [{k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")} for r in _errors(p, out["without"], whole)]
+    out = {
+        "made_by": "python -m scantling.blueprint.curves_fit",
+        "points": len(p.series),
+        "constants": asdict(whole),
+        "without": {name: asdict(fit(p.take(~left_out(name, p)))) for name in scored()},
+    }
+    out["errors"] = [
+        {k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")}
+        for r in _errors(p, out["without"], whole)
+    ]
     path = Path(catalogue.HERE) / "collective_calibration.json"
-    rounded = json.loads(json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}"))
+    rounded = json.loads(
+        json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}")
+    )
     path.write_text(json.dumps(rounded, indent=1) + "\n")
     print(f"{path.name}: {len(p.series)} points, {len(scored())} fits with one series left out")
 

@@ -1,4 +1,6 @@
-"""What breaks next: the same design at more devices, other precision, more experts, longer context, reducing switches, several sites, post-training."""
+"""What breaks next: the same design at more devices, other precision, more experts, longer context,
+reducing switches, several sites, post-training."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,21 +21,23 @@ class Figure(Record):
 
 @dataclass(frozen=True)
 class Change(Record):
-    """One change evaluated: the figure that it moves most, others beside it, what breaks and what would mend it."""
+    """One change evaluated: the figure that it moves most, others beside it, what breaks and what
+    would mend it."""
 
     id: str
     what: str
     figure: Figure
     more: tuple[Figure, ...]
-    works: bool                 # whether a plan fits and trains
+    works: bool  # whether a plan fits and trains
     breaks: str
     mend: str
-    confirm: str                # what an ML specialist has to confirm, empty where nothing
+    confirm: str  # what an ML specialist has to confirm, empty where nothing
 
 
 @dataclass(frozen=True)
 class Evolution(Record):
-    """All changes in the order of the list, and the first thing that breaks as the cluster grows."""
+    """All changes in the order of the list, and the first thing that breaks as the cluster
+    grows."""
 
     changes: tuple[Change, ...]
     next: str
@@ -51,8 +55,10 @@ class Evolution(Record):
 def evolution(assessment) -> Evolution:
     """Evaluate the changes that come next for a design; each is assessed, none is asserted.
 
-    Growth and longer context are searched again on the coarse space, before and after, so that the ratio is like with like; precision
-    keeps the plan; switches, sites and post-training are formulas of `evolution_changes`. A change that the chip or the model does not
+    Growth and longer context are searched again on the coarse space, before and after, so that the
+    ratio is like with like; precision
+    keeps the plan; switches, sites and post-training are formulas of `evolution_changes`. A change
+    that the chip or the model does not
     allow is left out.
     """
     import time
@@ -65,9 +71,14 @@ def evolution(assessment) -> Evolution:
         if row is not None:
             found.append(_change(**row))
     grown = [c for c in found if c.id.startswith("devices-")]
-    first = next((f"at {c.what}: {c.breaks}" for c in grown if c.breaks), "nothing up to ten times the devices")
+    first = next(
+        (f"at {c.what}: {c.breaks}" for c in grown if c.breaks),
+        "nothing up to ten times the devices",
+    )
     return Evolution(tuple(found), first, base.searches, time.perf_counter() - start)
 
 
 def _change(*, id, what, figure, more=(), works=True, breaks="", mend="", confirm="") -> Change:
-    return Change(id, what, Figure(*figure), tuple(Figure(*m) for m in more), works, breaks, mend, confirm)
+    return Change(
+        id, what, Figure(*figure), tuple(Figure(*m) for m in more), works, breaks, mend, confirm
+    )

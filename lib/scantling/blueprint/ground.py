@@ -1,4 +1,6 @@
-"""What the parts about operations stand on: published facts by id, the run's length and price, small records."""
+"""What the parts about operations stand on: published facts by id, the run's length and price,
+small records."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -10,8 +12,10 @@ DAY_S = 86_400.0
 HOUR_S = 3600.0
 MONTH_S = 30 * DAY_S
 YEAR_S = 365.25 * DAY_S
-HORIZON_DAYS = 30.0         # stands for the run where the design names no tokens, and where the run hardly advances:
-STANDSTILL = 0.05           # goodput below which it does not
+HORIZON_DAYS = (
+    30.0  # stands for the run where the design names no tokens, and where the run hardly advances:
+)
+STANDSTILL = 0.05  # goodput below which it does not
 
 
 @cache
@@ -22,7 +26,8 @@ def _facts() -> dict:
 
 
 def number(id: str) -> float:
-    """The figure of a published fact (catalogue/reliability.csv), in the unit printed there. Raises ValueError where it is not one number."""
+    """The figure of a published fact (catalogue/reliability.csv), in the unit printed there. Raises
+    ValueError where it is not one number."""
     value = _facts()[id].number
     if value != value:
         raise ValueError(f"{id} is not one number: {_facts()[id].value!r}")
@@ -63,8 +68,8 @@ def plain(value):
 class Run(Record):
     """Length and price of the run that shares and losses are counted on."""
 
-    days: float             # of the run, else HORIZON_DAYS
-    of_the_run: bool        # False where the design names no tokens
+    days: float  # of the run, else HORIZON_DAYS
+    of_the_run: bool  # False where the design names no tokens
     usd_per_day: float | None
     devices_paid: int
     nodes: int
@@ -75,14 +80,21 @@ class Run(Record):
 
 
 def run_of(assessment) -> Run:
-    """Length and price of an assessment's run: its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all devices that are paid."""
+    """Length and price of an assessment's run: its days, or 30 where no tokens are named or hardly
+    a step is kept; dollars a day of all devices that are paid."""
     from ..endure.cost import price
 
     r, e = assessment.resolved, assessment.endurance
     days = assessment.figures["days"] if float(e.goodput) > STANDSTILL else None
     paid = r.cluster.devices + int(e.spares) * r.cluster.devices_per_node
     usd = price(r.cluster, r.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
-    return Run(HORIZON_DAYS if days is None else float(days), days is not None, None if usd is None else float(usd), int(paid), int(r.cluster.nodes))
+    return Run(
+        HORIZON_DAYS if days is None else float(days),
+        days is not None,
+        None if usd is None else float(usd),
+        int(paid),
+        int(r.cluster.nodes),
+    )
 
 
 def several(n: int, noun: str) -> str:
@@ -93,7 +105,9 @@ def several(n: int, noun: str) -> str:
 def idle_nodes(assessment) -> int:
     """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
     cluster = assessment.resolved.cluster
-    return int((cluster.devices - int(assessment.figures["devices_used"])) // cluster.devices_per_node)
+    return int(
+        (cluster.devices - int(assessment.figures["devices_used"])) // cluster.devices_per_node
+    )
 
 
 def is_torus(cluster) -> bool:

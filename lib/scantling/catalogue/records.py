@@ -1,4 +1,6 @@
-"""Records of the data files that are not chips, fabrics or nodes. Bytes, seconds, FLOP, dollars; nan where a source gives nothing."""
+"""Records of the data files that are not chips, fabrics or nodes. Bytes, seconds, FLOP, dollars;
+nan where a source gives nothing."""
+
 from __future__ import annotations
 
 import math
@@ -7,12 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Storage:
-    """A file system, object store, local disk or guidance tier: rates of one client (a host) and of the whole `scope` [bytes/s]."""
+    """A file system, object store, local disk or guidance tier: rates of one client (a host) and of
+    the whole `scope` [bytes/s]."""
 
     id: str
     name: str
     kind: str
-    scope: str                          # what the total rates and the capacity are of: cluster, appliance, TiB, node, drive, 32 nodes …
+    # what the total rates and the capacity are of: cluster, appliance, TiB, node, drive, 32 nodes …
+    scope: str
     client_read_bytes_per_s: float
     client_write_bytes_per_s: float
     total_read_bytes_per_s: float
@@ -25,12 +29,15 @@ class Storage:
     verified: str
     notes: str = ""
     aliases: tuple[str, ...] = ()
-    sold_by: str = ""                   # AWS, GCP, Azure, CoreWeave; makers (to anyone); empty where an operator built it for itself
+    # AWS, GCP, Azure, CoreWeave; makers (to anyone); empty where an operator built it for itself
+    sold_by: str = ""
 
     def write_bytes_per_s(self, nodes: int) -> float:
-        """Write rate [bytes/s] that a job on this many hosts can have: the smaller of hosts x client and the total; nan if neither is known.
+        """Write rate [bytes/s] that a job on this many hosts can have: the smaller of hosts x
+        client and the total; nan if neither is known.
 
-        A total that is stated per 32 nodes, per host or per drive grows with the hosts; one per TiB or appliance is that of a single unit.
+        A total that is stated per 32 nodes, per host or per drive grows with the hosts; one per TiB
+        or appliance is that of a single unit.
         """
         return self._rate(nodes, self.client_write_bytes_per_s, self.total_write_bytes_per_s)
 
@@ -58,7 +65,9 @@ class Price:
     high: float
     date: str
     term: str
-    kind: str                           # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power | factor
+    # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power |
+    # factor
+    kind: str
     source: str
     verified: str
     notes: str = ""
@@ -71,7 +80,8 @@ class Price:
 
 @dataclass(frozen=True)
 class Fact:
-    """One published reliability figure as printed; `value` stays text because sources print ranges and bounds."""
+    """One published reliability figure as printed; `value` stays text because sources print ranges
+    and bounds."""
 
     id: str
     quantity: str
@@ -115,7 +125,8 @@ class GemmPoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the sequence length, or const."""
+    """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the
+    sequence length, or const."""
 
     accelerator: str
     kind: str
@@ -134,7 +145,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class CollectiveSeries:
-    """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw 2(n-1)/n, others (n-1)/n)."""
+    """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw
+    2(n-1)/n, others (n-1)/n)."""
 
     id: str
     fabric: str
@@ -152,7 +164,8 @@ class CollectiveSeries:
 
 @dataclass(frozen=True)
 class CollectiveFit:
-    """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node where protocols switch."""
+    """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node
+    where protocols switch."""
 
     id: str
     max_busbw_bytes_per_s: float

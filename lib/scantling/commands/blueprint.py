@@ -1,4 +1,5 @@
-"""The command on what stands around a job: network, placement, planes, scheduler, stores, domains, risks, roll-out, evolution."""
+"""The command on what stands around a job: network, placement, planes, scheduler, stores, domains,
+risks, roll-out, evolution."""
 
 from __future__ import annotations
 
@@ -30,13 +31,18 @@ class Parts(click.ParamType):
     "parts",
     type=Parts(),
     multiple=True,
-    help="Only this part; may be given more than once: network, placement, planes, scheduler, stores, domains, risks, rollout, evolution.",
+    help=(
+        "Only this part; may be given more than once: network, placement, planes, "
+        "scheduler, stores, domains, risks, rollout, evolution."
+    ),
 )
 @click.pass_context
 def blueprint(ctx, file, as_json, parts):
-    """The site around the design in FILE (- for stdin): network, scheduler, storage, failure domains, risks, roll-out, what breaks next.
+    """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
+    domains, risks, roll-out, what breaks next.
 
-    Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file is wrong.
+    Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
+    is wrong.
     """
     from ..blueprint import PARTS
 

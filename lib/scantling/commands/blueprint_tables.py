@@ -29,10 +29,26 @@ _KINDS = {
     "cut": "share", "usd_per_day": "usd", "days_lost": "days", "usd_lost": "usd", "expected_days": "days", "expected_usd": "usd", "impact_days": "days", "impact_usd": "usd", "usd_cost": "usd", "usd_gain": "usd",
     "evict_slower_than": "share", "waits_unscreened": "share", "waits_screened": "share", "spread": "share", "mitigation_usd": "usd", "left_after_days": "days", "mfu": "share", "goodput_gain": "share", "goodput_lost_where_restarts_preempt": "share",
 }  # fmt: skip
-_UNITS = {"bytes/s": "bytes_per_s", "bytes": "bytes", "s": "seconds", "share": "share", "USD": "usd", "days": "days", "W": "watts", "bytes/s per device": "bytes_per_s", "bytes/s at least": "bytes_per_s",
-          "share of usable": "share", "FLOP/s": "flops", "FLOP/s per device": "flops", "FLOP/s at least": "flops", "s at most": "seconds"}  # fmt: skip
+_UNITS = {
+    "bytes/s": "bytes_per_s",
+    "bytes": "bytes",
+    "s": "seconds",
+    "share": "share",
+    "USD": "usd",
+    "days": "days",
+    "W": "watts",
+    "bytes/s per device": "bytes_per_s",
+    "bytes/s at least": "bytes_per_s",
+    # fmt: skip
+    "share of usable": "share",
+    "FLOP/s": "flops",
+    "FLOP/s per device": "flops",
+    "FLOP/s at least": "flops",
+    "s at most": "seconds",
+}
 
-# part: (title, path to the list, [(key, heading)]), in the order to print; what is not named here is printed by the plain rule
+# part: (title, path to the list, [(key, heading)]), in the order to print; what is not named here
+# is printed by the plain rule
 _TABLES = {
     "scheduler": (
         ("What is at stake", "criteria", (("what", "the scheduler"), ("stake", "of the run"), ("why", "because"))),
@@ -62,7 +78,14 @@ _TABLES = {
     ),
     "evolution": (("What comes next", "changes", (("what", ""), ("figure", "figure"), ("breaks", "breaks"), ("mend", "mend"), ("confirm", "to be confirmed by an ML specialist"))),),
 }  # fmt: skip
-_LINES = {"scheduler": ("lines", "why", "queue.lines"), "stores": ("lines",), "domains": ("advice",), "risks": (), "rollout": ("screen.lines",), "evolution": ()}
+_LINES = {
+    "scheduler": ("lines", "why", "queue.lines"),
+    "stores": ("lines",),
+    "domains": ("advice",),
+    "risks": (),
+    "rollout": ("screen.lines",),
+    "evolution": (),
+}
 _ROWS, _COLUMNS = 24, 9
 
 
@@ -91,12 +114,24 @@ def _own(part: str, data: dict, out: Console) -> None:
     for title, path, columns in _TABLES[part]:
         _table(title, _at(data, path) or [], columns, out)
     if part == "scheduler":
-        _pairs("Request", {**data["request"]["gang"], **data["request"]["topology"], **data["request"]["fields"]}, out)
+        _pairs(
+            "Request",
+            {**data["request"]["gang"], **data["request"]["topology"], **data["request"]["fields"]},
+            out,
+        )
         _pairs("Spares", data["spares"], out)
         _pairs("Requeue", data["requeue"], out)
     if part == "rollout":
         for book in data["playbooks"]:
-            out.print(Text(f"\n{book['id']}: {shown(book['seconds'], 'seconds')}, {shown(book['usd'], 'usd')} each", style="bold"))
+            out.print(
+                Text(
+                    (
+                        f"\n{book['id']}: {shown(book['seconds'], 'seconds')}, "
+                        f"{shown(book['usd'], 'usd')} each"
+                    ),
+                    style="bold",
+                )
+            )
             for line in (*book["signals"], *(f"{i}. {s}" for i, s in enumerate(book["steps"], 1))):
                 out.print(Text(f"  {plain(str(line), 400)}"))
         _pairs("Watchdog on collectives", data["timeout"], out)
@@ -114,9 +149,25 @@ def _at(data, path: str):
 def _table(title: str, rows, columns, out: Console) -> None:
     if not rows:
         return
-    grid = Table(box=None, pad_edge=False, header_style="dim", title=title, title_justify="left", title_style="bold")
+    grid = Table(
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
     for key, heading in columns:
-        grid.add_column(heading, overflow="fold", justify="right" if all(isinstance(r.get(key), Number | None) and not isinstance(r.get(key), bool) for r in rows) else "left")
+        grid.add_column(
+            heading,
+            overflow="fold",
+            justify="right"
+            if all(
+                isinstance(r.get(key), Number | None) and not isinstance(r.get(key), bool)
+                for r in rows
+            )
+            else "left",
+        )
     for row in rows[:_ROWS]:
         grid.add_row(*(cell(key, row.get(key), row.get("unit")) for key, _ in columns))
     out.print()
@@ -126,21 +177,33 @@ def _table(title: str, rows, columns, out: Console) -> None:
 
 
 def _pairs(title: str, data: dict, out: Console) -> None:
-    grid = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left", title_style="bold")
+    grid = Table(
+        box=None,
+        pad_edge=False,
+        show_header=False,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
     grid.add_column()
     grid.add_column(overflow="fold")
     for key, value in data.items():
         if isinstance(value, list) and value and isinstance(value[0], str):
             for i, line in enumerate(value):
                 grid.add_row(key.replace("_", " ") if i == 0 else "", plain(line, 300))
-        elif value is not None and value != "" and not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        elif (
+            value is not None
+            and value != ""
+            and not (isinstance(value, list) and value and isinstance(value[0], dict))
+        ):
             grid.add_row(key.replace("_", " "), cell(key, value))
     out.print()
     out.print(grid)
 
 
 def _any(data: dict, out: Console) -> None:
-    """A part with no tables of its own: lists of mappings as tables, lists of texts as lines, the rest as pairs."""
+    """A part with no tables of its own: lists of mappings as tables, lists of texts as lines, the
+    rest as pairs."""
     pairs = {}
     for key, value in data.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -160,14 +223,18 @@ def _any(data: dict, out: Console) -> None:
 
 
 def cell(key: str, value, unit: str | None = None) -> str:
-    """One value as people read it: the unit of the row where it has one, else the one that the key's ending names."""
+    """One value as people read it: the unit of the row where it has one, else the one that the
+    key's ending names."""
     if value is None:
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         if {"now", "then"} <= value.keys():
-            return f"{value['name']} {cell('', value['now'], value['unit'])} → {cell('', value['then'], value['unit'])}"
+            return (
+                f"{value['name']} {cell('', value['now'], value['unit'])} → "
+                f"{cell('', value['then'], value['unit'])}"
+            )
         return ", ".join(f"{k} {cell(k, v)}" for k, v in value.items())
     if isinstance(value, list):
         if value and isinstance(value[0], dict) and "short_by" in value[0]:
@@ -181,7 +248,15 @@ def cell(key: str, value, unit: str | None = None) -> str:
 
 
 def _kind(key: str, unit: str | None) -> str:
-    if unit in _UNITS and key in ("", "needed", "has", "expected", "evict_below", "normal", "threshold"):
+    if unit in _UNITS and key in (
+        "",
+        "needed",
+        "has",
+        "expected",
+        "evict_below",
+        "normal",
+        "threshold",
+    ):
         return _UNITS[unit]
     if key in _KINDS:
         return _KINDS[key]

@@ -21,14 +21,20 @@ def read(file: str):
 
 
 def assessed(file: str, headline: bool = False):
-    """(design, result as plain data); a DesignError about a field gets the file's name in front. headline: name and verdict alone, unless impossible."""
+    """(design, result as plain data); a DesignError about a field gets the file's name in front.
+    headline: name and verdict alone, unless impossible."""
     try:
         design = read(file)
         design.resolve()  # whatever is wrong with the file, before the models are imported
         from ..decide.verdict import assess
 
         a = assess(design)
-        return design, {"name": a.resolved.name, "verdict": a.verdict} if headline and a.phases else a.as_dict() | ({"largest_active": a.largest_active} if a.phases else {})
+        return design, {
+            "name": a.resolved.name,
+            "verdict": a.verdict,
+        } if headline and a.phases else a.as_dict() | (
+            {"largest_active": a.largest_active} if a.phases else {}
+        )
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):
@@ -39,7 +45,9 @@ def assessed(file: str, headline: bool = False):
 def refuse(result: dict, as_json: bool) -> int:
     """Print the refusal: on stdout the one line (or the JSON), the arithmetic on stderr."""
     if as_json:
-        print_json({k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")})
+        print_json(
+            {k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")}
+        )
     else:
         from .summary import fix_line
 
@@ -101,7 +109,9 @@ def goodput(ctx, file, as_json):
         "spares_recommended",
     )
     if as_json:
-        print_json({**{k: result[k] for k in keys}, "endurance": result.get("endurance"), **_more(found)})
+        print_json(
+            {**{k: result[k] for k in keys}, "endurance": result.get("endurance"), **_more(found)}
+        )
     else:
         from .summary import endurance
 

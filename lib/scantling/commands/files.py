@@ -24,7 +24,8 @@ def schema():
 @click.argument("kind", metavar="KIND")
 @click.option("--json", "as_json", is_flag=True, help="Print all columns as JSON.")
 def catalogue(kind, as_json):
-    """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage, prices."""
+    """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
+    prices."""
     from .. import catalogue as data
 
     rows = data.table(kind)
@@ -78,24 +79,41 @@ def params(config, as_json):
     out = console()
     out.print(
         Text(
-            f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, {show('active_params', result['active'])} active, {model.layers} layers",
+            (
+                f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
+                f"{show('active_params', result['active'])} active, {model.layers} layers"
+            ),
             style="bold",
         )
     )
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim")
     grid.add_column(justify="right")
-    for key in "embedding lm_head attention mlp_dense shared_experts router routed_experts norms other total active mtp".split():
+    for key in (
+        "embedding lm_head attention mlp_dense shared_experts router routed_experts norms "
+        "other total active mtp"
+    ).split():
         if result[key]:
             grid.add_row(key, f"{result[key]:,}")
     out.print(grid)
     for a in assumed:
-        out.print(Text(f"assumed {plain(a.field, 60)}: {plain(str(a.value), 60)} ({plain(a.why, 200)})", style="dim"))
+        out.print(
+            Text(
+                f"assumed {plain(a.field, 60)}: {plain(str(a.value), 60)} ({plain(a.why, 200)})",
+                style="dim",
+            )
+        )
 
 
 @click.command()
 @click.option("--like", help="Catalogue model to start from.")
-@click.option("--text", help='What is planned, in words: "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T tokens in 30 days".')
+@click.option(
+    "--text",
+    help=(
+        'What is planned, in words: "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T '
+        'tokens in 30 days".'
+    ),
+)
 @click.option("-o", "--output", required=True, help="Design file to write (- for stdout).")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def init(like, text, output, force):
@@ -105,10 +123,18 @@ def init(like, text, output, force):
 
     if like is None and text is None:
         raise DesignError(
-            problem="nothing to start from", allowed='--like MODEL, or --text "175B MoE, 96 layers, 1024x A100 80GB, 1T tokens in 30 days"'
+            problem="nothing to start from",
+            allowed=(
+                '--like MODEL, or --text "175B MoE, 96 layers, 1024x A100 80GB, 1T tokens '
+                'in 30 days"'
+            ),
         )
     if output != "-" and not force and Path(output).exists():
-        raise DesignError(plain(output, 200), problem="exists already", allowed="a new file name, or --force to replace it")
+        raise DesignError(
+            plain(output, 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        )
     brief = read_brief(text) if text is not None else None
     design, assumed = draft(brief, like)
     resolved = design.resolve()
@@ -137,7 +163,11 @@ def _report(brief, like, assumed, output):
         if like:
             grid.add_row(plain(f"--like {like}", 60), "model", plain(like, 60))
         for r in brief.read if brief else ():
-            grid.add_row(plain(f"“{r.said}”", 80), r.field or "nothing to set", plain(str(r.value) if r.field else r.why, 100))
+            grid.add_row(
+                plain(f"“{r.said}”", 80),
+                r.field or "nothing to set",
+                plain(str(r.value) if r.field else r.why, 100),
+            )
         out.print(grid)
     out.print(Text("Assumed", style="bold"))
     grid = Table(box=None, show_header=False, pad_edge=False)

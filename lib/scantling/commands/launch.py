@@ -12,14 +12,26 @@ from ..errors import DesignError, plain
 
 @click.command()
 @click.argument("file")
-@click.option("--to", required=True, metavar="FRAMEWORK", help="megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext or ddp.")
-@click.option("--on", default="torchrun", show_default=True, metavar="SCHEDULER", help="torchrun, slurm or kubernetes.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="FRAMEWORK",
+    help="megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext or ddp.",
+)
+@click.option(
+    "--on",
+    default="torchrun",
+    show_default=True,
+    metavar="SCHEDULER",
+    help="torchrun, slurm or kubernetes.",
+)
 @click.option("-o", "--output", required=True, type=click.Path(), help="Folder for the kit.")
 @click.pass_context
 def launch(ctx, file, to, on, output):
     """Write a launch kit for the design in FILE (- for stdin).
 
-    Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or the call is wrong.
+    Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or
+    the call is wrong.
     """
     from ..launch import FRAMEWORKS, ON, Inexpressible, kits, write
     from .design import read, refuse
@@ -54,5 +66,14 @@ def launch(ctx, file, to, on, output):
     import json
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
-        print(plain(f"{to} cannot express {gap['field']} {gap['value']} ({gap['why']}): {gap['instead']}; {gap['cost']}", 400), file=sys.stderr)
+        print(
+            plain(
+                (
+                    f"{to} cannot express {gap['field']} {gap['value']} ({gap['why']}): "
+                    f"{gap['instead']}; {gap['cost']}"
+                ),
+                400,
+            ),
+            file=sys.stderr,
+        )
     ctx.exit(0)

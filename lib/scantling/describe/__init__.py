@@ -1,1 +1,2 @@
-"""What a design is: model, cluster, job and plan, from a file, a line of text or a published config."""
+"""What a design is: model, cluster, job and plan, from a file, a line of text or a published
+config."""

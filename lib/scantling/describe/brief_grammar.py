@@ -1,6 +1,8 @@
-"""Reading plain words from left to right: rules match where the scanner stands, the longest wins, and every word must be used by one.
+"""Reading plain words from left to right: rules match where the scanner stands, the longest wins,
+and every word must be used by one.
 
-A rule sets fields, or is understood and sets nothing, saying why. Words that carry no meaning here are listed one by one (FILLERS);
+A rule sets fields, or is understood and sets nothing, saying why. Words that carry no meaning here
+are listed one by one (FILLERS);
 a negation or a bound is never among them, so it cannot be dropped. What no rule uses is reported.
 """
 
@@ -47,13 +49,24 @@ _DAYS = {
 }
 _UNIT = "seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?|s|h|d"
 
-MOST = r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed(?:ing)?|(?:a )?max(?:imum|\.)?(?: of)?|up to|under|below|less than|within|<=|<|≤|(?:is )?limited to|limit(?: of)?|capped at|cap of)"
-LEAST = r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over|>=|>|≥|no(?:t)? less than|not below|exceeding|(?:a )?target(?:ing)?(?: of)?)"
-BE = r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must stay|must|should|may|shall|stay|stays|kept|reach|reaching))*"
+MOST = (
+    r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed(?:ing)?|(?:a "
+    r")?max(?:imum|\.)?(?: of)?|up to|under|below|less than|within|<=|<|≤|(?:is )?limited "
+    r"to|limit(?: of)?|capped at|cap of)"
+)
+LEAST = (
+    r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over|>=|>|≥|no(?:t)? less "
+    r"than|not below|exceeding|(?:a )?target(?:ing)?(?: of)?)"
+)
+BE = (
+    r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must "
+    r"stay|must|should|may|shall|stay|stays|kept|reach|reaching))*"
+)
 
 
 def num(name: str) -> str:
-    """Pattern of a number, with a scale (175B, 1.5 trillion, 1e12); its value is `Match.num(name)`. Atomic: no scale is given up to fit a rule."""
+    """Pattern of a number, with a scale (175B, 1.5 trillion, 1e12); its value is `Match.num(name)`.
+    Atomic: no scale is given up to fit a rule."""
     return rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{{1,3}})?|\.\d+)(?:[\s-]?(?P<{name}_s>{_SCALE})(?![a-z0-9]))?)"
 
 
@@ -84,7 +97,9 @@ class Match:
     def num(self, name, k=1e3) -> float:
         scale = (self[name + "_s"] or "").lower()
         value = float(self[name].replace(",", "")) * (k if scale == "k" else SCALES.get(scale, 1.0))
-        return round(value) if value == round(value) and abs(value) < 1e18 else float(f"{value:.15g}")
+        return (
+            round(value) if value == round(value) and abs(value) < 1e18 else float(f"{value:.15g}")
+        )
 
     def whole(self, name, k=1000) -> int:
         return int(self.num(name, k))
@@ -128,7 +143,8 @@ class Rules(list):
         return add
 
     def simple(self, path, *patterns, value=None, read=None, why=""):
-        """A rule that sets one field to a fixed value, or to what `read` makes of the match: a function, or a reader of Match for the group `v`."""
+        """A rule that sets one field to a fixed value, or to what `read` makes of the match: a
+        function, or a reader of Match for the group `v`."""
         of = (lambda m: getattr(m, read)("v")) if isinstance(read, str) else read
         self.rule(*patterns)(lambda n, m: n.set(path, of(m) if of else value, m, why))
 
@@ -139,7 +155,8 @@ class Rules(list):
 
 @dataclass(frozen=True)
 class Read:
-    """What was made of some words: the field it set and the value, or why there was nothing to set."""
+    """What was made of some words: the field it set and the value, or why there was nothing to
+    set."""
 
     said: str
     field: str
@@ -149,7 +166,8 @@ class Read:
 
 @dataclass
 class Notes:
-    """What the rules have gathered so far: fields, facts that need each other, and what was read."""
+    """What the rules have gathered so far: fields, facts that need each other, and what was
+    read."""
 
     fields: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
@@ -176,15 +194,33 @@ class Notes:
 
 _COUNTED = r"(?=[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|pods?|(?:hot\s+)?spare|layers|experts|[a-z]+\d+[a-z]*)\b)"
 _WORDS = {
-    w: str(i + 1) for i, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])
+    w: str(i + 1)
+    for i, w in enumerate(
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
+    )
 }
 _WORD_NUMBER = re.compile(
-    rf"\b({'|'.join(_WORDS)}){_COUNTED}|\ba(?=\s+(?:thousand|million|billion|trillion|week|month|year|day)\b)", re.IGNORECASE
+    rf"\b({'|'.join(_WORDS)}){_COUNTED}|\ba(?=\s+(?:thousand|million|billion|trillion|week|month|year|day)\b)",
+    re.IGNORECASE,
 )
 
 
 def in_digits(text: str) -> str:
-    """`text` with one to twelve, and "a" before a scale or a time, in digits where they count something."""
+    """`text` with one to twelve, and "a" before a scale or a time, in digits where they count
+    something."""
     return _WORD_NUMBER.sub(lambda m: _WORDS.get(m.group(0).lower(), "1"), text)
 
 

@@ -1,4 +1,5 @@
 """What a job runs on: accelerator, fabrics, node, and the cluster that a design file describes."""
+
 from __future__ import annotations
 
 import math
@@ -13,18 +14,30 @@ NAN = math.nan
 
 # precision of the job -> the peak that it is counted against
 _PEAK_OF = {
-    "bf16": "bf16_flops", "fp16": "fp16_flops", "fp32": "fp32_flops", "tf32": "tf32_flops",
-    "fp8": "fp8_flops", "fp8-row": "fp8_flops", "fp8-current": "fp8_flops", "fp8-block": "fp8_flops", "mxfp8": "fp8_flops",
-    "nvfp4": "fp4_flops", "mxfp4": "fp4_flops", "fp4": "fp4_flops",
+    "bf16": "bf16_flops",
+    "fp16": "fp16_flops",
+    "fp32": "fp32_flops",
+    "tf32": "tf32_flops",
+    "fp8": "fp8_flops",
+    "fp8-row": "fp8_flops",
+    "fp8-current": "fp8_flops",
+    "fp8-block": "fp8_flops",
+    "mxfp8": "fp8_flops",
+    "nvfp4": "fp4_flops",
+    "mxfp4": "fp4_flops",
+    "fp4": "fp4_flops",
 }
 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One device as a framework counts it, with dense peaks [FLOP/s] (nan where it has none) and one-way rates [bytes/s].
+    """One device as a framework counts it, with dense peaks [FLOP/s] (nan where it has none) and
+    one-way rates [bytes/s].
 
-    `hbm_usable_bytes` is what a program finds (device total less what the driver keeps), not the name on the box.
-    `link_bytes_per_s` counts all scale-up links of the device in one direction; `p2p_bytes_per_s` what one pair can use of it.
+    `hbm_usable_bytes` is what a program finds (device total less what the driver keeps), not the
+    name on the box.
+    `link_bytes_per_s` counts all scale-up links of the device in one direction; `p2p_bytes_per_s`
+    what one pair can use of it.
     Data sheets often print twice these figures: sparse peaks, and both directions of a link.
     """
 
@@ -53,7 +66,7 @@ class Accelerator:
     scale_up: str = ""
     scale_up_domain_max: int = 1
     l2_bytes: float = NAN
-    sms: float = NAN                # units among which the tiles of a matrix product are dealt out
+    sms: float = NAN  # units among which the tiles of a matrix product are dealt out
     node: str = ""
     status: str = "shipping"
     notes: str = ""
@@ -62,14 +75,21 @@ class Accelerator:
 
     @property
     def mesh(self) -> bool:
-        """True where no switch joins the domain: the links to its other members add up to the rate (xGMI, Gaudi, Ascend)."""
-        return abs(self.p2p_bytes_per_s * (self.scale_up_domain - 1) / self.link_bytes_per_s - 1) < 0.01 and self.scale_up_domain > 2
+        """True where no switch joins the domain: the links to its other members add up to the rate
+        (xGMI, Gaudi, Ascend)."""
+        return (
+            abs(self.p2p_bytes_per_s * (self.scale_up_domain - 1) / self.link_bytes_per_s - 1)
+            < 0.01
+            and self.scale_up_domain > 2
+        )
 
     def peak_flops(self, precision: str) -> float:
         """Dense peak [FLOP/s] that a job of this precision is counted against.
 
-        The fp8 recipes (fp8, fp8-row, fp8-current, fp8-block, mxfp8) share the fp8 peak, nvfp4 and mxfp4 the fp4 peak.
-        Raises DesignError where the name is unknown or the device has no such unit; the message lists what it has.
+        The fp8 recipes (fp8, fp8-row, fp8-current, fp8-block, mxfp8) share the fp8 peak, nvfp4 and
+        mxfp4 the fp4 peak.
+        Raises DesignError where the name is unknown or the device has no such unit; the message
+        lists what it has.
         """
         column = _PEAK_OF.get(precision)
         peak = getattr(self, column) if column else NAN
@@ -85,16 +105,20 @@ class Accelerator:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A network that joins devices: rate per device one way, time of one step, and the share of the rate that large messages reach.
+    """A network that joins devices: rate per device one way, time of one step, and the share of the
+    rate that large messages reach.
 
-    `efficiency` is the bus bandwidth of a ring all-reduce (nccl-tests: algbw 2(n-1)/n) over the rate of the device, or over
-    that of the node's NICs between nodes. `latency_s` is one step of a collective, software included, not the wire.
-    `in_network_gain` multiplies large all-reduces when the switches reduce; nan where nobody has published one.
+    `efficiency` is the bus bandwidth of a ring all-reduce (nccl-tests: algbw 2(n-1)/n) over the
+    rate of the device, or over
+    that of the node's NICs between nodes. `latency_s` is one step of a collective, software
+    included, not the wire.
+    `in_network_gain` multiplies large all-reduces when the switches reduce; nan where nobody has
+    published one.
     """
 
     id: str
     name: str
-    kind: str                       # scale-up | scale-out | host | wan
+    kind: str  # scale-up | scale-out | host | wan
     device_bytes_per_s: float
     node_bytes_per_s: float
     latency_s: float
@@ -105,8 +129,8 @@ class Fabric:
     year: int = 0
     port_bytes_per_s: float = NAN
     p2p_bytes_per_s: float = NAN
-    domain_devices: int = 0         # 0: not bounded by the product
-    nics_per_device: float = NAN    # set where the product fixes it
+    domain_devices: int = 0  # 0: not bounded by the product
+    nics_per_device: float = NAN  # set where the product fixes it
     nics_per_node: float = NAN
     allgather_efficiency: float = NAN
     alltoall_efficiency: float = NAN
@@ -120,7 +144,8 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Node:
-    """A host as it is sold: devices, scale-out ports, memory, disks, power at the wall [W, maximum]."""
+    """A host as it is sold: devices, scale-out ports, memory, disks, power at the wall [W,
+    maximum]."""
 
     id: str
     name: str
@@ -145,7 +170,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The machine of one design; bandwidths per device (per site between sites), one direction [bytes/s]; memory, disks and power per node."""
+    """The machine of one design; bandwidths per device (per site between sites), one direction
+    [bytes/s]; memory, disks and power per node."""
 
     accelerator: Accelerator
     devices: int
@@ -178,28 +204,61 @@ class Cluster:
 
 
 CLUSTER_FIELDS = (
-    "accelerator", "devices", "devices_per_node", "scale_up_domain", "scale_out", "scale_out_gbytes_per_s_per_device", "oversubscription",
-    "sites", "site_gbytes_per_s", "nics_per_node", "pod_devices", "host_memory_gb", "nvme_gb", "storage", "node", "in_network_reduction",
+    "accelerator",
+    "devices",
+    "devices_per_node",
+    "scale_up_domain",
+    "scale_out",
+    "scale_out_gbytes_per_s_per_device",
+    "oversubscription",
+    "sites",
+    "site_gbytes_per_s",
+    "nics_per_node",
+    "pod_devices",
+    "host_memory_gb",
+    "nvme_gb",
+    "storage",
+    "node",
+    "in_network_reduction",
 )
 
 # override name -> (record field, factor)
 ACCELERATOR_OVERRIDES = {
-    "hbm_gb": ("hbm_bytes", GB), "hbm_usable_gb": ("hbm_usable_bytes", GB), "hbm_gbytes_per_s": ("hbm_bytes_per_s", GB),
-    "bf16_tflops": ("bf16_flops", 1e12), "fp16_tflops": ("fp16_flops", 1e12), "fp8_tflops": ("fp8_flops", 1e12),
-    "fp4_tflops": ("fp4_flops", 1e12), "tf32_tflops": ("tf32_flops", 1e12), "fp32_tflops": ("fp32_flops", 1e12), "tdp_w": ("tdp_w", 1),
-    "link_gbytes_per_s": ("link_bytes_per_s", GB), "p2p_gbytes_per_s": ("p2p_bytes_per_s", GB),
-    "host_link_gbytes_per_s": ("host_link_bytes_per_s", GB), "scale_up_domain": ("scale_up_domain", 1),
+    "hbm_gb": ("hbm_bytes", GB),
+    "hbm_usable_gb": ("hbm_usable_bytes", GB),
+    "hbm_gbytes_per_s": ("hbm_bytes_per_s", GB),
+    "bf16_tflops": ("bf16_flops", 1e12),
+    "fp16_tflops": ("fp16_flops", 1e12),
+    "fp8_tflops": ("fp8_flops", 1e12),
+    "fp4_tflops": ("fp4_flops", 1e12),
+    "tf32_tflops": ("tf32_flops", 1e12),
+    "fp32_tflops": ("fp32_flops", 1e12),
+    "tdp_w": ("tdp_w", 1),
+    "link_gbytes_per_s": ("link_bytes_per_s", GB),
+    "p2p_gbytes_per_s": ("p2p_bytes_per_s", GB),
+    "host_link_gbytes_per_s": ("host_link_bytes_per_s", GB),
+    "scale_up_domain": ("scale_up_domain", 1),
 }
 FABRIC_OVERRIDES = {
-    "device_gbytes_per_s": ("device_bytes_per_s", GB), "port_gbits_per_s": ("port_bytes_per_s", GB / 8), "latency_us": ("latency_s", 1e-6),
-    "efficiency": ("efficiency", 1), "in_network_gain": ("in_network_gain", 1),
+    "device_gbytes_per_s": ("device_bytes_per_s", GB),
+    "port_gbits_per_s": ("port_bytes_per_s", GB / 8),
+    "latency_us": ("latency_s", 1e-6),
+    "efficiency": ("efficiency", 1),
+    "in_network_gain": ("in_network_gain", 1),
 }
 
 
 def _number(field, value, low=0.0, whole=False, what=None):
-    ok = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > low
+    ok = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and value > low
+    )
     if not ok or whole and value != int(value):
-        raise DesignError(field, value, what or f"a {'whole ' if whole else ''}number above {low:g}")
+        raise DesignError(
+            field, value, what or f"a {'whole ' if whole else ''}number above {low:g}"
+        )
     return int(value) if whole else float(value)
 
 
@@ -207,29 +266,42 @@ def _given(spec: Mapping, allowed, where: str) -> dict:
     """The entries that say something; an unknown name is an error."""
     for key in spec:
         if key not in allowed:
-            raise DesignError(f"{where}.{key}", problem="is not a field", allowed=allowed, nearest=_near(key, allowed))
+            raise DesignError(
+                f"{where}.{key}",
+                problem="is not a field",
+                allowed=allowed,
+                nearest=_near(key, allowed),
+            )
     return {k: v for k, v in spec.items() if v is not None}
 
 
 def _near(word, choices):
     from ..errors import closest
+
     return closest(str(word), choices)
 
 
 def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator:
     """An Accelerator from a catalogue id, an alias, or `{like: id, hbm_gb: 96, …}`.
 
-    Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A changed `hbm_gb` moves the usable
-    capacity by the same ratio unless `hbm_usable_gb` is given too. Raises DesignError for an unknown id, name or value.
+    Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A
+    changed `hbm_gb` moves the usable
+    capacity by the same ratio unless `hbm_usable_gb` is given too. Raises DesignError for an
+    unknown id, name or value.
     """
     from .. import catalogue
+
     if isinstance(what, Accelerator):
         return what
     if not isinstance(what, Mapping):
         return catalogue.accelerator(what, where)
     spec = _given(what, ("like", "name", *ACCELERATOR_OVERRIDES), where)
     if "like" not in spec:
-        raise DesignError(f"{where}.like", allowed="the catalogue id that the rest is taken from", problem="is missing")
+        raise DesignError(
+            f"{where}.like",
+            allowed="the catalogue id that the rest is taken from",
+            problem="is missing",
+        )
     base = catalogue.accelerator(spec.pop("like"), f"{where}.like")
     changes = {"name": str(spec.pop("name", f"{base.name}, changed"))}
     for key, value in spec.items():
@@ -243,15 +315,21 @@ def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator
 
 
 def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
-    """A Fabric from a catalogue id, an alias, or `{like: id, latency_us: 3, …}` (names: FABRIC_OVERRIDES and in_network_reduction)."""
+    """A Fabric from a catalogue id, an alias, or `{like: id, latency_us: 3, …}` (names:
+    FABRIC_OVERRIDES and in_network_reduction)."""
     from .. import catalogue
+
     if isinstance(what, Fabric):
         return what
     if not isinstance(what, Mapping):
         return catalogue.fabric(what, where)
     spec = _given(what, ("like", "name", "in_network_reduction", *FABRIC_OVERRIDES), where)
     if "like" not in spec:
-        raise DesignError(f"{where}.like", allowed="the catalogue id that the rest is taken from", problem="is missing")
+        raise DesignError(
+            f"{where}.like",
+            allowed="the catalogue id that the rest is taken from",
+            problem="is missing",
+        )
     base = catalogue.fabric(spec.pop("like"), f"{where}.like")
     changes = {"name": str(spec.pop("name", f"{base.name}, changed"))}
     if "in_network_reduction" in spec:
@@ -260,9 +338,17 @@ def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
         field, factor = FABRIC_OVERRIDES[key]
         changes[field] = _number(f"{where}.{key}", value) * factor
     if changes.get("efficiency", 0) > 1:
-        raise DesignError(f"{where}.efficiency", spec["efficiency"], "a share of the rate, above 0 and at most 1")
-    if "port_bytes_per_s" in changes and "device_bytes_per_s" not in changes and base.port_bytes_per_s == base.port_bytes_per_s:
-        changes["device_bytes_per_s"] = base.device_bytes_per_s * changes["port_bytes_per_s"] / base.port_bytes_per_s
+        raise DesignError(
+            f"{where}.efficiency", spec["efficiency"], "a share of the rate, above 0 and at most 1"
+        )
+    if (
+        "port_bytes_per_s" in changes
+        and "device_bytes_per_s" not in changes
+        and base.port_bytes_per_s == base.port_bytes_per_s
+    ):
+        changes["device_bytes_per_s"] = (
+            base.device_bytes_per_s * changes["port_bytes_per_s"] / base.port_bytes_per_s
+        )
     return replace(base, **changes)
 
 
@@ -271,15 +357,22 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
 
     Parameters
     ----------
-    spec : fields of CLUSTER_FIELDS; `accelerator` and `devices` are needed, the rest is looked up. `accelerator` and `scale_out`
-        take an id, an alias or `{like: id, …}`. Units are those of the names: decimal GB, GB/s one way per device.
+    spec : fields of CLUSTER_FIELDS; `accelerator` and `devices` are needed, the rest is looked up.
+    `accelerator` and `scale_out`
+        take an id, an alias or `{like: id, …}`. Units are those of the names: decimal GB, GB/s one
+        way per device.
 
-    Rules, in this order: the given value; the node row of the catalogue (one that has this accelerator and this fabric, else the
-    accelerator's usual node); a rule of the family. Each value not given is an `Assumed` of the result.
-    scale_out_bytes_per_s = scale_out_gbytes_per_s_per_device, else nics_per_node x port rate / devices_per_node.
-    Where the scale-up domain is the node, it follows devices_per_node. `devices` need not fill the last node.
+    Rules, in this order: the given value; the node row of the catalogue (one that has this
+    accelerator and this fabric, else the
+    accelerator's usual node); a rule of the family. Each value not given is an `Assumed` of the
+    result.
+    scale_out_bytes_per_s = scale_out_gbytes_per_s_per_device, else nics_per_node x port rate /
+    devices_per_node.
+    Where the scale-up domain is the node, it follows devices_per_node. `devices` need not fill the
+    last node.
     Switches that could reduce in the network count only when `in_network_reduction: true` says so.
     Raises DesignError naming the field, the value and the nearest valid choice.
     """
     from .cluster_rules import build
+
     return build(spec)

@@ -1,4 +1,5 @@
-"""The design file: read, checked, changed, written, and resolved into the records that the models work on."""
+"""The design file: read, checked, changed, written, and resolved into the records that the models
+work on."""
 
 from __future__ import annotations
 
@@ -13,15 +14,35 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationE
 from ..errors import DesignError
 from . import design_yaml
 from .design_fields import Section, about, text
-from .design_schema import TAGS, ClusterSpec, Constraints, Job, Measured, PlanSpec, Prices, Ref, Reliability, model_field
+from .design_schema import (
+    TAGS,
+    ClusterSpec,
+    Constraints,
+    Job,
+    Measured,
+    PlanSpec,
+    Prices,
+    Ref,
+    Reliability,
+    model_field,
+)
 
 VERSION = 1
 
 
 def _version(value):
-    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)) or value != VERSION:
+    if (
+        value is None
+        or isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or value != VERSION
+    ):
         raise DesignError(
-            "", value, f"{VERSION}, the version of the format that this kit reads", VERSION, problem="is not a version this kit reads"
+            "",
+            value,
+            f"{VERSION}, the version of the format that this kit reads",
+            VERSION,
+            problem="is not a version this kit reads",
         )
     return VERSION
 
@@ -33,38 +54,50 @@ def _or_empty(value):
 class Design(Section):
     """One training run to plan: model, cluster and job, and whatever else was decided or measured.
 
-    A frozen value: `change` gives a changed copy. `read` and `from_text` raise DesignError, one line, for anything wrong.
+    A frozen value: `change` gives a changed copy. `read` and `from_text` raise DesignError, one
+    line, for anything wrong.
     """
 
     scantling: Annotated[int, BeforeValidator(_version)] = Field(
         default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
     )
-    name: Annotated[str | None, text()] = about("name to show", example="Llama 3.1 405B, 15.6T tokens")
+    name: Annotated[str | None, text()] = about(
+        "name to show", example="Llama 3.1 405B, 15.6T tokens"
+    )
     notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
     model: model_field() = Field(
         description="catalogue id (scantling catalogue models) or a mapping",
         examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
     )
-    cluster: ClusterSpec = Field(description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}])
+    cluster: ClusterSpec = Field(
+        description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}]
+    )
     job: Annotated[Job, BeforeValidator(_or_empty)] = Field(
-        description="what is trained", examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}]
+        description="what is trained",
+        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
     )
     constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(
         default_factory=Constraints, description="what the run must keep to"
     )
     plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(
-        default_factory=PlanSpec, description="pins of the parallel plan; what is left out is searched"
+        default_factory=PlanSpec,
+        description="pins of the parallel plan; what is left out is searched",
     )
-    stack: Ref | None = about("training software (scantling catalogue stacks)", example="megatron-core")
+    stack: Ref | None = about(
+        "training software (scantling catalogue stacks)", example="megatron-core"
+    )
     reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(
         default_factory=Reliability, description="failures, saves, restarts"
     )
-    prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(default_factory=Prices, description="money and energy")
+    prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(
+        default_factory=Prices, description="money and energy"
+    )
     measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
         default_factory=Measured, description="measured values that replace computed ones"
     )
     calibration: Annotated[str | None, text(1000)] = about(
-        "file that scantling measure wrote on these devices, relative to this file", example="calibration.yaml"
+        "file that scantling measure wrote on these devices, relative to this file",
+        example="calibration.yaml",
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -85,7 +118,12 @@ class Design(Section):
     def from_data(cls, data: Mapping, folder=".") -> Design:
         """The design that plain dicts, lists, numbers and text spell, laid out as in the file."""
         if not isinstance(data, Mapping):
-            raise DesignError("", data, "a mapping with scantling, model, cluster and job", problem="is not a design")
+            raise DesignError(
+                "",
+                data,
+                "a mapping with scantling, model, cluster and job",
+                problem="is not a design",
+            )
         try:
             design = cls.model_validate(data)
         except ValidationError as e:
@@ -100,7 +138,11 @@ class Design(Section):
             order = type(self).model_fields
             self._data = {
                 "scantling": VERSION,
-                **{k: dumped[k] for k in order if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")},
+                **{
+                    k: dumped[k]
+                    for k in order
+                    if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")
+                },
             }
             if "phases" in dumped["job"]:
                 self._data["job"]["phases"] = list(dumped["job"]["phases"])
@@ -111,14 +153,17 @@ class Design(Section):
         return design_yaml.dump(self.data())
 
     def write(self, path, force: bool = False) -> None:
-        """Write the design to `path` in one step; an existing file is replaced only with `force`."""
+        """Write the design to `path` in one step; an existing file is replaced only with
+        `force`."""
         design_yaml.write_text(path, self.to_yaml(), force)
 
     def change(self, paths: Mapping[str, Any] | None = None, **sections) -> Design:
         """A changed copy.
 
-        `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes one away;
-        `change(cluster={"devices": 8192})` updates a section (`model` is replaced); a dotted keyword is a path. Raises DesignError, and
+        `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes
+        one away;
+        `change(cluster={"devices": 8192})` updates a section (`model` is replaced); a dotted
+        keyword is a path. Raises DesignError, and
         this design stays as it is.
         """
         data = dict(self.data())
@@ -126,7 +171,11 @@ class Design(Section):
         for section, value in sections.items():
             if "." in section:
                 continue
-            if section != "model" and isinstance(value, Mapping) and isinstance(data.get(section), dict):
+            if (
+                section != "model"
+                and isinstance(value, Mapping)
+                and isinstance(data.get(section), dict)
+            ):
                 value = {k: v for k, v in {**data[section], **value}.items() if v is not None}
             _put(data, (section,), value, section)
         for path, value in paths.items():
@@ -134,14 +183,16 @@ class Design(Section):
         return type(self).from_data(data, self._folder)
 
     def resolve(self) -> Resolved:
-        """Everything the models need: catalogue rows looked up, defaults applied and listed in `assumed`."""
+        """Everything the models need: catalogue rows looked up, defaults applied and listed in
+        `assumed`."""
         from .design_defaults import resolve
 
         return resolve(self)
 
     @classmethod
     def section_fields(cls, *path: str) -> dict:
-        """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with description, unit and examples; {} where there is none."""
+        """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with
+        description, unit and examples; {} where there is none."""
         return _fields(cls, path)
 
     @property
@@ -158,15 +209,24 @@ class Design(Section):
         model = (
             m
             if isinstance(m, str)
-            else m.name or m.like or (f"{m.size / 1e9:g}B {'MoE' if m.moe or m.experts else 'dense'}" if m.size else "model")
+            else m.name
+            or m.like
+            or (
+                f"{m.size / 1e9:g}B {'MoE' if m.moe or m.experts else 'dense'}"
+                if m.size
+                else "model"
+            )
         )
         return f"{model} on {self.cluster.devices:,} {a if isinstance(a, str) else a.like}"
 
     def key(self) -> str:
-        """Text that is equal for equal designs: the sorted JSON of the given fields, with the folder where a path depends on it."""
+        """Text that is equal for equal designs: the sorted JSON of the given fields, with the
+        folder where a path depends on it."""
         if self._key is None:
             where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
-            self._key = json.dumps(self.data(), sort_keys=True) + (str(self._folder.resolve()) if where else "")
+            self._key = json.dumps(self.data(), sort_keys=True) + (
+                str(self._folder.resolve()) if where else ""
+            )
         return self._key
 
     def __eq__(self, other):
@@ -178,7 +238,8 @@ class Design(Section):
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences], formats, and the pins that hold in it."""
+    """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences],
+    formats, and the pins that hold in it."""
 
     tokens: float | None
     seq_len: int
@@ -191,7 +252,8 @@ class Phase:
 
 @dataclass(frozen=True)
 class Resolved:
-    """A design with nothing left to look up; `assumed` lists every input that was not given, with the rule that chose it."""
+    """A design with nothing left to look up; `assumed` lists every input that was not given, with
+    the rule that chose it."""
 
     design: Design
     name: str
@@ -220,18 +282,30 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
             else None
         )
         if isinstance(here, list) and child is None:
-            raise DesignError(shown, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase")
+            raise DesignError(
+                shown,
+                allowed=f"a position from 0 to {len(here) - 1}",
+                problem="there is no such phase",
+            )
         if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out"):
             child = {"like": child}  # a figure changed below an id: start from that catalogue row
         if child is not None and not isinstance(child, (dict, list, tuple)):
-            raise DesignError(shown, allowed=f"{'.'.join(path[: i + 1])} is a single value", problem="there is no such field")
+            raise DesignError(
+                shown,
+                allowed=f"{'.'.join(path[: i + 1])} is a single value",
+                problem="there is no such field",
+            )
         child = dict(child) if isinstance(child, dict) else list(child) if child is not None else {}
         here[int(step) if isinstance(here, list) else step] = child
         here = child
     last = path[-1]
     if isinstance(here, list):
         if not (last.isdigit() and int(last) < len(here)):
-            raise DesignError(shown, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase")
+            raise DesignError(
+                shown,
+                allowed=f"a position from 0 to {len(here) - 1}",
+                problem="there is no such phase",
+            )
         if value is None:
             del here[int(last)]
         else:
@@ -243,7 +317,8 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
 
 
 def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
-    """The first fault of a pydantic error as a DesignError with a dotted path; misspelt fields come before missing ones."""
+    """The first fault of a pydantic error as a DesignError with a dotted path; misspelt fields come
+    before missing ones."""
     faults = sorted(error.errors(include_url=False), key=lambda e: e["type"] == "missing")
     e = faults[0]
     path = [str(p) for p in e["loc"] if p not in TAGS]
@@ -252,15 +327,30 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
     if isinstance(inner, DesignError):
         found = inner.at(field) if field else inner
     elif kind == "extra_forbidden":
-        found = DesignError(field, problem="there is no such field", allowed=_names(model, path[:-1]), nearest=_near(model, path))
+        found = DesignError(
+            field,
+            problem="there is no such field",
+            allowed=_names(model, path[:-1]),
+            nearest=_near(model, path),
+        )
     elif kind == "missing":
         info = _fields(model, path[:-1]).get(path[-1])
-        example = f", such as {_example(info.examples[0])}" if info is not None and info.examples else ""
+        example = (
+            f", such as {_example(info.examples[0])}" if info is not None and info.examples else ""
+        )
         found = DesignError(
-            field, problem="is missing", allowed=(info.description if info is not None and info.description else "a value") + example
+            field,
+            problem="is missing",
+            allowed=(info.description if info is not None and info.description else "a value")
+            + example,
         )
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
-        found = DesignError(field, value, "a mapping of " + ", ".join(_names(model, path)[:12]), problem="is not a mapping")
+        found = DesignError(
+            field,
+            value,
+            "a mapping of " + ", ".join(_names(model, path)[:12]),
+            problem="is not a mapping",
+        )
     else:
         found = DesignError(field, value, problem=e["msg"].rstrip(".").lower())
     if len(faults) > 1:
@@ -269,7 +359,11 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
 
 
 def _example(value):
-    return json.dumps(value).replace('"', "") if not isinstance(value, float) else design_yaml.number_text(value)
+    return (
+        json.dumps(value).replace('"', "")
+        if not isinstance(value, float)
+        else design_yaml.number_text(value)
+    )
 
 
 def _near(model, path):
@@ -279,7 +373,13 @@ def _near(model, path):
         if path[-1] in _fields(Design, [section]):
             return f"{section}.{path[-1]}"
     near = closest(path[-1], _names(model, path[:-1]))
-    return ".".join([*path[:-1], near]) if near else path[-1] if path[-1] in Design.model_fields else None
+    return (
+        ".".join([*path[:-1], near])
+        if near
+        else path[-1]
+        if path[-1] in Design.model_fields
+        else None
+    )
 
 
 _SECTIONS = ("cluster", "job", "constraints", "plan", "reliability", "prices", "measured", "model")
@@ -319,7 +419,10 @@ def json_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "scantling design file",
-        "description": "A large training run to plan: model, cluster, job, and what was decided, required or measured.",
+        "description": (
+            "A large training run to plan: model, cluster, job, and what was decided, "
+            "required or measured."
+        ),
     }
     return _tidy(schema)
 

@@ -1,4 +1,5 @@
-"""From a design to the records the models work on: catalogue rows looked up, and every gap filled by a stated rule."""
+"""From a design to the records the models work on: catalogue rows looked up, and every gap filled
+by a stated rule."""
 
 from __future__ import annotations
 
@@ -23,22 +24,28 @@ MOST_MFU = 0.95  # no published run comes near
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
-    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of two where the node count is one. Else, up
-    to 9/8 as many nodes as sequences, a multiple of the node count, and of those within an eighth of the aim the one with most factors
-    of two: then data-parallel widths that use every node divide it. Beyond, within an eighth of the aim, a multiple of a power of two near
+    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of
+    two where the node count is one. Else, up
+    to 9/8 as many nodes as sequences, a multiple of the node count, and of those within an eighth
+    of the aim the one with most factors
+    of two: then data-parallel widths that use every node divide it. Beyond, within an eighth of the
+    aim, a multiple of a power of two near
     aim / 64 that has most in common with the node count.
     """
     aim = max(1.0, (SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS) / seq_len)
     if nodes & (nodes - 1) == 0:
         return 2 ** round(math.log2(aim))
     unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(math.log2(aim / 64)))
-    near = range(max(1, math.ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [max(1, round(aim / unit))]
+    near = range(max(1, math.ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [
+        max(1, round(aim / unit))
+    ]
     shared = (lambda k: k & -k) if unit == nodes else (lambda k: math.gcd(k * unit, nodes))
     return unit * max(near, key=lambda k: (shared(k), -abs(k * unit - aim)))
 
 
 def resolve(design: Design) -> Resolved:
-    """`design` with nothing left to look up; see `Design.resolve`. Raises DesignError for an unknown id or an impossible combination."""
+    """`design` with nothing left to look up; see `Design.resolve`. Raises DesignError for an
+    unknown id or an impossible combination."""
     cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
@@ -87,12 +94,17 @@ def _not_beyond_peak(measured, model, phases, cluster):
     from .model import flops_per_token
 
     per_token = flops_per_token(model, phase.seq_len).total
-    most = MOST_MFU * cluster.accelerator.peak_flops(phase.precision) / per_token  # tokens/s of a device
+    most = (
+        MOST_MFU * cluster.accelerator.peak_flops(phase.precision) / per_token
+    )  # tokens/s of a device
     if measured.tokens_per_s_per_device is not None and measured.tokens_per_s_per_device > most:
         raise DesignError(
             "measured.tokens_per_s_per_device",
             measured.tokens_per_s_per_device,
-            f"at most {most:.4g}: {MOST_MFU:.0%} of the dense {phase.precision} peak of {cluster.accelerator.name}",
+            (
+                f"at most {most:.4g}: {MOST_MFU:.0%} of the dense {phase.precision} peak of "
+                f"{cluster.accelerator.name}"
+            ),
             problem="is beyond the hardware",
         )
     least = phase.global_batch * phase.seq_len / (cluster.devices * most)
@@ -100,7 +112,10 @@ def _not_beyond_peak(measured, model, phases, cluster):
         raise DesignError(
             "measured.step_s",
             measured.step_s,
-            f"at least {least:.4g} s: {MOST_MFU:.0%} of the dense {phase.precision} peak of {cluster.devices:,} {cluster.accelerator.name}",
+            (
+                f"at least {least:.4g} s: {MOST_MFU:.0%} of the dense {phase.precision} peak "
+                f"of {cluster.devices:,} {cluster.accelerator.name}"
+            ),
             problem="is beyond the hardware",
         )
 
@@ -124,7 +139,10 @@ def _model(design):
             changed = (design.folder / path).stat().st_mtime
         except (OSError, ValueError):
             raise DesignError(
-                "model.hf_config", path, "the path of a config.json, relative to the design file", problem="is not a file that can be read"
+                "model.hf_config",
+                path,
+                "the path of a config.json, relative to the design file",
+                problem="is not a file that can be read",
             ) from None
     return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
 
@@ -177,7 +195,9 @@ def _check(pins, model, phase, cluster, at, own):
         name = e.field.rpartition(".")[2]
         if name not in own:
             raise
-        raise DesignError(f"{at}.{name}", e.value, e.allowed, e.nearest, problem=e.problem) from None
+        raise DesignError(
+            f"{at}.{name}", e.value, e.allowed, e.nearest, problem=e.problem
+        ) from None
 
 
 def _batch(spec, seq_len, params, cluster, at, assumed):
@@ -195,7 +215,11 @@ def _batch(spec, seq_len, params, cluster, at, assumed):
             )
         if batch * seq_len != spec.global_batch_tokens:
             assumed.append(
-                Assumed(f"{at}.global_batch", batch, f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}")
+                Assumed(
+                    f"{at}.global_batch",
+                    batch,
+                    f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}",
+                )
             )
         return batch
     nodes = max(1, cluster.devices // cluster.devices_per_node)
@@ -205,7 +229,10 @@ def _batch(spec, seq_len, params, cluster, at, assumed):
         Assumed(
             f"{at}.global_batch",
             batch,
-            f"{size} tokens in a step {bound} 100B parameters, in sequences that {nodes:,} nodes can share",
+            (
+                f"{size} tokens in a step {bound} 100B parameters, in sequences that "
+                f"{nodes:,} nodes can share"
+            ),
         )
     )
     return batch
@@ -226,7 +253,11 @@ def _precision(job, spec, pins, cluster, at, assumed):
     precision = given or pinned
     if precision is None:
         precision = "bf16" if chip.bf16_flops > 0 else "fp16" if chip.fp16_flops > 0 else "fp32"
-        why = "the default" if precision == "bf16" else f"{chip.name} has no bf16" + ("" if precision == "fp16" else " and no fp16")
+        why = (
+            "the default"
+            if precision == "bf16"
+            else f"{chip.name} has no bf16" + ("" if precision == "fp16" else " and no fp16")
+        )
         assumed.append(Assumed(f"{at}.precision", precision, why))
     try:
         chip.peak_flops(precision)
@@ -244,13 +275,25 @@ def _precision(job, spec, pins, cluster, at, assumed):
 def _optimizer(job, spec, at, assumed):
     optimizer = spec.optimizer or job.optimizer
     if optimizer is None:
-        assumed.append(Assumed(f"{at}.optimizer", OPTIMIZER, "the usual one: two fp32 moments and an fp32 copy of the weights"))
+        assumed.append(
+            Assumed(
+                f"{at}.optimizer",
+                OPTIMIZER,
+                "the usual one: two fp32 moments and an fp32 copy of the weights",
+            )
+        )
     return optimizer or OPTIMIZER
 
 
 def _stack(design, assumed):
     if design.stack is None:
-        assumed.append(Assumed("stack", None, "no software named: constants pooled over all stacks, and a wider band"))
+        assumed.append(
+            Assumed(
+                "stack",
+                None,
+                "no software named: constants pooled over all stacks, and a wider band",
+            )
+        )
         return None
     from ..physics.stacks import STACKS
 
@@ -259,5 +302,9 @@ def _stack(design, assumed):
         raise DesignError("stack", name, list(STACKS), problem="is unknown")
     if not isinstance(design.stack, str) and len(design.stack.given()) > 1:
         extra = next(k for k in design.stack.given() if k != "like")
-        raise DesignError(f"stack.{extra}", allowed="an id alone: a stack has no figures to replace", problem="there is no such field")
+        raise DesignError(
+            f"stack.{extra}",
+            allowed="an id alone: a stack has no figures to replace",
+            problem="there is no such field",
+        )
     return name

@@ -1,4 +1,5 @@
-"""A first design file: fields put together, gaps filled by stated rules, and comments that say what each line is."""
+"""A first design file: fields put together, gaps filled by stated rules, and comments that say what
+each line is."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ _ROOM = 4.0
 def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]:
     """(design, what was assumed) from a brief, a catalogue model, or both.
 
-    A model alone gets a machine: h100-sxm, the smallest power of two of whole nodes with four times the memory of weights, gradients and Adam
-    states (18 bytes a parameter). A brief without an accelerator, a device count or a model is an error that says which is missing.
+    A model alone gets a machine: h100-sxm, the smallest power of two of whole nodes with four times
+    the memory of weights, gradients and Adam
+    states (18 bytes a parameter). A brief without an accelerator, a device count or a model is an
+    error that says which is missing.
     """
     fields = dict(brief.fields) if brief else {}
     assumed = list(brief.assumed) if brief else []
@@ -27,17 +30,27 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
         from ..catalogue.models import entry
 
         if any(k == "model" or k.startswith("model.") for k in fields):
-            raise DesignError("--like", like, "a model named once: by --like or in --text", problem="is given beside a model in the text")
+            raise DesignError(
+                "--like",
+                like,
+                "a model named once: by --like or in --text",
+                problem="is given beside a model in the text",
+            )
         fields["model"] = entry(like, "--like").id
     if brief is None:
         devices = starting_devices(fields["model"])
         fields["cluster.accelerator"], fields["cluster.devices"] = _START, devices
-        assumed.append(Assumed("cluster.accelerator", _START, "no machine given: a common one to start from"))
+        assumed.append(
+            Assumed("cluster.accelerator", _START, "no machine given: a common one to start from")
+        )
         assumed.append(
             Assumed(
                 "cluster.devices",
                 devices,
-                f"smallest power of two with {_ROOM:g} x the memory of weights, gradients and Adam states ({_STATE_BYTES:g} bytes a parameter)",
+                (
+                    f"smallest power of two with {_ROOM:g} x the memory of weights, "
+                    f"gradients and Adam states ({_STATE_BYTES:g} bytes a parameter)"
+                ),
             )
         )
     for path, example in (
@@ -46,7 +59,9 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
         ("cluster.devices", "1024x H100"),
     ):
         if not any(k == path or k.startswith(path + ".") for k in fields):
-            raise DesignError("text", problem=f"says nothing about {path}", allowed=f"for instance {example}")
+            raise DesignError(
+                "text", problem=f"says nothing about {path}", allowed=f"for instance {example}"
+            )
     data: dict = {"scantling": 1, "model": {}, "cluster": {}, "job": {}}
     for path, value in fields.items():
         section, _, name = path.partition(".")
@@ -76,9 +91,13 @@ def starting_devices(model: str) -> int:
 
 
 def commented(design: Design, text: str | None, assumed) -> str:
-    """The design as YAML with a comment on every field, and what was assumed as commented lines that can be put to use."""
+    """The design as YAML with a comment on every field, and what was assumed as commented lines
+    that can be put to use."""
     lines = [
-        "# A design file for scantling: `scantling design FILE` assesses it, `scantling schema` lists all fields.",
+        (
+            "# A design file for scantling: `scantling design FILE` assesses it, `scantling "
+            "schema` lists all fields."
+        ),
         "# Lines behind # are assumed; take the # away to state your own.",
     ]
     if text:
@@ -114,9 +133,13 @@ def _section(key, value, what, assumed):
         name = a.field.partition(".")[2]
         if name in value:
             continue
-        usable = name in known and a.value is not None and not isinstance(a.value, (dict, list, tuple))
+        usable = (
+            name in known and a.value is not None and not isinstance(a.value, (dict, list, tuple))
+        )
         lines.append(
-            _aligned(f"  # {name}: {design_yaml.inline(a.value)}", f"assumed: {plain(a.why, 200)}") if usable else f"  # {_said(a)}"
+            _aligned(f"  # {name}: {design_yaml.inline(a.value)}", f"assumed: {plain(a.why, 200)}")
+            if usable
+            else f"  # {_said(a)}"
         )
     return lines
 
@@ -126,7 +149,13 @@ def _line(indent, key, value, what):
 
 
 def _aligned(head, comment):
-    return f"{head:<48}# {comment}" if comment and len(head) < 48 else f"{head}  # {comment}" if comment else head
+    return (
+        f"{head:<48}# {comment}"
+        if comment and len(head) < 48
+        else f"{head}  # {comment}"
+        if comment
+        else head
+    )
 
 
 def _rest(mark, assumed):

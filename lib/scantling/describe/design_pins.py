@@ -1,4 +1,5 @@
-"""Pinned fields of a plan against the laws of plans.py, before any search: the field, the law it breaks and the nearest legal value."""
+"""Pinned fields of a plan against the laws of plans.py, before any search: the field, the law it
+breaks and the nearest legal value."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _DEGREES = ("tp", "pp", "cp", "dp")
 def check_pins(pins: dict, model, phase, cluster, at: str = "plan") -> None:
     """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
 
-    A law is tried as soon as every field that it needs is pinned; the nearest value is the one closest to the pin that keeps all laws which the
+    A law is tried as soon as every field that it needs is pinned; the nearest value is the one
+    closest to the pin that keeps all laws which the
     pin breaks. What depends on fields that are still open is left to the search.
     """
     _devices(pins, cluster.devices, at)
@@ -42,17 +44,44 @@ def _needs(pins, model, at):
     """Pins that another field has to allow."""
     for name in ("ep", "etp"):
         if pins.get(name, 1) > 1 and not model.is_moe:
-            raise DesignError(f"{at}.{name}", pins[name], "1: the model has no experts", 1, problem="needs a mixture of experts")
+            raise DesignError(
+                f"{at}.{name}",
+                pins[name],
+                "1: the model has no experts",
+                1,
+                problem="needs a mixture of experts",
+            )
     if "shard_group" in pins and "sharding" not in pins:
-        raise DesignError(f"{at}.shard_group", pins["shard_group"], "sharding: hsdp beside it", problem="is given without sharding")
+        raise DesignError(
+            f"{at}.shard_group",
+            pins["shard_group"],
+            "sharding: hsdp beside it",
+            problem="is given without sharding",
+        )
     if pins.get("sp") and pins.get("tp") == 1:
-        raise DesignError(f"{at}.sp", True, "false: sequence parallelism splits over tp, which is 1", "false", problem="needs tp above 1")
+        raise DesignError(
+            f"{at}.sp",
+            True,
+            "false: sequence parallelism splits over tp, which is 1",
+            "false",
+            problem="needs tp above 1",
+        )
     some = pins.get("recompute_layers", 0)
     if some and pins.get("recompute") == "none":
-        raise DesignError(f"{at}.recompute_layers", some, "0, or recompute: full or selective", 0, problem="contradicts recompute: none")
+        raise DesignError(
+            f"{at}.recompute_layers",
+            some,
+            "0, or recompute: full or selective",
+            0,
+            problem="contradicts recompute: none",
+        )
     if some > model.layers:
         raise DesignError(
-            f"{at}.recompute_layers", some, f"at most the {model.layers} layers", model.layers, problem="is more than there are"
+            f"{at}.recompute_layers",
+            some,
+            f"at most the {model.layers} layers",
+            model.layers,
+            problem="is more than there are",
         )
     if "layer_split" in pins and "pp" in pins:
         split = "even" if model.layers % pins["pp"] == 0 else "balanced"
@@ -85,7 +114,9 @@ def _batch(pins, batch, at):
         pins[name],
         law,
         nearest,
-        problem=f"makes {what} = {product:,}" if len(given) > 1 else f"does not divide global_batch {batch:,}",
+        problem=f"makes {what} = {product:,}"
+        if len(given) > 1
+        else f"does not divide global_batch {batch:,}",
     )
 
 
@@ -103,7 +134,11 @@ def _laws(pins, model, phase, cluster, at):
     if not broken:
         return
     first = broken[0]
-    field = first.field if first.field in pins else max((f for f in _DEGREES if f in pins), key=pins.get)
+    field = (
+        first.field
+        if first.field in pins
+        else max((f for f in _DEGREES if f in pins), key=pins.get)
+    )
     value = pins[field]
     nearest = None
     if isinstance(value, int):
@@ -114,13 +149,21 @@ def _laws(pins, model, phase, cluster, at):
             good &= np.broadcast_to(rule.kept(columns, model, phase, cluster), good.shape)
         if good.any():
             nearest = int(tried[good][np.argmin(np.abs(tried[good] - value))])
-    raise DesignError(f"{at}.{field}", value, f"{first.text} ({first.source})", nearest, problem="breaks a law of plans")
+    raise DesignError(
+        f"{at}.{field}",
+        value,
+        f"{first.text} ({first.source})",
+        nearest,
+        problem="breaks a law of plans",
+    )
 
 
 def _columns(pins):
     from ..physics.cases import SHARDINGS
 
-    columns = {k: np.array([v]) for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)}
+    columns = {
+        k: np.array([v]) for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)
+    }
     if "sharding" in pins:
         columns["sharding"] = np.array([SHARDINGS.index(pins["sharding"])])
     return columns

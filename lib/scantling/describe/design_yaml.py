@@ -1,4 +1,5 @@
-"""Reading and writing the YAML of a design file: plain data only, bounded in size, depth and expansion."""
+"""Reading and writing the YAML of a design file: plain data only, bounded in size, depth and
+expansion."""
 
 from __future__ import annotations
 
@@ -18,12 +19,15 @@ MAX_DEPTH = 24
 MAX_ITEMS = 20_000  # values in the file, aliases expanded
 
 _INT = re.compile(r"[-+]?[0-9][0-9_]*$")
-_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$")
+_FLOAT = re.compile(
+    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+)
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Parser):
-    """YAML 1.2 core scalars: 1e12 is a number, `no` and 2026-11-21 are text, 017 is seventeen, 1:30 is text."""
+    """YAML 1.2 core scalars: 1e12 is a number, `no` and 2026-11-21 are text, 017 is seventeen, 1:30
+    is text."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -52,7 +56,9 @@ def _mapping(loader, node, deep=True):
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
-            raise _wrong("a merge key (<<) or a mapping used as a key", key, "one word, then a colon")
+            raise _wrong(
+                "a merge key (<<) or a mapping used as a key", key, "one word, then a colon"
+            )
         if key.value in seen:
             raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
         seen.add(key.value)
@@ -69,13 +75,16 @@ def _wrong(what, node, allowed=""):
 
 
 def read_text(path) -> str:
-    """The text of the file at `path`; DesignError for a missing, unreadable, oversized or binary one."""
+    """The text of the file at `path`; DesignError for a missing, unreadable, oversized or binary
+    one."""
     shown = plain(str(path), 200)
     try:
         path = Path(path)
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise DesignError(
-                shown, problem="is not a file" if not path.is_dir() else "is a directory", allowed="a YAML file, such as design.yaml"
+                shown,
+                problem="is not a file" if not path.is_dir() else "is a directory",
+                allowed="a YAML file, such as design.yaml",
             )
         with open(path, "rb") as f:
             raw = f.read(MAX_BYTES + 1)
@@ -85,20 +94,33 @@ def read_text(path) -> str:
     except DesignError:
         raise
     except (OSError, ValueError) as e:
-        raise DesignError(shown, problem=f"cannot be read ({plain(getattr(e, 'strerror', None) or str(e))})") from None
+        raise DesignError(
+            shown, problem=f"cannot be read ({plain(getattr(e, 'strerror', None) or str(e))})"
+        ) from None
     if len(raw) > MAX_BYTES:
-        raise DesignError(shown, problem=f"is larger than {MAX_BYTES:,} bytes", allowed="a design file of a few kilobytes")
+        raise DesignError(
+            shown,
+            problem=f"is larger than {MAX_BYTES:,} bytes",
+            allowed="a design file of a few kilobytes",
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as e:
-        raise DesignError(shown, problem=f"is not text (byte {e.start} is not UTF-8)", allowed="a YAML file in UTF-8") from None
+        raise DesignError(
+            shown,
+            problem=f"is not text (byte {e.start} is not UTF-8)",
+            allowed="a YAML file in UTF-8",
+        ) from None
 
 
 def _sibling(path):
     from ..errors import closest
 
     try:
-        return closest(path.name, [p.name for p in list(path.parent.iterdir())[:500] if p.suffix in (".yaml", ".yml")])
+        return closest(
+            path.name,
+            [p.name for p in list(path.parent.iterdir())[:500] if p.suffix in (".yaml", ".yml")],
+        )
     except OSError:
         return None
 
@@ -106,32 +128,46 @@ def _sibling(path):
 def load(text: str):
     """YAML text to plain dicts, lists, numbers and text.
 
-    Refuses, with one line: text that is not YAML, tags (`!!python/object` and any other), duplicate keys, merge keys, more than one document,
-    nesting deeper than 24, and anything whose aliases expand to more than 20,000 values; the check runs on the event stream and on the node graph,
+    Refuses, with one line: text that is not YAML, tags (`!!python/object` and any other), duplicate
+    keys, merge keys, more than one document,
+    nesting deeper than 24, and anything whose aliases expand to more than 20,000 values; the check
+    runs on the event stream and on the node graph,
     so an expansion bomb costs no more time or memory than the bytes it is written in.
     """
     if len(text) > MAX_BYTES:
-        raise DesignError(problem=f"the text is larger than {MAX_BYTES:,} characters", allowed="a design file of a few kilobytes")
+        raise DesignError(
+            problem=f"the text is larger than {MAX_BYTES:,} characters",
+            allowed="a design file of a few kilobytes",
+        )
     try:
         _check_events(text)
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
             if node is None:
-                raise DesignError(problem="the file is empty", allowed="at least scantling, model, cluster and job")
+                raise DesignError(
+                    problem="the file is empty",
+                    allowed="at least scantling, model, cluster and job",
+                )
             _expanded(node, {}, set())
             return loader.construct_document(node)
         finally:
             loader.dispose()
     except yaml.reader.ReaderError as e:
         raise DesignError(
-            problem=f"is not text: character {plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} at position {e.position}",
+            problem=(
+                f"is not text: character "
+                f"{plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} "
+                f"at position {e.position}"
+            ),
             allowed="a YAML file in UTF-8",
         ) from None
     except yaml.MarkedYAMLError as e:
         where = f"line {e.problem_mark.line + 1}" if e.problem_mark else "the file"
         raise DesignError(
-            where, problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}", allowed="YAML, `field: value` on each line"
+            where,
+            problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}",
+            allowed="YAML, `field: value` on each line",
         ) from None
     except yaml.YAMLError as e:
         raise DesignError(problem=f"is not YAML: {plain(str(e), 100)}") from None
@@ -164,7 +200,11 @@ def _expanded(node, done, open_):
         raise _wrong("an alias contains itself", node)
     if id(node) not in done:
         open_.add(id(node))
-        children = [c for pair in node.value for c in pair] if isinstance(node, yaml.MappingNode) else node.value
+        children = (
+            [c for pair in node.value for c in pair]
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
         done[id(node)] = 1 + sum(_expanded(c, done, open_) for c in children)
         open_.discard(id(node))
     if done[id(node)] > MAX_ITEMS:
@@ -178,7 +218,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def number_text(value: float) -> str:
-    """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number: 15.6e+12, 0.05, 1.0e-6."""
+    """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number:
+    15.6e+12, 0.05, 1.0e-6."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     if value == 0 or 1e-3 <= abs(value) < 1e6:
@@ -193,34 +234,56 @@ def number_text(value: float) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}e{int(exponent or 0):+d}"
 
 
-_Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", number_text(value)))
+_Dumper.add_representer(
+    float,
+    lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", number_text(value)),
+)
 
 # text that this or an older YAML would read as something else is quoted
 _Dumper.yaml_implicit_resolvers = {
-    k: _Loader.yaml_implicit_resolvers.get(k, []) + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
+    k: _Loader.yaml_implicit_resolvers.get(k, [])
+    + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
     for k in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
 }
 
 
 def dump(data) -> str:
-    """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on one line."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150, default_flow_style=None)
+    """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
+    one line."""
+    return yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=150,
+        default_flow_style=None,
+    )
 
 
 def inline(value) -> str:
     """A value as YAML on one line."""
     return (
-        yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=True)
+        yaml.dump(
+            value,
+            Dumper=_Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            width=10**9,
+            default_flow_style=True,
+        )
         .removesuffix("\n")
         .removesuffix("\n...")
     )
 
 
 def write_text(path, text: str, force: bool = False) -> None:
-    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where it did); refuses to replace a file unless `force`."""
+    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
+    it did); refuses to replace a file unless `force`."""
     path = Path(os.path.realpath(path))
     if path.is_dir():
-        raise DesignError(plain(str(path), 200), problem="is a directory", allowed="the name of a file to write")
+        raise DesignError(
+            plain(str(path), 200), problem="is a directory", allowed="the name of a file to write"
+        )
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
         path.write_text(text, encoding="utf-8")
         return
@@ -238,9 +301,15 @@ def write_text(path, text: str, force: bool = False) -> None:
             if os.path.exists(temporary):
                 os.unlink(temporary)
     except FileExistsError:
-        raise DesignError(plain(str(path), 200), problem="exists already", allowed="a new file name, or --force to replace it") from None
+        raise DesignError(
+            plain(str(path), 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        ) from None
     except OSError as e:
-        raise DesignError(plain(str(path), 200), problem=f"cannot be written ({plain(e.strerror or str(e))})") from None
+        raise DesignError(
+            plain(str(path), 200), problem=f"cannot be written ({plain(e.strerror or str(e))})"
+        ) from None
 
 
 def _umask():

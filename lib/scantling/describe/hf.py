@@ -1,4 +1,5 @@
-"""Hugging Face config.json -> `Model`, with what was read and what was assumed; `hf_architectures` is its table."""
+"""Hugging Face config.json -> `Model`, with what was read and what was assumed; `hf_architectures`
+is its table."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..records import Assumed
 from .hf_architectures import ARCHITECTURES, COMPOSITES, REFUSED, Architecture, Flag
 from .model import Model, check_model
 
-_SIZE_LIMIT = 4_000_000     # a config is a few kB; anything larger is another file
+_SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 
 
 class _Reader:
@@ -39,13 +40,19 @@ class _Reader:
             value = self.get(name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= 1e9 or value % 1:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not least <= value <= 1e9
+                or value % 1
+            ):
                 raise DesignError(self.prefix + name, value, f"a whole number of at least {least}")
             return int(value)
         return None
 
     def numbers(self, name: str) -> list[int]:
-        """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is refused."""
+        """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is
+        refused."""
         value = self.get(name)
         if value is None:
             return []
@@ -64,14 +71,22 @@ class _Reader:
         return spec.default if value is None else bool(value)
 
 
-def from_hf(config: Mapping[str, Any] | str | Path) -> tuple[Model, dict[str, Any], tuple[Assumed, ...]]:
-    """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what was assumed.
+def from_hf(
+    config: Mapping[str, Any] | str | Path,
+) -> tuple[Model, dict[str, Any], tuple[Assumed, ...]]:
+    """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what
+    was assumed.
 
-    Counts as the transformers library builds it: `parameters` of the result equals its parameter count to the last
-    digit. Of a multimodal file the language part alone; `read` keeps the vision part's model type. A dimension that
-    the file leaves out is refused by name, except those that the publisher's own files leave to the config class, which
-    are listed in the result. MTP modules are read (`mtp_layers`) though the library does not build them.
-    Raises DesignError: not a config, an architecture that is not a decoder-only transformer of the table (named, with
+    Counts as the transformers library builds it: `parameters` of the result equals its parameter
+    count to the last
+    digit. Of a multimodal file the language part alone; `read` keeps the vision part's model type.
+    A dimension that
+    the file leaves out is refused by name, except those that the publisher's own files leave to the
+    config class, which
+    are listed in the result. MTP modules are read (`mtp_layers`) though the library does not build
+    them.
+    Raises DesignError: not a config, an architecture that is not a decoder-only transformer of the
+    table (named, with
     the reason), a missing or impossible dimension.
     """
     name = ""
@@ -92,7 +107,8 @@ def from_hf(config: Mapping[str, Any] | str | Path) -> tuple[Model, dict[str, An
 
 
 def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
-    """The reader of a multimodal config's language part, its architecture, and whether it is tied."""
+    """The reader of a multimodal config's language part, its architecture, and whether it is
+    tied."""
     composite = COMPOSITES[model_type]
     whole.get("vision_config.model_type")
     part = whole.config.get(composite.part)
@@ -100,18 +116,35 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
         reader = _Reader(part, composite.part + ".")
         reader.read, reader.assumed = whole.read, whole.assumed
         kind = str(part.get("model_type") or composite.text)
-    elif composite.text and any(whole.config.get(f) is not None for f in ARCHITECTURES[composite.text].layers):
-        reader, kind = whole, composite.text        # older files keep the text fields at the top
+    elif composite.text and any(
+        whole.config.get(f) is not None for f in ARCHITECTURES[composite.text].layers
+    ):
+        reader, kind = whole, composite.text  # older files keep the text fields at the top
     else:
-        raise DesignError(composite.part, problem=f"missing in this {model_type} config", allowed="the language part")
+        raise DesignError(
+            composite.part,
+            problem=f"missing in this {model_type} config",
+            allowed="the language part",
+        )
     if not kind:
-        raise DesignError(composite.part + ".model_type", problem=f"missing in this {model_type} config",
-                          allowed="the architecture of the language part")
-    heeded = [r.get("tie_word_embeddings") for r, place in ((whole, "part"), (reader, "whole"))
-              if composite.tie_read_from != place]
+        raise DesignError(
+            composite.part + ".model_type",
+            problem=f"missing in this {model_type} config",
+            allowed="the architecture of the language part",
+        )
+    heeded = [
+        r.get("tie_word_embeddings")
+        for r, place in ((whole, "part"), (reader, "whole"))
+        if composite.tie_read_from != place
+    ]
     said = [bool(value) for value in heeded if value is not None]
-    tied = any(said) if said else whole.assume("tied_embeddings", composite.tied,
-                                               f"the {model_type} class's value; not in the file")
+    tied = (
+        any(said)
+        if said
+        else whole.assume(
+            "tied_embeddings", composite.tied, f"the {model_type} class's value; not in the file"
+        )
+    )
     return reader, _not_refused(kind, reader.config), tied
 
 
@@ -120,10 +153,20 @@ def _load(path: Path) -> Mapping[str, Any]:
         if path.is_dir():
             path = path / "config.json"
         if path.stat().st_size > _SIZE_LIMIT:
-            raise DesignError("hf_config", str(path), "a Hugging Face config.json of a few kB", problem="is too large")
+            raise DesignError(
+                "hf_config",
+                str(path),
+                "a Hugging Face config.json of a few kB",
+                problem="is too large",
+            )
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DesignError("hf_config", str(path), "the path of a config.json", problem=f"cannot be read ({error.strerror})") from None
+        raise DesignError(
+            "hf_config",
+            str(path),
+            "the path of a config.json",
+            problem=f"cannot be read ({error.strerror})",
+        ) from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise DesignError("hf_config", str(path), "a JSON file", problem="is not JSON") from None
     if not isinstance(data, Mapping):
@@ -142,20 +185,38 @@ def _named_type(model_type: Any, architectures: list, reader: _Reader) -> str:
         for known in (*ARCHITECTURES, *COMPOSITES, *REFUSED):
             if known.replace("_", "").replace("-", "") == bare.lower():
                 reader.read["architectures"] = cls
-                return reader.assume("model_type", known, f"from architectures: {cls}; the file has no model_type")
-    raise DesignError("model_type", problem="missing, and no architectures that name it",
-                      allowed="the config's model_type, e.g. llama, qwen3_moe, deepseek_v3; it is not guessed")
+                return reader.assume(
+                    "model_type", known, f"from architectures: {cls}; the file has no model_type"
+                )
+    raise DesignError(
+        "model_type",
+        problem="missing, and no architectures that name it",
+        allowed="the config's model_type, e.g. llama, qwen3_moe, deepseek_v3; it is not guessed",
+    )
 
 
 def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
     if model_type in REFUSED:
-        raise DesignError("model_type", model_type, "decoder-only transformers", problem=f"is {REFUSED[model_type]}")
+        raise DesignError(
+            "model_type",
+            model_type,
+            "decoder-only transformers",
+            problem=f"is {REFUSED[model_type]}",
+        )
     if config.get("is_encoder_decoder") is True:
-        raise DesignError("model_type", model_type, "decoder-only transformers",
-                          problem="is an encoder-decoder (is_encoder_decoder true)")
+        raise DesignError(
+            "model_type",
+            model_type,
+            "decoder-only transformers",
+            problem="is an encoder-decoder (is_encoder_decoder true)",
+        )
     if model_type not in ARCHITECTURES and model_type not in COMPOSITES:
-        raise DesignError("model_type", model_type, sorted((*ARCHITECTURES, *COMPOSITES)),
-                          problem="is not among the architectures that are read")
+        raise DesignError(
+            "model_type",
+            model_type,
+            sorted((*ARCHITECTURES, *COMPOSITES)),
+            problem="is not among the architectures that are read",
+        )
     return model_type
 
 
@@ -165,21 +226,36 @@ def _dimension(r: _Reader, arch: Architecture, names: tuple[str, ...]) -> int:
         return value
     for field, size in arch.class_dimensions:
         if field == names[0]:
-            return r.assume(r.prefix + field, size, f"the {arch.model_type} class's value; its files leave it out")
-    raise DesignError(r.prefix + names[0], problem="missing", allowed="this dimension of the model; it is not guessed")
+            return r.assume(
+                r.prefix + field,
+                size,
+                f"the {arch.model_type} class's value; its files leave it out",
+            )
+    raise DesignError(
+        r.prefix + names[0],
+        problem="missing",
+        allowed="this dimension of the model; it is not guessed",
+    )
 
 
 def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     for field, understood, why in arch.refuse:
         value = r.get(field)
         if value not in understood:
-            raise DesignError(r.prefix + field, value, f"{understood[0]} for {arch.model_type}", problem=f"is not read: {why}")
+            raise DesignError(
+                r.prefix + field,
+                value,
+                f"{understood[0]} for {arch.model_type}",
+                problem=f"is not read: {why}",
+            )
     layers, hidden = _dimension(r, arch, arch.layers), _dimension(r, arch, arch.hidden)
     if layers > 100_000:
         raise DesignError(r.prefix + arch.layers[0], layers, "at most 100,000")
     heads, vocab = _dimension(r, arch, arch.heads), _dimension(r, arch, arch.vocab)
     kv_heads = _kv_heads(r, arch, heads)
-    fields: dict[str, Any] = dict(layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, vocab=vocab)
+    fields: dict[str, Any] = dict(
+        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, vocab=vocab
+    )
     fields |= _mla(r, heads) if arch.mla else dict(head_dim=_head_dim(r, arch, hidden, heads))
     fields |= _ffn(r, arch, hidden, layers)
     fields |= _window(r, arch, layers)
@@ -190,7 +266,11 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     if tied is None:
         tied = r.get("tie_word_embeddings")
         if tied is None:
-            tied = r.assume("tied_embeddings", arch.tied, f"the {arch.model_type} class's value; not in the file")
+            tied = r.assume(
+                "tied_embeddings",
+                arch.tied,
+                f"the {arch.model_type} class's value; not in the file",
+            )
     norms = arch.norms
     if arch.model_type == "falcon":
         norms = _falcon_norms(r)
@@ -201,26 +281,57 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
         qk_norm = ""
     positions = r.count(*arch.positions) if arch.positions else None
     if arch.positions and positions is None:
-        raise DesignError(r.prefix + arch.positions[0], problem="missing", allowed="rows of the learned position table")
-    if arch.model_type == "opt" and (projected := r.count("word_embed_proj_dim")) not in (None, hidden):
-        raise DesignError("word_embed_proj_dim", projected, f"hidden_size {hidden}", problem="is not read: a projected embedding")
+        raise DesignError(
+            r.prefix + arch.positions[0],
+            problem="missing",
+            allowed="rows of the learned position table",
+        )
+    if arch.model_type == "opt" and (projected := r.count("word_embed_proj_dim")) not in (
+        None,
+        hidden,
+    ):
+        raise DesignError(
+            "word_embed_proj_dim",
+            projected,
+            f"hidden_size {hidden}",
+            problem="is not read: a projected embedding",
+        )
     seq_len = r.count(*arch.seq_len)
     mtp = r.count(*arch.mtp, least=0) or 0
     model = Model(
-        name=name, tied_embeddings=bool(tied), seq_len=seq_len, mtp_layers=mtp, norms_per_layer=norms,
-        norm_bias=r.flag(arch.norm_bias), final_norm=arch.final_norm and not arch.no_norm_weights,
-        embedding_norm=arch.embedding_norm, qk_norm=qk_norm,
+        name=name,
+        tied_embeddings=bool(tied),
+        seq_len=seq_len,
+        mtp_layers=mtp,
+        norms_per_layer=norms,
+        norm_bias=r.flag(arch.norm_bias),
+        final_norm=arch.final_norm and not arch.no_norm_weights,
+        embedding_norm=arch.embedding_norm,
+        qk_norm=qk_norm,
         position_rows=(positions or 0) + (arch.positions_extra if positions else 0),
-        qkv_bias=r.flag(arch.qkv_bias), out_bias=r.flag(arch.out_bias), mlp_bias=r.flag(arch.mlp_bias),
-        expert_bias=arch.expert_bias, router_bias=arch.router_bias, head_bias=r.flag(arch.head_bias), sinks=arch.sinks,
-        router_buffers=arch.router_buffers, parallel_block=r.flag(arch.parallel),
-        source=f"Hugging Face config, {arch.model_type}", **fields)
+        qkv_bias=r.flag(arch.qkv_bias),
+        out_bias=r.flag(arch.out_bias),
+        mlp_bias=r.flag(arch.mlp_bias),
+        expert_bias=arch.expert_bias,
+        router_bias=arch.router_bias,
+        head_bias=r.flag(arch.head_bias),
+        sinks=arch.sinks,
+        router_buffers=arch.router_buffers,
+        parallel_block=r.flag(arch.parallel),
+        source=f"Hugging Face config, {arch.model_type}",
+        **fields,
+    )
     check_model(model, read_as=_HF_NAMES)
     return model, r.read, tuple(r.assumed)
 
 
-_HF_NAMES = {"hidden": "hidden_size", "heads": "num_attention_heads", "kv_heads": "num_key_value_heads",
-             "layers": "num_hidden_layers", "top_k": "num_experts_per_tok"}
+_HF_NAMES = {
+    "hidden": "hidden_size",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "layers": "num_hidden_layers",
+    "top_k": "num_experts_per_tok",
+}
 
 
 def _kv_heads(r: _Reader, arch: Architecture, heads: int) -> int:
@@ -231,17 +342,29 @@ def _kv_heads(r: _Reader, arch: Architecture, heads: int) -> int:
     if arch.kv_rule == "falcon":
         if not r.flag(Flag("new_decoder_architecture")) and r.flag(Flag("multi_query", True)):
             return 1
-        return r.count(*arch.kv_heads) or r.assume("kv_heads", heads, "no num_kv_heads in the file: one per head")
+        return r.count(*arch.kv_heads) or r.assume(
+            "kv_heads", heads, "no num_kv_heads in the file: one per head"
+        )
     value = r.count(*arch.kv_heads)
     if value is not None:
         return value
-    named = any(r.config.get(n, 0) is None for n in arch.kv_heads)      # written as null
+    named = any(r.config.get(n, 0) is None for n in arch.kv_heads)  # written as null
     if arch.kv_rule == "heads" or named:
-        return r.assume("kv_heads", heads, "no num_key_value_heads in the file: one per head, as the class does")
+        return r.assume(
+            "kv_heads", heads, "no num_key_value_heads in the file: one per head, as the class does"
+        )
     for field, size in arch.class_dimensions:
         if field == arch.kv_heads[0]:
-            return r.assume(r.prefix + field, size, f"the {arch.model_type} class's value; its files leave it out")
-    raise DesignError(r.prefix + arch.kv_heads[0], problem="missing", allowed="this dimension of the model; it is not guessed")
+            return r.assume(
+                r.prefix + field,
+                size,
+                f"the {arch.model_type} class's value; its files leave it out",
+            )
+    raise DesignError(
+        r.prefix + arch.kv_heads[0],
+        problem="missing",
+        allowed="this dimension of the model; it is not guessed",
+    )
 
 
 def _head_dim(r: _Reader, arch: Architecture, hidden: int, heads: int) -> int:
@@ -249,10 +372,16 @@ def _head_dim(r: _Reader, arch: Architecture, hidden: int, heads: int) -> int:
     if value is not None:
         return value
     if arch.head_dim_class:
-        return r.assume("head_dim", arch.head_dim_class, f"the {arch.model_type} class's value; not in the file")
+        return r.assume(
+            "head_dim", arch.head_dim_class, f"the {arch.model_type} class's value; not in the file"
+        )
     if hidden % heads:
-        raise DesignError(r.prefix + arch.heads[0], heads, f"a divisor of {arch.hidden[0]} {hidden}, or head_dim given",
-                          problem=f"does not divide {arch.hidden[0]} {hidden} and head_dim is not given")
+        raise DesignError(
+            r.prefix + arch.heads[0],
+            heads,
+            f"a divisor of {arch.hidden[0]} {hidden}, or head_dim given",
+            problem=f"does not divide {arch.hidden[0]} {hidden} and head_dim is not given",
+        )
     return r.assume("head_dim", hidden // heads, f"derived: {arch.hidden[0]} / {arch.heads[0]}")
 
 
@@ -260,14 +389,28 @@ def _mla(r: _Reader, heads: int) -> dict[str, int]:
     def need(field: str) -> int:
         value = r.count(field)
         if value is None:
-            raise DesignError(r.prefix + field, problem="missing", allowed="this dimension of the model; it is not guessed")
+            raise DesignError(
+                r.prefix + field,
+                problem="missing",
+                allowed="this dimension of the model; it is not guessed",
+            )
         return value
 
     if "q_lora_rank" not in r.config:
-        raise DesignError(r.prefix + "q_lora_rank", problem="missing", allowed="a rank, or null for one full projection")
+        raise DesignError(
+            r.prefix + "q_lora_rank",
+            problem="missing",
+            allowed="a rank, or null for one full projection",
+        )
     v_head_dim = need("v_head_dim")
-    return dict(q_lora=r.count("q_lora_rank") or 0, kv_lora=need("kv_lora_rank"), qk_nope=need("qk_nope_head_dim"),
-                qk_rope=need("qk_rope_head_dim"), v_head_dim=v_head_dim, head_dim=v_head_dim)
+    return dict(
+        q_lora=r.count("q_lora_rank") or 0,
+        kv_lora=need("kv_lora_rank"),
+        qk_nope=need("qk_nope_head_dim"),
+        qk_rope=need("qk_rope_head_dim"),
+        v_head_dim=v_head_dim,
+        head_dim=v_head_dim,
+    )
 
 
 def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, Any]:
@@ -278,8 +421,14 @@ def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, 
         moe = arch.moe
         width = _dimension(r, arch, moe.width)
         experts, top_k = _dimension(r, arch, moe.experts), _dimension(r, arch, moe.top_k)
-        fields |= dict(experts=experts, top_k=top_k, expert_ffn_hidden=width, moe_layers=moe_layers,
-                       shared_ffn_hidden=_shared(r, moe.shared, width), moe_layout=_layout(r, arch))
+        fields |= dict(
+            experts=experts,
+            top_k=top_k,
+            expert_ffn_hidden=width,
+            moe_layers=moe_layers,
+            shared_ffn_hidden=_shared(r, moe.shared, width),
+            moe_layout=_layout(r, arch),
+        )
         fields["shared_gate"] = moe.shared_gate and fields["shared_ffn_hidden"] > 0
     if moe_layers == layers:
         fields["ffn_hidden"] = 0
@@ -288,7 +437,11 @@ def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, 
     else:
         width = r.count(*arch.ffn) if arch.ffn else None
         if width is None and arch.ffn_multiple:
-            width = r.assume("ffn_hidden", arch.ffn_multiple * hidden, f"derived: {arch.ffn_multiple} x hidden, as the class does")
+            width = r.assume(
+                "ffn_hidden",
+                arch.ffn_multiple * hidden,
+                f"derived: {arch.ffn_multiple} x hidden, as the class does",
+            )
         fields["ffn_hidden"] = width or _dimension(r, arch, arch.ffn)
     return fields
 
@@ -305,9 +458,11 @@ def _shared(r: _Reader, rule: str, width: int) -> int:
     kind, _, field = rule.partition(":")
     value = r.count(field, least=0) if field else 0
     if value is None and field in r.config:
-        value = 0       # written as null: none
+        value = 0  # written as null: none
     if value is None:
-        raise DesignError(r.prefix + field, problem="missing", allowed="0 or more; it is not guessed")
+        raise DesignError(
+            r.prefix + field, problem="missing", allowed="0 or more; it is not guessed"
+        )
     return value * width if kind == "count" else value
 
 
@@ -320,12 +475,18 @@ def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
         return layers
     if moe.where == "first-k":
         if r.count("moe_layer_freq") not in (None, 1):
-            raise DesignError(r.prefix + "moe_layer_freq", r.config["moe_layer_freq"], 1, problem="is not read")
+            raise DesignError(
+                r.prefix + "moe_layer_freq", r.config["moe_layer_freq"], 1, problem="is not read"
+            )
         if r.config.get(moe.experts[0], 0) is None:
             return 0
         first = r.count("first_k_dense_replace", least=0)
         if first is None:
-            first = r.assume("first_k_dense_replace", moe.first_k, f"the {arch.model_type} class's value; not in the file")
+            first = r.assume(
+                "first_k_dense_replace",
+                moe.first_k,
+                f"the {arch.model_type} class's value; not in the file",
+            )
         return layers - min(first, layers)
     if moe.where == "sparse-step":
         step, dense = r.count("decoder_sparse_step") or 1, set(r.numbers("mlp_only_layers"))
@@ -335,16 +496,28 @@ def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
         if listed:
             return len({i for i in listed if 0 <= i < layers})
         return len(range((step := r.count("interleave_moe_layer_step") or 1) - 1, layers, step))
-    start, last = r.count("moe_layer_start_index", least=0), r.count("moe_layer_end_index", least=-1)
+    start, last = (
+        r.count("moe_layer_start_index", least=0),
+        r.count("moe_layer_end_index", least=-1),
+    )
     interval = r.count("moe_layer_interval") or 1
-    start = r.assume("moe_layer_start_index", 1, f"the {arch.model_type} class's value; not in the file") if start is None else start
+    start = (
+        r.assume(
+            "moe_layer_start_index", 1, f"the {arch.model_type} class's value; not in the file"
+        )
+        if start is None
+        else start
+    )
     last = layers - 1 if last in (None, -1) else last
     return sum((i + 1) % interval == 0 and start <= i <= last for i in range(layers))
 
 
 def _layout(r: _Reader, arch: Architecture) -> str:
-    step = {"sparse-step": "decoder_sparse_step", "interleave": "interleave_moe_layer_step",
-            "start-interval": "moe_layer_interval"}.get(arch.moe.where, "")
+    step = {
+        "sparse-step": "decoder_sparse_step",
+        "interleave": "interleave_moe_layer_step",
+        "start-interval": "moe_layer_interval",
+    }.get(arch.moe.where, "")
     return "interleaved" if step and (r.count(step) or 1) > 1 else "dense-first"
 
 
@@ -370,7 +543,9 @@ def _window(r: _Reader, arch: Architecture, layers: int) -> dict[str, int]:
         sliding = layers - full
     else:
         every = r.config.get("sliding_window_pattern", r.config.get("_sliding_window_pattern"))
-        every = len(every) if isinstance(every, str) else every     # "LLLG": every fourth layer attends to everything
+        every = (
+            len(every) if isinstance(every, str) else every
+        )  # "LLLG": every fourth layer attends to everything
         every = every if isinstance(every, int) and every > 0 else int(arch.window.split("-")[1])
         sliding = layers if every == 1 else layers - layers // every
     return dict(window=width, windowed_layers=sliding) if sliding else {}

@@ -1,4 +1,5 @@
 """What a checkpoint holds, where its copies live, how long each takes, and how many to keep."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -6,22 +7,39 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 # bytes per parameter of the optimizer's own state, master weights apart
-MOMENT_BYTES = {"adamw": 8.0, "adam": 8.0, "adamw-bf16": 4.0, "adamw-8bit": 2.0, "lion": 4.0, "muon": 4.0, "sgd-momentum": 4.0,
-                "sgd": 0.0, "adafactor": 0.01, "none": 0.0}
-RNG_BYTES_PER_RANK = 5056 + 16 + 2500 + 2500       # torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
-LOADER_BYTES_PER_READER = 4096                     # shard, offset and shuffle state of one data-parallel reader
+MOMENT_BYTES = {
+    "adamw": 8.0,
+    "adam": 8.0,
+    "adamw-bf16": 4.0,
+    "adamw-8bit": 2.0,
+    "lion": 4.0,
+    "muon": 4.0,
+    "sgd-momentum": 4.0,
+    "sgd": 0.0,
+    "adafactor": 0.01,
+    "none": 0.0,
+}
+RNG_BYTES_PER_RANK = (
+    5056 + 16 + 2500 + 2500
+)  # torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
+LOADER_BYTES_PER_READER = 4096  # shard, offset and shuffle state of one data-parallel reader
 
-BLOCK_S = 0.5           # planning, synchronising and pinning of a well-made asynchronous save: 0.34-0.59 s blocked (ByteCheckpoint, Table 8)
-COMMIT_S = 20.0         # files, metadata and commit of a save whose bytes are few: 20 s end to end (ByteCheckpoint, Table 8, 7B on 1,488)
-LOAD_S = 120.0          # opening, planning and resharding of a load: 129-266 s end to end (same table)
-HOST_LINK = 31.5e9      # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
-HOST_COPY_SHARE = 0.5   # of the host link's rate in a device-to-host copy of many tensors
-WIRE_SHARE = 0.25       # of a node's scale-out rate that a background copy may take from training
+# planning, synchronising and pinning of a well-made asynchronous save: 0.34-0.59 s blocked
+# (ByteCheckpoint, Table 8)
+BLOCK_S = 0.5
+# files, metadata and commit of a save whose bytes are few: 20 s end to end (ByteCheckpoint, Table
+# 8, 7B on 1,488)
+COMMIT_S = 20.0
+LOAD_S = 120.0  # opening, planning and resharding of a load: 129-266 s end to end (same table)
+HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
+HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of many tensors
+WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Bytes of one whole copy by what they are; `total` is the sum. Missing any of the last two makes a resume inexact."""
+    """Bytes of one whole copy by what they are; `total` is the sum. Missing any of the last two
+    makes a resume inexact."""
 
     weights: float
     master_weights: float
@@ -37,16 +55,21 @@ class Contents:
         return {**asdict(self), "total": self.total}
 
 
-def contents(params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, ranks=1, readers=1) -> Contents:
+def contents(
+    params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, ranks=1, readers=1
+) -> Contents:
     """Bytes of one whole copy, each parameter once however it is sharded or replicated.
 
     params       : parameters, MTP modules included [count].
-    weight_bytes : bytes per stored working weight (2 for bf16; 0 where only the master copy is kept, as Megatron's distributed optimizer
+    weight_bytes : bytes per stored working weight (2 for bf16; 0 where only the master copy is
+    kept, as Megatron's distributed optimizer
     can).
     master_bytes : bytes per master weight (4; 0 where the weights themselves are fp32).
-    ranks, readers : processes that keep a random-number state, data-parallel readers that keep a position.
+    ranks, readers : processes that keep a random-number state, data-parallel readers that keep a
+    position.
 
-    AdamW in bf16 comes to 14 bytes per parameter (2 + 4 + 8); others count 12 (weights rebuilt from the master) or 16 (fp32 gradients
+    AdamW in bf16 comes to 14 bytes per parameter (2 + 4 + 8); others count 12 (weights rebuilt from
+    the master) or 16 (fp32 gradients
     kept).
     """
     if optimizer not in MOMENT_BYTES:
@@ -54,15 +77,22 @@ def contents(params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, r
 
         raise DesignError("job.optimizer", optimizer, sorted(MOMENT_BYTES))
     p = float(params)
-    return Contents(p * weight_bytes, p * master_bytes, p * MOMENT_BYTES[optimizer], float(ranks * RNG_BYTES_PER_RANK),
-                    float(readers * LOADER_BYTES_PER_READER))
+    return Contents(
+        p * weight_bytes,
+        p * master_bytes,
+        p * MOMENT_BYTES[optimizer],
+        float(ranks * RNG_BYTES_PER_RANK),
+        float(readers * LOADER_BYTES_PER_READER),
+    )
 
 
 def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     """Who writes how much: {writers, bytes_per_writer} of one whole copy under a plan.
 
-    parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded state); else one data-parallel replica
-    writes for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on each of 128. Sharding under ZeRO or
+    parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded
+    state); else one data-parallel replica
+    writes for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on
+    each of 128. Sharding under ZeRO or
     FSDP changes who holds the bytes before the save, not their sum.
     """
     writers = np.asarray(tp) * pp * (np.asarray(cp) * dp if parallel else 1)
@@ -70,9 +100,11 @@ def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
 
 
 def synchronous_stall_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
-    """Stall of a save that training waits for: COMMIT_S + max(B / store rate, B / nodes / node rate) [s].
+    """Stall of a save that training waits for: COMMIT_S + max(B / store rate, B / nodes / node
+    rate) [s].
 
-    MT-NLG's 530B x 12 bytes at 20 Gbit/s: 42 min (quoted in GEMINI, SOSP'23 s2.2), without the commit.
+    MT-NLG's 530B x 12 bytes at 20 Gbit/s: 42 min (quoted in GEMINI, SOSP'23 s2.2), without the
+    commit.
     """
     return COMMIT_S + transfer_s(checkpoint_bytes, store_bytes_per_s, nodes, node_bytes_per_s)
 
@@ -84,12 +116,16 @@ def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np
 
 
 def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
-    """Stall of an asynchronous save: BLOCK_S + bytes per device / (HOST_COPY_SHARE x host link) [s].
+    """Stall of an asynchronous save: BLOCK_S + bytes per device / (HOST_COPY_SHARE x host link)
+    [s].
 
-    405B on 8,960 devices blocked 0.59 s, 7B on 1,488 0.34 s (ByteCheckpoint, NSDI'25 Table 8); a copy at every step only 0.01-0.04 s
+    405B on 8,960 devices blocked 0.59 s, 7B on 1,488 0.34 s (ByteCheckpoint, NSDI'25 Table 8); a
+    copy at every step only 0.01-0.04 s
     (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for 7B.
     """
-    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (HOST_COPY_SHARE * known_link(host_link_bytes_per_s))
+    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (
+        HOST_COPY_SHARE * known_link(host_link_bytes_per_s)
+    )
 
 
 def known_link(rate):
@@ -99,7 +135,8 @@ def known_link(rate):
 
 @dataclass(frozen=True)
 class Tier:
-    """One place where copies live. Times in seconds, rates in bytes/s for the whole job, `survives` the largest domain whose loss it outlives."""
+    """One place where copies live. Times in seconds, rates in bytes/s for the whole job, `survives`
+    the largest domain whose loss it outlives."""
 
     id: str
     what: str
@@ -115,51 +152,116 @@ class Tier:
 
     def keeps(self) -> float:
         """Whole copies that fit; nan where the store's capacity is not known."""
-        return float(self.capacity_bytes // self.bytes_per_copy) if self.bytes_per_copy else float("inf")
+        return (
+            float(self.capacity_bytes // self.bytes_per_copy)
+            if self.bytes_per_copy
+            else float("inf")
+        )
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
         out = {**asdict(self), "copies": self.keeps()}
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in out.items()}
+        return {
+            k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in out.items()
+        }
 
 
-def tiers(cluster, checkpoint_bytes, state_bytes_per_device, *, store_write_bytes_per_s, store_read_bytes_per_s,
-          store_capacity_bytes=np.nan,
-          object_bytes_per_s=100e9, copies=1, stall_s=None) -> tuple[Tier, ...]:
+def tiers(
+    cluster,
+    checkpoint_bytes,
+    state_bytes_per_device,
+    *,
+    store_write_bytes_per_s,
+    store_read_bytes_per_s,
+    store_capacity_bytes=np.nan,
+    object_bytes_per_s=100e9,
+    copies=1,
+    stall_s=None,
+) -> tuple[Tier, ...]:
     """Tiers L0 to L3 of one design: host snapshot, peer copy, parallel file system, object store.
 
-    The stall is that of L0: what follows runs behind training. L1 sends each node's bytes to `copies` neighbours outside its own domain
-    over WIRE_SHARE of its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`; L3 copies from L2.
+    The stall is that of L0: what follows runs behind training. L1 sends each node's bytes to
+    `copies` neighbours outside its own domain
+    over WIRE_SHARE of its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`;
+    L3 copies from L2.
     Durable times count from the end of the stall.
     """
     nodes = cluster.nodes
     node_bytes = state_bytes_per_device * cluster.devices_per_node
     link = known_link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
     wire = cluster.scale_out_bytes_per_s * cluster.devices_per_node * WIRE_SHARE
-    stall = float(snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s)) if stall_s is None else stall_s
+    stall = (
+        float(snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s))
+        if stall_s is None
+        else stall_s
+    )
     l1 = node_bytes * copies / wire
-    l2_write, l2_read = transfer_s(checkpoint_bytes, store_write_bytes_per_s), transfer_s(checkpoint_bytes, store_read_bytes_per_s)
+    l2_write, l2_read = (
+        transfer_s(checkpoint_bytes, store_write_bytes_per_s),
+        transfer_s(checkpoint_bytes, store_read_bytes_per_s),
+    )
     l3 = checkpoint_bytes / object_bytes_per_s
     job = cluster.devices
     host = cluster.host_memory_bytes * nodes
     return (
-        Tier("L0", "snapshot in host memory", "process", stall, 0.0, state_bytes_per_device / link, link * job, link * job,
-             state_bytes_per_device * job, host / 2, "device-to-host copy over the host link"),
-        Tier("L1", "copy in a peer's memory or NVMe, another domain", "rack", 0.0, l1, node_bytes / wire, wire * nodes / copies,
-             wire * nodes,
-             state_bytes_per_device * job * copies, max(host / 2, cluster.nvme_bytes * nodes),
-             "GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6"),
-        Tier("L2", "parallel file system", "pod", 0.0, COMMIT_S + float(l2_write), LOAD_S + float(l2_read), store_write_bytes_per_s,
-             store_read_bytes_per_s,
-             checkpoint_bytes, store_capacity_bytes, "ByteCheckpoint, NSDI'25 Table 8, for the fixed part"),
-        Tier("L3", "object store", "site", 0.0, COMMIT_S + float(l2_write) + l3, LOAD_S + l3, object_bytes_per_s, object_bytes_per_s,
-             checkpoint_bytes, np.inf,
-             "copied from L2 in the background"),
+        Tier(
+            "L0",
+            "snapshot in host memory",
+            "process",
+            stall,
+            0.0,
+            state_bytes_per_device / link,
+            link * job,
+            link * job,
+            state_bytes_per_device * job,
+            host / 2,
+            "device-to-host copy over the host link",
+        ),
+        Tier(
+            "L1",
+            "copy in a peer's memory or NVMe, another domain",
+            "rack",
+            0.0,
+            l1,
+            node_bytes / wire,
+            wire * nodes / copies,
+            wire * nodes,
+            state_bytes_per_device * job * copies,
+            max(host / 2, cluster.nvme_bytes * nodes),
+            "GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6",
+        ),
+        Tier(
+            "L2",
+            "parallel file system",
+            "pod",
+            0.0,
+            COMMIT_S + float(l2_write),
+            LOAD_S + float(l2_read),
+            store_write_bytes_per_s,
+            store_read_bytes_per_s,
+            checkpoint_bytes,
+            store_capacity_bytes,
+            "ByteCheckpoint, NSDI'25 Table 8, for the fixed part",
+        ),
+        Tier(
+            "L3",
+            "object store",
+            "site",
+            0.0,
+            COMMIT_S + float(l2_write) + l3,
+            LOAD_S + l3,
+            object_bytes_per_s,
+            object_bytes_per_s,
+            checkpoint_bytes,
+            np.inf,
+            "copied from L2 in the background",
+        ),
     )
 
 
 def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0, milestones=0):
-    """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight, plus milestones.
+    """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight,
+    plus milestones.
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
@@ -168,5 +270,6 @@ def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0, milestones=
 
 
 def write_rate_needed(checkpoint_bytes, interval_s, stall_s=0.0):
-    """Write rate so that a save is durable before the next begins: B / (interval + stall) [bytes/s]. 1T x 14 bytes in 60 s: 233 GB/s."""
+    """Write rate so that a save is durable before the next begins: B / (interval + stall)
+    [bytes/s]. 1T x 14 bytes in 60 s: 233 GB/s."""
     return np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) + stall_s)

@@ -1,4 +1,6 @@
-"""What a run costs: device-hours, dollars with their date, energy, carbon, and the share that failures burn; the frontier of days against dollars."""
+"""What a run costs: device-hours, dollars with their date, energy, carbon, and the share that
+failures burn; the frontier of days against dollars."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,24 +11,35 @@ import numpy as np
 from ..records import Assumed
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
-PUE = 1.1                   # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
-POWER_SHARE = 0.9           # of a node's rated power, while training: devices near their limit, fans and host below theirs
-USD_PER_KWH = 0.078         # United States, industrial, 2024 (0.05-0.12)
+PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
+# of a node's rated power, while training: devices near their limit, fans and host below theirs
+POWER_SHARE = 0.9
+USD_PER_KWH = 0.078  # United States, industrial, 2024 (0.05-0.12)
 
-# g CO2e per kWh of generation, 2023, life cycle; Ember through Our World in Data (text: read; memory: recalled)
+# g CO2e per kWh of generation, 2023, life cycle; Ember through Our World in Data (text: read;
+# memory: recalled)
 GRIDS = {
-    "world": (481, "text"), "norway": (30, "text"), "france": (56, "text"), "finland": (79, "text"), "brazil": (98, "text"),
+    "world": (481, "text"),
+    "norway": (30, "text"),
+    "france": (56, "text"),
+    "finland": (79, "text"),
+    "brazil": (98, "text"),
     "denmark": (152, "text"),
-    "canada": (170, "text"), "ireland": (291, "text"), "united-states": (369, "memory"), "germany": (381, "text"),
+    "canada": (170, "text"),
+    "ireland": (291, "text"),
+    "united-states": (369, "memory"),
+    "germany": (381, "text"),
     "australia": (549, "text"),
-    "china": (582, "text"), "india": (713, "text"),
+    "china": (582, "text"),
+    "india": (713, "text"),
 }
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no price
+    """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
+    price
     is known, energy where no power is; dates stand by the price."""
 
     device_hours: object
@@ -56,45 +69,91 @@ class Cost:
 
 
 def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
-    """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where nobody has published the device's power."""
+    """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where
+    nobody has published the device's power."""
     n = np.asarray(cluster.devices if devices is None else devices, float)
     return n * cluster.node_power_w / cluster.devices_per_node * share * pue
 
 
-def price(cluster, prices=None, *, wall_s=None, device_seconds=None, devices_paid=None, goodput=1.0) -> Cost:
+def price(
+    cluster, prices=None, *, wall_s=None, device_seconds=None, devices_paid=None, goodput=1.0
+) -> Cost:
     """Cost of a run.
 
-    cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour, pue, usd_per_kwh; any may be missing).
-    wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own count by default) [(n,)]; or
+    cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour,
+    pue, usd_per_kwh; any may be missing).
+    wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own
+    count by default) [(n,)]; or
     device_seconds.
     goodput : useful share of the wall time; the rest is what failures and saves burn.
 
-    device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it; energy = rated node power x POWER_SHARE
-    x PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the catalogue's newest (date and range beside
+    device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it;
+    energy = rated node power x POWER_SHARE
+    x PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the
+    catalogue's newest (date and range beside
     it), else None.
     """
     say: list[Assumed] = []
     paid = np.asarray(cluster.devices if devices_paid is None else devices_paid, float)
-    seconds = np.asarray(device_seconds, float) if device_seconds is not None else paid * np.asarray(wall_s, float)
+    seconds = (
+        np.asarray(device_seconds, float)
+        if device_seconds is not None
+        else paid * np.asarray(wall_s, float)
+    )
     hours = seconds / HOUR_S
     rate, low, high, date, source = _price(cluster, prices, say)
-    pue = _given(prices, "pue", PUE, "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)", say)
-    tariff = _given(prices, "usd_per_kwh", USD_PER_KWH, "United States, industrial, 2024; 0.05-0.12", say)
+    pue = _given(
+        prices,
+        "pue",
+        PUE,
+        "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)",
+        say,
+    )
+    tariff = _given(
+        prices, "usd_per_kwh", USD_PER_KWH, "United States, industrial, 2024; 0.05-0.12", say
+    )
     watts = power_w(cluster, paid, pue=pue)
     kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
     if not np.all(np.isfinite(watts)):
-        say.append(Assumed("energy_kwh", None, f"nobody has published the power of {cluster.accelerator.name}; energy and carbon are not given"))
+        say.append(
+            Assumed(
+                "energy_kwh",
+                None,
+                (
+                    f"nobody has published the power of {cluster.accelerator.name}; energy "
+                    f"and carbon are not given"
+                ),
+            )
+        )
         watts = kwh = None
     usd = lambda x: None if x is None else hours * x
     lost = 1 - np.asarray(goodput, float)
-    return Cost(hours, rate, low, high, date, source, usd(rate), usd(low), usd(high), None if rate is None else hours * rate * lost,
-                hours * lost,
-                kwh, None if kwh is None else kwh * tariff, watts, pue, tariff,
-                {} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()}, GRID_SOURCE, tuple(say))
+    return Cost(
+        hours,
+        rate,
+        low,
+        high,
+        date,
+        source,
+        usd(rate),
+        usd(low),
+        usd(high),
+        None if rate is None else hours * rate * lost,
+        hours * lost,
+        kwh,
+        None if kwh is None else kwh * tariff,
+        watts,
+        pue,
+        tariff,
+        {} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()},
+        GRID_SOURCE,
+        tuple(say),
+    )
 
 
 def frontier(days, cost_usd):
-    """Indices of the points that no other beats in both days and dollars, fastest first; nan never counts.
+    """Indices of the points that no other beats in both days and dollars, fastest first; nan never
+    counts.
 
     Sorted by days then dollars, a point stays when it is cheaper than everything faster.
     """
@@ -117,12 +176,29 @@ def _price(cluster, prices, say):
     except ValueError:
         found = None
     if found is None:
-        say.append(Assumed("prices.usd_per_device_hour", None,
-                           f"the catalogue has no dated price of {cluster.accelerator.name}; cost is not given"))
+        say.append(
+            Assumed(
+                "prices.usd_per_device_hour",
+                None,
+                (
+                    f"the catalogue has no dated price of {cluster.accelerator.name}; cost "
+                    f"is not given"
+                ),
+            )
+        )
         return None, None, None, "", ""
     rate = float(found.middle)
     low, high = (float(x) if _known(x) else rate for x in (found.low, found.high))
-    say.append(Assumed("prices.usd_per_device_hour", rate, f"newest in the catalogue ({found.date}, {found.notes or found.term}; {low:g}-{high:g})"))
+    say.append(
+        Assumed(
+            "prices.usd_per_device_hour",
+            rate,
+            (
+                f"newest in the catalogue ({found.date}, {found.notes or found.term}; "
+                f"{low:g}-{high:g})"
+            ),
+        )
+    )
     return rate, low, high, found.date, found.source
 
 
@@ -135,7 +211,11 @@ def _given(record, field, default, why, say):
 
 
 def _get(record, field):
-    return (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)) if record is not None else None
+    return (
+        (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None))
+        if record is not None
+        else None
+    )
 
 
 def _known(value) -> bool:
@@ -143,7 +223,10 @@ def _known(value) -> bool:
 
 
 def _plain(value):
-    if isinstance(value, Mapping): return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray): return value.tolist()
-    if isinstance(value, np.generic): return value.item()
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
     return value

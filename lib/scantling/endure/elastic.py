@@ -1,77 +1,115 @@
-"""Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of one replica or one site at a time."""
+"""Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
+one replica or one site at a time."""
+
 from __future__ import annotations
 
 import numpy as np
 
 
 def shrunk_micro_batches(micro_batches, replicas, lost=1):
-    """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and the global batch stays: ceil(m d / (d - f))."""
+    """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and
+    the global batch stays: ceil(m d / (d - f))."""
     m, d = np.asarray(micro_batches), np.asarray(replicas)
     return -(-(m * d) // np.maximum(d - lost, 1))
 
 
 def shrink_ratio(micro_batches, replicas, lost=1):
-    """Step time while shrunk over step time before: ceil(m d / (d - f)) / m, the global batch unchanged.
+    """Step time while shrunk over step time before: ceil(m d / (d - f)) / m, the global batch
+    unchanged.
 
-    Whole micro-batches make it coarse: m = 16, d = 128 costs 6.25 % for one lost replica, not 0.8 %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
+    Whole micro-batches make it coarse: m = 16, d = 128 costs 6.25 % for one lost replica, not 0.8
+    %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
     return shrunk_micro_batches(micro_batches, replicas, lost) / np.asarray(micro_batches, float)
 
 
 def batch_kept(micro_batches, replicas, lost=1):
-    """Whether the surviving replicas can share the global batch evenly; where not, some idle in the last micro-batch (or the batch changes)."""
+    """Whether the surviving replicas can share the global batch evenly; where not, some idle in the
+    last micro-batch (or the batch changes)."""
     d = np.asarray(replicas) - lost
     return (np.asarray(micro_batches) * replicas) % np.maximum(d, 1) == 0
 
 
 def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0) -> dict:
-    """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s, shrink_loss_s}, losses in seconds of the full job.
+    """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
+    shrink_loss_s}, losses in seconds of the full job.
 
-    return_s : expected time until a node is back (a spare to boot, a repair; exponential, so what is left of it does not change).
-    Waiting loses return_s; shrinking loses (1 - 1 / ratio) return_s, and one more change of size (`resize_s`) when the node is back.
-    Waiting is better below break_even_s = resize_s x ratio. A spare that is ready always wins: it costs neither.
+    return_s : expected time until a node is back (a spare to boot, a repair; exponential, so what
+    is left of it does not change).
+    Waiting loses return_s; shrinking loses (1 - 1 / ratio) return_s, and one more change of size
+    (`resize_s`) when the node is back.
+    Waiting is better below break_even_s = resize_s x ratio. A spare that is ready always wins: it
+    costs neither.
     """
     ratio = shrink_ratio(micro_batches, replicas, lost)
     t = np.asarray(return_s, float)
     shrink = (1 - 1 / ratio) * t + resize_s
-    return {"choice": np.where(t <= shrink, "wait", "shrink"), "ratio": ratio, "break_even_s": resize_s * ratio, "wait_loss_s": t,
-            "shrink_loss_s": shrink}
+    return {
+        "choice": np.where(t <= shrink, "wait", "shrink"),
+        "ratio": ratio,
+        "break_even_s": resize_s * ratio,
+        "wait_loss_s": t,
+        "shrink_loss_s": shrink,
+    }
 
 
 def shrink_loss(load, spares, gang_nodes, replicas, micro_batches):
-    """Share of the throughput lost to running short of gangs, in the long run, by a job that shrinks whenever spares are out.
+    """Share of the throughput lost to running short of gangs, in the long run, by a job that
+    shrinks whenever spares are out.
 
-    sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per gang): failures go on while it runs, so
-    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs). Changes of size come on top. Against
-    waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the ceiling.
+    sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per
+    gang): failures go on while it runs, so
+    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs).
+    Changes of size come on top. Against
+    waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the
+    ceiling.
     """
     a = float(load)
     n = np.arange(int(spares + a + 12 * np.sqrt(a) + 24 + gang_nodes) + 1)
-    log = n * np.log(a) - a - np.concatenate([[0.0], np.cumsum(np.log(n[1:]))]) if a > 0 else np.where(n == 0, 0.0, -np.inf)
+    log = (
+        n * np.log(a) - a - np.concatenate([[0.0], np.cumsum(np.log(n[1:]))])
+        if a > 0
+        else np.where(n == 0, 0.0, -np.inf)
+    )
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
     return float((np.exp(log) * (1 - 1 / shrink_ratio(micro_batches, replicas, gone))).sum())
 
 
-def in_place_or_requeue(mtbf_s, stall_s, *, in_place_s=65.0, requeue_s=768.0, restore_s=120.0, detect_s=180.0, durable_s=30.0) -> dict:
+def in_place_or_requeue(
+    mtbf_s,
+    stall_s,
+    *,
+    in_place_s=65.0,
+    requeue_s=768.0,
+    restore_s=120.0,
+    detect_s=180.0,
+    durable_s=30.0,
+) -> dict:
     """Goodput with the gang restarted in place against the job requeued: {in_place, requeue, gain}.
 
-    Hot update 65 s against requeue 768 s at 1,024 machines of 16 (46 and 454 s at 128): ByteRobust, arXiv 2509.16293, Table 7. The optimum
+    Hot update 65 s against requeue 768 s at 1,024 machines of 16 (46 and 454 s at 128): ByteRobust,
+    arXiv 2509.16293, Table 7. The optimum
     interval is the same for both, since it does not depend on the restart.
     """
     from . import goodput as g
 
     tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), durable_s - stall_s)
-    at = lambda restart: g.ettr(mtbf_s, stall_s, tau, durable_s=durable_s, restart_s=restart + restore_s, down_s=detect_s)
+    at = lambda restart: g.ettr(
+        mtbf_s, stall_s, tau, durable_s=durable_s, restart_s=restart + restore_s, down_s=detect_s
+    )
     a, b = at(in_place_s), at(requeue_s)
     return {"in_place": a, "requeue": b, "gain": a - b, "interval_s": tau}
 
 
 def ft_hsdp(mtbf_s, replicas, *, stall_s=180.0, replica_recovery_s=600.0, renewal=False):
-    """Useful share where one failure stalls all replicas shortly and takes one of them out for its own recovery.
+    """Useful share where one failure stalls all replicas shortly and takes one of them out for its
+    own recovery.
 
-    1 - stall / M - (t_rep / M) / d; `renewal` counts the first loss as M / (M + stall) instead. Sound while recoveries seldom overlap
-    (t_rep < M d). At 98,304 devices in 12 replicas, M = 18 min, stall 3 min: 0.787 and 0.817; 80 % printed, 44 % without
+    1 - stall / M - (t_rep / M) / d; `renewal` counts the first loss as M / (M + stall) instead.
+    Sound while recoveries seldom overlap
+    (t_rep < M d). At 98,304 devices in 12 replicas, M = 18 min, stall 3 min: 0.787 and 0.817; 80 %
+    printed, 44 % without
     (FT-HSDP, arXiv 2602.00277).
     """
     m = np.asarray(mtbf_s, float)
@@ -79,53 +117,95 @@ def ft_hsdp(mtbf_s, replicas, *, stall_s=180.0, replica_recovery_s=600.0, renewa
     return m / (m + stall_s) * (1 - away) if renewal else 1 - stall_s / m - away
 
 
-def local_update(params, step_s, *, inner_steps=100, sites=2, site_bytes_per_s=12.5e9, bytes_per_param=4.0, overlap_steps=0) -> dict:
-    """Training over sites that average only every `inner_steps` steps (local updates with an outer optimizer).
+def local_update(
+    params,
+    step_s,
+    *,
+    inner_steps=100,
+    sites=2,
+    site_bytes_per_s=12.5e9,
+    bytes_per_param=4.0,
+    overlap_steps=0,
+) -> dict:
+    """Training over sites that average only every `inner_steps` steps (local updates with an outer
+    optimizer).
 
-    params : parameters that are averaged.  site_bytes_per_s : rate between a site and the others, one direction.  bytes_per_param : 4 fp32,
-    1 int8.  overlap_steps : inner steps that may run while the average travels (the outer step is then that stale).
+    params : parameters that are averaged.  site_bytes_per_s : rate between a site and the others,
+    one direction.  bytes_per_param : 4 fp32,
+    1 int8.  overlap_steps : inner steps that may run while the average travels (the outer step is
+    then that stale).
 
-    Bytes per outer step and site: 2 (s - 1) / s x params x bytes (ring all-reduce). Exposed time: what does not fit under `overlap_steps`
+    Bytes per outer step and site: 2 (s - 1) / s x params x bytes (ring all-reduce). Exposed time:
+    what does not fit under `overlap_steps`
     steps.
-    {sync_bytes, sync_s, exposed_s, overhead, bytes_per_s_needed, against_every_step, staleness_steps, for_ml}. Reduction against an fp32
-    all-reduce at every step is inner_steps x 4 / bytes_per_param: 400 for 100 steps in int8, INTELLECT-1's figure (arXiv 2412.01152);
-    500 for DiLoCo's (arXiv 2311.08105). Optimizer quality is not modelled: `for_ml` says what has to be confirmed.
+    {sync_bytes, sync_s, exposed_s, overhead, bytes_per_s_needed, against_every_step,
+    staleness_steps, for_ml}. Reduction against an fp32
+    all-reduce at every step is inner_steps x 4 / bytes_per_param: 400 for 100 steps in int8,
+    INTELLECT-1's figure (arXiv 2412.01152);
+    500 for DiLoCo's (arXiv 2311.08105). Optimizer quality is not modelled: `for_ml` says what has
+    to be confirmed.
     """
     sync = 2 * (sites - 1) / sites * np.asarray(params, float) * bytes_per_param
     took = sync / site_bytes_per_s
     exposed = np.maximum(took - overlap_steps * step_s, 0.0)
     cycle = inner_steps * step_s
     return {
-        "sync_bytes": sync, "sync_s": took, "exposed_s": exposed, "overhead": exposed / (cycle + exposed),
-        "bytes_per_s_needed": sync / max(overlap_steps, 1) / step_s if overlap_steps else sync / (0.01 * cycle),
-        "against_every_step": inner_steps * 4.0 / bytes_per_param, "staleness_steps": inner_steps + overlap_steps,
-        "for_ml": f"replicas drift for {inner_steps} steps" + (f" and the outer step is {overlap_steps} steps late" if overlap_steps else "")
-        + ": loss against the synchronous run, outer learning rate and momentum have to be confirmed by an ML specialist",
+        "sync_bytes": sync,
+        "sync_s": took,
+        "exposed_s": exposed,
+        "overhead": exposed / (cycle + exposed),
+        "bytes_per_s_needed": sync / max(overlap_steps, 1) / step_s
+        if overlap_steps
+        else sync / (0.01 * cycle),
+        "against_every_step": inner_steps * 4.0 / bytes_per_param,
+        "staleness_steps": inner_steps + overlap_steps,
+        "for_ml": f"replicas drift for {inner_steps} steps"
+        + (f" and the outer step is {overlap_steps} steps late" if overlap_steps else "")
+        + (
+            ": loss against the synchronous run, outer learning rate and momentum have to "
+            "be confirmed by an ML specialist"
+        ),
     }
 
 
-SITE_BYTES_PER_S = 12.5e9       # between one site and the others, one direction: a 100 Gbit/s wave
-INNER_STEPS = 100               # local steps between averages: INTELLECT-1 (arXiv 2412.01152); DiLoCo took 500 (arXiv 2311.08105)
-EDGE_MTBF_S, EDGE_REPAIR_S = 1710 * 3600.0, 10 * 3600.0     # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
+SITE_BYTES_PER_S = 12.5e9  # between one site and the others, one direction: a 100 Gbit/s wave
+# local steps between averages: INTELLECT-1 (arXiv 2412.01152); DiLoCo took 500 (arXiv 2311.08105)
+INNER_STEPS = 100
+EDGE_MTBF_S, EDGE_REPAIR_S = (
+    1710 * 3600.0,
+    10 * 3600.0,
+)  # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
 
 
 def apart(params, step_s, sites, site_bytes_per_s=SITE_BYTES_PER_S) -> dict:
     """What running over several sites costs in time: {share, every_step_share, sync_s, alone}.
 
     site_bytes_per_s : between one site and the others, one direction.
-    share : of the time that averaging every INNER_STEPS steps leaves open (`local_update`), each site restarting alone after its own
-    failures and joining at the next average.  every_step_share : the same for a synchronous run, which all-reduces fp32 gradients over
-    that link at every step and stops whenever one site is cut off (sites x repair / time between failures of an edge).
+    share : of the time that averaging every INNER_STEPS steps leaves open (`local_update`), each
+    site restarting alone after its own
+    failures and joining at the next average.  every_step_share : the same for a synchronous run,
+    which all-reduces fp32 gradients over
+    that link at every step and stops whenever one site is cut off (sites x repair / time between
+    failures of an edge).
     sync_s : one exchange [s].  alone : failures stop one site instead of all, by this factor.
     """
-    relaxed = local_update(params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=site_bytes_per_s)
+    relaxed = local_update(
+        params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=site_bytes_per_s
+    )
     cut = sites * EDGE_REPAIR_S / EDGE_MTBF_S
     every = relaxed["sync_s"] / (step_s + relaxed["sync_s"])
-    return {"share": relaxed["overhead"], "every_step_share": 1 - (1 - every) / (1 + cut), "sync_s": relaxed["sync_s"], "alone": sites}
+    return {
+        "share": relaxed["overhead"],
+        "every_step_share": 1 - (1 - every) / (1 + cut),
+        "sync_s": relaxed["sync_s"],
+        "alone": sites,
+    }
 
 
 def sites_goodput(site_mtbf_s, sites, loss_s, *, coupled=True):
-    """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per failure: M / (M + s L) when every failure
-    stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer step."""
+    """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per
+    failure: M / (M + s L) when every failure
+    stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer
+    step."""
     m = np.asarray(site_mtbf_s, float)
     return m / (m + (sites if coupled else 1) * np.asarray(loss_s, float))

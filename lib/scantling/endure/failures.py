@@ -1,7 +1,10 @@
-"""How often things break: rates of published fleets, their causes, the domains that fail together, and the job's time between failures.
+"""How often things break: rates of published fleets, their causes, the domains that fail together,
+and the job's time between failures.
 
-Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, and scale per device: a node of 4 counts half.
+Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, and scale per
+device: a node of 4 counts half.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,60 +21,159 @@ SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
 
 @dataclass(frozen=True)
 class Preset:
-    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both come from, and how well that is known."""
+    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both
+    come from, and how well that is known."""
 
     id: str
     per_1000_node_days: float
     planned_per_day: float
     source: str
     note: str = ""
-    verified: str = "text"          # text: read in the source; secondary: in a digest of it; derived: worked out from its figures
+    # text: read in the source; secondary: in a digest of it; derived: worked out from its figures
+    verified: str = "text"
 
 
-_PLANNED = 47 / 54          # Llama 3: 47 planned stops in 54 days; firmware, configuration and data set changes stop a job of any size
+_PLANNED = (
+    47 / 54
+    # Llama 3: 47 planned stops in 54 days; firmware, configuration and data set changes stop a job
+    # of
+    # any size
+)
 
-PRESETS = {p.id: p for p in (
-    Preset("typical", 3.8, _PLANNED, _LLAMA3 + "; between RSC-2 (2.34) and RSC-1 (6.5)", "the default", "derived"),
-    Preset("good", 2.3, _PLANNED, _RSC + ": RSC-2", "a fleet long run in", "secondary"),
-    Preset("bad", 6.5, _PLANNED, _RSC + ": RSC-1; the FT-HSDP paper's 18 min at 98,304 devices is the same rate", "", "secondary"),
-    Preset("new-cluster", 14.0, _PLANNED, "OPT-175B, arXiv 2205.01068 s2.5: at least 105 restarts of 124 nodes in 2 months",
-           "first months of a fleet", "derived"),
-    Preset("llama3", 419 / (54 * 2048) * 1000, _PLANNED, _LLAMA3, "419 unexpected interruptions in 54 days on 16,384 H100"),
-    Preset("rsc-1", 6.5, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
-    Preset("rsc-2", 2.34, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
-    Preset("ft-hsdp", 1e3 * 8 * DAY_S / (98_304 * 18 * 60), 0.0, "FT-HSDP, arXiv 2602.00277: 18 min at 98,304 devices", "synchronous run",
-           "secondary"),
-    Preset("byterobust", 1000 * 44_184 / (91 * 25_000), 0.0, "ByteRobust, arXiv 2509.16293 s1: 38,236 explicit and 5,948 implicit failures in 3 months, "
-           "platform of over 200,000 devices", "all 778,135 jobs, users' errors included: an upper bound for a mature job", "derived"),
-    Preset("tpu", 1.6, 0.0, "Zu et al., NSDI'24: 0.08 % of 4-chip machines a day", "TPU v4; cables and switches come on top", "secondary"),
-    Preset("imbue", 1000 * 0.03 / 7, 0.0, "Imbue, 70B infrastructure: 3 % of 511 machines of 8 H100 a week", "", "secondary"),
-    Preset("bloom", 1000 * 1.5 / 7 / 48, 0.0, "BLOOM (Hugging Face 2022): 1-2 device failures a week on 48 nodes of 8 A100"),
-    Preset("opt-175b", 1000 * 105 / (61 * 124), 0.0, "OPT-175B, arXiv 2205.01068 s2.5: 35 manual and 70 automatic restarts in 2 months",
-           "992 A100"),
-    Preset("epoch", 1000 * 8 * 24 / 50_000, 0.0, "Epoch AI: 50,000 h between failures per device", "an assumption, not a measurement"),
-)}
+PRESETS = {
+    p.id: p
+    for p in (
+        Preset(
+            "typical",
+            3.8,
+            _PLANNED,
+            _LLAMA3 + "; between RSC-2 (2.34) and RSC-1 (6.5)",
+            "the default",
+            "derived",
+        ),
+        Preset("good", 2.3, _PLANNED, _RSC + ": RSC-2", "a fleet long run in", "secondary"),
+        Preset(
+            "bad",
+            6.5,
+            _PLANNED,
+            _RSC + ": RSC-1; the FT-HSDP paper's 18 min at 98,304 devices is the same rate",
+            "",
+            "secondary",
+        ),
+        Preset(
+            "new-cluster",
+            14.0,
+            _PLANNED,
+            "OPT-175B, arXiv 2205.01068 s2.5: at least 105 restarts of 124 nodes in 2 months",
+            "first months of a fleet",
+            "derived",
+        ),
+        Preset(
+            "llama3",
+            419 / (54 * 2048) * 1000,
+            _PLANNED,
+            _LLAMA3,
+            "419 unexpected interruptions in 54 days on 16,384 H100",
+        ),
+        Preset("rsc-1", 6.5, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
+        Preset("rsc-2", 2.34, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
+        Preset(
+            "ft-hsdp",
+            1e3 * 8 * DAY_S / (98_304 * 18 * 60),
+            0.0,
+            "FT-HSDP, arXiv 2602.00277: 18 min at 98,304 devices",
+            "synchronous run",
+            "secondary",
+        ),
+        Preset(
+            "byterobust",
+            1000 * 44_184 / (91 * 25_000),
+            0.0,
+            "ByteRobust, arXiv 2509.16293 s1: 38,236 explicit and 5,948 implicit "
+            "failures in 3 months, "
+            "platform of over 200,000 devices",
+            "all 778,135 jobs, users' errors included: an upper bound for a mature job",
+            "derived",
+        ),
+        Preset(
+            "tpu",
+            1.6,
+            0.0,
+            "Zu et al., NSDI'24: 0.08 % of 4-chip machines a day",
+            "TPU v4; cables and switches come on top",
+            "secondary",
+        ),
+        Preset(
+            "imbue",
+            1000 * 0.03 / 7,
+            0.0,
+            "Imbue, 70B infrastructure: 3 % of 511 machines of 8 H100 a week",
+            "",
+            "secondary",
+        ),
+        Preset(
+            "bloom",
+            1000 * 1.5 / 7 / 48,
+            0.0,
+            "BLOOM (Hugging Face 2022): 1-2 device failures a week on 48 nodes of 8 A100",
+        ),
+        Preset(
+            "opt-175b",
+            1000 * 105 / (61 * 124),
+            0.0,
+            "OPT-175B, arXiv 2205.01068 s2.5: 35 manual and 70 automatic restarts in 2 months",
+            "992 A100",
+        ),
+        Preset(
+            "epoch",
+            1000 * 8 * 24 / 50_000,
+            0.0,
+            "Epoch AI: 50,000 h between failures per device",
+            "an assumption, not a measurement",
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause: its share of all failures, the nearest copy that survives it, and whether a node has to be replaced."""
+    """One cause: its share of all failures, the nearest copy that survives it, and whether a node
+    has to be replaced."""
 
     id: str
     share: float
-    survivor: str        # "host" (the process died), "peer" (the node is gone), "remote" (a whole domain is gone or the state is wrong)
+    # "host" (the process died), "peer" (the node is gone), "remote" (a whole domain is gone or the
+    # state is wrong)
+    survivor: str
     evicts: bool
     what: str
 
 
-# counts of Table 5; its printed percentages disagree with its counts (148 of 419 is 35.3 %, printed 30.1 %), so counts it is
-CAUSES = tuple(Cause(i, n / 419, s, e, w) for i, n, s, e, w in (
-    ("accelerator", 262, "peer", True, "GPU 148, HBM3 72, SRAM 19, system processor 17, thermal 6"),
-    ("sdc", 6, "remote", True, "silent data corruption, found late"),
-    ("host", 21, "peer", True, "NIC 7, SSD 3, power supply 3, CPU 2, memory 2, chassis 2, IO board 2"),
-    ("network", 35, "peer", True, "switch or cable"),
-    ("software", 63, "host", False, "software bug 54, dependency 2, NCCL watchdog 7"),
-    ("maintenance", 32, "peer", True, "unplanned host maintenance"),
-))
+# counts of Table 5; its printed percentages disagree with its counts (148 of 419 is 35.3 %, printed
+# 30.1 %), so counts it is
+CAUSES = tuple(
+    Cause(i, n / 419, s, e, w)
+    for i, n, s, e, w in (
+        (
+            "accelerator",
+            262,
+            "peer",
+            True,
+            "GPU 148, HBM3 72, SRAM 19, system processor 17, thermal 6",
+        ),
+        ("sdc", 6, "remote", True, "silent data corruption, found late"),
+        (
+            "host",
+            21,
+            "peer",
+            True,
+            "NIC 7, SSD 3, power supply 3, CPU 2, memory 2, chassis 2, IO board 2",
+        ),
+        ("network", 35, "peer", True, "switch or cable"),
+        ("software", 63, "host", False, "software bug 54, dependency 2, NCCL watchdog 7"),
+        ("maintenance", 32, "peer", True, "unplanned host maintenance"),
+    )
+)
 EVICTS = sum(c.share for c in CAUSES if c.evicts)
 SDC_SHARE = next(c.share for c in CAUSES if c.id == "sdc")
 
@@ -85,17 +187,21 @@ def preset(name: str) -> Preset:
 
 
 def failure_rate_per_s(per_1000_node_days, devices):
-    """Failures of a job per second: devices / 8 x rate / 1000 / 86,400 [1/s]; rate per 1,000 days of 8-device nodes.
+    """Failures of a job per second: devices / 8 x rate / 1000 / 86,400 [1/s]; rate per 1,000 days
+    of 8-device nodes.
 
-    Series system of independent parts, any of which stops the job: M = 1 / sum(N_c l_c). Checked at 16,384 devices and more; up to
-    SMALL_JOB devices jobs died SMALL_JOB_SOONER times sooner in the RSC fleets (7.9 h measured at 1,024 against 28.8 h, 47.7 days at 8 against
+    Series system of independent parts, any of which stops the job: M = 1 / sum(N_c l_c). Checked at
+    16,384 devices and more; up to
+    SMALL_JOB devices jobs died SMALL_JOB_SOONER times sooner in the RSC fleets (7.9 h measured at
+    1,024 against 28.8 h, 47.7 days at 8 against
     154; arXiv 2410.21680), from causes the rate does not count.
     """
     return np.asarray(per_1000_node_days, float) / 1000 / 8 / DAY_S * np.asarray(devices, float)
 
 
 def job_mtbf_s(per_1000_node_days, devices):
-    """Mean time between failures of a job on `devices` devices: 1 / failure_rate_per_s [s]. Llama 3: 11,134 s (3.09 h) at 16,384."""
+    """Mean time between failures of a job on `devices` devices: 1 / failure_rate_per_s [s]. Llama
+    3: 11,134 s (3.09 h) at 16,384."""
     return 1 / failure_rate_per_s(per_1000_node_days, devices)
 
 
@@ -106,19 +212,26 @@ def rates_by_cause(per_1000_node_days, devices) -> dict:
 
 
 def network_crashes_per_s(links, tors, *, links_per_month=0.00057, tors_per_month=0.00051):
-    """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a month (Alibaba HPN, SIGCOMM'24 s2.3).
+    """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a
+    month (Alibaba HPN, SIGCOMM'24 s2.3).
 
-    Single-homed NICs: each link failure stops the job; with two planes per NIC (HPN) it only halves that NIC. Their own jobs saw 1-2 a
+    Single-homed NICs: each link failure stops the job; with two planes per NIC (HPN) it only halves
+    that NIC. Their own jobs saw 1-2 a
     month.
     """
-    return (np.asarray(links, float) * links_per_month + np.asarray(tors, float) * tors_per_month) / (30 * DAY_S)
+    return (
+        np.asarray(links, float) * links_per_month + np.asarray(tors, float) * tors_per_month
+    ) / (30 * DAY_S)
 
 
 def detection_s(*, hang_share=0.099, timeout_s=600.0, explicit_s=60.0, localise_s=120.0):
-    """Mean time until a failure is seen and localised [s]: explicit ones after `explicit_s`, hangs when the collective's timeout expires.
+    """Mean time until a failure is seen and localised [s]: explicit ones after `explicit_s`, hangs
+    when the collective's timeout expires.
 
-    (1 - h) x explicit + h x timeout + localise. A tenth of the failures hang without a word (5,506, 9.9 %: ByteRobust, Table 1), and the
-    usual timeout is 30 or 60 min (same, s2.3): 352 s on average at 30 min against 186 s with a watchdog that fires after 2 min.
+    (1 - h) x explicit + h x timeout + localise. A tenth of the failures hang without a word (5,506,
+    9.9 %: ByteRobust, Table 1), and the
+    usual timeout is 30 or 60 min (same, s2.3): 352 s on average at 30 min against 186 s with a
+    watchdog that fires after 2 min.
     A flight recorder shortens `localise_s` (2-15 min, s2.2), not the timeout.
     """
     h = np.asarray(hang_share, float)
@@ -132,15 +245,17 @@ class Domain:
     id: str
     devices: int
     count: int
-    share: float         # of the job's failures, nan where nobody has published one
+    share: float  # of the job's failures, nan where nobody has published one
     what: str
     source: str
 
 
 def domains(cluster) -> tuple[Domain, ...]:
-    """The failure domains of a cluster, smallest first: device, node, power supply, rail, top of rack or NVLink rack, pod, site.
+    """The failure domains of a cluster, smallest first: device, node, power supply, rail, top of
+    rack or NVLink rack, pod, site.
 
-    The catastrophic share (1 % of failures, a switch with its 32 machines) is ByteRobust's (arXiv 2509.16293, s8.2); what nobody published
+    The catastrophic share (1 % of failures, a switch with its 32 machines) is ByteRobust's (arXiv
+    2509.16293, s8.2); what nobody published
     is nan.
     """
     per_node, n = int(cluster.devices_per_node), int(cluster.devices)
@@ -150,22 +265,68 @@ def domains(cluster) -> tuple[Domain, ...]:
     node_share = sum(c.share for c in CAUSES if c.survivor == "peer")
     count = lambda size: max(1, -(-n // max(1, size)))
     return (
-        Domain("process", 1, n, CAUSES[4].share, "a rank dies, the node is well: restart in place from host memory", _LLAMA3),
-        Domain("node", per_node, count(per_node), node_share, "device, HBM, NIC, host or board: the node is drained", _LLAMA3),
-        Domain("power-supply", per_node, count(per_node), 3 / 419, "redundant supplies (4 + 2) ride through two losses", _LLAMA3),
-        Domain("rail", min(n, 32), count(32), CAUSES[3].share,
-               "a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
-               "rail-optimised reference designs; " + _LLAMA3),
-        Domain("rack", rack, count(rack), 0.01, "top of rack, busbar or NVLink domain: every node in it",
-               "ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)"),
-        Domain("pod", pod, count(pod), float("nan"), "aggregation layer or cooling loop; also the unit of a maintenance drain",
-               "no published rate"),
-        Domain("site", -(-n // sites), sites, float("nan"), "building or power feed", "no published rate"),
+        Domain(
+            "process",
+            1,
+            n,
+            CAUSES[4].share,
+            "a rank dies, the node is well: restart in place from host memory",
+            _LLAMA3,
+        ),
+        Domain(
+            "node",
+            per_node,
+            count(per_node),
+            node_share,
+            "device, HBM, NIC, host or board: the node is drained",
+            _LLAMA3,
+        ),
+        Domain(
+            "power-supply",
+            per_node,
+            count(per_node),
+            3 / 419,
+            "redundant supplies (4 + 2) ride through two losses",
+            _LLAMA3,
+        ),
+        Domain(
+            "rail",
+            min(n, 32),
+            count(32),
+            CAUSES[3].share,
+            "a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
+            "rail-optimised reference designs; " + _LLAMA3,
+        ),
+        Domain(
+            "rack",
+            rack,
+            count(rack),
+            0.01,
+            "top of rack, busbar or NVLink domain: every node in it",
+            "ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)",
+        ),
+        Domain(
+            "pod",
+            pod,
+            count(pod),
+            float("nan"),
+            "aggregation layer or cooling loop; also the unit of a maintenance drain",
+            "no published rate",
+        ),
+        Domain(
+            "site",
+            -(-n // sites),
+            sites,
+            float("nan"),
+            "building or power feed",
+            "no published rate",
+        ),
     )
 
 
 def rack_devices(cluster) -> int:
-    """Devices that share a rack: nodes_per_rack of the node's catalogue row; where nobody printed it the scale-up domain that spans nodes, else
+    """Devices that share a rack: nodes_per_rack of the node's catalogue row; where nobody printed
+    it the scale-up domain that spans nodes, else
     four nodes (air-cooled nodes of 8 devices)."""
     from .. import catalogue
 

@@ -5,10 +5,12 @@ Symbols of this file, all in seconds and all broadcasting as numpy arrays:
     mtbf M            mean time between failures of the whole job while it runs (exponential)
     stall             time that training stands still for one save
     durable           time from the end of that stall until the copy can be restored from
-    restart           from the decision to restart until the first new step; a failure can strike in it
+    restart           from the decision to restart until the first new step; a failure can strike in
+    it
     down              detecting, diagnosing and swapping; nothing can fail in it
     interval tau      useful compute between two saves, so the period is tau + stall
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,23 +21,28 @@ def optimum_interval(mtbf_s, stall_s):
 
     tau* = M (1 + W0(-exp(-1 - stall / M))),  W0 the principal Lambert W.
 
-    It is the root of d/dtau [tau / (exp((tau + stall) / M) - 1)] = 0, so it does not depend on the restart, detection or durable time:
-    those multiply the wall time by a constant. Young and Daly approximate it. Exponential failures; one tier; the save in flight must be
-    done before the next begins, which the caller has to enforce (`interval + stall >= durable`). Source: optimality condition of Daly's
+    It is the root of d/dtau [tau / (exp((tau + stall) / M) - 1)] = 0, so it does not depend on the
+    restart, detection or durable time:
+    those multiply the wall time by a constant. Young and Daly approximate it. Exponential failures;
+    one tier; the save in flight must be
+    done before the next begins, which the caller has to enforce (`interval + stall >= durable`).
+    Source: optimality condition of Daly's
     complete model (Daly 2006, doi:10.1016/j.future.2004.11.016), solved.
     """
     from scipy.special import lambertw
 
     m, d = np.asarray(mtbf_s, float), np.asarray(stall_s, float)
     x = d / m
-    # near the branch point the argument loses digits; there the series in sqrt(x) is exact to rounding
+    # near the branch point the argument loses digits; there the series in sqrt(x) is exact to
+    # rounding
     series = np.sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
     w = np.real(lambertw(-np.exp(-1 - x)))
     return m * np.where(x < 1e-6, series, 1 + w)
 
 
 def young(mtbf_s, stall_s):
-    """Young's interval sqrt(2 stall M) [s]: 0.5 % of wall time above the optimum at stall = M / 10, 14 % at stall = M.
+    """Young's interval sqrt(2 stall M) [s]: 0.5 % of wall time above the optimum at stall = M / 10,
+    14 % at stall = M.
 
     Young 1974, doi:10.1145/361147.361115.
     """
@@ -45,7 +52,8 @@ def young(mtbf_s, stall_s):
 def daly(mtbf_s, stall_s):
     """Daly's higher-order interval [s]; its wall time is within 0.2 % of the best at every stall.
 
-    sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + (d / 2M) / 9) - d  for d < 2 M, else M.   Daly 2006, eq. 37, doi:10.1016/j.future.2004.11.016.
+    sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + (d / 2M) / 9) - d  for d < 2 M, else M.   Daly 2006, eq. 37,
+    doi:10.1016/j.future.2004.11.016.
     """
     d, m = np.asarray(stall_s, float), np.asarray(mtbf_s, float)
     x = d / (2 * m)
@@ -53,7 +61,8 @@ def daly(mtbf_s, stall_s):
 
 
 def saxena_period(mtbf_s, stall_s, restart_s):
-    """Period (interval + stall) that Saxena et al. give: Ts + sqrt(2 (Tf + Tr) Ts + Ts^2) [s]. arXiv 2410.18124.
+    """Period (interval + stall) that Saxena et al. give: Ts + sqrt(2 (Tf + Tr) Ts + Ts^2) [s].
+    arXiv 2410.18124.
 
     Their optimum grows with the restart time; the exact one does not.
     """
@@ -62,69 +71,102 @@ def saxena_period(mtbf_s, stall_s, restart_s):
 
 
 def failures_per_period(mtbf_s, stall_s, durable_s, restart_s, interval_s):
-    """Expected failures until one more interval is durable: X = exp((R + Delta) / M) (exp((tau + stall) / M) - 1).
+    """Expected failures until one more interval is durable: X = exp((R + Delta) / M) (exp((tau +
+    stall) / M) - 1).
 
-    Running time per interval is M X, wall time (M + D) X. Exact for exponential failures that may strike during restarts, with any
+    Running time per interval is M X, wall time (M + D) X. Exact for exponential failures that may
+    strike during restarts, with any
     failure aborting the save in flight.
     """
     m = np.asarray(mtbf_s, float)
     with np.errstate(over="ignore"):
-        return np.exp((np.asarray(restart_s, float) + durable_s) / m) * np.expm1((np.asarray(interval_s, float) + stall_s) / m)
+        return np.exp((np.asarray(restart_s, float) + durable_s) / m) * np.expm1(
+            (np.asarray(interval_s, float) + stall_s) / m
+        )
 
 
 def ettr(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
-    """Useful share of the wall time in the long run, exactly: tau / ((M + D) X), X from `failures_per_period`.
+    """Useful share of the wall time in the long run, exactly: tau / ((M + D) X), X from
+    `failures_per_period`.
 
-    Asynchronous saves: a failure before a copy is durable falls back to the one before. Daly's complete model is durable_s = 0;
-    "no failure can strike during a restart" is restart_s moved into down_s. Differs from Meta's E[ETTR] (`ettr_meta`), which is first
+    Asynchronous saves: a failure before a copy is durable falls back to the one before. Daly's
+    complete model is durable_s = 0;
+    "no failure can strike during a restart" is restart_s moved into down_s. Differs from Meta's
+    E[ETTR] (`ettr_meta`), which is first
     order and leaves the truth beyond some 30,000 devices.
     """
-    return shares(mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s)["useful"]
+    return shares(
+        mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s
+    )["useful"]
 
 
 ACCOUNTS = ("exact", "renewal", "linear")
 
 
-def shares(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0, accounts="exact") -> dict:
-    """The same wall time split: {useful, saves, lost work, detection, restart}; the five sum to one.
+def shares(
+    mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0, accounts="exact"
+) -> dict:
+    """The same wall time split: {useful, saves, lost work, detection, restart}; the five sum to
+    one.
 
-    accounts : "exact" as below; "renewal" charges each failure D + R + Delta + P / 2 once with the clock of failures standing meanwhile,
-    M / (M + L); "linear" charges it against wall time, 1 - L / M, which reaches nothing left at M = L (then all is lost). P = tau + stall.
-    Published goodputs differ by which of the three they are: at 18 min between failures and 10 min each, 0.44 linear (as printed by
+    accounts : "exact" as below; "renewal" charges each failure D + R + Delta + P / 2 once with the
+    clock of failures standing meanwhile,
+    M / (M + L); "linear" charges it against wall time, 1 - L / M, which reaches nothing left at M =
+    L (then all is lost). P = tau + stall.
+    Published goodputs differ by which of the three they are: at 18 min between failures and 10 min
+    each, 0.44 linear (as printed by
     FT-HSDP, arXiv 2602.00277) is 0.64 by renewal.
 
-    With X failures per interval and wall time (M + D) X: useful tau, saves stall, detection D X, restart M (1 - exp(-R / M)) X (restarts
-    cut short by the next failure included), lost work the rest of the running time M X. Work redone because the copy was not durable yet
+    With X failures per interval and wall time (M + D) X: useful tau, saves stall, detection D X,
+    restart M (1 - exp(-R / M)) X (restarts
+    cut short by the next failure included), lost work the rest of the running time M X. Work redone
+    because the copy was not durable yet
     is lost work.
     """
     m, r = np.asarray(mtbf_s, float), np.asarray(restart_s, float)
     if accounts != "exact":
         return _first_order(m, stall_s, interval_s, durable_s, r, down_s, accounts)
     with np.errstate(over="ignore"):
-        per_wall = np.exp(-(r + durable_s) / m) / ((m + down_s) * np.expm1((np.asarray(interval_s,
-                                                                                       float) + stall_s) / m))   # 1 / ((M + D) X)
+        per_wall = np.exp(-(r + durable_s) / m) / (
+            (m + down_s) * np.expm1((np.asarray(interval_s, float) + stall_s) / m)
+        )  # 1 / ((M + D) X)
     useful, saves = interval_s * per_wall, stall_s * per_wall
     detection, restart = down_s / (m + down_s), -m * np.expm1(-r / m) / (m + down_s)
-    return {"useful": useful, "saves": saves, "lost work": np.maximum(0.0, 1 - useful - saves - detection - restart),
-            "detection": detection, "restart": restart}
+    return {
+        "useful": useful,
+        "saves": saves,
+        "lost work": np.maximum(0.0, 1 - useful - saves - detection - restart),
+        "detection": detection,
+        "restart": restart,
+    }
 
 
 def _first_order(m, stall_s, interval_s, durable_s, restart_s, down_s, accounts) -> dict:
     if accounts not in ACCOUNTS:
         raise ValueError(f"accounts is {accounts!r}, not one of {', '.join(ACCOUNTS)}")
     period = np.asarray(interval_s, float) + stall_s
-    lost = {"lost work": durable_s + period / 2, "detection": down_s + 0 * period, "restart": restart_s + 0 * period}
+    lost = {
+        "lost work": durable_s + period / 2,
+        "detection": down_s + 0 * period,
+        "restart": restart_s + 0 * period,
+    }
     loss = sum(lost.values())
     wall = np.maximum(m, loss) if accounts == "linear" else m + loss
     up = 1 - loss / wall
-    return {"useful": up * interval_s / period, "saves": up * stall_s / period, **{k: v / wall for k, v in lost.items()}}
+    return {
+        "useful": up * interval_s / period,
+        "saves": up * stall_s / period,
+        **{k: v / wall for k, v in lost.items()},
+    }
 
 
 def finite_wall_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
-    """Expected wall time of a job of `work_s` seconds of useful compute that starts without a restart and ends when its last save is
+    """Expected wall time of a job of `work_s` seconds of useful compute that starts without a
+    restart and ends when its last save is
     durable [s].
 
-    (M + D) [e^(R/M) (e^((P1 + Delta)/M) - 1) + sum over the later intervals of e^((R + Delta)/M) (e^(Pi/M) - 1)],  P = interval + stall,
+    (M + D) [e^(R/M) (e^((P1 + Delta)/M) - 1) + sum over the later intervals of e^((R + Delta)/M)
+    (e^(Pi/M) - 1)],  P = interval + stall,
     the last interval being what is left. Exact; the long-run rate is `ettr`.
     """
     m, tau = np.asarray(mtbf_s, float), np.asarray(interval_s, float)
@@ -132,76 +174,112 @@ def finite_wall_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart
     last = work_s - (n - 1) * tau
     first = np.where(n == 1, last, tau)
     later = np.exp((restart_s + np.asarray(durable_s, float)) / m)
-    middle = np.maximum(n - 2, 0) * np.expm1((tau + stall_s) / m) + np.where(n > 1, np.expm1((last + stall_s) / m), 0.0)
-    return (m + down_s) * (np.exp(np.asarray(restart_s, float) / m) * np.expm1((first + stall_s + durable_s) / m) + later * middle)
+    middle = np.maximum(n - 2, 0) * np.expm1((tau + stall_s) / m) + np.where(
+        n > 1, np.expm1((last + stall_s) / m), 0.0
+    )
+    return (m + down_s) * (
+        np.exp(np.asarray(restart_s, float) / m) * np.expm1((first + stall_s + durable_s) / m)
+        + later * middle
+    )
 
 
-def finish_spread_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
-    """Standard deviation of the wall time of a job of `work_s` seconds of useful compute [s], to first order.
+def finish_spread_s(
+    work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0
+):
+    """Standard deviation of the wall time of a job of `work_s` seconds of useful compute [s], to
+    first order.
 
-    sqrt(n E[L^2]), n = useful time / goodput / (M + D) failures that each lose L = D + R + Delta + a share of the period, uniform:
-    E[L^2] = (D + R + Delta + P / 2)^2 + P^2 / 12. With the mean and a normal quantile (z = 1.28 for P90) it gives the finishing day; the
+    sqrt(n E[L^2]), n = useful time / goodput / (M + D) failures that each lose L = D + R + Delta +
+    a share of the period, uniform:
+    E[L^2] = (D + R + Delta + P / 2)^2 + P^2 / 12. With the mean and a normal quantile (z = 1.28 for
+    P90) it gives the finishing day; the
     tail is a little fatter where failures are few. A simulation has it exactly.
     """
     p = np.asarray(interval_s, float) + stall_s
-    n = np.asarray(work_s, float) / ettr(mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s,
-                                         down_s=down_s) / (np.asarray(mtbf_s, float) + down_s)
+    n = (
+        np.asarray(work_s, float)
+        / ettr(mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s)
+        / (np.asarray(mtbf_s, float) + down_s)
+    )
     return np.sqrt(n * ((down_s + restart_s + durable_s + p / 2) ** 2 + p * p / 12))
 
 
 def ettr_meta(failures_per_s, interval_s, write_s, restart_s, *, queue_s=0.0, productive_s=np.inf):
-    """Meta's first-order E[ETTR] (Kokolis et al. 2024, arXiv 2410.21680), for comparison with the exact one.
+    """Meta's first-order E[ETTR] (Kokolis et al. 2024, arXiv 2410.21680), for comparison with the
+    exact one.
 
-    (1 - l (u0 + dt / 2)) / (1 + w / dt); with a queue q per failure and productive time Rp the denominator becomes
-    (1 + u0 / Rp) (1 + l q) + (q / Rp) (1 - l (u0 + dt / 2)), saves being free. Valid for l (u0 + dt / 2) << 1: -1...-3 % at 8,192 devices,
+    (1 - l (u0 + dt / 2)) / (1 + w / dt); with a queue q per failure and productive time Rp the
+    denominator becomes
+    (1 + u0 / Rp) (1 + l q) + (q / Rp) (1 - l (u0 + dt / 2)), saves being free. Valid for l (u0 + dt
+    / 2) << 1: -1...-3 % at 8,192 devices,
     -7 % at 32,768, negative near 100,000 with 30-minute intervals.
     """
     lam = np.asarray(failures_per_s, float)
     alive = 1 - lam * (restart_s + np.asarray(interval_s, float) / 2)
     if np.all(np.asarray(queue_s) == 0):
         return alive / (1 + np.asarray(write_s, float) / interval_s)
-    return alive / ((1 + restart_s / productive_s) * (1 + lam * queue_s) + (queue_s / productive_s) * alive)
+    return alive / (
+        (1 + restart_s / productive_s) * (1 + lam * queue_s) + (queue_s / productive_s) * alive
+    )
 
 
 def ettr_linear(mtbf_s, loss_s):
-    """Accounting that charges every failure once against wall time: 1 - loss / MTBF. Meta's 44 % at 18 min and 10 min is this one."""
+    """Accounting that charges every failure once against wall time: 1 - loss / MTBF. Meta's 44 % at
+    18 min and 10 min is this one."""
     return 1 - np.asarray(loss_s, float) / mtbf_s
 
 
 def ettr_renewal(mtbf_s, loss_s, *, fails_in_restart=False):
-    """Accounting in which the clock of failures stands while the job is down: M / (M + L); exp(-L / M) where a restart can fail too."""
+    """Accounting in which the clock of failures stands while the job is down: M / (M + L); exp(-L /
+    M) where a restart can fail too."""
     m = np.asarray(mtbf_s, float)
     return np.exp(-np.asarray(loss_s, float) / m) if fails_in_restart else m / (m + loss_s)
 
 
 def ettr_tiers_first_order(rates_per_s, intervals_s, stalls_s, restores_s, durables_s, down_s=0.0):
-    """First-order tiers: 1 - stall share - sum over classes l_k (D + R_k + Delta_k + tau_k / 2). Di et al. 2014; high by up to 3 points at
+    """First-order tiers: 1 - stall share - sum over classes l_k (D + R_k + Delta_k + tau_k / 2). Di
+    et al. 2014; high by up to 3 points at
     M = 14 min.
 
-    Class k of `rates_per_s` is what tier k and above survive; `intervals_s[k]` is the spacing of tier-k copies; the shortest one stalls.
+    Class k of `rates_per_s` is what tier k and above survive; `intervals_s[k]` is the spacing of
+    tier-k copies; the shortest one stalls.
     """
     l, tau = np.asarray(rates_per_s, float), np.asarray(intervals_s, float)
     stall = (np.asarray(stalls_s, float) / tau).sum()
-    return (1 - stall / (1 + stall)) - (l * (down_s + np.asarray(restores_s, float) + durables_s + tau / 2)).sum()
+    return (1 - stall / (1 + stall)) - (
+        l * (down_s + np.asarray(restores_s, float) + durables_s + tau / 2)
+    ).sum()
 
 
 def ettr_tiers(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
     """Useful share with tiers of saves, exactly, where a copy is durable as soon as its stall ends.
 
-    rates_per_s : failures per second by class; class k is survived by tiers k and above [1/s, (K,)].
-    every       : tier k is written at every `every[k]`-th save; every[0] = 1 and each divides the next [(K,)].
-    stalls_s    : stall of a save whose highest tier is k [s, (K,)];  restores_s : restart of a failure of class k [s, (K,)].
+    rates_per_s : failures per second by class; class k is survived by tiers k and above [1/s,
+    (K,)].
+    every       : tier k is written at every `every[k]`-th save; every[0] = 1 and each divides the
+    next [(K,)].
+    stalls_s    : stall of a save whose highest tier is k [s, (K,)];  restores_s : restart of a
+    failure of class k [s, (K,)].
 
-    Markov chain at failure epochs over the position since the last top-tier save (the idea of Moody et al., SC'10): with L the total rate
-    and p_k the class shares, E_i (running after save i) and H_i (mean cost from a failure there) satisfy
-    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1),  H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L + H_(f_k(i)))],
-    f_k(i) = every_k floor(i / every_k), E_n = 0. A delay until durable makes the state space explode: use `simulate` there.
+    Markov chain at failure epochs over the position since the last top-tier save (the idea of Moody
+    et al., SC'10): with L the total rate
+    and p_k the class shares, E_i (running after save i) and H_i (mean cost from a failure there)
+    satisfy
+    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1),  H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L
+    + H_(f_k(i)))],
+    f_k(i) = every_k floor(i / every_k), E_n = 0. A delay until durable makes the state space
+    explode: use `simulate` there.
     """
-    return float(every[-1] * interval_s / tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s))
+    return float(
+        every[-1]
+        * interval_s
+        / tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s)
+    )
 
 
 def tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
-    """Expected wall time from one top-tier save to the next [s]; the chain of `ettr_tiers`. Whole cycles add up, the first one included."""
+    """Expected wall time from one top-tier save to the next [s]; the chain of `ettr_tiers`. Whole
+    cycles add up, the first one included."""
     rates, every = np.asarray(rates_per_s, float), np.asarray(every, int)
     total, n = rates.sum(), int(every[-1])
     p, m = rates / total, 1 / total
@@ -224,17 +302,30 @@ def tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0
     return float(np.linalg.solve(a, b)[0])
 
 
-def ettr_tiers_nested(rates_per_s, every, interval_s, stalls_s, restores_s, durables_s=None, down_s=0.0) -> float:
-    """Nested approximation for tiers with delays: T_k = (1/l_k + D) e^(l_k (R_k + Delta_k)) (e^(l_k T) - 1), tier by tier.
+def ettr_tiers_nested(
+    rates_per_s, every, interval_s, stalls_s, restores_s, durables_s=None, down_s=0.0
+) -> float:
+    """Nested approximation for tiers with delays: T_k = (1/l_k + D) e^(l_k (R_k + Delta_k)) (e^(l_k
+    T) - 1), tier by tier.
 
-    T enters as the wall time of the tier below over one spacing of tier k. Within 0.3 points of the truth at M = 30 min, 1.2 at 14 min.
+    T enters as the wall time of the tier below over one spacing of tier k. Within 0.3 points of the
+    truth at M = 30 min, 1.2 at 14 min.
     """
-    k_n, durables = len(every), np.zeros(len(every)) if durables_s is None else np.asarray(durables_s, float)
+    k_n, durables = (
+        len(every),
+        np.zeros(len(every)) if durables_s is None else np.asarray(durables_s, float),
+    )
     inner = interval_s + stalls_s[0]
     for k in range(k_n):
         steps = 1 if k == 0 else every[k] / every[k - 1]
         span = inner * steps + (0 if k == 0 else stalls_s[k] - stalls_s[k - 1])
         l = rates_per_s[k]
         with np.errstate(over="ignore"):
-            inner = span if l == 0 else (1 / l + down_s) * np.exp(l * (restores_s[k] + durables[k])) * np.expm1(l * span)
+            inner = (
+                span
+                if l == 0
+                else (1 / l + down_s)
+                * np.exp(l * (restores_s[k] + durables[k]))
+                * np.expm1(l * span)
+            )
     return float(every[-1] * interval_s / inner)

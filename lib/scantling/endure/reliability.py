@@ -1,4 +1,6 @@
-"""What failures make of a design: time between failures, checkpoint interval, goodput and where the rest goes."""
+"""What failures make of a design: time between failures, checkpoint interval, goodput and where the
+rest goes."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -10,27 +12,50 @@ from ..quantities import shown
 from ..records import Assumed
 from . import checkpoint, elastic, failures, goodput, spares, storage
 
-DETECT_S = 180.0        # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293 s2.2)
-RELAUNCH_S = 60.0       # processes restarted in place: 46-65 s at 2,048-16,384 devices (ByteRobust, Table 7)
-REPAIR_S = 14_400.0     # drain, reboot, test, return of a node: 4 h; NCSA Delta measured 2.2 h (arXiv 2503.11901)
-SDC_LATENCY_S = 1800.0  # corruption to discovery with periodic checks; gives the 0.25 % of steps that Gemini 2.5 replayed, at 16,384 devices
-LEAST_RATE = 1e-6       # failures per 1,000 node-days
-BADPUT = ("saves", "lost work", "detection", "restart", "spare shortage", "planned stops", "stragglers", "sdc", "sites")
-BYTES_PER_PARAM = 14    # of a whole copy: bf16 weights, fp32 master weights and two fp32 moments
+# an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293
+# s2.2)
+DETECT_S = 180.0
+RELAUNCH_S = (
+    60.0  # processes restarted in place: 46-65 s at 2,048-16,384 devices (ByteRobust, Table 7)
+)
+# drain, reboot, test, return of a node: 4 h; NCSA Delta measured 2.2 h (arXiv 2503.11901)
+REPAIR_S = 14_400.0
+# corruption to discovery with periodic checks; gives the 0.25 % of steps that Gemini 2.5 replayed,
+# at 16,384 devices
+SDC_LATENCY_S = 1800.0
+LEAST_RATE = 1e-6  # failures per 1,000 node-days
+BADPUT = (
+    "saves",
+    "lost work",
+    "detection",
+    "restart",
+    "spare shortage",
+    "planned stops",
+    "stragglers",
+    "sdc",
+    "sites",
+)
+BYTES_PER_PARAM = 14  # of a whole copy: bf16 weights, fp32 master weights and two fp32 moments
 
 
-INIT_S = 5.0            # least start of the collectives' library: under 5 s at 2,048 devices, the best published (MegaScale, arXiv 2402.15627)
+# least start of the collectives' library: under 5 s at 2,048 devices, the best published
+# (MegaScale, arXiv 2402.15627)
+INIT_S = 5.0
 
 
 def communicator_init_s(devices):
-    """Start of the collectives' library: 17 s at 16,384 devices, 200 s at 98,304 (FT-HSDP, arXiv 2602.00277), power law through both, INIT_S at
+    """Start of the collectives' library: 17 s at 16,384 devices, 200 s at 98,304 (FT-HSDP, arXiv
+    2602.00277), power law through both, INIT_S at
     least [s]. Nobody has published more than 98,304."""
-    return np.maximum(INIT_S, 17.0 * (np.asarray(devices, float) / 16_384) ** (np.log(200 / 17) / np.log(6)))
+    return np.maximum(
+        INIT_S, 17.0 * (np.asarray(devices, float) / 16_384) ** (np.log(200 / 17) / np.log(6))
+    )
 
 
 @dataclass(frozen=True)
 class Endurance:
-    """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where `devices` was an array.
+    """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where
+    `devices` was an array.
 
     goodput + sum(badput.values()) = 1. goodput is useful time over all time, stalls included.
     """
@@ -72,32 +97,61 @@ class Endurance:
     def as_dict(self) -> dict:
         """Plain numbers, lists and texts, ready for JSON; `assumed` as mappings."""
         out = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "assumed"}
-        out["assumed"] = [{"field": a.field, "value": _plain(a.value), "why": a.why} for a in self.assumed]
+        out["assumed"] = [
+            {"field": a.field, "value": _plain(a.value), "why": a.why} for a in self.assumed
+        ]
         return out
 
 
-def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step_s=None, params=None, constraints=None, devices=None,
-           sdc_latency_s=SDC_LATENCY_S, fail_slow_share=0.0, planned_stops=True, fails_in_restart=True, save_survives=False, accounts="exact") -> Endurance:
+def endure(
+    cluster,
+    spec=None,
+    *,
+    checkpoint_bytes,
+    state_bytes_per_device,
+    step_s=None,
+    params=None,
+    constraints=None,
+    devices=None,
+    sdc_latency_s=SDC_LATENCY_S,
+    fail_slow_share=0.0,
+    planned_stops=True,
+    fails_in_restart=True,
+    save_survives=False,
+    accounts="exact",
+) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
-    cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be missing.
-    checkpoint_bytes : one whole copy [bytes, scalar or (n,)].  state_bytes_per_device : what a device copies out in a save [bytes, ditto].
-    step_s : step time; the interval is at least this.  params : parameters that several sites average; a fourteenth of checkpoint_bytes
-    where not given.  constraints : ceilings that move the interval (checkpoint overhead, lost work).
+    cluster : Cluster.  spec : the design file's `reliability` mapping or record; any field may be
+    missing.
+    checkpoint_bytes : one whole copy [bytes, scalar or (n,)].  state_bytes_per_device : what a
+    device copies out in a save [bytes, ditto].
+    step_s : step time; the interval is at least this.  params : parameters that several sites
+    average; a fourteenth of checkpoint_bytes
+    where not given.  constraints : ceilings that move the interval (checkpoint overhead, lost
+    work).
     devices : device counts instead of the cluster's own [(n,)].
-    sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not yet replaced; steady jitter is in the
+    sdc_latency_s : corruption to its discovery.  fail_slow_share : time lost to degraded nodes not
+    yet replaced; steady jitter is in the
     step.
-    planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).  fails_in_restart : a failure can strike a
-    restart.  save_survives : a save in flight is finished in spite of a failure, where detection takes as long.  accounts : "exact",
+    planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
+    fails_in_restart : a failure can strike a
+    restart.  save_survives : a save in flight is finished in spite of a failure, where detection
+    takes as long.  accounts : "exact",
     "renewal" or "linear" (`goodput.shares`). Sources differ in the last three.
 
-    Several sites average every 100 steps and restart alone (`elastic.apart`); the headline says so in `assumed`, with what a
+    Several sites average every 100 steps and restart alone (`elastic.apart`); the headline says so
+    in `assumed`, with what a
     synchronous run would lose.
 
-    M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is durable before the next begins and moved
-    by ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 - stragglers) x (1 - SDC); spare shortage is
-    `spares.shortage` (Erlang-B but for what hides behind the detection). Sums exactly; the product treats rare losses as independent,
-    which a simulation bears out to 0.1 point at 16,384 devices and 0.3 at 98,304. Source of each default in `assumed`; formulas' sources
+    M = 1 / failure_rate_per_s. Interval: exact optimum of the stall, then raised until a save is
+    durable before the next begins and moved
+    by ceilings. Goodput: `goodput.shares` x (1 - spare shortage) x (1 - planned stops) x (1 -
+    stragglers) x (1 - SDC); spare shortage is
+    `spares.shortage` (Erlang-B but for what hides behind the detection). Sums exactly; the product
+    treats rare losses as independent,
+    which a simulation bears out to 0.1 point at 16,384 devices and 0.3 at 98,304. Source of each
+    default in `assumed`; formulas' sources
     in `goodput` and `spares`.
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
@@ -106,27 +160,57 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
     m = failures.job_mtbf_s(rate, n)
     nodes = np.ceil(n / cluster.devices_per_node)
     disk = storage.rates(cluster, nodes)
-    stall, durable, detect, restart, repair = _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device)
+    stall, durable, detect, restart, repair = _times(
+        cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device
+    )
 
     optimum = goodput.optimum_interval(m, stall)
-    interval, by = chosen_interval(optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0)
+    interval, by = chosen_interval(
+        optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0
+    )
     load = failures.EVICTS * repair / (m + detect)
-    most = min(int(nodes.max()) + 2, 4096)          # spares that are looked at
+    most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
-    recommended = np.maximum(spares.cheapest(load, nodes, limit=most),
-                             hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0)
-    used = _given(spec, "spares", lambda: recommended, "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be survived", say)
+    recommended = np.maximum(
+        spares.cheapest(load, nodes, limit=most),
+        hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0,
+    )
+    used = _given(
+        spec,
+        "spares",
+        lambda: recommended,
+        (
+            "the number that makes a useful hour cheapest (Erlang-B), at least the domain "
+            "that must be survived"
+        ),
+        say,
+    )
 
     planned_per_day = planned_per_day if planned_stops else 0.0
     planned = planned_per_day / failures.DAY_S * (stall + durable + restart)
     averaged = np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params
-    losses = {"spare shortage": spares.shortage(used, failures.EVICTS / m, repair, detect / failures.EVICTS), "planned stops": planned / (1 + planned),
-              "stragglers": fail_slow_share, "sdc": -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s), "sites": _between_sites(cluster, averaged, step_s or 1.0, say)}
+    losses = {
+        "spare shortage": spares.shortage(
+            used, failures.EVICTS / m, repair, detect / failures.EVICTS
+        ),
+        "planned stops": planned / (1 + planned),
+        "stragglers": fail_slow_share,
+        "sdc": -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s),
+        "sites": _between_sites(cluster, averaged, step_s or 1.0, say),
+    }
     sites = max(1, int(cluster.sites))
 
     def split(tau):
         safe = 0.0 if fails_in_restart else restart
-        part = goodput.shares(m * sites, stall, tau, durable_s=0.0 if save_survives else durable, restart_s=restart - safe, down_s=detect + safe, accounts=accounts)
+        part = goodput.shares(
+            m * sites,
+            stall,
+            tau,
+            durable_s=0.0 if save_survives else durable,
+            restart_s=restart - safe,
+            down_s=detect + safe,
+            accounts=accounts,
+        )
         moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
         part["detection"], part["restart"] = part["detection"] - moved, part["restart"] + moved
         return _left(part, losses)
@@ -138,33 +222,87 @@ def endure(cluster, spec=None, *, checkpoint_bytes, state_bytes_per_device, step
         axis = np.geomspace(low, max(float(interval), float(optimum)) * 20, 81)
         curve = {"interval_s": axis, "goodput": split(axis)[0]}
     return Endurance(
-        devices=n.astype(int), preset=name, failures_per_1000_node_days=rate, mtbf_s=m, failures_per_day=failures.rates_by_cause(rate, n),
+        devices=n.astype(int),
+        preset=name,
+        failures_per_1000_node_days=rate,
+        mtbf_s=m,
+        failures_per_day=failures.rates_by_cause(rate, n),
         planned_per_day=planned_per_day,
-        checkpoint_interval_s=interval, checkpoint_bytes=checkpoint_bytes, checkpoint_stall_s=stall, checkpoint_durable_s=durable,
-        checkpoint_overhead=stall / (interval + stall), young_s=goodput.young(m, stall), daly_s=goodput.daly(m, stall), optimum_s=optimum,
-        restart_s=restart, detect_s=detect, repair_s=repair, recovery_s=detect + restart, lost_work_s=interval + stall + durable,
-        goodput=np.clip(good, 1e-12, 1.0), badput={k: bad[k] for k in BADPUT}, spares=used, spares_recommended=recommended,
+        checkpoint_interval_s=interval,
+        checkpoint_bytes=checkpoint_bytes,
+        checkpoint_stall_s=stall,
+        checkpoint_durable_s=durable,
+        checkpoint_overhead=stall / (interval + stall),
+        young_s=goodput.young(m, stall),
+        daly_s=goodput.daly(m, stall),
+        optimum_s=optimum,
+        restart_s=restart,
+        detect_s=detect,
+        repair_s=repair,
+        recovery_s=detect + restart,
+        lost_work_s=interval + stall + durable,
+        goodput=np.clip(good, 1e-12, 1.0),
+        badput={k: bad[k] for k in BADPUT},
+        spares=used,
+        spares_recommended=recommended,
         spares_for={str(c): spares.spares_for(load, c, limit=most) for c in (0.9, 0.99, 0.999)},
-        write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall), write_bytes_per_s=disk.write_bytes_per_s,
-        retention=checkpoint.retention(interval, detection_latency_s=sdc_latency_s, durable_s=durable),
-        domain_nodes=hit, sites=sites, copies_survive=disk.survives, curve=curve, interval_set_by=by, assumed=tuple(say))
+        write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall),
+        write_bytes_per_s=disk.write_bytes_per_s,
+        retention=checkpoint.retention(
+            interval, detection_latency_s=sdc_latency_s, durable_s=durable
+        ),
+        domain_nodes=hit,
+        sites=sites,
+        copies_survive=disk.survives,
+        curve=curve,
+        interval_set_by=by,
+        assumed=tuple(say),
+    )
 
 
 def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device):
-    """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the rule that goes into `say`."""
+    """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the
+    rule that goes into `say`."""
     given = lambda field, default, why: _given(spec, field, default, why, say)
     nodes = np.ceil(n / cluster.devices_per_node)
     link = cluster.accelerator.host_link_bytes_per_s
-    write = lambda: checkpoint.transfer_s(checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s)
-    read = lambda: checkpoint.transfer_s(checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s)
-    stall = given("checkpoint_stall_s", lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, link),
-                  "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy to host memory at half the host link")
-    durable = given("checkpoint_durable_s", lambda: checkpoint.COMMIT_S + write(),
-                    f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}")
-    detect = given("detect_s", lambda: DETECT_S, "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)")
-    restart = given("restart_s", lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S + read(),
-                    "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, 200 s at 98,304) + load (120 s and the bytes)")
-    repair = given("repair_s", lambda: REPAIR_S, "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta")
+    write = lambda: checkpoint.transfer_s(
+        checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s
+    )
+    read = lambda: checkpoint.transfer_s(
+        checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s
+    )
+    stall = given(
+        "checkpoint_stall_s",
+        lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, link),
+        (
+            "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy "
+            "to host memory at half the host link"
+        ),
+    )
+    durable = given(
+        "checkpoint_durable_s",
+        lambda: checkpoint.COMMIT_S + write(),
+        f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}",
+    )
+    detect = given(
+        "detect_s",
+        lambda: DETECT_S,
+        "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)",
+    )
+    restart = given(
+        "restart_s",
+        lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S + read(),
+        (
+            "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, "
+            "200 s at 98,304) + load (120 s and the bytes)"
+        ),
+    )
+    repair = given(
+        "repair_s",
+        lambda: REPAIR_S,
+        "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta",
+    )
     return stall, durable, detect, restart, np.maximum(repair, 1e-3)
 
 
@@ -174,9 +312,17 @@ def _between_sites(cluster, params, step_s, say):
     if sites <= 1:
         return 0.0
     way = elastic.apart(params, step_s, sites, cluster.site_bytes_per_s)
-    say.append(Assumed("cluster.sites", sites, f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps over {cluster.site_bytes_per_s / 1e9:g} GB/s "
-                       f"({np.max(way['sync_s']):,.0f} s each, {np.max(way['share']):.1%} of the time) and restart alone; all-reducing every step would lose "
-                       f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist"))
+    say.append(
+        Assumed(
+            "cluster.sites",
+            sites,
+            f"local updates: {sites} sites average every {elastic.INNER_STEPS} steps "
+            f"over {cluster.site_bytes_per_s / 1e9:g} GB/s "
+            f"({np.max(way['sync_s']):,.0f} s each, {np.max(way['share']):.1%} of the "
+            f"time) and restart alone; all-reducing every step would lose "
+            f"{np.max(way['every_step_share']):.1%}. To be confirmed by an ML specialist",
+        )
+    )
     return way["share"]
 
 
@@ -191,46 +337,80 @@ def _left(part, losses):
 def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0, seed=0) -> dict:
     """The same job with copies in host memory and on a peer before the parallel file system.
 
-    A process that dies restarts from host memory (15 % of failures), a lost node from its peer (84 %), corruption from the store (1 %).
-    {tiers, interval_s, every, goodput, gain, scenario, simulated}: tiers as `checkpoint.tiers`; the store gets every `every[2]`-th save,
-    as often as it keeps up; the interval maximises the nested closed form (`goodput.ettr_tiers_nested`), the other losses are the
-    endurance's own. `simulated` is the goodput of `scenario` from `replicas` replicas of 30 days, planned stops and shortage apart (None
+    A process that dies restarts from host memory (15 % of failures), a lost node from its peer (84
+    %), corruption from the store (1 %).
+    {tiers, interval_s, every, goodput, gain, scenario, simulated}: tiers as `checkpoint.tiers`; the
+    store gets every `every[2]`-th save,
+    as often as it keeps up; the interval maximises the nested closed form
+    (`goodput.ettr_tiers_nested`), the other losses are the
+    endurance's own. `simulated` is the goodput of `scenario` from `replicas` replicas of 30 days,
+    planned stops and shortage apart (None
     without).
     """
     from .simulate import DAY_S, Fault, Level, Scenario, simulate
 
     e, disk = endurance, storage.rates(cluster)
-    found = checkpoint.tiers(cluster, float(np.max(e.checkpoint_bytes)), float(state_bytes_per_device),
-                             store_write_bytes_per_s=float(disk.write_bytes_per_s),
-                             store_read_bytes_per_s=float(disk.read_bytes_per_s), store_capacity_bytes=float(disk.capacity_bytes),
-                             stall_s=float(e.checkpoint_stall_s))
+    found = checkpoint.tiers(
+        cluster,
+        float(np.max(e.checkpoint_bytes)),
+        float(state_bytes_per_device),
+        store_write_bytes_per_s=float(disk.write_bytes_per_s),
+        store_read_bytes_per_s=float(disk.read_bytes_per_s),
+        store_capacity_bytes=float(disk.capacity_bytes),
+        stall_s=float(e.checkpoint_stall_s),
+    )
     m, down, stall = float(e.mtbf_s), float(e.detect_s), float(e.checkpoint_stall_s)
-    rates = [sum(c.share for c in failures.CAUSES if c.survivor == kind) / m for kind in ("host", "peer", "remote")]
+    rates = [
+        sum(c.share for c in failures.CAUSES if c.survivor == kind) / m
+        for kind in ("host", "peer", "remote")
+    ]
     launch = max(float(e.restart_s) - found[2].restore_s, 0.0)
     restores = [min(launch + t.restore_s, float(e.restart_s)) for t in found[:3]]
     durables = [0.0, found[1].durable_s, float(e.checkpoint_durable_s)]
 
     def at(tau):
         every = [1, 1, max(1, int(np.ceil(durables[2] / (tau + stall))))]
-        return goodput.ettr_tiers_nested(rates, every, tau, [stall] * 3, restores, durables, down), every
+        return goodput.ettr_tiers_nested(
+            rates, every, tau, [stall] * 3, restores, durables, down
+        ), every
 
     best = float(goodput.optimum_interval(m, stall))
     least = max(best / 8, durables[1] - stall, 1.0)
     tau = max(np.geomspace(least, max(best * 4, least), 60), key=lambda t: at(t)[0])
     useful, every = at(tau)
-    base = goodput.shares(m, stall, e.checkpoint_interval_s, durable_s=e.checkpoint_durable_s, restart_s=e.restart_s, down_s=down)["useful"]
+    base = goodput.shares(
+        m,
+        stall,
+        e.checkpoint_interval_s,
+        durable_s=e.checkpoint_durable_s,
+        restart_s=e.restart_s,
+        down_s=down,
+    )["useful"]
     total = float(useful * e.goodput / base)
-    scenario = Scenario(30 * DAY_S, float(tau), tuple(Level(stall, d, r, k) for d, r, k in zip(durables, restores, every)),
-                        tuple(Fault(r, i, down) for i, r in enumerate(rates)))
-    return {"tiers": found, "interval_s": float(tau), "every": every, "goodput": total, "gain": total - float(e.goodput),
-            "scenario": scenario,
-            "useful": float(useful), "simulated": simulate(scenario, replicas, seed).goodput if replicas else None}
+    scenario = Scenario(
+        30 * DAY_S,
+        float(tau),
+        tuple(Level(stall, d, r, k) for d, r, k in zip(durables, restores, every)),
+        tuple(Fault(r, i, down) for i, r in enumerate(rates)),
+    )
+    return {
+        "tiers": found,
+        "interval_s": float(tau),
+        "every": every,
+        "goodput": total,
+        "gain": total - float(e.goodput),
+        "scenario": scenario,
+        "useful": float(useful),
+        "simulated": simulate(scenario, replicas, seed).goodput if replicas else None,
+    }
 
 
 def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -> dict:
-    """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50, days_p90, replicas, seed, failures}.
+    """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50,
+    days_p90, replicas, seed, failures}.
 
-    work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario` (shrink, lemons, contended, …).
+    work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario`
+    (shrink, lemons, contended, …).
     Several sites: one of them is simulated, its work stretched by the exchange between them.
     """
     from dataclasses import replace
@@ -238,7 +418,9 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     from .simulate import of_endurance, simulate
 
     if endurance.sites > 1:
-        work_s = work_s / (1 - endurance.badput["sites"] / (endurance.goodput + endurance.badput["sites"]))
+        work_s = work_s / (
+            1 - endurance.badput["sites"] / (endurance.goodput + endurance.badput["sites"])
+        )
         endurance = replace(endurance, mtbf_s=endurance.mtbf_s * endurance.sites)
     return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
 
@@ -254,39 +436,98 @@ class Miss:
 
 
 def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
-    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead, stall, lost work, recovery; what must be
+    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead,
+    stall, lost work, recovery; what must be
     survived.
 
-    max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable time, which is also the age of the
-    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside that domain, and for a node or a rack
+    max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable
+    time, which is also the age of the
+    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside
+    that domain, and for a node or a rack
     for as many spares; a lost pod is waited for, or the job shrinks (`elastic`).
     """
     out = []
     for field, key, sign, words in (
         ("min_goodput", "goodput", 1, "goodput: {v} predicted, {l} asked for"),
-        ("max_checkpoint_overhead", "checkpoint_overhead", -1, "checkpoint overhead: {v} predicted, {l} allowed"),
-        ("max_checkpoint_stall_s", "checkpoint_stall_s", -1, "stall: a save stalls training for {v}, {l} allowed"),
+        (
+            "max_checkpoint_overhead",
+            "checkpoint_overhead",
+            -1,
+            "checkpoint overhead: {v} predicted, {l} allowed",
+        ),
+        (
+            "max_checkpoint_stall_s",
+            "checkpoint_stall_s",
+            -1,
+            "stall: a save stalls training for {v}, {l} allowed",
+        ),
         ("max_lost_work_s", "lost_work_s", -1, "lost work: a failure can lose {v}, {l} allowed"),
-        ("max_recovery_s", "recovery_s", -1, "recovery: {v} for detection and restart, {l} allowed"),
+        (
+            "max_recovery_s",
+            "recovery_s",
+            -1,
+            "recovery: {v} for detection and restart, {l} allowed",
+        ),
     ):
         limit = _get(constraints, field)
         if limit is not None:
             kind = "seconds" if key.endswith("_s") else "share"
-            value = float(np.max(getattr(endurance, key)) if sign < 0 else np.min(getattr(endurance, key)))
+            value = float(
+                np.max(getattr(endurance, key)) if sign < 0 else np.min(getattr(endurance, key))
+            )
             if sign * value < sign * float(limit) * (1 - sign * 1e-9):
-                out.append(Miss(field, float(limit), value, words.format(v=shown(value, kind), l=shown(float(limit), kind))))
-    domain, have, floor = _get(constraints, "survive"), int(np.min(endurance.spares)), int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0)))
+                out.append(
+                    Miss(
+                        field,
+                        float(limit),
+                        value,
+                        words.format(v=shown(value, kind), l=shown(float(limit), kind)),
+                    )
+                )
+    domain, have, floor = (
+        _get(constraints, "survive"),
+        int(np.min(endurance.spares)),
+        int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0))),
+    )
     if domain and endurance.copies_survive == "process":
-        out.append(Miss("survive", domain, "process", f"losing a {domain} loses the copies too: they are only on the nodes' own disks"))
+        out.append(
+            Miss(
+                "survive",
+                domain,
+                "process",
+                f"losing a {domain} loses the copies too: they are only on the nodes' own disks",
+            )
+        )
     elif have < floor and domain in ("node", "rack"):
-        out.append(Miss("survive", domain, have, f"losing a {domain} leaves the job waiting for repair: {have} spare nodes, {floor} needed"))
-    period, durable = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s, endurance.checkpoint_durable_s
+        out.append(
+            Miss(
+                "survive",
+                domain,
+                have,
+                (
+                    f"losing a {domain} leaves the job waiting for repair: {have} spare "
+                    f"nodes, {floor} needed"
+                ),
+            )
+        )
+    period, durable = (
+        endurance.checkpoint_interval_s + endurance.checkpoint_stall_s,
+        endurance.checkpoint_durable_s,
+    )
     if np.any(durable > period * (1 + 1e-9)):
         worst = np.argmax(durable - period)
         at = lambda x: float(np.broadcast_to(x, np.shape(period)).flat[worst])
-        out.append(Miss("reliability.checkpoint_interval_s", at(period), at(durable),
-                        f"a save takes {at(durable):,.0f} s to be durable, the next one begins after {at(period):,.0f} s; the store writes "
-                        f"{at(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval needs {at(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s"))
+        out.append(
+            Miss(
+                "reliability.checkpoint_interval_s",
+                at(period),
+                at(durable),
+                f"a save takes {at(durable):,.0f} s to be durable, the next one begins "
+                f"after {at(period):,.0f} s; the store writes "
+                f"{at(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval needs "
+                f"{at(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s",
+            )
+        )
     return tuple(out)
 
 
@@ -295,23 +536,50 @@ def _rate(spec, say, devices):
     fleet = failures.preset(name or "typical")
     if explicit is not None:
         if explicit <= 0:
-            say.append(Assumed("reliability.failures_per_1000_node_days", LEAST_RATE,
-                               "no fleet never fails; the least rate that is reckoned with"))
+            say.append(
+                Assumed(
+                    "reliability.failures_per_1000_node_days",
+                    LEAST_RATE,
+                    "no fleet never fails; the least rate that is reckoned with",
+                )
+            )
         return max(float(explicit), LEAST_RATE), fleet.planned_per_day, "explicit"
     if name is None:
-        say.append(Assumed("reliability.preset", fleet.id, f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device node-days ({fleet.source})"
-                           + ("; so small a job stopped {} to {} times as often on Meta's RSC".format(*failures.SMALL_JOB_SOONER) if devices <= failures.SMALL_JOB else "")))
+        say.append(
+            Assumed(
+                "reliability.preset",
+                fleet.id,
+                (
+                    f"none given; {fleet.per_1000_node_days:g} failures per 1,000 8-device "
+                    f"node-days ({fleet.source})"
+                )
+                + (
+                    "; so small a job stopped {} to {} times as often on Meta's RSC".format(
+                        *failures.SMALL_JOB_SOONER
+                    )
+                    if devices <= failures.SMALL_JOB
+                    else ""
+                ),
+            )
+        )
     return fleet.per_1000_node_days, fleet.planned_per_day, fleet.id
 
 
 def chosen_interval(optimum, stall, durable, constraints, pinned, step_s):
-    """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time is unimodal in it, so the nearest point is best."""
+    """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time
+    is unimodal in it, so the nearest point is best."""
     if pinned is not None:
         return np.zeros_like(optimum) + float(pinned), "reliability.checkpoint_interval_s"
     interval, by = np.maximum(optimum, step_s), "optimum"
-    ceiling, lost = _get(constraints, "max_checkpoint_overhead"), _get(constraints, "max_lost_work_s")
+    ceiling, lost = (
+        _get(constraints, "max_checkpoint_overhead"),
+        _get(constraints, "max_lost_work_s"),
+    )
     if lost is not None and np.any(interval + stall + durable > lost):
-        interval, by = np.minimum(interval, np.maximum(lost - stall - durable, step_s)), "constraints.max_lost_work_s"
+        interval, by = (
+            np.minimum(interval, np.maximum(lost - stall - durable, step_s)),
+            "constraints.max_lost_work_s",
+        )
     if ceiling and np.any(interval < (least := stall * (1 - ceiling) / ceiling)):
         interval, by = np.maximum(interval, least), "constraints.max_checkpoint_overhead"
     if np.any(interval + stall < durable):
@@ -320,9 +588,16 @@ def chosen_interval(optimum, stall, durable, constraints, pinned, step_s):
 
 
 def _domain_nodes(cluster, nodes):
-    """Nodes that one loss of each domain takes; a pod is answered by its own copies and by shrinking, not by spares."""
-    per = {"node": cluster.devices_per_node, "rack": failures.rack_devices(cluster), "pod": cluster.pod_devices or cluster.devices}
-    return {k: np.minimum(-(-v // cluster.devices_per_node), nodes).astype(int) for k, v in per.items()}
+    """Nodes that one loss of each domain takes; a pod is answered by its own copies and by
+    shrinking, not by spares."""
+    per = {
+        "node": cluster.devices_per_node,
+        "rack": failures.rack_devices(cluster),
+        "pod": cluster.pod_devices or cluster.devices,
+    }
+    return {
+        k: np.minimum(-(-v // cluster.devices_per_node), nodes).astype(int) for k, v in per.items()
+    }
 
 
 def _given(spec, field, default, why, say):
@@ -335,11 +610,18 @@ def _given(spec, field, default, why, say):
 
 
 def _get(record, field):
-    return (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)) if record is not None else None
+    return (
+        (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None))
+        if record is not None
+        else None
+    )
 
 
 def _plain(value):
-    if isinstance(value, Mapping): return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray): return value.tolist()
-    if isinstance(value, np.generic): return value.item()
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
     return value

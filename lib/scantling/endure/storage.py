@@ -1,17 +1,20 @@
-"""Where the data and the copies live: what a store carries, shards of the corpus and who reads them, bytes read, written and kept."""
+"""Where the data and the copies live: what a store carries, shards of the corpus and who reads
+them, bytes read, written and kept."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-_GUIDANCE = "superpod-better"      # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
+_GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
 _GROWS = {"32 nodes": 32.0, "node": 1.0}
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What a job can write to and read from its store [bytes/s]; `units` appliances or TiB are needed for it where it is bought by the piece."""
+    """What a job can write to and read from its store [bytes/s]; `units` appliances or TiB are
+    needed for it where it is bought by the piece."""
 
     what: str
     write_bytes_per_s: object
@@ -21,16 +24,21 @@ class Rates:
     capacity_bytes: float
     units: object
     unit: str
-    survives: str            # the largest domain whose loss the copies outlive: process for disks of the nodes themselves, pod for a shared store
+    # the largest domain whose loss the copies outlive: process for disks of the nodes themselves,
+    # pod for a shared store
+    survives: str
     source: str
 
 
 def rates(cluster, nodes=None) -> Rates:
     """Rates of the cluster's store for a job of `nodes` nodes (scalar or array).
 
-    A published system counts with its own total. One that grows with the cluster (guidance per 32 nodes, local disks) is scaled; one that
-    is bought by the piece (appliances, TiB) or whose total nobody has published is taken as large as the middle level of NVIDIA's
-    SuperPOD guidance asks, and `units` says how many pieces that is. A missing read or write rate counts as the other one.
+    A published system counts with its own total. One that grows with the cluster (guidance per 32
+    nodes, local disks) is scaled; one that
+    is bought by the piece (appliances, TiB) or whose total nobody has published is taken as large
+    as the middle level of NVIDIA's
+    SuperPOD guidance asks, and `units` says how many pieces that is. A missing read or write rate
+    counts as the other one.
     """
     from .. import catalogue
 
@@ -38,12 +46,18 @@ def rates(cluster, nodes=None) -> Rates:
     n = np.asarray(cluster.nodes if nodes is None else nodes, float)
     units, unit, say = np.ones_like(n), store.scope, store.name
     wanted = np.maximum(n / 32, 1.0)
-    write, read = _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s), _other(store.total_read_bytes_per_s,
-                                                                                              store.total_write_bytes_per_s)
+    write, read = (
+        _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s),
+        _other(store.total_read_bytes_per_s, store.total_write_bytes_per_s),
+    )
     client = lambda own, other, default: _other(_other(own, other), default)
-    if store.kind == "local":                        # lost with its node, so a copy there has to be kept on a peer too
+    if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
         write = client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, write)
-        read, units, say = client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, read), n, say + " in every node"
+        read, units, say = (
+            client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, read),
+            n,
+            say + " in every node",
+        )
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
     elif write != write:
@@ -52,11 +66,26 @@ def rates(cluster, nodes=None) -> Rates:
     elif store.scope in ("appliance", "TiB"):
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
-    return Rates(say, units * write, units * read, client(store.client_write_bytes_per_s, store.client_read_bytes_per_s,
-                                                          guide.client_write_bytes_per_s),
-                 client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, guide.client_read_bytes_per_s),
-                 store.capacity_bytes * (1 if unit == "cluster" else units), units, unit,
-                 "process" if store.kind == "local" else "pod", store.source)
+    return Rates(
+        say,
+        units * write,
+        units * read,
+        client(
+            store.client_write_bytes_per_s,
+            store.client_read_bytes_per_s,
+            guide.client_write_bytes_per_s,
+        ),
+        client(
+            store.client_read_bytes_per_s,
+            store.client_write_bytes_per_s,
+            guide.client_read_bytes_per_s,
+        ),
+        store.capacity_bytes * (1 if unit == "cluster" else units),
+        units,
+        unit,
+        "process" if store.kind == "local" else "pod",
+        store.source,
+    )
 
 
 def _other(first, second):
@@ -65,7 +94,8 @@ def _other(first, second):
 
 @dataclass(frozen=True)
 class Carrier:
-    """Whether one published store can carry the checkpoints: its rate for this job, the rate needed, copies that fit."""
+    """Whether one published store can carry the checkpoints: its rate for this job, the rate
+    needed, copies that fit."""
 
     id: str
     name: str
@@ -81,11 +111,15 @@ class Carrier:
         return asdict(self)
 
 
-def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0, copies=3) -> tuple[Carrier, ...]:
+def carriers(
+    cluster, checkpoint_bytes, interval_s, *, stall_s=0.0, copies=3
+) -> tuple[Carrier, ...]:
     """Which published stores can take one checkpoint per interval, best first.
 
-    Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the next begins, and room for `copies`.
-    Stores sold by the piece are judged as one cluster-sized purchase (`rates`); those without any published rate are left out.
+    Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the
+    next begins, and room for `copies`.
+    Stores sold by the piece are judged as one cluster-sized purchase (`rates`); those without any
+    published rate are left out.
     """
     from dataclasses import replace as changed
 
@@ -94,14 +128,32 @@ def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0, copies=3) ->
 
     need, out = float(write_rate_needed(checkpoint_bytes, interval_s, stall_s)), []
     for store in catalogue.storages().values():
-        if store.kind in ("local", "requirement", "block ro") or store.total_write_bytes_per_s != store.total_write_bytes_per_s:
+        if (
+            store.kind in ("local", "requirement", "block ro")
+            or store.total_write_bytes_per_s != store.total_write_bytes_per_s
+        ):
             continue
         r = rates(changed(cluster, storage=store.id))
         rate = float(np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s))
-        durable = COMMIT_S + float(transfer_s(checkpoint_bytes, r.write_bytes_per_s, cluster.nodes, r.node_write_bytes_per_s))
+        durable = COMMIT_S + float(
+            transfer_s(
+                checkpoint_bytes, r.write_bytes_per_s, cluster.nodes, r.node_write_bytes_per_s
+            )
+        )
         room = r.capacity_bytes / checkpoint_bytes
-        out.append(Carrier(store.id, store.name, rate, need, durable, room, durable <= interval_s + stall_s and not room < copies,
-                           store.usd_per_gb_month * checkpoint_bytes * copies / 1e9, store.source))
+        out.append(
+            Carrier(
+                store.id,
+                store.name,
+                rate,
+                need,
+                durable,
+                room,
+                durable <= interval_s + stall_s and not room < copies,
+                store.usd_per_gb_month * checkpoint_bytes * copies / 1e9,
+                store.source,
+            )
+        )
     return tuple(sorted(out, key=lambda c: (not c.carries, c.durable_s)))
 
 
@@ -124,40 +176,75 @@ class Corpus:
         return asdict(self)
 
 
-def corpus(tokens, vocab, *, unique_tokens=None, step_s=None, global_batch_tokens=None, readers=1, shard_bytes=1e9, raw_bytes_per_token=4.0,
-           tokens_per_s_per_core=1e6) -> Corpus:
+def corpus(
+    tokens,
+    vocab,
+    *,
+    unique_tokens=None,
+    step_s=None,
+    global_batch_tokens=None,
+    readers=1,
+    shard_bytes=1e9,
+    raw_bytes_per_token=4.0,
+    tokens_per_s_per_core=1e6,
+) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
-    A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are whole files of about `shard_bytes`, at
-    least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step time; even at 16M tokens in 10 s that is
-    6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth. raw_bytes_per_token: about 4 bytes of English text a token;
-    tokens_per_s_per_core: about 1M for a compiled BPE tokeniser. Both are round figures to override.
+    A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are
+    whole files of about `shard_bytes`, at
+    least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step
+    time; even at 16M tokens in 10 s that is
+    6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth. raw_bytes_per_token:
+    about 4 bytes of English text a token;
+    tokens_per_s_per_core: about 1M for a compiled BPE tokeniser. Both are round figures to
+    override.
     """
     width = 2 if vocab <= 65_536 else 4
     unique = float(unique_tokens or tokens)
     size = unique * width
     shards = max(int(np.ceil(size / shard_bytes)), int(readers))
-    rate = float(global_batch_tokens) * width / float(step_s) if step_s and global_batch_tokens else 0.0
-    return Corpus(float(tokens), width, size, shards, size / shards, unique * raw_bytes_per_token, rate, rate / readers,
-                  float(tokens) / unique,
-                  unique / tokens_per_s_per_core / 3600)
+    rate = (
+        float(global_batch_tokens) * width / float(step_s)
+        if step_s and global_batch_tokens
+        else 0.0
+    )
+    return Corpus(
+        float(tokens),
+        width,
+        size,
+        shards,
+        size / shards,
+        unique * raw_bytes_per_token,
+        rate,
+        rate / readers,
+        float(tokens) / unique,
+        unique / tokens_per_s_per_core / 3600,
+    )
 
 
 def assignment(shards, readers, *, epoch=0, seed=0):
-    """Shards of each data-parallel reader, a list of index arrays: a function of (shards, readers, epoch, seed) alone.
+    """Shards of each data-parallel reader, a list of index arrays: a function of (shards, readers,
+    epoch, seed) alone.
 
-    One Philox permutation keyed by (seed, epoch), dealt round: reader r gets places r, r + readers, ... So any process can work out any
-    reader's shards without talking, each shard is read once an epoch, and reader counts differ by one shard at most.
+    One Philox permutation keyed by (seed, epoch), dealt round: reader r gets places r, r + readers,
+    ... So any process can work out any
+    reader's shards without talking, each shard is read once an epoch, and reader counts differ by
+    one shard at most.
     """
-    order = np.random.Generator(np.random.Philox(key=[int(seed), int(epoch)])).permutation(int(shards))
-    return [order[r::int(readers)] for r in range(int(readers))]
+    order = np.random.Generator(np.random.Philox(key=[int(seed), int(epoch)])).permutation(
+        int(shards)
+    )
+    return [order[r :: int(readers)] for r in range(int(readers))]
 
 
 def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
-    """Samples that one data-parallel rank reads at one step: ids that do not depend on dp as a whole.
+    """Samples that one data-parallel rank reads at one step: ids that do not depend on dp as a
+    whole.
 
-    Global position g = step x global_batch + i belongs to epoch g // samples and place g % samples of that epoch's permutation; rank r
-    takes i = r, r + dp, ... The batch of a step is thus the same set for every dp that divides it, which is what a resume on fewer devices
+    Global position g = step x global_batch + i belongs to epoch g // samples and place g % samples
+    of that epoch's permutation; rank r
+    takes i = r, r + dp, ... The batch of a step is thus the same set for every dp that divides it,
+    which is what a resume on fewer devices
     needs.
     """
     if global_batch % dp:
@@ -167,29 +254,44 @@ def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
     g = int(step) * int(global_batch) + np.arange(int(dp_rank), int(global_batch), int(dp))
     epochs, out = g // int(samples), np.empty(g.shape, np.int64)
     for e in np.unique(epochs):
-        order = np.random.Generator(np.random.Philox(key=[int(seed), int(e)])).permutation(int(samples))
+        order = np.random.Generator(np.random.Philox(key=[int(seed), int(e)])).permutation(
+            int(samples)
+        )
         out[epochs == e] = order[g[epochs == e] % int(samples)]
     return out
 
 
-def capacity(checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0, log_bytes=1e12, usable_share=0.8) -> dict:
-    """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total, provisioned}; milestones go to the object
+def capacity(
+    checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0, log_bytes=1e12, usable_share=0.8
+) -> dict:
+    """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total,
+    provisioned}; milestones go to the object
     store.
 
-    provisioned = total / usable_share: shared file systems are well usable to about 80 % (ml-engineering, storage).
+    provisioned = total / usable_share: shared file systems are well usable to about 80 %
+    (ml-engineering, storage).
     """
     kept = float(checkpoint_bytes) * recent
     total = kept + float(corpus_bytes) + log_bytes
-    return {"checkpoints": kept, "corpus": float(corpus_bytes), "logs": log_bytes, "total": total, "provisioned": total / usable_share,
-            "object_store": float(checkpoint_bytes) * milestones}
+    return {
+        "checkpoints": kept,
+        "corpus": float(corpus_bytes),
+        "logs": log_bytes,
+        "total": total,
+        "provisioned": total / usable_share,
+        "object_store": float(checkpoint_bytes) * milestones,
+    }
 
 
 def contention(writers, checkpoint_bytes, interval_s, store_bytes_per_s) -> dict:
-    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer by processor sharing, 1 / (1 - others'
+    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer
+    by processor sharing, 1 / (1 - others'
     load).
 
-    utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up (slowdown inf). M/G/1 processor sharing,
-    insensitive to the size distribution; saves that start together see up to `writers` times instead.
+    utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up
+    (slowdown inf). M/G/1 processor sharing,
+    insensitive to the size distribution; saves that start together see up to `writers` times
+    instead.
     """
     each = np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) * store_bytes_per_s)
     others = (np.asarray(writers) - 1) * each

@@ -1,1 +1,2 @@
-"""How right it is, and how fast: published runs and figures, calibration, validation, own measurements."""
+"""How right it is, and how fast: published runs and figures, calibration, validation, own
+measurements."""

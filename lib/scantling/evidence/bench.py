@@ -1,4 +1,5 @@
 """How fast the kit answers on this machine: `python -m scantling.evidence.bench`."""
+
 from __future__ import annotations
 
 import resource
@@ -6,8 +7,14 @@ import time
 
 import numpy as np
 
-CASE = "model: llama-3.1-405b\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: {{tokens: 15.6e12, seq_len: 8192, global_batch: 2048}}\n"
-CALCULON = "model: gpt-3-175b\ncluster: {accelerator: a100-80-sxm, devices: 1024}\njob: {seq_len: 2048, global_batch: 1536}\n"
+CASE = (
+    "model: llama-3.1-405b\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
+    "{{tokens: 15.6e12, seq_len: 8192, global_batch: 2048}}\n"
+)
+CALCULON = (
+    "model: gpt-3-175b\ncluster: {accelerator: a100-80-sxm, devices: 1024}\njob: {seq_len: "
+    "2048, global_batch: 1536}\n"
+)
 COUNTS = (16384, 16000, 15360, 14336, 12288, 12000, 10240, 8192, 20480, 24576)
 
 
@@ -29,7 +36,8 @@ def places(counts):
 
 
 def searches(space, counts=COUNTS) -> list[tuple]:
-    """(devices, legal, fitting, wall, processor time) of a search at each count, after one that warms up."""
+    """(devices, legal, fitting, wall, processor time) of a search at each count, after one that
+    warms up."""
     from ..decide.searching import find
 
     out = []
@@ -40,7 +48,8 @@ def searches(space, counts=COUNTS) -> list[tuple]:
 
 
 def throughput(rows: int = 200_000) -> tuple[float, float]:
-    """(plans/s through memory and step time in columns, plans/s of a plain loop over the same functions), by processor time."""
+    """(plans/s through memory and step time in columns, plans/s of a plain loop over the same
+    functions), by processor time."""
     from ..decide import plans
     from ..decide.searching import CHUNK
     from ..physics.memory import memory
@@ -48,7 +57,9 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     from ..records import take
 
     _, where = next(places((16384,)))
-    columns = plans.enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE)
+    columns = plans.enumerate_plans(
+        where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE
+    )
     n = min(rows, columns.tp.size)
 
     def blocks():
@@ -77,24 +88,58 @@ def main() -> None:
     from ..physics.situation import situation
 
     fast, slow = throughput()
-    print(f"memory and step time: {fast / 1e6:.2f} million plans/s of processor time in columns, {slow:,.0f}/s one by one: {fast / slow:,.0f} times")
+    print(
+        (
+            f"memory and step time: {fast / 1e6:.2f} million plans/s of processor time in "
+            f"columns, {slow:,.0f}/s one by one: {fast / slow:,.0f} times"
+        )
+    )
     for name, space, aim in (("default", plans.DEFAULT, 150), ("coarse", plans.COARSE, 20)):
         rows = searches(space)
         for devices, legal, fitting, wall, own in rows:
-            print(f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit, {wall * 1e3:.0f} ms ({own * 1e3:.0f} ms of processor)")
-        print(f"{name} space: median {np.median([r[3] for r in rows]) * 1e3:.0f} ms wall, {np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms")
+            print(
+                (
+                    f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit, "
+                    f"{wall * 1e3:.0f} ms ({own * 1e3:.0f} ms of processor)"
+                )
+            )
+        print(
+            (
+                f"{name} space: median {np.median([r[3] for r in rows]) * 1e3:.0f} ms wall, "
+                f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
+            )
+        )
     designs = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
     assess(designs[0]).as_dict(advice=False)
     times = [timed(lambda d=d: assess(d).figures)[1:] for d in designs[1:]]
-    print(f"one design assessed, all plans searched: median {np.median([t[0] for t in times]) * 1e3:.0f} ms wall, {np.median([t[1] for t in times]) * 1e3:.0f} ms of processor")
+    print(
+        (
+            f"one design assessed, all plans searched: median "
+            f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
+            f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
+        )
+    )
     coarse = [timed(lambda d=d: assess(d, space=plans.COARSE).figures)[1:] for d in designs[1:]]
-    print(f"one design assessed, coarse space: median {np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, {np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor")
+    print(
+        (
+            f"one design assessed, coarse space: median "
+            f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "
+            f"{np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor"
+        )
+    )
     from ..decide.sweeps import heat_map
 
     counts, batches = [2048 * i for i in range(1, 9)], [512 * i for i in range(1, 9)]
-    _, wall, own = timed(lambda: heat_map(designs[0], ("cluster.devices", counts), ("job.global_batch", batches)))
-    print(f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of processor; aim 500 ms")
-    (_, where), = places((16384,))
+    _, wall, own = timed(
+        lambda: heat_map(designs[0], ("cluster.devices", counts), ("job.global_batch", batches))
+    )
+    print(
+        (
+            f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of "
+            f"processor; aim 500 ms"
+        )
+    )
+    ((_, where),) = places((16384,))
     from ..decide.searching import find
 
     wide, wall, own = timed(lambda: find(where, plans.WIDE))
@@ -102,7 +147,13 @@ def main() -> None:
     r = Design.from_text(CALCULON).resolve()
     result, wall, own = timed(lambda: exhaust(situation(r, r.phases[0])))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(f"exhaustive GPT-3 175B on 1,024 A100: {result.executions:,} executions in {wall:.2f} s wall, {own:.2f} s of processor; this process never above {peak:,.0f} MB")
+    print(
+        (
+            f"exhaustive GPT-3 175B on 1,024 A100: {result.executions:,} executions in "
+            f"{wall:.2f} s wall, {own:.2f} s of processor; this process never above "
+            f"{peak:,.0f} MB"
+        )
+    )
 
 
 if __name__ == "__main__":

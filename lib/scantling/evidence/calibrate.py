@@ -1,9 +1,13 @@
-"""Fit the constants of constants.PRIORS on published runs; write catalogue/calibration.json. `python -m scantling.evidence.calibrate RUNS.csv`
+"""Fit the constants of constants.PRIORS on published runs; write catalogue/calibration.json.
+`python -m scantling.evidence.calibrate RUNS.csv`
 
-What moves: log offsets of each constant, one for all, one per chip family, chip or stack as its prior allows, never one per run,
-source or model. Loss: soft-L1 of the log error (scale 0.06), every row weighing 1 / sqrt(rows of its source), plus each offset
+What moves: log offsets of each constant, one for all, one per chip family, chip or stack as its
+prior allows, never one per run,
+source or model. Loss: soft-L1 of the log error (scale 0.06), every row weighing 1 / sqrt(rows of
+its source), plus each offset
 over its prior's standard deviation, squared: what the runs do not show stays at the sourced prior.
 """
+
 from __future__ import annotations
 
 import json
@@ -25,7 +29,8 @@ COUNTED_TRUST, COUNTED_SETUP = ("high", "medium"), ("full", "partial")
 
 @dataclass(frozen=True)
 class Table:
-    """The rows that can be fitted: cases, log measured tokens/s per device, and what they are grouped by."""
+    """The rows that can be fitted: cases, log measured tokens/s per device, and what they are
+    grouped by."""
 
     runs: object
     cases: object
@@ -33,7 +38,7 @@ class Table:
     ids: np.ndarray
     source: np.ndarray
     fold: np.ndarray
-    levels: dict                # level -> names, per row
+    levels: dict  # level -> names, per row
     frame: pd.DataFrame
 
 
@@ -43,20 +48,40 @@ class Free:
 
     keys: list
     sd: np.ndarray
-    columns: dict               # constant -> list of index arrays into the offsets, one per level (-1: none)
+    columns: dict  # constant -> list of index arrays into the offsets, one per level (-1: none)
 
 
 def load(path) -> Table:
-    """The counted rows (trust high or medium, setup full or partial) of a run table that have a case and a throughput."""
+    """The counted rows (trust high or medium, setup full or partial) of a run table that have a
+    case and a throughput."""
     frame = read_runs(path)
     runs = to_runs(frame)
     f = frame[runs.ready].reset_index(drop=True)
     measured = pd.to_numeric(f.measured_tokens_per_s_per_device, errors="coerce").to_numpy(float)
-    keep = np.isfinite(measured) & (measured > 0) & f.trust.isin(COUNTED_TRUST).to_numpy() & f.setup.isin(COUNTED_SETUP).to_numpy()
+    keep = (
+        np.isfinite(measured)
+        & (measured > 0)
+        & f.trust.isin(COUNTED_TRUST).to_numpy()
+        & f.setup.isin(COUNTED_SETUP).to_numpy()
+    )
     f = f[keep].reset_index(drop=True)
-    levels = {"family": runs.families[keep], "chip": runs.chips[keep], "stack": runs.stacks[keep], "pair": pairs(runs.stacks[keep], runs.chips[keep])}
+    levels = {
+        "family": runs.families[keep],
+        "chip": runs.chips[keep],
+        "stack": runs.stacks[keep],
+        "pair": pairs(runs.stacks[keep], runs.chips[keep]),
+    }
     fold = f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int)
-    return Table(runs, runs.cases.take(keep), np.log(measured[keep]), f.id.to_numpy(), f.source.to_numpy(), fold, levels, f)
+    return Table(
+        runs,
+        runs.cases.take(keep),
+        np.log(measured[keep]),
+        f.id.to_numpy(),
+        f.source.to_numpy(),
+        fold,
+        levels,
+        f,
+    )
 
 
 def free_offsets(table: Table) -> Free:
@@ -86,10 +111,16 @@ class Model:
         self.table, self.free = table, free_offsets(table)
         base = gather(table.levels["family"], table.levels["chip"], table.levels["stack"], {})
         n = len(table.ids)
-        self.base = {name: np.log(np.maximum(np.broadcast_to(getattr(base, name), n), 1e-300)) for name in PRIORS}
+        self.base = {
+            name: np.log(np.maximum(np.broadcast_to(getattr(base, name), n), 1e-300))
+            for name in PRIORS
+        }
 
     def _values(self, theta):
-        return {name: self.base[name] + sum((theta[i] for i in self.free.columns.get(name, [])), 0.0) for name in PRIORS}
+        return {
+            name: self.base[name] + sum((theta[i] for i in self.free.columns.get(name, [])), 0.0)
+            for name in PRIORS
+        }
 
     def _log_rate(self, values, cases):
         cases = replace(cases, constants=Constants(**{k: np.exp(v) for k, v in values.items()}))
@@ -103,7 +134,11 @@ class Model:
         """(log rate, {constant: d log rate / d log constant}) by forward differences."""
         values = self._values(theta)
         at = self._log_rate(values, self.table.cases)
-        return at, {name: (self._log_rate({**values, name: values[name] + step}, self.table.cases) - at) / step for name in self.free.columns}
+        return at, {
+            name: (self._log_rate({**values, name: values[name] + step}, self.table.cases) - at)
+            / step
+            for name in self.free.columns
+        }
 
     def jacobian(self, slopes):
         """d log rate / d offset, shape (rows, offsets)."""
@@ -125,11 +160,12 @@ def source_weights(source, rows=None):
 
 
 def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
-    """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1 weights from the last residuals."""
+    """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1
+    weights from the last residuals."""
     table, free = model.table, model.free
     theta = np.zeros(len(free.keys)) if start is None else start.copy()
     weight = source_weights(table.source, rows)
-    precision = 1 / free.sd ** 2
+    precision = 1 / free.sd**2
 
     def loss(log_rate, theta):
         z = (log_rate - table.log_measured) / SCALE
@@ -142,14 +178,16 @@ def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
             jac = model.jacobian(slopes)
             best = loss(now, theta)
         residual = now - table.log_measured
-        w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE ** 2
+        w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE**2
         hessian = (jac.T * w) @ jac + np.diag(precision)
         gradient = jac.T @ (w * residual) + precision * theta
         trial = theta - np.linalg.solve(hessian + damping * np.diag(np.diag(hessian)), gradient)
         got = loss(model.log_rate(trial), trial)
         if got < best:
             gain, theta, now, damping = best - got, trial, None, damping * 0.3
-            if gain < tolerance * best and damping < 1e-2:     # a small step under heavy damping is not the end
+            if (
+                gain < tolerance * best and damping < 1e-2
+            ):  # a small step under heavy damping is not the end
                 break
         else:
             damping = max(damping, 1e-3) * 8
@@ -159,7 +197,8 @@ def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
 
 
 def to_offsets(model: Model, theta) -> dict:
-    """{constant: {"global": x, "family": {...}, "chip": {...}, "stack": {...}}} with negligible offsets left out."""
+    """{constant: {"global": x, "family": {...}, "chip": {...}, "stack": {...}}} with negligible
+    offsets left out."""
     offsets: dict = {}
     for (name, level, key), value, sd in zip(model.free.keys, theta, model.free.sd):
         if abs(value) < 0.01 * sd:
@@ -173,7 +212,8 @@ def to_offsets(model: Model, theta) -> dict:
 
 
 def left_out(model: Model, groups, start):
-    """Log rate of every row predicted by constants fitted without the row's group, each fit started from `start`."""
+    """Log rate of every row predicted by constants fitted without the row's group, each fit started
+    from `start`."""
     out = np.full(len(groups), np.nan)
     for g in np.unique(groups):
         held = groups == g
@@ -189,11 +229,18 @@ def errors(log_rate, table):
 def summary(error, source) -> dict:
     """Median, 90th percentile and median over sources of |error|, and the bias."""
     a = pd.Series(np.abs(error))
-    return dict(rows=len(a), median=a.median(), p90=a.quantile(0.9), over_sources=a.groupby(source).median().median(), bias=float(np.median(error)))
+    return dict(
+        rows=len(a),
+        median=a.median(),
+        p90=a.quantile(0.9),
+        over_sources=a.groupby(source).median().median(),
+        bias=float(np.median(error)),
+    )
 
 
 def main(argv=None) -> int:
-    """Fit on a run table, again without each fold, source and stack, and write the calibration; --quick keeps the bands and skips what is left out."""
+    """Fit on a run table, again without each fold, source and stack, and write the calibration;
+    --quick keeps the bands and skips what is left out."""
     argv = list(sys.argv[1:] if argv is None else argv)
     cross = "--quick" not in argv
     paths = [a for a in argv if not a.startswith("-")]
@@ -206,7 +253,9 @@ def main(argv=None) -> int:
     if cross:
         kinds["folds"] = left_out(model, table.fold, theta)
         kinds["source left out"] = left_out(model, table.source, theta)
-    by = pd.DataFrame({"rows": pd.Series(1, index=range(len(table.ids))).groupby(table.source).sum()})
+    by = pd.DataFrame(
+        {"rows": pd.Series(1, index=range(len(table.ids))).groupby(table.source).sum()}
+    )
     figures = {}
     for kind, log_rate in kinds.items():
         e = errors(log_rate, table)
@@ -221,8 +270,15 @@ def main(argv=None) -> int:
         print(by.round(3).to_string())
     if "--dry" not in argv:
         counts = _supports(table)
-        result = dict(made=str(date.today()), rows=len(table.ids), sources=len(np.unique(table.source)), figures=figures, support=counts,
-                      bands=bands, offsets=to_offsets(model, theta))
+        result = dict(
+            made=str(date.today()),
+            rows=len(table.ids),
+            sources=len(np.unique(table.source)),
+            figures=figures,
+            support=counts,
+            bands=bands,
+            offsets=to_offsets(model, theta),
+        )
         if bands is None:
             del result["bands"]
         write_conditions(table, here / "run_conditions.csv")
@@ -231,32 +287,60 @@ def main(argv=None) -> int:
 
 
 def band_quantiles(table, kinds) -> dict:
-    """10th and 90th percentile of ln(measured / predicted) by class: known stacks from runs left out by fold and by source (where another
-    source ran the stack), unknown ones with the whole stack left out; the two ways of a class weigh alike."""
+    """10th and 90th percentile of ln(measured / predicted) by class: known stacks from runs left
+    out by fold and by source (where another
+    source ran the stack), unknown ones with the whole stack left out; the two ways of a class weigh
+    alike."""
     moe = np.asarray(table.cases.shape.moe_layers) > 0
     sources = pd.Series(table.source).groupby(table.levels["stack"]).transform("nunique").to_numpy()
     out: dict = {}
-    for known, ways in (("known", (("folds", sources > 0), ("source left out", sources > 1))), ("unknown", (("stack left out", sources > 0),))):
+    for known, ways in (
+        ("known", (("folds", sources > 0), ("source left out", sources > 1))),
+        ("unknown", (("stack left out", sources > 0),)),
+    ):
         for name, kind in (("dense", ~moe), ("moe", moe)):
-            ends = [np.quantile((table.log_measured - kinds[way])[rows & kind], (0.1, 0.9)) for way, rows in ways]
+            ends = [
+                np.quantile((table.log_measured - kinds[way])[rows & kind], (0.1, 0.9))
+                for way, rows in ways
+            ]
             out.setdefault(known, {})[name] = [round(float(x), 4) for x in np.mean(ends, axis=0)]
-    for name, (low, high) in out["unknown"].items():         # never narrower than what is known
+    for name, (low, high) in out["unknown"].items():  # never narrower than what is known
         out["unknown"][name] = [min(low, out["known"][name][0]), max(high, out["known"][name][1])]
     return out
 
 
 def write_conditions(table, path) -> None:
-    """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as the numbers it is compared by."""
+    """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as
+    the numbers it is compared by."""
     from ..physics.bands import conditions
 
     c = table.cases
     n = len(table.ids)
     tokens_per_s, _, mfu = rates(c, step_time(c).total)
     f = table.frame
-    plan = [" ".join(f"{k}{int(v)}" for k, v in row.items() if v > 1 or k in ("tp", "pp", "dp")) for row in
-            pd.DataFrame({k: np.broadcast_to(getattr(c.plan, k), n) for k in ("tp", "pp", "vpp", "cp", "ep", "dp")}).to_dict("records")]
-    out = pd.DataFrame(dict(id=table.ids, model=f.model, accelerator=table.levels["chip"], family=table.levels["family"], stack=table.levels["stack"], n_devices=f.n_devices,
-                            plan=plan, mfu=np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4), source=table.source, locator=f.locator))
+    plan = [
+        " ".join(f"{k}{int(v)}" for k, v in row.items() if v > 1 or k in ("tp", "pp", "dp"))
+        for row in pd.DataFrame(
+            {
+                k: np.broadcast_to(getattr(c.plan, k), n)
+                for k in ("tp", "pp", "vpp", "cp", "ep", "dp")
+            }
+        ).to_dict("records")
+    ]
+    out = pd.DataFrame(
+        dict(
+            id=table.ids,
+            model=f.model,
+            accelerator=table.levels["chip"],
+            family=table.levels["family"],
+            stack=table.levels["stack"],
+            n_devices=f.n_devices,
+            plan=plan,
+            mfu=np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4),
+            source=table.source,
+            locator=f.locator,
+        )
+    )
     for name, column in conditions(c).items():
         out[name] = np.round(np.broadcast_to(column, n), 3)
     out.to_csv(path, index=False)
@@ -269,7 +353,9 @@ def _supports(table) -> dict:
         for name in np.unique(names):
             at = names == name
             sources = len(np.unique(table.source[at]))
-            out.setdefault(level, {})[name] = dict(rows=int(at.sum()), sources=sources, single_source=sources == 1)
+            out.setdefault(level, {})[name] = dict(
+                rows=int(at.sum()), sources=sources, single_source=sources == 1
+            )
     return out
 
 

@@ -1,4 +1,5 @@
 """Predict the pinned plans of a table of runs, one line out for each line in."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,15 +13,31 @@ from ..physics.memory import memory
 from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, read_runs, to_runs
 
-COLUMNS = ("id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu memory_bytes fits params active_params flops_per_token "
-           "assumed error").split()
-DECISIVE = ("vocab=", "ffn_hidden=", "micro_batch=", "recompute=", "tp=", "pp=", "vpp=", "ep=", "global_batch_seqs=", "precision=")
+COLUMNS = (
+    "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low "
+    "mfu_high hfu memory_bytes fits params active_params flops_per_token "
+    "assumed error"
+).split()
+DECISIVE = (
+    "vocab=",
+    "ffn_hidden=",
+    "micro_batch=",
+    "recompute=",
+    "tp=",
+    "pp=",
+    "vpp=",
+    "ep=",
+    "global_batch_seqs=",
+    "precision=",
+)
 
 
 def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Predictions for rows in the run-table format; blank with an `error` where a dimension of the model is missing.
+    """Predictions for rows in the run-table format; blank with an `error` where a dimension of the
+    model is missing.
 
-    mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision; hfu adds what is recomputed;
+    mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
+    hfu adds what is recomputed;
     mfu_low to mfu_high is the 80 % band. None of the measured columns is read.
     """
     runs = to_runs(frame)
@@ -39,9 +56,18 @@ def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
     used, fits = _memory(c)
     low, high = band_of(runs, used / np.broadcast_to(c.chip.usable_bytes, len(at)))
     columns = dict(
-        step_time_s=total, tokens_per_s_per_device=tokens_per_s, model_tflops_per_device=flops / 1e12, mfu=mfu, mfu_low=mfu / high,
-        mfu_high=np.minimum(mfu / low, np.maximum(0.999, mfu)), hfu=mfu * hardware_share(c), memory_bytes=used, params=count.total + count.mtp * 0,
-        active_params=count.active, flops_per_token=per_token.total + per_token.mtp)
+        step_time_s=total,
+        tokens_per_s_per_device=tokens_per_s,
+        model_tflops_per_device=flops / 1e12,
+        mfu=mfu,
+        mfu_low=mfu / high,
+        mfu_high=np.minimum(mfu / low, np.maximum(0.999, mfu)),
+        hfu=mfu * hardware_share(c),
+        memory_bytes=used,
+        params=count.total + count.mtp * 0,
+        active_params=count.active,
+        flops_per_token=per_token.total + per_token.mtp,
+    )
     for name, values in columns.items():
         column = np.full(len(out), np.nan)
         column[at] = values
@@ -55,11 +81,24 @@ def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def band_of(runs: Runs, memory_share=0.0):
-    """The band factors of every ready row, widened where a setting that decides the step was inferred."""
-    inferred = np.array([any(f"{w}" in f"; {a}" for w in (f"; {d}" for d in DECISIVE)) for a, r in zip(runs.assumed, runs.ready) if r])
-    each = lambda test, names: np.array([test(n) for n in names])   # noqa: E731
-    return bands.band(runs.cases, each(bands.known_stack, runs.stacks), each(bands.known_chip, runs.chips), inferred,
-                      each(bands.single_source, runs.stacks), np.nan_to_num(memory_share))
+    """The band factors of every ready row, widened where a setting that decides the step was
+    inferred."""
+    inferred = np.array(
+        [
+            any(f"{w}" in f"; {a}" for w in (f"; {d}" for d in DECISIVE))
+            for a, r in zip(runs.assumed, runs.ready)
+            if r
+        ]
+    )
+    each = lambda test, names: np.array([test(n) for n in names])  # noqa: E731
+    return bands.band(
+        runs.cases,
+        each(bands.known_stack, runs.stacks),
+        each(bands.known_chip, runs.chips),
+        inferred,
+        each(bands.single_source, runs.stacks),
+        np.nan_to_num(memory_share),
+    )
 
 
 def _memory(c):

@@ -1,8 +1,12 @@
-"""Figures and tables that others published, computed again by the kit's own functions and held against the printed values.
+"""Figures and tables that others published, computed again by the kit's own functions and held
+against the printed values.
 
-A `Figure` says what is compared and how near it has to come; `recreate` computes it. Values live in `catalogue/published_figures.csv`
-(or in the tables of runs, collectives and matrix products), each with paper, place, address and how it was read; nothing is digitised by eye.
+A `Figure` says what is compared and how near it has to come; `recreate` computes it. Values live in
+`catalogue/published_figures.csv`
+(or in the tables of runs, collectives and matrix products), each with paper, place, address and how
+it was read; nothing is digitised by eye.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,7 +18,12 @@ import numpy as np
 
 from ..catalogue import HERE, read
 
-MODULES = ("published_figures_forms", "published_figures_kernels", "published_figures_runs", "published_figures_endurance")
+MODULES = (
+    "published_figures_forms",
+    "published_figures_kernels",
+    "published_figures_runs",
+    "published_figures_endurance",
+)
 READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
 
 
@@ -22,8 +31,10 @@ READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
 class Point:
     """One published value and ours.
 
-    series, x : which curve, and where on it (a number, or a name where the axis has names).  published, ours : [unit of the figure].
-    counted : False where the two are shown but not held against each other, for the reason in `why`.
+    series, x : which curve, and where on it (a number, or a name where the axis has names).
+    published, ours : [unit of the figure].
+    counted : False where the two are shown but not held against each other, for the reason in
+    `why`.
     title, locator, url, read : paper, table or section, address, and how it was had, a key of READ.
     """
 
@@ -41,7 +52,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Figure:
-    """A published figure or table: what it shows, the formula behind ours, and the bounds on the error.
+    """A published figure or table: what it shows, the formula behind ours, and the bounds on the
+    error.
 
     Attributes
     ----------
@@ -64,7 +76,8 @@ class Figure:
     log : str
         Axes drawn logarithmically: "", "x", "y" or "xy".
     missed : bool
-        True where the model is known not to reproduce it, for the reason in `misses`: shown all the same, with the bounds it ought to keep.
+        True where the model is known not to reproduce it, for the reason in `misses`: shown all the
+        same, with the bounds it ought to keep.
     """
 
     id: str
@@ -95,7 +108,9 @@ class Recreation:
     @property
     def errors(self) -> np.ndarray:
         """Signed error of every point, in the figure's way."""
-        published, ours = (np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours"))
+        published, ours = (
+            np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
+        )
         return ours - published if self.figure.absolute else ours / published - 1
 
     @property
@@ -125,11 +140,24 @@ class Recreation:
         return tuple((title, ", ".join(places), url) for (title, url), places in found.items())
 
     def table(self):
-        """The points as a pandas DataFrame: series, x, published, ours, error, counted, read, locator."""
+        """The points as a pandas DataFrame: series, x, published, ours, error, counted, read,
+        locator."""
         import pandas as pd
 
-        rows = [dict(series=p.series, x=p.x, published=p.published, ours=p.ours, error=e, counted=p.counted, read=p.read, locator=p.locator, why=p.why)
-                for p, e in zip(self.points, self.errors)]
+        rows = [
+            dict(
+                series=p.series,
+                x=p.x,
+                published=p.published,
+                ours=p.ours,
+                error=e,
+                counted=p.counted,
+                read=p.read,
+                locator=p.locator,
+                why=p.why,
+            )
+            for p, e in zip(self.points, self.errors)
+        ]
         return pd.DataFrame(rows)
 
 
@@ -158,13 +186,35 @@ def recreate_all() -> dict[str, Recreation]:
 def printed(figure: str) -> tuple[dict, ...]:
     """Rows of published_figures.csv for one figure; `given` as a mapping, numbers as numbers."""
     rows = [r for r in read(HERE / "published_figures.csv", None) if r["figure"] == figure]
-    return tuple({**r, "x": _number(r["x"]), "value": float(r["value"]), "given": {k: _number(v) for k, v in (p.split("=") for p in r["given"].split())}} for r in rows)
+    return tuple(
+        {
+            **r,
+            "x": _number(r["x"]),
+            "value": float(r["value"]),
+            "given": {k: _number(v) for k, v in (p.split("=") for p in r["given"].split())},
+        }
+        for r in rows
+    )
 
 
 def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
-    """A Point for each printed row, ours from the row; rows marked left_out are shown, not counted."""
-    return [Point(r["series"], r["x"], r["value"], float(ours(r)), r["title"], r["locator"], r["source"], r["read"], not r["given"].get("left_out"), str(r["given"].get("why", "")).replace("_", " "))
-            for r in printed(figure)]
+    """A Point for each printed row, ours from the row; rows marked left_out are shown, not
+    counted."""
+    return [
+        Point(
+            r["series"],
+            r["x"],
+            r["value"],
+            float(ours(r)),
+            r["title"],
+            r["locator"],
+            r["source"],
+            r["read"],
+            not r["given"].get("left_out"),
+            str(r["given"].get("why", "")).replace("_", " "),
+        )
+        for r in printed(figure)
+    ]
 
 
 def _number(text: str):

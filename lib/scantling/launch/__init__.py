@@ -1,8 +1,11 @@
 """The launch kit: from an assessed plan to the files that a framework and a scheduler start from.
 
-`kits(assessment, to, on)` gives the files as text; `write` puts them into a folder in one step. A framework is one module here (what it
-can express, its files, its command) and one judge in the tests, which is the framework's own parser.
+`kits(assessment, to, on)` gives the files as text; `write` puts them into a folder in one step. A
+framework is one module here (what it
+can express, its files, its command) and one judge in the tests, which is the framework's own
+parser.
 """
+
 from __future__ import annotations
 
 import math
@@ -15,8 +18,16 @@ from ..errors import DesignError
 from .express import Inexpressible, express
 from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
 
-FRAMEWORKS = {"megatron": "megatron", "megatron-bridge": "bridge", "torchtitan": "torchtitan", "fsdp": "fsdp", "deepspeed": "deepspeed",
-              "accelerate": "accelerate", "maxtext": "maxtext", "ddp": "ddp"}
+FRAMEWORKS = {
+    "megatron": "megatron",
+    "megatron-bridge": "bridge",
+    "torchtitan": "torchtitan",
+    "fsdp": "fsdp",
+    "deepspeed": "deepspeed",
+    "accelerate": "accelerate",
+    "maxtext": "maxtext",
+    "ddp": "ddp",
+}
 ON = LAYOUTS
 __all__ = ["FRAMEWORKS", "ON", "Gap", "Inexpressible", "LaunchPlan", "kits", "launch_plan", "write"]
 
@@ -29,7 +40,8 @@ def framework(to: str):
 
 
 def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
-    """The files of a launch kit, relative path to text, ready for `write`, an archive or a download.
+    """The files of a launch kit, relative path to text, ready for `write`, an archive or a
+    download.
 
     Parameters
     ----------
@@ -37,11 +49,14 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
     to : a key of FRAMEWORKS.
     on : one of ON: what starts the processes.
 
-    The main phase's kit is at the top, that of phase n of several in `phase-n/`. `plan.json` holds the plan that is launched, the one
-    that was assessed and, under `not_expressed`, what of it the framework has no words for and what that costs. The same assessment gives
+    The main phase's kit is at the top, that of phase n of several in `phase-n/`. `plan.json` holds
+    the plan that is launched, the one
+    that was assessed and, under `not_expressed`, what of it the framework has no words for and what
+    that costs. The same assessment gives
     the same text. Takes some 20 ms, or a second or two where a nearest plan has to be searched.
 
-    Raises DesignError for a framework or scheduler that is not there, Inexpressible where the framework has no plan that fits and keeps
+    Raises DesignError for a framework or scheduler that is not there, Inexpressible where the
+    framework has no plan that fits and keeps
     the constraints, ValueError for an impossible design.
     """
     from .pages import kit
@@ -57,15 +72,23 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
         files = kit(express(assessment, i, module, to, on), module)
         out |= {folder + name: text for name, text in files.items()}
     if len(assessment.phases) > 1:
-        order = ", then ".join("this folder" if i == assessment.main else f"`phase-{i + 1}/`" for i in range(len(assessment.phases)))
-        out["README.md"] += f"\n## Phases\nThe design has {len(assessment.phases)} phases, each with its own plan: start {order}; each resumes from the checkpoint before it.\n"
+        order = ", then ".join(
+            "this folder" if i == assessment.main else f"`phase-{i + 1}/`"
+            for i in range(len(assessment.phases))
+        )
+        out["README.md"] += (
+            f"\n## Phases\nThe design has {len(assessment.phases)} phases, each with its "
+            f"own plan: start {order}; each resumes from the checkpoint before it.\n"
+        )
     return out
 
 
 def write(files: dict[str, str], folder) -> None:
-    """Write a kit into `folder` (made where it is not there): all files or, if anything fails, none.
+    """Write a kit into `folder` (made where it is not there): all files or, if anything fails,
+    none.
 
-    Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts are executable. Raises DesignError where
+    Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts
+    are executable. Raises DesignError where
     the folder cannot be written.
     """
     folder = Path(folder)
@@ -73,7 +96,9 @@ def write(files: dict[str, str], folder) -> None:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(20, "is not a folder")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder if folder.exists() else folder.parent, prefix=".launch-") as scratch:
+        with tempfile.TemporaryDirectory(
+            dir=folder if folder.exists() else folder.parent, prefix=".launch-"
+        ) as scratch:
             whole = Path(scratch) / "kit"
             for name, text in files.items():
                 path = whole / name
@@ -86,11 +111,16 @@ def write(files: dict[str, str], folder) -> None:
                 whole.chmod(0o755)
                 os.rename(whole, folder)
     except OSError as e:
-        raise DesignError(str(folder), problem=f"cannot be written ({e.strerror or e})", allowed="a folder for the kit") from None
+        raise DesignError(
+            str(folder),
+            problem=f"cannot be written ({e.strerror or e})",
+            allowed="a folder for the kit",
+        ) from None
 
 
 def _replace(names, new: Path, folder: Path, before: Path) -> None:
-    """Move every file of `new` to its place in `folder`; where one does not go, put back what stood there."""
+    """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
+    there."""
     moved = []
     try:
         for name in names:
@@ -111,8 +141,12 @@ def _replace(names, new: Path, folder: Path, before: Path) -> None:
 
 
 def learning_rate(parameters: float) -> float:
-    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a start, not a result."""
-    sizes, rates = (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9), (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5)
+    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a
+    start, not a result."""
+    sizes, rates = (
+        (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9),
+        (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5),
+    )
     x = min(max(parameters, sizes[0]), sizes[-1])
     i = max(k for k in range(len(sizes) - 1) if sizes[k] <= x)
     t = math.log(x / sizes[i]) / math.log(sizes[i + 1] / sizes[i])

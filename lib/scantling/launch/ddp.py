@@ -1,4 +1,6 @@
-"""Plain DistributedDataParallel: train_ddp.py, whole replicas, with a compression hook where the network is the limit."""
+"""Plain DistributedDataParallel: train_ddp.py, whole replicas, with a compression hook where the
+network is the limit."""
+
 from __future__ import annotations
 
 from .fsdp import DATA_PARALLEL, SAVES, WORDS, compressed, gaps, header, notes, own  # noqa: F401
@@ -18,7 +20,10 @@ def files(launch, kit):
     from .scripts import render
 
     slow, why = compressed(launch)
-    return {FILE: render("train_ddp.py.j2", **header(launch, kit), compress=slow, compress_why=why), **own()}
+    return {
+        FILE: render("train_ddp.py.j2", **header(launch, kit), compress=slow, compress_why=why),
+        **own(),
+    }
 
 
 def command(launch) -> str:

@@ -1,4 +1,6 @@
-"""DeepSpeed 0.19: ds_config.json (ZeRO stage, buckets, offload, precision, batch) and a trainer that takes everything else from plan.json."""
+"""DeepSpeed 0.19: ds_config.json (ZeRO stage, buckets, offload, precision, batch) and a trainer
+that takes everything else from plan.json."""
+
 from __future__ import annotations
 
 import json
@@ -12,39 +14,87 @@ LAUNCHER = "torchrun"
 STAGE = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}
 DOMAIN = DATA_PARALLEL | {
     "tp": ((1,), "AutoTP is for models of its own list"),
-    "sharding": (tuple(STAGE), "hpZ shards the gathered weights by group, gradients and optimizer states it does not"),
+    "sharding": (
+        tuple(STAGE),
+        "hpZ shards the gathered weights by group, gradients and optimizer states it does not",
+    ),
     "recompute": (("none", "full", "selective"), ""),
     "precision": (("bf16", "fp16", "fp32"), "the JSON has no fp8"),
     "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
 }
-SAVES = ("DeepSpeed's own files, one set a rank", "checkpoints/deepspeed/step-N, `latest` written last", "start the same command again: the tag in `latest` is loaded, then the random state; step and data position are in it",
-         "`python run/checkpoints/deepspeed/zero_to_fp32.py run/checkpoints/deepspeed whole --safe_serialization`, then `python handover.py whole hand-over`: model.safetensors and config.json with the names of the "
-         "Hugging Face class where there is one; ds_to_universal.py for another number of ranks")
+SAVES = (
+    "DeepSpeed's own files, one set a rank",
+    "checkpoints/deepspeed/step-N, `latest` written last",
+    (
+        "start the same command again: the tag in `latest` is loaded, then the random "
+        "state; step and data position are in it"
+    ),
+    "`python run/checkpoints/deepspeed/zero_to_fp32.py run/checkpoints/deepspeed whole "
+    "--safe_serialization`, then `python handover.py whole hand-over`: "
+    "model.safetensors and config.json with the names of the "
+    "Hugging Face class where there is one; ds_to_universal.py for another number of ranks",
+)
 
-WORDS = WORDS_FSDP._replace(install=("pip install torch==2.13.0 deepspeed==0.19.8 numpy safetensors     # wandb or tensorboard for a tracker",),
-                            knobs=WORDS_FSDP.knobs | dict(micro_batch="train_micro_batch_size_per_gpu, with gradient_accumulation_steps raised by as much", offload="zero_optimization.offload_optimizer", sharding="zero_optimization.stage"))
+WORDS = WORDS_FSDP._replace(
+    install=(
+        (
+            "pip install torch==2.13.0 deepspeed==0.19.8 numpy safetensors     # wandb or "
+            "tensorboard for a tracker"
+        ),
+    ),
+    knobs=WORDS_FSDP.knobs
+    | dict(
+        micro_batch=(
+            "train_micro_batch_size_per_gpu, with gradient_accumulation_steps raised by as much"
+        ),
+        offload="zero_optimization.offload_optimizer",
+        sharding="zero_optimization.stage",
+    ),
+)
 
 
 def config(launch) -> dict:
     """The JSON as a dict."""
     p, job, stage = launch.plan, launch.phase, STAGE[launch.plan["sharding"]]
-    zero: dict = {"stage": stage, "overlap_comm": stage > 0, "contiguous_gradients": True, "reduce_bucket_size": 500_000_000}
+    zero: dict = {
+        "stage": stage,
+        "overlap_comm": stage > 0,
+        "contiguous_gradients": True,
+        "reduce_bucket_size": 500_000_000,
+    }
     if stage in (1, 2):
         zero["allgather_bucket_size"] = 500_000_000
     if stage == 3:
         layer = max(1, round(launch.params.total / max(launch.model.layers, 1)))
-        zero |= {"stage3_prefetch_bucket_size": min(layer, 500_000_000), "stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": max(2 * layer, 100_000_000),
-                 "stage3_gather_16bit_weights_on_model_save": False}
+        zero |= {
+            "stage3_prefetch_bucket_size": min(layer, 500_000_000),
+            "stage3_param_persistence_threshold": 0,
+            "stage3_max_live_parameters": max(2 * layer, 100_000_000),
+            "stage3_gather_16bit_weights_on_model_save": False,
+        }
     if p["offload"] != "none":
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
         if p["offload"] == "optimizer+params" and stage == 3:
             zero["offload_param"] = {"device": "cpu", "pin_memory": True}
-    out = {"train_batch_size": job.global_batch, "train_micro_batch_size_per_gpu": p["micro_batch"], "gradient_accumulation_steps": p["grad_accum"],
-           "gradient_clipping": 1.0, "zero_optimization": zero, "steps_per_print": 10, "wall_clock_breakdown": False}
+    out = {
+        "train_batch_size": job.global_batch,
+        "train_micro_batch_size_per_gpu": p["micro_batch"],
+        "gradient_accumulation_steps": p["grad_accum"],
+        "gradient_clipping": 1.0,
+        "zero_optimization": zero,
+        "steps_per_print": 10,
+        "wall_clock_breakdown": False,
+    }
     if job.precision == "bf16":
         out["bf16"] = {"enabled": True}
     if job.precision == "fp16":
-        out["fp16"] = {"enabled": True, "initial_scale_power": 16, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1}
+        out["fp16"] = {
+            "enabled": True,
+            "initial_scale_power": 16,
+            "loss_scale_window": 1000,
+            "hysteresis": 2,
+            "min_loss_scale": 1,
+        }
     if p["offload"] != "none":
         out["zero_force_ds_cpu_optimizer"] = False
     return out
@@ -52,12 +102,25 @@ def config(launch) -> dict:
 
 def notes(launch) -> list[str]:
     """What no field of the plan says and the trainer had to choose."""
-    return notes_fsdp(launch) + (["AdamW runs on the hosts as DeepSpeedCPUAdam, which compiles itself at the first start: a C++ compiler and ninja on every node."] if launch.plan["offload"] != "none" else [])
+    return notes_fsdp(launch) + (
+        [
+            (
+                "AdamW runs on the hosts as DeepSpeedCPUAdam, which compiles itself at the "
+                "first start: a C++ compiler and ninja on every node."
+            )
+        ]
+        if launch.plan["offload"] != "none"
+        else []
+    )
 
 
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
-    return {FILE: json.dumps(config(launch), indent=1) + "\n", "train_deepspeed.py": source("train_deepspeed.py"), **own()}
+    return {
+        FILE: json.dumps(config(launch), indent=1) + "\n",
+        "train_deepspeed.py": source("train_deepspeed.py"),
+        **own(),
+    }
 
 
 def command(launch) -> str:
@@ -67,4 +130,8 @@ def command(launch) -> str:
 
 def equivalent(launch) -> str:
     """The same with DeepSpeed's launcher."""
-    return f"deepspeed --num_nodes={launch.nodes} --num_gpus={launch.per_node} --no_ssh --node_rank=$NODE_RANK --master_addr=$MASTER_ADDR --master_port=29500 train_deepspeed.py"
+    return (
+        f"deepspeed --num_nodes={launch.nodes} --num_gpus={launch.per_node} --no_ssh "
+        f"--node_rank=$NODE_RANK --master_addr=$MASTER_ADDR --master_port=29500 "
+        f"train_deepspeed.py"
+    )

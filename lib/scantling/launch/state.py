@@ -1,28 +1,66 @@
-"""Bytes that one rank keeps between steps under a framework's own layout: parameters, gradients, fp32 master copy, moments.
+"""Bytes that one rank keeps between steps under a framework's own layout: parameters, gradients,
+fp32 master copy, moments.
 
-The sums equal the 2 + 2 + 12 bytes a parameter of Rajbhandari et al. 2020 wherever gradients are kept in 16 bit; how they split over
+The sums equal the 2 + 2 + 12 bytes a parameter of Rajbhandari et al. 2020 wherever gradients are
+kept in 16 bit; how they split over
 the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy in one.
 """
+
 from __future__ import annotations
 
-MOMENTS = {"adamw": 8.0, "adamw-bf16": 4.0, "adamw-8bit": 2.0, "adafactor": 0.1, "lion": 4.0, "muon": 4.0, "sgd": 4.0}
+MOMENTS = {
+    "adamw": 8.0,
+    "adamw-bf16": 4.0,
+    "adamw-8bit": 2.0,
+    "adafactor": 0.1,
+    "lion": 4.0,
+    "muon": 4.0,
+    "sgd": 4.0,
+}
 
 
-def state_bytes(to: str, sharding: str, ranks: int, parameters: float, *, precision: str = "bf16", optimizer: str = "adamw", shard_group: int = 0) -> dict:
-    """Bytes per rank: {parameters, gradients, master, moments, total} of `parameters` weights replicated over or sharded by `ranks`.
+def state_bytes(
+    to: str,
+    sharding: str,
+    ranks: int,
+    parameters: float,
+    *,
+    precision: str = "bf16",
+    optimizer: str = "adamw",
+    shard_group: int = 0,
+) -> dict:
+    """Bytes per rank: {parameters, gradients, master, moments, total} of `parameters` weights
+    replicated over or sharded by `ranks`.
 
-    to: fsdp and accelerate keep fp32 shards with fp32 gradients; ddp keeps everything in fp32 (autocast makes the 16-bit copies);
-    deepspeed keeps 16-bit weights and gradients and an fp32 master copy. Padding to the number of ranks is left out.
+    to: fsdp and accelerate keep fp32 shards with fp32 gradients; ddp keeps everything in fp32
+    (autocast makes the 16-bit copies);
+    deepspeed keeps 16-bit weights and gradients and an fp32 master copy. Padding to the number of
+    ranks is left out.
     """
     moments = MOMENTS[optimizer]
     low = precision != "fp32"
     if to in ("fsdp", "accelerate", "torchtitan", "ddp"):
-        group = 1 if sharding in ("none", "zero1") else (shard_group if sharding == "hsdp" else ranks)
-        parts = dict(parameters=4.0 / group, gradients=4.0 / group, master=0.0, moments=moments / (ranks if sharding == "zero1" else group))
+        group = (
+            1 if sharding in ("none", "zero1") else (shard_group if sharding == "hsdp" else ranks)
+        )
+        parts = dict(
+            parameters=4.0 / group,
+            gradients=4.0 / group,
+            master=0.0,
+            moments=moments / (ranks if sharding == "zero1" else group),
+        )
     elif to == "deepspeed":
         wide = 2.0 if low else 4.0
-        g1, g2, g3 = (ranks if sharding in names else 1 for names in (("zero1", "zero2", "zero3"), ("zero2", "zero3"), ("zero3",)))
-        parts = dict(parameters=wide / g3, gradients=wide / g2, master=(4.0 if low else 0.0) / g1, moments=moments / g1)
+        g1, g2, g3 = (
+            ranks if sharding in names else 1
+            for names in (("zero1", "zero2", "zero3"), ("zero2", "zero3"), ("zero3",))
+        )
+        parts = dict(
+            parameters=wide / g3,
+            gradients=wide / g2,
+            master=(4.0 if low else 0.0) / g1,
+            moments=moments / g1,
+        )
     else:
         raise ValueError(f"no layout of states is known for {to}")
     out = {k: v * parameters for k, v in parts.items()}

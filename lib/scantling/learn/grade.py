@@ -1,4 +1,5 @@
 """`check(question, answer)`: right, a usual slip, close, or wrong; and what to say to each."""
+
 from __future__ import annotations
 
 import math
@@ -20,8 +21,10 @@ RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", 
 class Verdict:
     """What became of one answer.
 
-    status : right, slip, near, wrong, open (no answer yet) or unreadable; credit : 0 to 1 for this answer alone
-    says : feedback, markdown; slip : position of the slip that was recognised; hits : points of an explanation that were found
+    status : right, slip, near, wrong, open (no answer yet) or unreadable; credit : 0 to 1 for this
+    answer alone
+    says : feedback, markdown; slip : position of the slip that was recognised; hits : points of an
+    explanation that were found
     """
 
     question: Question
@@ -52,28 +55,43 @@ class Verdict:
 
 def unanswered(answer) -> bool:
     """True for `...`, None, blank text and an empty list."""
-    return answer is ... or answer is None or (isinstance(answer, str) and not answer.strip()) or (isinstance(answer, list | tuple) and not answer)
+    return (
+        answer is ...
+        or answer is None
+        or (isinstance(answer, str) and not answer.strip())
+        or (isinstance(answer, list | tuple) and not answer)
+    )
 
 
 def grade(question: Question, answer, facts, mine=None) -> Verdict:
-    """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points that the reader finds made, instead of the found ones."""
+    """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
+    that the reader finds made, instead of the found ones."""
     if unanswered(answer):
         return Verdict(question, None, OPEN, "", facts=facts)
-    by_kind = {"number": _number, "choice": _choice, "plan": _plan, "explain": _explain}[question.kind]
+    by_kind = {"number": _number, "choice": _choice, "plan": _plan, "explain": _explain}[
+        question.kind
+    ]
     status, says, credit, slip, hits = by_kind(question, answer, facts, mine)
     return Verdict(question, answer, status, says, credit, slip, hits, facts)
 
 
 def right_answer(question: Question, facts):
-    """An answer that is right, in the form in which it is typed: a number in the unit asked for, a key, a plan, a text."""
+    """An answer that is right, in the form in which it is typed: a number in the unit asked for, a
+    key, a plan, a text."""
     if isinstance(question, Number):
         return float(value_of(question.expected, facts)) / question.scale
     if isinstance(question, Choice):
         return value_of(question.expected, facts)
     if isinstance(question, Plan):
         best = _assess(value_of(question.design, facts)).plan
-        fields = dict.fromkeys((*question.names, "tp", "pp", "dp", "cp", "ep", "sharding", "micro_batch"))
-        return {name: best[name] for name in fields if best[name] not in (None, "none") and (name in question.names or best[name] != 1)}
+        fields = dict.fromkeys(
+            (*question.names, "tp", "pp", "dp", "cp", "ep", "sharding", "micro_batch")
+        )
+        return {
+            name: best[name]
+            for name in fields
+            if best[name] not in (None, "none") and (name in question.names or best[name] != 1)
+        }
     return tell(question.model, facts)
 
 
@@ -83,10 +101,15 @@ def shown_answer(question: Question, answer, facts) -> str:
         given = read_number(answer, question.unit)
         if question.shown:
             return shown(given * question.scale, question.shown)
-        return f"{f'{given:,.0f}' if given.is_integer() and abs(given) < 1e6 else number(given)} {question.unit}".strip()
+        return (
+            f"{f'{given:,.0f}' if given.is_integer() and abs(given) < 1e6 else number(given)} "
+            f"{question.unit}"
+        ).strip()
     if isinstance(question, Choice):
         keys = [answer] if isinstance(answer, str) else list(answer)
-        return "; ".join(f"{k}: {tell(o.text, facts)}" if (o := question.option(k)) else str(k) for k in keys)
+        return "; ".join(
+            f"{k}: {tell(o.text, facts)}" if (o := question.option(k)) else str(k) for k in keys
+        )
     if isinstance(question, Plan) and isinstance(answer, Mapping):
         return " · ".join(f"{k} {v}" for k, v in answer.items())
     return str(answer)
@@ -120,17 +143,46 @@ def _number(q: Number, answer, facts, mine):
         if _apart(given * factor, right) <= within:
             return SLIP, says, 0.0, None, ()
     if given * right <= 0:
-        return WRONG, "The size is right, the sign is not." if _apart(-given, right) <= q.within else "The answer has the other sign." if given else "It is not nothing.", 0.0, None, ()
+        return (
+            WRONG,
+            "The size is right, the sign is not."
+            if _apart(-given, right) <= q.within
+            else "The answer has the other sign."
+            if given
+            else "It is not nothing.",
+            0.0,
+            None,
+            (),
+        )
     apart, way = _apart(given, right), "high" if abs(given) > abs(right) else "low"
-    if apart <= q.within ** 2 or apart <= 1.10:
-        return NEAR, f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.", 0.5, None, ()
-    return WRONG, f"Too {way} by a factor of {number(apart, 2)}{' (one way for both, or a pair counted once?)' if _apart(apart, 2.0) < 1.01 else ''}.", 0.0, None, ()
+    if apart <= q.within**2 or apart <= 1.10:
+        return (
+            NEAR,
+            f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.",
+            0.5,
+            None,
+            (),
+        )
+    return (
+        WRONG,
+        (
+            f"Too {way} by a factor of "
+            f"{number(apart, 2)}{' (one way for both, or a pair counted once?)' if _apart(apart, 2.0) < 1.01 else ''}."
+        ),
+        0.0,
+        None,
+        (),
+    )
 
 
 def _tolerance(q: Number) -> str:
     if q.within == 1.0:
         return "for an answer that comes out exactly"
-    return f"for an answer that should be right within {number((q.within - 1) * 100, 2)} %" if q.within < 1.3 else f"for an answer that should be right within a factor of {number(q.within, 2)}"
+    return (
+        f"for an answer that should be right within {number((q.within - 1) * 100, 2)} %"
+        if q.within < 1.3
+        else f"for an answer that should be right within a factor of {number(q.within, 2)}"
+    )
 
 
 def _shown(q: Number, value: float) -> str:
@@ -147,7 +199,13 @@ def _choice(q: Choice, answer, facts, mine):
             return BAD, f"One of {', '.join(o.key for o in q.options)} is wanted.", 0.0, None, ()
         position = q.options.index(option)
         if option.key == right:
-            return RIGHT, " ".join(filter(None, ("Right.", tell(option.says, facts)))), 1.0, None, ()
+            return (
+                RIGHT,
+                " ".join(filter(None, ("Right.", tell(option.says, facts)))),
+                1.0,
+                None,
+                (),
+            )
         return SLIP, tell(option.says, facts), 0.0, position, ()
     keys = set(read_keys(answer, q.options) or ())
     if not keys:
@@ -155,7 +213,11 @@ def _choice(q: Choice, answer, facts, mine):
     right = set(right)
     if keys == right:
         return RIGHT, "Right: all of them, and no other.", 1.0, None, ()
-    lines = [f"**{o.key}** does not belong: {tell(o.says, facts)}" for o in q.options if o.key in keys - right]
+    lines = [
+        f"**{o.key}** does not belong: {tell(o.says, facts)}"
+        for o in q.options
+        if o.key in keys - right
+    ]
     missing = len(right - keys)
     if missing:
         lines.append(f"{missing} more {'belongs' if missing == 1 else 'belong'} to the list.")
@@ -189,19 +251,49 @@ def _plan(q: Plan, answer, facts, mine):
             return SLIP, tell(slip.says, facts, a=tried, best=best), 0.0, i, ()
     m = tried.memory_bytes
     if not tried.chosen.fits:
-        part = max(("weights", "gradients", "optimizer", "activations", "other"), key=lambda k: m[k])
-        return WRONG, (f"It does not fit: {shown(m['total'], 'bytes')} on the fullest device of {shown(m['capacity'], 'bytes')}; "
-                       f"the largest part is {part}, {shown(m[part], 'bytes')}."), 0.0, None, ()
+        part = max(
+            ("weights", "gradients", "optimizer", "activations", "other"), key=lambda k: m[k]
+        )
+        return (
+            WRONG,
+            (
+                f"It does not fit: {shown(m['total'], 'bytes')} on the fullest device of "
+                f"{shown(m['capacity'], 'bytes')}; "
+                f"the largest part is {part}, {shown(m[part], 'bytes')}."
+            ),
+            0.0,
+            None,
+            (),
+        )
     if q.must is not None and (text := q.must(answer, tried, facts)):
         return WRONG, text, 0.25, None, ()
     slower = tried.step_s / best.step_s
-    said = f"{shown(tried.step_s, 'seconds')} a step, MFU {shown(tried.mfu, 'share')}, {shown(m['total'], 'bytes')} on the fullest device"
+    said = (
+        f"{shown(tried.step_s, 'seconds')} a step, MFU {shown(tried.mfu, 'share')}, "
+        f"{shown(m['total'], 'bytes')} on the fullest device"
+    )
     if slower <= q.slower:
-        where = "the best there is" if slower <= 1.001 else f"{shown(slower - 1, 'share')} behind the best that the search finds"
+        where = (
+            "the best there is"
+            if slower <= 1.001
+            else f"{shown(slower - 1, 'share')} behind the best that the search finds"
+        )
         return RIGHT, f"It fits and holds: {said}; {where}.", 1.0, None, ()
-    lost = max(tried.step_breakdown_s, key=lambda k: tried.step_breakdown_s[k] - best.step_breakdown_s[k])
-    return NEAR, (f"It fits: {said}. But it is {shown(slower - 1, 'share')} slower than the best; most of that is {lost}: "
-                  f"{shown(tried.step_breakdown_s[lost], 'seconds')} against {shown(best.step_breakdown_s[lost], 'seconds')}."), 0.5, None, ()
+    lost = max(
+        tried.step_breakdown_s, key=lambda k: tried.step_breakdown_s[k] - best.step_breakdown_s[k]
+    )
+    return (
+        NEAR,
+        (
+            f"It fits: {said}. But it is {shown(slower - 1, 'share')} slower than the "
+            f"best; most of that is {lost}: "
+            f"{shown(tried.step_breakdown_s[lost], 'seconds')} against "
+            f"{shown(best.step_breakdown_s[lost], 'seconds')}."
+        ),
+        0.5,
+        None,
+        (),
+    )
 
 
 # ---------------------------------------------------------------- explanations

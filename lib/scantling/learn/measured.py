@@ -1,4 +1,6 @@
-"""What was measured, for comparisons at the end of a piece of work: published runs with their predictions, and published totals."""
+"""What was measured, for comparisons at the end of a piece of work: published runs with their
+predictions, and published totals."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from .beside import Row
 
 @dataclass(frozen=True)
 class Total:
-    """One published figure: what, value, the manner in which it is shown, source with its place in it."""
+    """One published figure: what, value, the manner in which it is shown, source with its place in
+    it."""
 
     what: str
     value: float
@@ -25,7 +28,8 @@ class Total:
 
 @dataclass(frozen=True)
 class Run:
-    """A published run of the catalogue beside its prediction by the kit: MFU (PaLM count), step [s], memory [bytes]; source with its place in it."""
+    """A published run of the catalogue beside its prediction by the kit: MFU (PaLM count), step
+    [s], memory [bytes]; source with its place in it."""
 
     id: str
     model: str
@@ -49,7 +53,9 @@ def published(ident: str) -> Total:
         row = _totals()[ident]
     except KeyError:
         raise KeyError(f"no published total {ident!r}; there are: {', '.join(_totals())}") from None
-    return Total(row["what"], float(row["value"]), row["kind"], f"{row['source']}, {row['locator']}")
+    return Total(
+        row["what"], float(row["value"]), row["kind"], f"{row['source']}, {row['locator']}"
+    )
 
 
 @cache
@@ -61,7 +67,8 @@ def published_runs():
 
 
 def rate(ident: str) -> float:
-    """Measured tokens/s per device of a published run. Raises KeyError for an id that is not in the catalogue."""
+    """Measured tokens/s per device of a published run. Raises KeyError for an id that is not in the
+    catalogue."""
     return float(published_runs().set_index("id").measured_tokens_per_s_per_device[ident])
 
 
@@ -70,13 +77,20 @@ def _table(name: str, idents):
     from ..evidence.predict import predict_frame
     from ..evidence.runs import read_runs
 
-    table = published_runs() if name == "published_runs.csv" else read_runs(Path(catalogue.__file__).with_name(name))
+    table = (
+        published_runs()
+        if name == "published_runs.csv"
+        else read_runs(Path(catalogue.__file__).with_name(name))
+    )
     ids = [str(i).lower() for i in idents]
     missing = set(ids) - set(table.id.str.lower())
     if missing:
         raise KeyError(f"no published run {', '.join(sorted(missing))}")
     found = table[table.id.str.lower().isin(ids)].reset_index(drop=True)
-    pairs = {str(row.id).lower(): (row, said) for row, said in zip(found.itertuples(), predict_frame(found).itertuples())}
+    pairs = {
+        str(row.id).lower(): (row, said)
+        for row, said in zip(found.itertuples(), predict_frame(found).itertuples())
+    }
     return [pairs[i] for i in ids]
 
 
@@ -95,15 +109,40 @@ class Peak:
 @cache
 def peaks(*idents: str) -> tuple[Peak, ...]:
     """Measured memory peaks by id. Raises KeyError for an id that is not in the catalogue."""
-    return tuple(Peak(row.id, row.model, int(row.n_devices), float(said.memory_bytes), float(row.measured_peak_memory_gb) * 1e9, row.source)
-                 for row, said in _table("published_memory.csv", idents))
+    return tuple(
+        Peak(
+            row.id,
+            row.model,
+            int(row.n_devices),
+            float(said.memory_bytes),
+            float(row.measured_peak_memory_gb) * 1e9,
+            row.source,
+        )
+        for row, said in _table("published_memory.csv", idents)
+    )
 
 
 @cache
 def runs(*idents: str) -> tuple[Run, ...]:
-    """Published runs by id, in that order, each predicted with its printed plan. Raises KeyError for an id that is not in the catalogue."""
+    """Published runs by id, in that order, each predicted with its printed plan. Raises KeyError
+    for an id that is not in the catalogue."""
     out = []
     for row, said in _table("published_runs.csv", idents):
-        measured, ours = float(row.measured_tokens_per_s_per_device), float(said.tokens_per_s_per_device)
-        out.append(Run(row.id, row.model, int(row.n_devices), float(said.mfu), float(said.mfu) * measured / ours, ours, measured, float(said.memory_bytes), f"{row.source}, {row.locator}"))
+        measured, ours = (
+            float(row.measured_tokens_per_s_per_device),
+            float(said.tokens_per_s_per_device),
+        )
+        out.append(
+            Run(
+                row.id,
+                row.model,
+                int(row.n_devices),
+                float(said.mfu),
+                float(said.mfu) * measured / ours,
+                ours,
+                measured,
+                float(said.memory_bytes),
+                f"{row.source}, {row.locator}",
+            )
+        )
     return tuple(out)

@@ -1,15 +1,18 @@
-"""Questions as data: what is asked, what is right, which wrong answers people give and what to say to each.
+"""Questions as data: what is asked, what is right, which wrong answers people give and what to say
+to each.
 
-No answer is typed: `expected` and every slip name a fact of the walkthrough, or are a function of its facts, worked out by the models when
+No answer is typed: `expected` and every slip name a fact of the walkthrough, or are a function of
+its facts, worked out by the models when
 they are asked for. Texts hold {placeholders}, filled from the same facts (see `tell`).
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-Value = str | Callable[[Any], Any]      # a fact by name, or a function of the facts
+Value = str | Callable[[Any], Any]  # a fact by name, or a function of the facts
 
 
 def value_of(value: Value, facts):
@@ -19,7 +22,8 @@ def value_of(value: Value, facts):
 
 @dataclass(frozen=True)
 class Slip:
-    """A usual wrong answer of a Number: its value in the base unit, and what to say. `within`: ratio up to which an answer counts as this slip."""
+    """A usual wrong answer of a Number: its value in the base unit, and what to say. `within`:
+    ratio up to which an answer counts as this slip."""
 
     value: Value
     says: str
@@ -37,7 +41,8 @@ class Option:
 
 @dataclass(frozen=True)
 class PlanSlip:
-    """A usual wrong plan: `example` is one such plan, `when(plan, assessment, facts)` recognises them, `says` may use {a…}, its assessment."""
+    """A usual wrong plan: `example` is one such plan, `when(plan, assessment, facts)` recognises
+    them, `says` may use {a…}, its assessment."""
 
     example: Mapping
     when: Callable[[dict, Any, Any], bool]
@@ -46,7 +51,8 @@ class PlanSlip:
 
 @dataclass(frozen=True)
 class Point:
-    """One point that a strong explanation makes; `words` are regular expressions, one of which shows that it was made."""
+    """One point that a strong explanation makes; `words` are regular expressions, one of which
+    shows that it was made."""
 
     says: str
     words: tuple[str, ...]
@@ -56,8 +62,10 @@ class Point:
 class Question:
     """What all questions share.
 
-    id : name within the walkthrough; ask : the question, markdown; axis : a key of the rubric; level : "mid", "senior" or "staff"
-    hints : three, from where to look, over the formula, to the numbers; worked : the worked answer, markdown
+    id : name within the walkthrough; ask : the question, markdown; axis : a key of the rubric;
+    level : "mid", "senior" or "staff"
+    hints : three, from where to look, over the formula, to the numbers; worked : the worked answer,
+    markdown
     takeaway : one sentence to keep, with its limit; minutes : time to spend on it
     """
 
@@ -78,14 +86,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Number(Question):
-    """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five per cent; 1: exactly)."""
+    """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five
+    per cent; 1: exactly)."""
 
     expected: Value = ""
     unit: str = ""
     scale: float = 1.0
     within: float = 1.05
     slips: tuple[Slip, ...] = ()
-    shown: str = ""         # manner of `quantities` in which the right value is printed (usd, params, hours); else it stands in the unit
+    # manner of `quantities` in which the right value is printed (usd, params, hours); else it
+    # stands in the unit
+    shown: str = ""
     kind: ClassVar[str] = "number"
 
     def texts(self):
@@ -110,9 +121,11 @@ class Choice(Question):
 
 @dataclass(frozen=True)
 class Plan(Question):
-    """A plan (a mapping, as in a design file); any that fits and takes at most `slower` times the best step is right.
+    """A plan (a mapping, as in a design file); any that fits and takes at most `slower` times the
+    best step is right.
 
-    design : the open design; names : fields that the answer has to set; `must`, a function of (plan, assessment, facts) that returns
+    design : the open design; names : fields that the answer has to set; `must`, a function of
+    (plan, assessment, facts) that returns
     a text where the plan misses something else that was asked for, else "".
     """
 
@@ -129,7 +142,8 @@ class Plan(Question):
 
 @dataclass(frozen=True)
 class Explain(Question):
-    """A few sentences in the reader's own words, set beside the points that a strong answer makes; `model` is such an answer."""
+    """A few sentences in the reader's own words, set beside the points that a strong answer makes;
+    `model` is such an answer."""
 
     points: tuple[Point, ...] = ()
     model: str = ""
@@ -141,7 +155,8 @@ class Explain(Question):
 
 @dataclass(frozen=True)
 class Walkthrough:
-    """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts (made without arguments) and its questions."""
+    """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts
+    (made without arguments) and its questions."""
 
     number: str
     name: str
@@ -155,4 +170,9 @@ class Walkthrough:
         for q in self.questions:
             if q.id == ident:
                 return q
-        raise KeyError(f"no question {ident!r} in walkthrough {self.number}; there are: {', '.join(q.id for q in self.questions)}")
+        raise KeyError(
+            (
+                f"no question {ident!r} in walkthrough {self.number}; there are: "
+                f"{', '.join(q.id for q in self.questions)}"
+            )
+        )

@@ -1,4 +1,5 @@
 """The rubric of a design interview as data: nine axes, what mid, senior and staff show on each."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -34,9 +35,13 @@ def rubric() -> tuple[dict[str, Axis], tuple[Level, ...]]:
     """(axes by key, levels from mid to staff) of `rubric.yaml`."""
     import yaml
 
-    data = yaml.safe_load(resources.files(__package__).joinpath("rubric.yaml").read_text(encoding="utf-8"))
+    data = yaml.safe_load(
+        resources.files(__package__).joinpath("rubric.yaml").read_text(encoding="utf-8")
+    )
     axes = {key: Axis(key, **row) for key, row in data["axes"].items()}
-    return axes, tuple(Level(name, row["from"], row["says"]) for name, row in data["levels"].items())
+    return axes, tuple(
+        Level(name, row["from"], row["says"]) for name, row in data["levels"].items()
+    )
 
 
 def level_of(points: float, most: float) -> Level:

@@ -1,8 +1,11 @@
-"""A session with one walkthrough: asks, checks, keeps the log, folds what is worked, and ends in a scorecard.
+"""A session with one walkthrough: asks, checks, keeps the log, folds what is worked, and ends in a
+scorecard.
 
-Modes: `student` (hints and answers folded), `instructor` (right answers put in, everything open), `blank` (timed practice: answers are noted
+Modes: `student` (hints and answers folded), `instructor` (right answers put in, everything open),
+`blank` (timed practice: answers are noted
 and nothing is said before the scorecard).
 """
+
 from __future__ import annotations
 
 import time
@@ -31,19 +34,27 @@ class Card:
     def __repr__(self) -> str:
         s, q = self.session, self.question
         if s.mode == "blank":
-            return show.ask_text(q, s.facts) + ("" if self.verdict.status == OPEN else f"\nNoted: {self.verdict.answer}")
+            return show.ask_text(q, s.facts) + (
+                "" if self.verdict.status == OPEN else f"\nNoted: {self.verdict.answer}"
+            )
         if self.verdict.status == OPEN:
-            return f"{show.ask_text(q, s.facts)}\n[{show.wanted(q)}] hint({q.id!r}) gives hints one by one, answer({q.id!r}) the worked answer"
+            return (
+                f"{show.ask_text(q, s.facts)}\n[{show.wanted(q)}] hint({q.id!r}) gives hints "
+                f"one by one, answer({q.id!r}) the worked answer"
+            )
         text = f"{show.ask_text(q, s.facts)}\n{self.verdict}"
         return f"{text}\n{show.answer_text(q, s.facts)}" if s.mode == "instructor" else text
 
     def _repr_html_(self) -> str:
         s = self.session
-        return show.card(self.question, s.facts, self.verdict, s.mode, s.hints.get(self.question.id, 0))
+        return show.card(
+            self.question, s.facts, self.verdict, s.mode, s.hints.get(self.question.id, 0)
+        )
 
 
 class Folded:
-    """Something behind a fold: the work on a question, open for an instructor and once the answer was right."""
+    """Something behind a fold: the work on a question, open for an instructor and once the answer
+    was right."""
 
     def __init__(self, title: str, html: str, text: str, opened: bool):
         self.title, self.html, self.text, self.opened = title, html, text, opened
@@ -52,7 +63,12 @@ class Folded:
         return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
 
     def _repr_html_(self) -> str:
-        return show.block(f'<details class="scl-work"{" open" if self.opened else ""}><summary>{show.escape(self.title)}</summary><div>{self.html}</div></details>')
+        return show.block(
+            (
+                f"<details "
+                f'class="scl-work"{" open" if self.opened else ""}><summary>{show.escape(self.title)}</summary><div>{self.html}</div></details>'
+            )
+        )
 
 
 class Said:
@@ -70,15 +86,18 @@ class Said:
 
 @dataclass
 class Session:
-    """One reader's way through one walkthrough. `facts` are the computed numbers that questions and texts use."""
+    """One reader's way through one walkthrough. `facts` are the computed numbers that questions and
+    texts use."""
 
     walkthrough: Walkthrough
     mode: str = "student"
     facts: Any = None
     log: dict[str, list[Verdict]] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
-    spent: dict[str, int] = field(default_factory=dict)         # hints taken before a question was right
-    at: dict[str, float] = field(default_factory=dict)          # minutes from the start to the last answer of a question
+    spent: dict[str, int] = field(default_factory=dict)  # hints taken before a question was right
+    at: dict[str, float] = field(
+        default_factory=dict
+    )  # minutes from the start to the last answer of a question
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self):
@@ -89,15 +108,21 @@ class Session:
 
     def __repr__(self) -> str:
         w = self.walkthrough
-        return f"Walkthrough {w.number}, {w.title}: {len(w.questions)} questions, {w.minutes} minutes, {self.mode}"
+        return (
+            f"Walkthrough {w.number}, {w.title}: {len(w.questions)} questions, {w.minutes} "
+            f"minutes, {self.mode}"
+        )
 
     def _repr_html_(self) -> str:
         w = self.walkthrough
-        return show.style() + show.block(f"<p>{len(w.questions)} questions · {w.minutes} minutes · {self.mode}</p>")
+        return show.style() + show.block(
+            f"<p>{len(w.questions)} questions · {w.minutes} minutes · {self.mode}</p>"
+        )
 
     # ------------------------------------------------------------ what a notebook calls
     def check(self, ident: str, answer=..., mine=None) -> Card:
-        """Ask a question, and judge the answer where there is one; `...` means none yet (an instructor's session puts the right one in)."""
+        """Ask a question, and judge the answer where there is one; `...` means none yet (an
+        instructor's session puts the right one in)."""
         q = self.walkthrough.question(ident)
         if self.mode == "instructor" and unanswered(answer):
             answer = right_answer(q, self.facts)
@@ -105,12 +130,16 @@ class Session:
         return Card(self, q, verdict)
 
     def judge(self, q: Question, answer, mine=None) -> Verdict:
-        """The verdict, kept in the log unless nothing was answered or the same answer was the last one."""
+        """The verdict, kept in the log unless nothing was answered or the same answer was the last
+        one."""
         verdict = grade(q, answer, self.facts, mine)
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
-            if not tries or (repr(tries[-1].answer), tries[-1].hits) != (repr(verdict.answer), verdict.hits):
+            if not tries or (repr(tries[-1].answer), tries[-1].hits) != (
+                repr(verdict.answer),
+                verdict.hits,
+            ):
                 tries.append(verdict)
             if verdict.right:
                 self.spent.setdefault(q.id, self.hints.get(q.id, 0))
@@ -133,7 +162,8 @@ class Session:
         return Said(tell(text, self.facts, **more))
 
     def work(self, ident: str, *parts, title: str = "Work it") -> Folded | None:
-        """What belongs behind the fold of a question: texts, pictures, tables, in their order; its takeaway at the end. Nothing in a blank."""
+        """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
+        takeaway at the end. Nothing in a blank."""
         if self.mode == "blank":
             return None
         q = self.walkthrough.question(ident)
@@ -143,10 +173,17 @@ class Session:
             text.append(tell(part, self.facts) if isinstance(part, str) else repr(part))
         if q.takeaway:
             take = tell(q.takeaway, self.facts)
-            html.append(f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>')
+            html.append(
+                f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>'
+            )
             text.append(f"Takeaway: {take}")
         tries = self.log.get(ident, ())
-        return Folded(title, "".join(html), "\n".join(text), self.mode == "instructor" or any(v.right for v in tries))
+        return Folded(
+            title,
+            "".join(html),
+            "\n".join(text),
+            self.mode == "instructor" or any(v.right for v in tries),
+        )
 
     def scorecard(self):
         """Points by axis of the rubric, the level they amount to, and what to do again."""

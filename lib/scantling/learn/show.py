@@ -1,4 +1,6 @@
-"""Questions, verdicts and worked parts as plain text and as HTML that needs no script: folded with <details>, readable in any notebook and page."""
+"""Questions, verdicts and worked parts as plain text and as HTML that needs no script: folded with
+<details>, readable in any notebook and page."""
+
 from __future__ import annotations
 
 import base64
@@ -13,7 +15,14 @@ from .typed import confusions, factors
 
 escape = html.escape
 _SIGN = {"right": "✓", "slip": "✗", "near": "≈", "wrong": "✗", "unreadable": "?", "open": "…"}
-_NAME = {"right": "Right", "slip": "A usual slip", "near": "Nearly", "wrong": "Not yet", "unreadable": "Not readable", "open": "Open"}
+_NAME = {
+    "right": "Right",
+    "slip": "A usual slip",
+    "near": "Nearly",
+    "wrong": "Not yet",
+    "unreadable": "Not readable",
+    "open": "Open",
+}
 
 STYLE = """
 .scl{--scl-ink:var(--ink,var(--jp-content-font-color1,#1c2430));--scl-soft:var(--soft,var(--jp-content-font-color2,#56616f));
@@ -89,7 +98,11 @@ def verdict_part(v: Verdict) -> str:
     said = markdown(v.says) if v.says else ""
     given = f"<p>Your answer: {escape(_given(v))}</p>"
     points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
-    return f'<div class="scl-verdict {v.status}" role="status"><p><b class="mark">{_SIGN[v.status]} {_NAME[v.status]}</b></p>{given}{said}{points}</div>'
+    return (
+        f'<div class="scl-verdict {v.status}" role="status"><p><b '
+        f'class="mark">{_SIGN[v.status]} '
+        f"{_NAME[v.status]}</b></p>{given}{said}{points}</div>"
+    )
 
 
 def _given(v: Verdict) -> str:
@@ -102,21 +115,32 @@ def _given(v: Verdict) -> str:
 
 
 def points_part(q: Explain, facts, hits) -> str:
-    """The points of a strong answer, those found marked; the words decide nothing, the reader does."""
-    items = "".join(f"<li><b>{'✓' if hit else '○'}</b> {_inline(tell(p.says, facts))}</li>" for p, hit in zip(q.points, hits or [False] * len(q.points)))
+    """The points of a strong answer, those found marked; the words decide nothing, the reader
+    does."""
+    items = "".join(
+        f"<li><b>{'✓' if hit else '○'}</b> {_inline(tell(p.says, facts))}</li>"
+        for p, hit in zip(q.points, hits or [False] * len(q.points))
+    )
     return f'<ul class="scl-options">{items}</ul>'
 
 
 def _inline(text: str) -> str:
     out = markdown(text)
-    return out[3:-4] if out.startswith("<p>") and out.endswith("</p>") and out.count("<p>") == 1 else out
+    return (
+        out[3:-4]
+        if out.startswith("<p>") and out.endswith("</p>") and out.count("<p>") == 1
+        else out
+    )
 
 
 def hints_part(q: Question, facts, opened: int = 0) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i in range(len(q.hints), 0, -1):
-        inside = f"<details{' open' if i <= opened else ''}><summary>Hint {i}</summary><div>{markdown(tell(q.hints[i - 1], facts))}{inside}</div></details>"
+        inside = (
+            f"<details{' open' if i <= opened else ''}><summary>Hint "
+            f"{i}</summary><div>{markdown(tell(q.hints[i - 1], facts))}{inside}</div></details>"
+        )
     return inside
 
 
@@ -130,13 +154,20 @@ def answer_part(q: Question, facts, opened: bool = False) -> str:
         head = points_part(q, facts, (True,) * len(q.points)) + f"<p><em>{escape(value)}</em></p>"
     else:
         head = f"<p><strong>{escape(value)}</strong></p>"
-    return f"<details class=\"scl-answer\"{' open' if opened else ''}><summary>Worked answer</summary><div>{head}{markdown(tell(q.worked, facts))}</div></details>"
+    return (
+        f'<details class="scl-answer"{" open" if opened else ""}><summary>Worked '
+        f"answer</summary><div>{head}{markdown(tell(q.worked, facts))}</div></details>"
+    )
 
 
 def slips_part(q: Question, facts) -> str:
-    """What a teacher listens for: the usual wrong answers, each with what to say to it; plans say theirs with the numbers of the plan that was tried."""
+    """What a teacher listens for: the usual wrong answers, each with what to say to it; plans say
+    theirs with the numbers of the plan that was tried."""
     if isinstance(q, Number):
-        rows = [(shown_answer(q, float(value_of(s.value, facts)) / q.scale, facts), tell(s.says, facts)) for s in q.slips]
+        rows = [
+            (shown_answer(q, float(value_of(s.value, facts)) / q.scale, facts), tell(s.says, facts))
+            for s in q.slips
+        ]
     elif isinstance(q, Choice):
         right = value_of(q.expected, facts)
         rows = [(o.key, tell(o.says, facts)) for o in q.options if o.key not in right and o.says]
@@ -144,14 +175,28 @@ def slips_part(q: Question, facts) -> str:
         rows = [(shown_answer(q, dict(s.example), facts), "") for s in q.slips]
     else:
         return ""
-    body = "".join(f'<tr><td class="t">{escape(value)}</td><td class="t">{_inline(says)}</td></tr>' for value, says in rows)
-    return f'<details class="scl-slips"><summary>Usual slips</summary><div><table class="scl-table">{body}</table></div></details>' if rows else ""
+    body = "".join(
+        f'<tr><td class="t">{escape(value)}</td><td class="t">{_inline(says)}</td></tr>'
+        for value, says in rows
+    )
+    return (
+        (
+            f'<details class="scl-slips"><summary>Usual slips</summary><div><table '
+            f'class="scl-table">{body}</table></div></details>'
+        )
+        if rows
+        else ""
+    )
 
 
 def ask_part(q: Question, facts, options: bool = True) -> str:
     """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
-    head = f'<div class="scl-head"><b>Commit</b><span>{escape(axis.name)} · {q.level}</span><span>{q.minutes:g} min</span><span><code>{escape(q.id)}</code></span></div>'
+    head = (
+        f'<div class="scl-head"><b>Commit</b><span>{escape(axis.name)} · '
+        f"{q.level}</span><span>{q.minutes:g} "
+        f"min</span><span><code>{escape(q.id)}</code></span></div>"
+    )
     body = markdown(tell(q.ask, facts))
     if options and isinstance(q, Choice):
         body += options_part(q.options, facts)
@@ -159,7 +204,11 @@ def ask_part(q: Question, facts, options: bool = True) -> str:
 
 
 def options_part(options, facts) -> str:
-    return '<ul class="scl-options">' + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in options) + "</ul>"
+    return (
+        '<ul class="scl-options">'
+        + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in options)
+        + "</ul>"
+    )
 
 
 def wanted(q: Question) -> str:
@@ -167,14 +216,18 @@ def wanted(q: Question) -> str:
     if isinstance(q, Number):
         return q.unit or "a number"
     if isinstance(q, Choice):
-        return f"{'all that apply of' if q.several else 'one of'} {', '.join(o.key for o in q.options)}"
+        return (
+            f"{'all that apply of' if q.several else 'one of'} "
+            f"{', '.join(o.key for o in q.options)}"
+        )
     if isinstance(q, Plan):
         return ", ".join(f"{n} …" for n in q.names)
     return "a few sentences"
 
 
 def card(q: Question, facts, verdict: Verdict | None, mode: str, opened: int = 0) -> str:
-    """A question with whatever was answered; hints and worked answer folded (open for an instructor, left out in a blank)."""
+    """A question with whatever was answered; hints and worked answer folded (open for an
+    instructor, left out in a blank)."""
     parts = [ask_part(q, facts)]
     if mode == "blank":
         if verdict is not None and verdict.status != OPEN:
@@ -190,18 +243,48 @@ def card(q: Question, facts, verdict: Verdict | None, mode: str, opened: int = 0
 
 
 def _key(q: Question, facts) -> str:
-    """What a page needs to check an answer by itself, as base64 so that it does not meet the eye in the source."""
-    data: dict = {"kind": q.kind, "id": q.id, "wanted": wanted(q), "axis": q.axis, "staff": q.level == LEVELS[2], "hints": len(q.hints)}
+    """What a page needs to check an answer by itself, as base64 so that it does not meet the eye in
+    the source."""
+    data: dict = {
+        "kind": q.kind,
+        "id": q.id,
+        "wanted": wanted(q),
+        "axis": q.axis,
+        "staff": q.level == LEVELS[2],
+        "hints": len(q.hints),
+    }
     if isinstance(q, Number):
-        data |= {"unit": q.unit, "units": factors(q.unit), "confusions": confusions(q.unit), "within": q.within, "right": float(value_of(q.expected, facts)) / q.scale, "shown": shown_answer(q, right_answer(q, facts), facts),
-                 "slips": [{"value": float(value_of(s.value, facts)) / q.scale, "within": s.within, "says": markdown(tell(s.says, facts))} for s in q.slips]}
+        data |= {
+            "unit": q.unit,
+            "units": factors(q.unit),
+            "confusions": confusions(q.unit),
+            "within": q.within,
+            "right": float(value_of(q.expected, facts)) / q.scale,
+            "shown": shown_answer(q, right_answer(q, facts), facts),
+            "slips": [
+                {
+                    "value": float(value_of(s.value, facts)) / q.scale,
+                    "within": s.within,
+                    "says": markdown(tell(s.says, facts)),
+                }
+                for s in q.slips
+            ],
+        }
     elif isinstance(q, Choice):
         right = value_of(q.expected, facts)
-        data |= {"several": q.several, "right": sorted(right) if q.several else right, "says": {o.key: markdown(tell(o.says, facts)) for o in q.options}}
+        data |= {
+            "several": q.several,
+            "right": sorted(right) if q.several else right,
+            "says": {o.key: markdown(tell(o.says, facts)) for o in q.options},
+        }
     elif isinstance(q, Plan):
         data |= plan_table(q, facts)
     elif isinstance(q, Explain):
-        data |= {"points": [{"says": _inline(tell(p.says, facts)), "words": list(p.words)} for p in q.points]}
+        data |= {
+            "points": [
+                {"says": _inline(tell(p.says, facts)), "words": list(p.words)} for p in q.points
+            ]
+        }
     return packed(data)
 
 
@@ -211,18 +294,24 @@ def packed(data) -> str:
 
 
 def plan_table(q: Plan, facts) -> dict:
-    """Every legal choice of the named fields with the least step that fits [s], null where none does: what a page needs to judge a plan."""
+    """Every legal choice of the named fields with the least step that fits [s], null where none
+    does: what a page needs to judge a plan."""
     import numpy as np
 
     from ..decide.verdict import assess
 
     best = assess(value_of(q.design, facts))
     found = best.chosen.found
-    columns = [np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names]
+    columns = [
+        np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
+    ]
     keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     least = np.full(len(keys), np.inf)
     np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
-    steps = {",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4) for k, s in zip(keys.tolist(), least.tolist())}
+    steps = {
+        ",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4)
+        for k, s in zip(keys.tolist(), least.tolist())
+    }
     return {"names": list(q.names), "slower": q.slower, "best": float(best.step_s), "steps": steps}
 
 

@@ -1,4 +1,5 @@
 """Texts with computed numbers in them: `tell("lasts {mtbf:seconds}", facts)`."""
+
 from __future__ import annotations
 
 import re
@@ -8,7 +9,8 @@ from ..quantities import _MANNERS, number, shown
 
 
 class _Teller(string.Formatter):
-    """`{name:kind}`: a fact by name, shown in the manner of `quantities` (seconds, bytes, share, usd, params …) or by a format of Python's own."""
+    """`{name:kind}`: a fact by name, shown in the manner of `quantities` (seconds, bytes, share,
+    usd, params …) or by a format of Python's own."""
 
     def __init__(self, facts, more):
         self.facts, self.more = facts, more
@@ -34,13 +36,16 @@ class _Teller(string.Formatter):
 
 
 def tell(text: str, facts, **more) -> str:
-    """`text` with its {placeholders} filled: attributes of `facts`, then of `more`; dots and [indices] reach inside."""
+    """`text` with its {placeholders} filled: attributes of `facts`, then of `more`; dots and
+    [indices] reach inside."""
     return _Teller(facts, more).vformat(text, (), {})
 
 
 def names_in(text: str) -> set[str]:
     """First names of the placeholders of a text."""
-    return {re.split(r"[.\[]", field)[0] for _, field, _, _ in string.Formatter().parse(text) if field}
+    return {
+        re.split(r"[.\[]", field)[0] for _, field, _, _ in string.Formatter().parse(text) if field
+    }
 
 
 def bare(text: str) -> str:

@@ -1,4 +1,5 @@
 """What people type into an answer: numbers with units and small sums, keys of options, plans."""
+
 from __future__ import annotations
 
 import ast
@@ -8,27 +9,87 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-_PREFIX = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21, "Y": 1e24, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_TIME = {name: size for names, size in (("us µs", 1e-6), ("ms", 1e-3), ("s sec secs second seconds", 1.0), ("min mins minute minutes m", 60.0), ("h hr hrs hour hours", 3600.0),
-                                        ("days day d", 86_400.0), ("weeks week", 604_800.0)) for name in names.split()}
+_PREFIX = {
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "B": 1e9,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+    "Z": 1e21,
+    "Y": 1e24,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+_TIME = {
+    name: size
+    for names, size in (
+        ("us µs", 1e-6),
+        ("ms", 1e-3),
+        ("s sec secs second seconds", 1.0),
+        ("min mins minute minutes m", 60.0),
+        ("h hr hrs hour hours", 3600.0),
+        ("days day d", 86_400.0),
+        ("weeks week", 604_800.0),
+    )
+    for name in names.split()
+}
 _DECIMAL = {"": 1.0, **{p: _PREFIX[p] for p in "kKMGTP"}}
-_BYTES = {**{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")}, **{f"{p}{b}": size for p, size in _DECIMAL.items() for b in ("B", "byte", "bytes")},
-          **{f"{p}iB": 1024.0 ** i for i, p in enumerate("KMGT", 1)}}
+_BYTES = {
+    **{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")},
+    **{f"{p}{b}": size for p, size in _DECIMAL.items() for b in ("B", "byte", "bytes")},
+    **{f"{p}iB": 1024.0**i for i, p in enumerate("KMGT", 1)},
+}
 _RATES = {f"{name}{per}": size for name, size in _BYTES.items() for per in ("/s", "ps")}
-_MONEY = {f"{p}{d}": size for p, size in {"": 1.0, **_PREFIX}.items() for d in ("$", "usd", "dollars", "dollar")}
+_MONEY = {
+    f"{p}{d}": size
+    for p, size in {"": 1.0, **_PREFIX}.items()
+    for d in ("$", "usd", "dollars", "dollar")
+}
 _FAMILIES = (_TIME, _BYTES, _RATES, _MONEY, {"%": 1.0, "percent": 1.0, "pct": 1.0}, _PREFIX)
-_ALSO = {"%": ("percent",), "parameters": ("params",), "devices": ("gpus", "gpu"), "times": ("x", "×", "fold"), "FLOP": ("flops",), "device-hours": ("gpu-hours", "h", "hours"),
-         "h": ("device-hours", "gpu-hours"), "micro-batches": ("microbatches",)}
-_NAMED = {"%": "per cent", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "$": "dollars", "k$": "thousand dollars", "M$": "million dollars", "T": "trillions"}
+_ALSO = {
+    "%": ("percent",),
+    "parameters": ("params",),
+    "devices": ("gpus", "gpu"),
+    "times": ("x", "×", "fold"),
+    "FLOP": ("flops",),
+    "device-hours": ("gpu-hours", "h", "hours"),
+    "h": ("device-hours", "gpu-hours"),
+    "micro-batches": ("microbatches",),
+}
+_NAMED = {
+    "%": "per cent",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "$": "dollars",
+    "k$": "thousand dollars",
+    "M$": "million dollars",
+    "T": "trillions",
+}
 _NEAR = 1.05
 _SUM = re.compile(r"(?:[\d.,_\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos}
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
 
 
 # ---------------------------------------------------------------- numbers
 @cache
 def factors(unit: str) -> dict[str, float]:
-    """{what may stand behind a number: how many of the unit asked for one of it makes}; no spaces, first as typed, then in small letters."""
+    """{what may stand behind a number: how many of the unit asked for one of it makes}; no spaces,
+    first as typed, then in small letters."""
     family = next((f for f in _FAMILIES if unit in f), {})
     one = family[unit] if family and family is not _TIME else 1.0
     own = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
@@ -36,27 +97,58 @@ def factors(unit: str) -> dict[str, float]:
     exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in own}
     exact |= {name: size / family[unit] for name, size in family.items()}
     exact |= dict.fromkeys(own, 1.0)
-    return {name.lower(): size for name, size in exact.items()} | {name.lower(): 1.0 for name in own} | exact
+    return (
+        {name.lower(): size for name, size in exact.items()}
+        | {name.lower(): 1.0 for name in own}
+        | exact
+    )
 
 
 @cache
 def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
-    """(factor to the unit asked for, ratio up to which it counts, what to say) of the ways in which a right number stands in a wrong unit."""
+    """(factor to the unit asked for, ratio up to which it counts, what to say) of the ways in which
+    a right number stands in a wrong unit."""
     asked = _NAMED.get(unit, unit) or "a plain number"
     if unit in _TIME:
-        return tuple((_TIME[other] / _TIME[unit], _NEAR, f"Right as {_NAMED.get(other, other)}, but {asked} are asked.") for other in ("ms", "s", "min", "h", "days") if other != unit)
+        return tuple(
+            (
+                _TIME[other] / _TIME[unit],
+                _NEAR,
+                f"Right as {_NAMED.get(other, other)}, but {asked} are asked.",
+            )
+            for other in ("ms", "s", "min", "h", "days")
+            if other != unit
+        )
     if unit == "%":
-        return ((100.0, _NEAR, "That is the share itself; it is asked in per cent, a hundred times as much."),)
+        return (
+            (
+                100.0,
+                _NEAR,
+                "That is the share itself; it is asked in per cent, a hundred times as much.",
+            ),
+        )
     out = []
     if unit in _BYTES or unit in _RATES:
         binary = {"K": 1, "M": 2, "G": 3, "T": 4}.get(unit[0], 0)
-        out += [(1 / 8, _NEAR, f"Those are bits; {asked} are asked, eight times fewer."), (1.024 ** binary, 1.01, f"Those are powers of two, {unit[0]}iB; {asked} are asked.")]
-    out += [(ten, _NEAR, f"The digits are right, the power of ten is not: the answer is wanted in {asked}.") for p in (3, 6, 9, 12) for ten in (10.0 ** p, 10.0 ** -p)]
+        out += [
+            (1 / 8, _NEAR, f"Those are bits; {asked} are asked, eight times fewer."),
+            (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {asked} are asked."),
+        ]
+    out += [
+        (
+            ten,
+            _NEAR,
+            f"The digits are right, the power of ten is not: the answer is wanted in {asked}.",
+        )
+        for p in (3, 6, 9, 12)
+        for ten in (10.0**p, 10.0**-p)
+    ]
     return tuple(out)
 
 
 def read_number(text, unit: str = "") -> float:
-    """The number that a person typed, in the unit asked for: 1.2e3, 1,200, 405B, 41 %, $3.5M, "186 min" where hours are asked, 6 * 405e9 * 15.6e12.
+    """The number that a person typed, in the unit asked for: 1.2e3, 1,200, 405B, 41 %, $3.5M, "186
+    min" where hours are asked, 6 * 405e9 * 15.6e12.
 
     Raises ValueError for anything else.
     """
@@ -67,10 +159,10 @@ def read_number(text, unit: str = "") -> float:
     typed = str(text).strip().lstrip("~≈$ ")
     if not (found := _SUM.match(typed)):
         raise ValueError(f"{str(text).strip()[:40]!r} is not a number")
-    value, rest = _leading(found[0]), typed[found.end():]
-    if value is None:           # the e of an exponent that is none: "5 exabytes"
+    value, rest = _leading(found[0]), typed[found.end() :]
+    if value is None:  # the e of an exponent that is none: "5 exabytes"
         found = re.match(r"[\d.,_\s()+\-*/×·÷^−]+", typed)
-        value, rest = (_leading(found[0]), typed[found.end():]) if found else (None, "")
+        value, rest = (_leading(found[0]), typed[found.end() :]) if found else (None, "")
     if value is None:
         raise ValueError(f"{str(text).strip()[:40]!r} is not a number")
     rest = rest.replace(" ", "").rstrip(".")
@@ -89,10 +181,24 @@ def _finite(value: float) -> float:
 
 def _leading(text: str) -> float | None:
     """The value of a number or a sum of numbers; None where it is neither."""
-    plain = re.sub(r"(?<=\d)[,_ ](?=\d{3}(?!\d))", "", text).replace("x", "*").translate(str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "_": ""})).replace("^", "**").strip()
+    plain = (
+        re.sub(r"(?<=\d)[,_ ](?=\d{3}(?!\d))", "", text)
+        .replace("x", "*")
+        .translate(str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "_": ""}))
+        .replace("^", "**")
+        .strip()
+    )
     try:
         return _value(ast.parse(plain, mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError, KeyError, TypeError):
+    except (
+        SyntaxError,
+        ValueError,
+        ZeroDivisionError,
+        OverflowError,
+        RecursionError,
+        KeyError,
+        TypeError,
+    ):
         return None
 
 
@@ -108,15 +214,24 @@ def _value(node) -> float:
 
 # ---------------------------------------------------------------- keys of options
 def read_keys(answer, options) -> list[str] | None:
-    """The keys of options that somebody named: "b", "(B)", "a, c", "a and c", "ac", ["a", "c"], or an option's own words; None where they are none."""
+    """The keys of options that somebody named: "b", "(B)", "a, c", "a and c", "ac", ["a", "c"], or
+    an option's own words; None where they are none."""
     if not isinstance(answer, str):
-        parts = [read_keys(a, options) for a in answer] if isinstance(answer, Iterable) and not isinstance(answer, bytes) else [None]
+        parts = (
+            [read_keys(a, options) for a in answer]
+            if isinstance(answer, Iterable) and not isinstance(answer, bytes)
+            else [None]
+        )
         return None if any(p is None for p in parts) else [k for p in parts for k in p]
     keys, text = [o.key for o in options], answer.strip().lower()
     for o in options:
-        if text == o.text.strip().lower() or re.match(rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text):
+        if text == o.text.strip().lower() or re.match(
+            rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text
+        ):
             return [o.key]
-    words = [w for w in re.findall(r"[^\s,;.()+&/'\"]+", text) if w not in ("and", "option", "answer")]
+    words = [
+        w for w in re.findall(r"[^\s,;.()+&/'\"]+", text) if w not in ("and", "option", "answer")
+    ]
     if len(words) == 1 and all(c in keys for c in words[0]):
         words = list(words[0])
     return words if words and all(w in keys for w in words) else None
@@ -124,10 +239,17 @@ def read_keys(answer, options) -> list[str] | None:
 
 # ---------------------------------------------------------------- plans
 def read_plan(answer, names: tuple[str, ...]) -> dict | None:
-    """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers as there are names to set; None for anything else."""
+    """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers
+    as there are names to set; None for anything else."""
     if isinstance(answer, str):
         bare = re.fullmatch(r"[\d\s,;x×·*/()]+", answer.strip())
-        answer = re.findall(r"\d+", answer) if bare else dict(re.findall(r"([a-z_]+)['\"]?(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)", answer.lower()))
+        answer = (
+            re.findall(r"\d+", answer)
+            if bare
+            else dict(
+                re.findall(r"([a-z_]+)['\"]?(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)", answer.lower())
+            )
+        )
     if isinstance(answer, list | tuple) and len(answer) == len(names):
         answer = dict(zip(names, answer))
     return {str(k): _whole(v) for k, v in answer.items()} if isinstance(answer, Mapping) else None

@@ -1,8 +1,11 @@
-"""Calibration overrides: constants measured on somebody's own devices, as `scantling measure` writes them and a design names them.
+"""Calibration overrides: constants measured on somebody's own devices, as `scantling measure`
+writes them and a design names them.
 
-A measured constant takes the place of what published runs say about the chip. What they say about a software stack stays: no
+A measured constant takes the place of what published runs say about the chip. What they say about a
+software stack stays: no
 benchmark of single kernels sees it.
 """
+
 from __future__ import annotations
 
 import math
@@ -16,14 +19,26 @@ from ..errors import DesignError
 from .constants import PRIORS, calibration, gather
 
 VERSION = 1
-# constants that single kernels, copies and collectives show, and how far from the sourced prior a measurement may lie
-SPEAKS = {"gemm": 4, "gemm_fp8": 4, "gemm_launch_s": 20, "hbm_share": 3, "attention": 4, "scale_up_share": 10, "scale_out_share": 10, "tp_latency_s": 20, "ep_up_share": 10}
+# constants that single kernels, copies and collectives show, and how far from the sourced prior a
+# measurement may lie
+SPEAKS = {
+    "gemm": 4,
+    "gemm_fp8": 4,
+    "gemm_launch_s": 20,
+    "hbm_share": 3,
+    "attention": 4,
+    "scale_up_share": 10,
+    "scale_out_share": 10,
+    "tp_latency_s": 20,
+    "ep_up_share": 10,
+}
 SOFTWARE_LEVELS = ("stack", "pair")
 
 
 @dataclass(frozen=True)
 class Override:
-    """Measured constants of one accelerator: {name: value in the unit of constants.PRIORS}, when and on what."""
+    """Measured constants of one accelerator: {name: value in the unit of constants.PRIORS}, when
+    and on what."""
 
     path: str
     made: str
@@ -33,14 +48,18 @@ class Override:
 
     @cached_property
     def offsets(self) -> dict:
-        """The shipped offsets with the chip's part of each measured constant replaced by ln(measured / sourced prior)."""
+        """The shipped offsets with the chip's part of each measured constant replaced by
+        ln(measured / sourced prior)."""
         from .. import catalogue
 
         chip = catalogue.accelerator(self.accelerator)
         shipped = calibration()["offsets"]
         merged = dict(shipped)
         for name, value in self.constants.items():
-            merged[name] = {"global": math.log(value / prior_of(name, chip)), **{k: v for k, v in shipped.get(name, {}).items() if k in SOFTWARE_LEVELS}}
+            merged[name] = {
+                "global": math.log(value / prior_of(name, chip)),
+                **{k: v for k, v in shipped.get(name, {}).items() if k in SOFTWARE_LEVELS},
+            }
         return merged
 
     def says(self) -> str:
@@ -49,13 +68,23 @@ class Override:
 
         chip = catalogue.accelerator(self.accelerator)
         usual = gather(chip.family, chip.id, "")
-        parts = [f"{name} {value:.3g} instead of {getattr(usual, name):.3g}" for name, value in self.constants.items()]
-        return f"measured {self.made} on {self.device}: " + ("; ".join(parts) or "nothing that a constant rests on")
+        parts = [
+            f"{name} {value:.3g} instead of {getattr(usual, name):.3g}"
+            for name, value in self.constants.items()
+        ]
+        return f"measured {self.made} on {self.device}: " + (
+            "; ".join(parts) or "nothing that a constant rests on"
+        )
 
     def check(self, chip, where: str = "calibration") -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
         if chip.id != self.accelerator:
-            raise DesignError(where, self.path, f"a file measured on {chip.id}", problem=f"was measured on {self.accelerator}, not on {chip.id}")
+            raise DesignError(
+                where,
+                self.path,
+                f"a file measured on {chip.id}",
+                problem=f"was measured on {self.accelerator}, not on {chip.id}",
+            )
 
 
 def prior_of(name: str, chip) -> float:
@@ -64,23 +93,43 @@ def prior_of(name: str, chip) -> float:
 
 
 def read(path, where: str = "calibration") -> Override:
-    """The override in the YAML file at `path`. Raises DesignError, one line, for anything that is not one."""
+    """The override in the YAML file at `path`. Raises DesignError, one line, for anything that is
+    not one."""
     shown = str(path)
     data = design_yaml.load(design_yaml.read_text(path))
     if not isinstance(data, Mapping) or data.get("scantling_calibration") != VERSION:
-        raise DesignError(where, shown, f"a file with scantling_calibration: {VERSION}, as scantling measure writes it", problem="is not a calibration")
+        raise DesignError(
+            where,
+            shown,
+            f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
+            problem="is not a calibration",
+        )
     device = data.get("device") if isinstance(data.get("device"), Mapping) else {}
     accelerator = device.get("accelerator")
     if not isinstance(accelerator, str):
-        raise DesignError(f"{where}.device.accelerator", allowed="the catalogue's id of the device; scantling measure --accelerator ID writes it", problem="is missing")
+        raise DesignError(
+            f"{where}.device.accelerator",
+            allowed=(
+                "the catalogue's id of the device; scantling measure --accelerator ID writes it"
+            ),
+            problem="is missing",
+        )
     from .. import catalogue
 
     chip = catalogue.accelerator(accelerator, f"{where}.device.accelerator")
     given = data.get("constants") or {}
     if not isinstance(given, Mapping):
-        raise DesignError(f"{where}.constants", given, "a mapping of constants", problem="is not a mapping")
+        raise DesignError(
+            f"{where}.constants", given, "a mapping of constants", problem="is not a mapping"
+        )
     values = {name: _value(name, entry, chip, where) for name, entry in given.items()}
-    return Override(Path(path).name, str(data.get("made", "at an unknown date")), chip.id, str(device.get("name", chip.name)), values)
+    return Override(
+        Path(path).name,
+        str(data.get("made", "at an unknown date")),
+        chip.id,
+        str(device.get("name", chip.name)),
+        values,
+    )
 
 
 def _value(name, entry, chip, where):
@@ -88,19 +137,32 @@ def _value(name, entry, chip, where):
     if name not in SPEAKS:
         raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
     value = entry.get("value") if isinstance(entry, Mapping) else entry
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise DesignError(at, value, f"a number above 0 [{PRIORS[name].unit}]", problem="is not a measured value")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value <= 0
+    ):
+        raise DesignError(
+            at, value, f"a number above 0 [{PRIORS[name].unit}]", problem="is not a measured value"
+        )
     why = implausible(name, float(value), chip)
     if why:
-        raise DesignError(at, value, f"a value near {prior_of(name, chip):.3g} [{PRIORS[name].unit}]", problem=why)
+        raise DesignError(
+            at, value, f"a value near {prior_of(name, chip):.3g} [{PRIORS[name].unit}]", problem=why
+        )
     return float(value)
 
 
 def implausible(name: str, value: float, chip) -> str:
-    """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too far from the sourced prior."""
+    """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
+    far from the sourced prior."""
     prior = prior_of(name, chip)
     if not name.endswith("_s") and value > 1.02:
         return f"is above the {'peak' if name.startswith(('gemm', 'att')) else 'rate'} of {chip.id}"
     if not prior / SPEAKS[name] <= value <= prior * SPEAKS[name]:
-        return f"is {value / prior:.2g} times what is known of {chip.id}: another device, or one that was busy"
+        return (
+            f"is {value / prior:.2g} times what is known of {chip.id}: another device, or "
+            f"one that was busy"
+        )
     return ""

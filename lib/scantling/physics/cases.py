@@ -1,8 +1,11 @@
-"""Cases: the one columnar form in which designs, searches, sweeps and published runs pass through the models.
+"""Cases: the one columnar form in which designs, searches, sweeps and published runs pass through
+the models.
 
-Every field is a number or a column of shape (n,); scalars broadcast. Text stops at the door: precision, sharding, schedule,
+Every field is a number or a column of shape (n,); scalars broadcast. Text stops at the door:
+precision, sharding, schedule,
 recompute and attention kernels are small integer codes, listed here.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -12,18 +15,21 @@ import numpy as np
 
 from ..records import length, take
 
-Column = Any   # float, int or numpy array of shape (n,)
+Column = Any  # float, int or numpy array of shape (n,)
 
 PRECISIONS = ("bf16", "fp16", "fp8", "fp8-current", "fp8-row", "mxfp8", "nvfp4", "fp32")
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "hsdp")
 RECOMPUTES = ("none", "selective", "full")
 CP_TYPES = ("ring", "all-gather", "ulysses")
-TILE = 128 * 256     # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
+TILE = (
+    128 * 256
+)  # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
 OFFLOADS = ("none", "optimizer", "optimizer+params")
 
 
 def code(names: tuple[str, ...], value: str) -> int:
-    """Position of a name in its table. Raises ValueError, listing the table, when it is not there."""
+    """Position of a name in its table. Raises ValueError, listing the table, when it is not
+    there."""
     try:
         return names.index(value)
     except ValueError:
@@ -34,28 +40,33 @@ def code(names: tuple[str, ...], value: str) -> int:
 class Chip:
     """What one device can do. FLOP/s dense, bytes, bytes/s one direction."""
 
-    linear_flops: Column        # dense peak at the job's precision for the linear layers
-    bf16_flops: Column          # dense peak for what stays in 16 bit: attention, logits, router
+    linear_flops: Column  # dense peak at the job's precision for the linear layers
+    bf16_flops: Column  # dense peak for what stays in 16 bit: attention, logits, router
     hbm_bytes_per_s: Column
-    usable_bytes: Column        # what a program can have, not the name on the box
-    host_bytes_per_s: Column    # PCIe or C2C, one direction
+    usable_bytes: Column  # what a program can have, not the name on the box
+    host_bytes_per_s: Column  # PCIe or C2C, one direction
     is_tpu: Column = 0.0
-    newer_flash: Column = 0.0   # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
-    wave_outputs: Column = 0.0  # outputs of a matrix product that one wave of tiles makes: units x 128 x 256; 0 where there are few large units
+    # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
+    newer_flash: Column = 0.0
+    # outputs of a matrix product that one wave of tiles makes: units x 128 x 256; 0 where there are
+    # few large units
+    wave_outputs: Column = 0.0
 
 
 @dataclass(frozen=True)
 class Link:
     """The network's tiers as seen from one device; bytes/s one direction, seconds."""
 
-    domain: Column              # devices in one scale-up domain
+    domain: Column  # devices in one scale-up domain
     up_bytes_per_s: Column
     up_latency_s: Column
-    out_bytes_per_s: Column     # scale-out, per device
+    out_bytes_per_s: Column  # scale-out, per device
     out_latency_s: Column
-    pod_devices: Column         # devices under one full-bisection pod
-    oversubscription: Column    # down : up at the top of the pod
-    mesh: Column = 0.0          # 1 where no switch joins a domain: each pair of devices has a link of its own, (domain - 1) make up the rate
+    pod_devices: Column  # devices under one full-bisection pod
+    oversubscription: Column  # down : up at the top of the pod
+    # 1 where no switch joins a domain: each pair of devices has a link of its own, (domain - 1)
+    # make up the rate
+    mesh: Column = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,16 +74,17 @@ class Job:
     """What one optimizer step must do."""
 
     seq_len: Column
-    global_batch: Column        # sequences
-    precision: Column           # code in PRECISIONS
-    optimizer_bytes: Column = 8.0   # moments per parameter; 8 = two fp32 moments
-    master_bytes: Column = 4.0      # fp32 copy of the weights
-    grad_bytes: Column = 4.0        # accumulated gradient
+    global_batch: Column  # sequences
+    precision: Column  # code in PRECISIONS
+    optimizer_bytes: Column = 8.0  # moments per parameter; 8 = two fp32 moments
+    master_bytes: Column = 4.0  # fp32 copy of the weights
+    grad_bytes: Column = 4.0  # accumulated gradient
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the job is laid out. tp x cp x pp x dp = devices; ep divides dp x cp x tp / etp and multiplies nothing."""
+    """How the job is laid out. tp x cp x pp x dp = devices; ep divides dp x cp x tp / etp and
+    multiplies nothing."""
 
     tp: Column = 1
     cp: Column = 1
@@ -82,12 +94,12 @@ class Plan:
     ep: Column = 1
     etp: Column = 1
     sp: Column = 0
-    sharding: Column = 0        # code in SHARDINGS
-    shard_group: Column = 1     # ranks that share one copy under hsdp
-    schedule: Column = 1        # code in pipeline.SCHEDULES
+    sharding: Column = 0  # code in SHARDINGS
+    shard_group: Column = 1  # ranks that share one copy under hsdp
+    schedule: Column = 1  # code in pipeline.SCHEDULES
     micro_batch: Column = 1
-    recompute: Column = 0       # code in RECOMPUTES
-    recompute_share: Column = 1.0   # share of the layers that recompute
+    recompute: Column = 0  # code in RECOMPUTES
+    recompute_share: Column = 1.0  # share of the layers that recompute
     cp_type: Column = 0
     offload: Column = 0
 
@@ -96,45 +108,66 @@ class Plan:
 class Software:
     """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
 
-    flash: Column = 2.0         # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN, 4 FA-4
-    fused_norm: Column = 1.0    # element-wise chains run as fused kernels; 0: one kernel per operation
-    unfused_scores: Column = 0.0    # materialised scores without a fused mask and softmax
-    tp_overlap: Column = 0.0    # 1: tensor-parallel collectives pipelined with their GEMMs, between 0 and 1: that share, the rest alone; -1: nothing runs beside them
-    ep_overlap: Column = 0.0    # all-to-all run beside the other micro-batch's compute
-    dp_overlap: Column = 1.0    # gradient and parameter traffic run beside compute
-    p2p_overlap: Column = 1.0   # sends between stages run beside compute
-    dedup_dispatch: Column = 0.0    # a token crosses a link once however many of its experts live there
-    group_limit: Column = 0.0   # most nodes a token may visit; 0 = any
-    graphs: Column = 0.0        # 0 none, 0.5 the router alone, 1 attention and router, 2 the whole iteration captured
+    # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN, 4
+    # FA-4
+    flash: Column = 2.0
+    fused_norm: Column = (
+        1.0  # element-wise chains run as fused kernels; 0: one kernel per operation
+    )
+    unfused_scores: Column = 0.0  # materialised scores without a fused mask and softmax
+    # 1: tensor-parallel collectives pipelined with their GEMMs, between 0 and 1: that share, the
+    # rest alone; -1: nothing runs beside them
+    tp_overlap: Column = 0.0
+    ep_overlap: Column = 0.0  # all-to-all run beside the other micro-batch's compute
+    dp_overlap: Column = 1.0  # gradient and parameter traffic run beside compute
+    p2p_overlap: Column = 1.0  # sends between stages run beside compute
+    dedup_dispatch: Column = (
+        0.0  # a token crosses a link once however many of its experts live there
+    )
+    group_limit: Column = 0.0  # most nodes a token may visit; 0 = any
+    graphs: Column = (
+        0.0  # 0 none, 0.5 the router alone, 1 attention and router, 2 the whole iteration captured
+    )
     chunked_loss: Column = 0.0  # cross entropy without the whole logits
-    parallel_block: Column = 0.0    # attention and MLP read the same input: one collective pair a layer
-    balanced_layout: Column = 0.0   # pipeline stages laid out so that loss and MTP share the last stage with fewer layers
+    parallel_block: Column = (
+        0.0  # attention and MLP read the same input: one collective pair a layer
+    )
+    balanced_layout: Column = (
+        0.0  # pipeline stages laid out so that loss and MTP share the last stage with fewer layers
+    )
     fp8_attention: Column = 0.0
-    even_routing: Column = 0.0  # 1: routing forced even, no expert rank works longer than another; 2: tokens dropped and padded to an even share
-    activation_offload: Column = 0.0    # share of the saved activations sent to host memory
-    norm_kernel: Column = 0.0   # one fused norm kernel added to an otherwise eager stack
-    selective_gemm: Column = 0.0        # what `selective` recompute repeats: share of the layer's GEMMs,
-    selective_attention: Column = 1.0   # of the attention core,
-    selective_elementwise: Column = 0.0 # of the element-wise chains
-    lazy_recompute: Column = 0.0        # full recompute stops before the product whose output the backward never reads
-    broadcast_gather: Column = 0.0      # sharded optimizer states come back by one broadcast per rank, not one all-gather
-    optimizer_group: Column = 0.0       # ranks that zero1 shards over; 0 = all of dp x cp
-    step_engine: Column = 0.0   # 1: DeepSpeed's pipeline engine drives the step
-    grad_all_reduce: Column = 0.0   # zero1 that all-reduces the gradients instead of scattering them
-    released: Column = 2026.5           # year of the software, fraction of months included
+    # 1: routing forced even, no expert rank works longer than another; 2: tokens dropped and padded
+    # to an even share
+    even_routing: Column = 0.0
+    activation_offload: Column = 0.0  # share of the saved activations sent to host memory
+    norm_kernel: Column = 0.0  # one fused norm kernel added to an otherwise eager stack
+    selective_gemm: Column = 0.0  # what `selective` recompute repeats: share of the layer's GEMMs,
+    selective_attention: Column = 1.0  # of the attention core,
+    selective_elementwise: Column = 0.0  # of the element-wise chains
+    lazy_recompute: Column = (
+        0.0  # full recompute stops before the product whose output the backward never reads
+    )
+    broadcast_gather: Column = (
+        0.0  # sharded optimizer states come back by one broadcast per rank, not one all-gather
+    )
+    optimizer_group: Column = 0.0  # ranks that zero1 shards over; 0 = all of dp x cp
+    step_engine: Column = 0.0  # 1: DeepSpeed's pipeline engine drives the step
+    grad_all_reduce: Column = 0.0  # zero1 that all-reduces the gradients instead of scattering them
+    released: Column = 2026.5  # year of the software, fraction of months included
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered beside them."""
+    """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
+    beside them."""
 
-    shape: Any                  # model.Shape
+    shape: Any  # model.Shape
     job: Job
     chip: Chip
     link: Link
     plan: Plan
     software: Software
-    constants: Any              # constants.Constants
+    constants: Any  # constants.Constants
 
     def __len__(self) -> int:
         return length(self)
@@ -159,7 +192,8 @@ def devices(plan: Plan):
 
 
 def sequence_shards(plan: Plan):
-    """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp when sp is on, else 1."""
+    """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp
+    when sp is on, else 1."""
     return np.where(plan.sp > 0, plan.tp, 1)
 
 
@@ -169,7 +203,8 @@ def tokens(c: Cases):
 
 
 def moe_share(c: Cases):
-    """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all stand on the first stage (DeepSeek-V3,
+    """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all
+    stand on the first stage (DeepSeek-V3,
     section 4.2), more of them are spread evenly."""
     s, pp = c.shape, np.maximum(c.plan.pp, 1)
     share = s.moe_layers / s.layers
@@ -180,5 +215,8 @@ def moe_share(c: Cases):
 
 
 def low_precision_bytes(c: Cases):
-    """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in 16 bit and fp4."""
-    return np.where((c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0), 1.0, 2.0)
+    """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in 16
+    bit and fp4."""
+    return np.where(
+        (c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0), 1.0, 2.0
+    )

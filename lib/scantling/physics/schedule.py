@@ -1,4 +1,5 @@
-"""Lay pipeline schedules out in time: an event simulation of every schedule in `scantling.physics.pipeline`, with uneven stages and transfers."""
+"""Lay pipeline schedules out in time: an event simulation of every schedule in
+`scantling.physics.pipeline`, with uneven stages and transfers."""
 
 from __future__ import annotations
 
@@ -15,12 +16,19 @@ from .schedule_orders import orders as pass_orders
 __all__ = ["KINDS", "Layout", "lay_out"]
 
 KINDS = ("F", "B", "W")
-_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # a weight gradient starts where at least this share of it fits; the best of these is kept
+_SHARES = (
+    1.0,
+    0.75,
+    0.5,
+    0.25,
+    0.0,
+)  # a weight gradient starts where at least this share of it fits; the best of these is kept
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What every device does when, one row per pass. Arrays of shape (rows,), sorted by start then device.
+    """What every device does when, one row per pass. Arrays of shape (rows,), sorted by start then
+    device.
 
     Attributes
     ----------
@@ -30,11 +38,13 @@ class Layout:
         F forward, B backward (whole, or of the inputs alone where a W follows), W weight gradients.
     start_s, end_s : float arrays [s]
     makespan_s : float
-        First start to last end over all devices: the step where the optimizer waits for every stage.
+        First start to last end over all devices: the step where the optimizer waits for every
+        stage.
     span_s, busy_s : float arrays, shape (pp,) [s]
         Each device's own first start to last end, and the time it computes.
     peak_in_flight : float array, shape (pp,)
-        Micro-batches held at the peak in units of the device's whole share (see `pipeline.in_flight`).
+        Micro-batches held at the peak in units of the device's whole share (see
+        `pipeline.in_flight`).
     """
 
     schedule: str
@@ -56,28 +66,51 @@ class Layout:
 
     @property
     def bubble_s(self) -> np.ndarray:
-        """Idle time of each device between its own first and last pass. [s, shape (pp,)] What zero-bubble papers count."""
+        """Idle time of each device between its own first and last pass. [s, shape (pp,)] What
+        zero-bubble papers count."""
         return self.span_s - self.busy_s
 
     @property
     def idle_s(self) -> np.ndarray:
-        """Idle time of each device over the whole makespan. [s, shape (pp,)] What a global barrier before the optimizer costs."""
+        """Idle time of each device over the whole makespan. [s, shape (pp,)] What a global barrier
+        before the optimizer costs."""
         return self.makespan_s - self.busy_s
 
     @property
     def bubble_time_s(self) -> float:
-        """Longest own span less the work of the busiest device: comparable with `pipeline.bubble_time`. [s]"""
+        """Longest own span less the work of the busiest device: comparable with
+        `pipeline.bubble_time`. [s]"""
         return float(self.span_s.max() - self.busy_s.max())
 
     def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
-        """Steps of the number of micro-batches a device holds: times [s] and the value from each time on."""
+        """Steps of the number of micro-batches a device holds: times [s] and the value from each
+        time on."""
         rows = self.device == device
-        return _held(self.kind[rows], self.start_s[rows], self.end_s[rows], self.micro_batch[rows], self.part[rows],
-                     _chunks(self.schedule, self.vpp), self.weight_kept)
+        return _held(
+            self.kind[rows],
+            self.start_s[rows],
+            self.end_s[rows],
+            self.micro_batch[rows],
+            self.part[rows],
+            _chunks(self.schedule, self.vpp),
+            self.weight_kept,
+        )
 
 
-def lay_out(schedule, pp, vpp, m, t_forward, t_backward_input, t_backward_weight, t_p2p=0.0, part_scale=None, weight_kept=1.0) -> Layout:
-    """Lay a schedule out in time, each pass starting as soon as its device is free and its input has arrived.
+def lay_out(
+    schedule,
+    pp,
+    vpp,
+    m,
+    t_forward,
+    t_backward_input,
+    t_backward_weight,
+    t_p2p=0.0,
+    part_scale=None,
+    weight_kept=1.0,
+) -> Layout:
+    """Lay a schedule out in time, each pass starting as soon as its device is free and its input
+    has arrived.
 
     Parameters
     ----------
@@ -86,52 +119,96 @@ def lay_out(schedule, pp, vpp, m, t_forward, t_backward_input, t_backward_weight
     pp, vpp, m : int
         Devices, model chunks per device, micro-batches.
     t_forward, t_backward_input, t_backward_weight : float
-        Times of one micro-batch through all chunks of one device [s]; schedules that do not split the backward run
+        Times of one micro-batch through all chunks of one device [s]; schedules that do not split
+        the backward run
         input and weight gradients as one pass.
     t_p2p : float, default 0
-        Time from the end of a pass until its output is on a neighbouring device [s]; it occupies no device.
+        Time from the end of a pass until its output is on a neighbouring device [s]; it occupies no
+        device.
     part_scale : sequence of float, optional
-        Length of each model part relative to the mean, in model order, shape (pp·vpp,) (dualpipe: (pp,)).
+        Length of each model part relative to the mean, in model order, shape (pp·vpp,) (dualpipe:
+        (pp,)).
     weight_kept : float, default 1
-        Share of a micro-batch's activations that its weight gradient still needs (see `pipeline.weight_kept`).
+        Share of a micro-batch's activations that its weight gradient still needs (see
+        `pipeline.weight_kept`).
 
     Notes
     -----
-    Every device runs a fixed order of forwards and backwards. Weight-gradient passes of the zero-bubble and V schedules fill time
-    in which the device would wait, and are run early where otherwise more would be in flight than the schedule allows; dualpipe and
-    dualpipe-v put them where DeepSeek's code does, and run a forward and a backward as one in their steady phase. v-half and v-min
-    repeat a block of one micro-batch as Qi et al. 2024 do. Of five rules for when a weight gradient may start in a gap too short
+    Every device runs a fixed order of forwards and backwards. Weight-gradient passes of the
+    zero-bubble and V schedules fill time
+    in which the device would wait, and are run early where otherwise more would be in flight than
+    the schedule allows; dualpipe and
+    dualpipe-v put them where DeepSeek's code does, and run a forward and a backward as one in their
+    steady phase. v-half and v-min
+    repeat a block of one micro-batch as Qi et al. 2024 do. Of five rules for when a weight gradient
+    may start in a gap too short
     for it, the one with the shortest step is kept. Deterministic.
 
     Raises
     ------
     ValueError
-        Where the schedule's own rules (`pipeline.RULES`) forbid the plan (names the rule), or a time or scale is not a number ≥ 0.
+        Where the schedule's own rules (`pipeline.RULES`) forbid the plan (names the rule), or a
+        time or scale is not a number ≥ 0.
 
     References
     ----------
-    Sources of the orders: `pipeline.SCHEDULES[name].source`; warm-up counts of interleaved as in Megatron-LM.
+    Sources of the orders: `pipeline.SCHEDULES[name].source`; warm-up counts of interleaved as in
+    Megatron-LM.
     """
     row = SCHEDULES[SCHEDULE_NAMES[int(schedule_code(schedule))]]
     broken = violations(row.code, pp, vpp, m, pp * vpp)
     if broken:
-        raise ValueError(f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}")
-    given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *([] if part_scale is None else part_scale)]
+        raise ValueError(
+            f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
+        )
+    given = [
+        t_forward,
+        t_backward_input,
+        t_backward_weight,
+        t_p2p,
+        *([] if part_scale is None else part_scale),
+    ]
     if not all(t >= 0 and np.isfinite(t) for t in given):
         raise ValueError(f"times and scales must be finite and not negative; got {given}")
     chunks = _chunks(row.name, vpp)
     parts = pp * chunks
     scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
     if scale.shape != (parts,):
-        raise ValueError(f"part_scale must have {parts} entries, one for each model part of {row.name}; it has shape {scale.shape}")
+        raise ValueError(
+            (
+                f"part_scale must have {parts} entries, one for each model part of "
+                f"{row.name}; it has shape {scale.shape}"
+            )
+        )
     lazy = row.split_backward and not row.name.startswith("dualpipe")
     cap = round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else None
-    times = [(t / chunks * scale).tolist() for t in (t_forward, t_backward_input, t_backward_weight, t_backward_input + t_backward_weight)]
+    times = [
+        (t / chunks * scale).tolist()
+        for t in (
+            t_forward,
+            t_backward_input,
+            t_backward_weight,
+            t_backward_input + t_backward_weight,
+        )
+    ]
     if not row.split_backward:
         times[BACKWARD] = times[WHOLE]
     place = partial(_layout, row.name, pp, vpp, m, chunks, weight_kept)
-    run = partial(_run, pass_orders(row.name, pp, chunks, m), _place(row.placement, pp, m), parts, m, times, float(t_p2p), cap, weight_kept)
-    return min((place(run(share)) for share in (_SHARES if lazy else (1.0,))), key=lambda layout: layout.span_s.max())
+    run = partial(
+        _run,
+        pass_orders(row.name, pp, chunks, m),
+        _place(row.placement, pp, m),
+        parts,
+        m,
+        times,
+        float(t_p2p),
+        cap,
+        weight_kept,
+    )
+    return min(
+        (place(run(share)) for share in (_SHARES if lazy else (1.0,))),
+        key=lambda layout: layout.span_s.max(),
+    )
 
 
 def _chunks(name, vpp):
@@ -148,11 +225,15 @@ def _place(placement, pp, m):
 
 
 def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
-    """Start every pass as early as its device, its order and its input allow; returns rows (start, end, device, kind, part, micro-batch).
+    """Start every pass as early as its device, its order and its input allow; returns rows (start,
+    end, device, kind, part, micro-batch).
 
-    With a cap, weight gradients are not in the orders: one is run where it delays nothing, or before a forward that would exceed the cap.
+    With a cap, weight gradients are not in the orders: one is run where it delays nothing, or
+    before a forward that would exceed the cap.
     """
-    tick = 1e-9 * max((t for row in times for t in row), default=0.0) or 1.0  # moments closer than this are one
+    tick = (
+        1e-9 * max((t for row in times for t in row), default=0.0) or 1.0
+    )  # moments closer than this are one
     ends = {FORWARD: [None] * (parts * m), BACKWARD: [None] * (parts * m)}
     waiting = {}  # (kind, index) -> device asleep until that pass is placed
     devices = len(orders)
@@ -162,12 +243,16 @@ def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
     rows, events = [], [(0, 0, d, 0.0) for d in range(devices)]
 
     def ready(kind, part, mb, device):
-        """When the input of a pass is on its device, or None while that is not known; and the pass that it waits for."""
+        """When the input of a pass is on its device, or None while that is not known; and the pass
+        that it waits for."""
         if kind == WEIGHT:
             return 0.0, None
         if kind == PAIR:
             both = ready(FORWARD, *part, device), ready(WHOLE, *mb, device)
-            return next((each for each in both if each[0] is None), max(both, key=lambda each: each[0] or 0.0))
+            return next(
+                (each for each in both if each[0] is None),
+                max(both, key=lambda each: each[0] or 0.0),
+            )
         if kind == FORWARD:
             if part == 0:
                 return 0.0, None
@@ -196,7 +281,8 @@ def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
                     heapq.heappush(events, (round(now / tick), 0, sleeper, now))
         heapq.heappush(events, (round(end / tick), 0, device, end))
 
-    # a device looks again (second = 1) after all others had their turn at the same moment, before it gives its time to a weight gradient
+    # a device looks again (second = 1) after all others had their turn at the same moment, before
+    # it gives its time to a weight gradient
     while events:
         moment, second, device, now = heapq.heappop(events)
         owed = len(pending[device]) - taken[device]
@@ -222,7 +308,10 @@ def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
             put(max(now, at), device, kind, part, mb)
         elif at is None and not second:
             heapq.heappush(events, (moment, 1, device, now))
-        elif owed and (at is None or now + share * times[WEIGHT][pending[device][taken[device]][0]] <= at + tick / 2):
+        elif owed and (
+            at is None
+            or now + share * times[WEIGHT][pending[device][taken[device]][0]] <= at + tick / 2
+        ):
             put(now, device, WEIGHT, *pending[device][taken[device]])
             taken[device] += 1
             held[device] -= kept
@@ -236,7 +325,8 @@ def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
 
 
 def _held(kind, start, end, micro_batch, part, chunks, kept):
-    """Times at which the number held changes and the number from then on, for the rows of one device."""
+    """Times at which the number held changes and the number from then on, for the rows of one
+    device."""
     key = micro_batch * (part.max() + 1) + part
     split = np.isin(key, key[kind == "W"])
     freed = np.select([kind == "W", kind == "B"], [kept, np.where(split, 1 - kept, 1.0)], 0.0)
@@ -260,5 +350,24 @@ def _layout(name, pp, vpp, m, chunks, kept, rows):
         mine = device == d
         span[d] = end[mine].max() - start[mine].min()
         busy[d] = (end[mine] - start[mine]).sum()
-        peak[d] = _held(kind[mine], start[mine], end[mine], micro_batch[mine], part[mine], chunks, kept)[1].max()
-    return Layout(name, pp, vpp, m, kept, device, start, end, kind, micro_batch, chunk, part, float(end.max() - start.min()), span, busy, peak)
+        peak[d] = _held(
+            kind[mine], start[mine], end[mine], micro_batch[mine], part[mine], chunks, kept
+        )[1].max()
+    return Layout(
+        name,
+        pp,
+        vpp,
+        m,
+        kept,
+        device,
+        start,
+        end,
+        kind,
+        micro_batch,
+        chunk,
+        part,
+        float(end.max() - start.min()),
+        span,
+        busy,
+        peak,
+    )

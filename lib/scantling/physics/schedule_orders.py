@@ -1,4 +1,5 @@
-"""The order in which each pipeline device runs its passes, schedule by schedule. `scantling.physics.schedule` turns orders into times."""
+"""The order in which each pipeline device runs its passes, schedule by schedule.
+`scantling.physics.schedule` turns orders into times."""
 
 from __future__ import annotations
 
@@ -8,17 +9,23 @@ import numpy as np
 
 __all__ = ["BACKWARD", "FORWARD", "PAIR", "WEIGHT", "WHOLE", "orders"]
 
-# WHOLE is a backward with its weight gradients; PAIR a forward run together with a WHOLE of the other direction
+# WHOLE is a backward with its weight gradients; PAIR a forward run together with a WHOLE of the
+# other direction
 FORWARD, BACKWARD, WEIGHT, WHOLE, PAIR = range(5)
 
 
 def orders(name, pp, chunks, m):
-    """For each device the list of its (kind, model part, micro-batch), a PAIR as (PAIR, (part, micro-batch) forward, the same backward).
+    """For each device the list of its (kind, model part, micro-batch), a PAIR as (PAIR, (part,
+    micro-batch) forward, the same backward).
 
-    Weight gradients are listed for dualpipe and dualpipe-v only; the other split schedules leave them to be fitted in.
+    Weight gradients are listed for dualpipe and dualpipe-v only; the other split schedules leave
+    them to be fitted in.
     """
     if name == "gpipe":
-        return [[(FORWARD, d, j) for j in range(m)] + [(BACKWARD, d, j) for j in range(m)] for d in range(pp)]
+        return [
+            [(FORWARD, d, j) for j in range(m)] + [(BACKWARD, d, j) for j in range(m)]
+            for d in range(pp)
+        ]
     if name in ("1f1b", "zb-1p"):
         return [_one_f_one_b(d, pp - d, m) for d in range(pp)]
     if name == "zb-2p":
@@ -27,9 +34,15 @@ def orders(name, pp, chunks, m):
         return [_interleaved(d, pp, chunks, m) for d in range(pp)]
     if name == "dualpipe":
         half = pp // 2
-        return [_dualpipe(half, min(d, pp - 1 - d), m // 2, *_dualpipe_lanes(d, pp, m)) for d in range(pp)]
+        return [
+            _dualpipe(half, min(d, pp - 1 - d), m // 2, *_dualpipe_lanes(d, pp, m))
+            for d in range(pp)
+        ]
     if name == "dualpipe-v":
-        return [_dualpipe(pp, d, m, lambda j, d=d: (d, j), lambda j, d=d: (2 * pp - 1 - d, j)) for d in range(pp)]
+        return [
+            _dualpipe(pp, d, m, lambda j, d=d: (d, j), lambda j, d=d: (2 * pp - 1 - d, j))
+            for d in range(pp)
+        ]
     if name == "zb-v":
         return [_zero_bubble_v(d, pp, m) for d in range(pp)]
     return _vee(pp, m, 1 if name == "v-min" else 2)
@@ -47,7 +60,8 @@ def _one_f_one_b(part, warm_up, m):
 
 
 def _interleaved(device, pp, chunks, m):
-    """Micro-batches go through the chunks in groups of pp; Megatron-LM's warm-up count, then one forward and one backward in turn."""
+    """Micro-batches go through the chunks in groups of pp; Megatron-LM's warm-up count, then one
+    forward and one backward in turn."""
 
     def pass_of(k, kind):
         group, within = divmod(k, pp * chunks)
@@ -72,7 +86,8 @@ def _dualpipe_lanes(device, pp, m):
 
 
 def _dualpipe(half, depth, m, lane0, lane1):
-    """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of `half` devices, m per lane."""
+    """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of
+    `half` devices, m per lane."""
     lanes, done, weights, order = (lane0, lane1), {}, [], []
 
     def take(kind, lane):
@@ -103,7 +118,9 @@ def _dualpipe(half, depth, m, lane0, lane1):
         add_weight()
         add(FORWARD, 1)
     for k in range(m - 2 * half + depth + 1):
-        if k == 0 and depth == half - 1:  # the turning point starts without overlap, to let the first backward go sooner
+        if (
+            k == 0 and depth == half - 1
+        ):  # the turning point starts without overlap, to let the first backward go sooner
             add(FORWARD, 0)
             add(BACKWARD, 1)
         else:
@@ -112,7 +129,9 @@ def _dualpipe(half, depth, m, lane0, lane1):
     for _ in range(before):
         add(BACKWARD, 1)
         add_pair(1)
-    for k in range(2 * (depth + 1)):  # the later half of these leaves its weight gradients for the end
+    for k in range(
+        2 * (depth + 1)
+    ):  # the later half of these leaves its weight gradients for the end
         add(BACKWARD, 1 - k % 2, split=k > depth)
     for _ in range(before):
         add_weight()
@@ -123,9 +142,14 @@ def _dualpipe(half, depth, m, lane0, lane1):
 
 
 def _zero_bubble_v(device, pp, m):
-    """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn, each forward paid with a backward."""
+    """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn,
+    each forward paid with a backward."""
     first, second = device, 2 * pp - 1 - device
-    warm_up = [(FORWARD, first)] * (2 * (pp - device) - 1) + [(FORWARD, second), (FORWARD, first)] * device + [(FORWARD, second), (BACKWARD, second)] * (pp - device)
+    warm_up = (
+        [(FORWARD, first)] * (2 * (pp - device) - 1)
+        + [(FORWARD, second), (FORWARD, first)] * device
+        + [(FORWARD, second), (BACKWARD, second)] * (pp - device)
+    )
     steady = [(FORWARD, first), (BACKWARD, first), (FORWARD, second), (BACKWARD, second)]
     counts, order = {}, []
     for kind, part in warm_up + steady * (2 * m):
@@ -139,8 +163,10 @@ def _zero_bubble_v(device, pp, m):
 def _vee(pp, m, down):
     """Order the passes of a V by repeating one micro-batch's block every six slots.
 
-    On the way down (forward of chunk 0, backward of chunk 1) a block is shifted by `down` slots from device to device, on the way up by
-    one. The turning points leave no two passes in one slot; the backward of chunk 1 lies half a period after the forward of chunk 0
+    On the way down (forward of chunk 0, backward of chunk 1) a block is shifted by `down` slots
+    from device to device, on the way up by
+    one. The turning points leave no two passes in one slot; the backward of chunk 1 lies half a
+    period after the forward of chunk 0
     and likewise on the way up, which leaves room for unequal passes.
     """
     d = np.arange(pp)
@@ -161,7 +187,16 @@ def _vee(pp, m, down):
     start = slots(min(product(range(1, 7), repeat=3), key=crowding))
     orders = []
     for device in range(pp):
-        passes = ((FORWARD, device), (FORWARD, 2 * pp - 1 - device), (BACKWARD, 2 * pp - 1 - device), (BACKWARD, device))
-        slot_of = [(start[i, device] + 6 * j, kind, part, j) for i, (kind, part) in enumerate(passes) for j in range(m)]
+        passes = (
+            (FORWARD, device),
+            (FORWARD, 2 * pp - 1 - device),
+            (BACKWARD, 2 * pp - 1 - device),
+            (BACKWARD, device),
+        )
+        slot_of = [
+            (start[i, device] + 6 * j, kind, part, j)
+            for i, (kind, part) in enumerate(passes)
+            for j in range(m)
+        ]
         orders.append([(kind, part, j) for _, kind, part, j in sorted(slot_of)])
     return orders

@@ -1,15 +1,26 @@
-"""Communication of one step by axis: what is sent, how long it takes, and how much of it compute does not hide.
+"""Communication of one step by axis: what is sent, how long it takes, and how much of it compute
+does not hide.
 
-The hiding rule is one everywhere: exposed(c, w) = c^2 / (c + w) for communication c under a window w of compute that may run
+The hiding rule is one everywhere: exposed(c, w) = c^2 / (c + w) for communication c under a window
+w of compute that may run
 beside it; 0 for a large window, c - w for a small one, smooth between.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .cases import SHARDINGS, Cases, low_precision_bytes, micro_batches, moe_share, sequence_shards, tokens
+from .cases import (
+    SHARDINGS,
+    Cases,
+    low_precision_bytes,
+    micro_batches,
+    moe_share,
+    sequence_shards,
+    tokens,
+)
 from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, scale_up, tiers_of
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
@@ -17,7 +28,8 @@ ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zer
 
 @dataclass(frozen=True)
 class Exchange:
-    """One axis: seconds on the wire, seconds exposed, bytes that each device sends. Columns or scalars."""
+    """One axis: seconds on the wire, seconds exposed, bytes that each device sends. Columns or
+    scalars."""
 
     wire_s: object
     exposed_s: object
@@ -32,28 +44,38 @@ def exposed(communication, window):
 def tensor_parallel(c: Cases) -> Exchange:
     """Forward collectives of one average layer and micro-batch over the tp group.
 
-    Two blocks a layer, each an all-gather and a reduce-scatter (or the all-reduce of equal volume) of t x h activations;
+    Two blocks a layer, each an all-gather and a reduce-scatter (or the all-reduce of equal volume)
+    of t x h activations;
     one block in MoE layers whose experts are not tensor-parallel, one in parallel-block layers.
-    Korthikanti et al. 2022, section 4.2.2. The backward sends the same, and a quarter more with sequence parallelism.
+    Korthikanti et al. 2022, section 4.2.2. The backward sends the same, and a quarter more with
+    sequence parallelism.
     """
     p, k, s = c.plan, c.constants, c.shape
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.tp, 1, c.link.domain)
     payload = tokens(c) * s.hidden * 2
     moe = moe_share(c)
-    blocks = np.where(c.software.parallel_block > 0, 1.0, 2.0 - moe * np.where(s.shared_ffn_hidden > 0, 0.0, 1.0))
-    wire = 2 * blocks * all_gather_s(payload, p.tp, inside, tiers) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
+    blocks = np.where(
+        c.software.parallel_block > 0, 1.0, 2.0 - moe * np.where(s.shared_ffn_hidden > 0, 0.0, 1.0)
+    )
+    wire = 2 * blocks * all_gather_s(
+        payload, p.tp, inside, tiers
+    ) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
     pipelined = np.maximum(c.software.tp_overlap, 0)
-    alone = k.tp_exposed * np.where((c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, 1.25)
+    alone = k.tp_exposed * np.where(
+        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, 1.25
+    )
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
     return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
 
 
 def context_parallel(c: Cases, attention_s) -> Exchange:
-    """Forward key-value exchange of one layer and micro-batch over the cp group, hidden behind attention.
+    """Forward key-value exchange of one layer and micro-batch over the cp group, hidden behind
+    attention.
 
-    Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four all-to-alls of t x h.
+    Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
+    all-to-alls of t x h.
     """
     p, k, s = c.plan, c.constants, c.shape
     tiers = tiers_of(c.link, k)
@@ -65,20 +87,26 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     ulysses = all_to_all_s(ulysses_bytes, p.cp, inside, tiers)
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
     left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
-    return Exchange(wire, left, np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp)
+    return Exchange(
+        wire, left, np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp
+    )
 
 
 def expected_places(places, draws, limit=0):
-    """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most `limit` where one is set."""
+    """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
+    `limit` where one is set."""
     hit = places * (1 - (1 - 1 / np.maximum(places, 1)) ** draws)
     return np.where(limit > 0, np.minimum(hit, limit), hit)
 
 
 def expert_parallel(c: Cases) -> Exchange:
-    """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the etp gather around them.
+    """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the
+    etp gather around them.
 
-    Each rank sends t/tp tokens x top_k copies, or one copy per distinct rank (in the domain) and per distinct domain (across)
-    where the dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2). What crosses the top of the pod, all ranks at once, has
+    Each rank sends t/tp tokens x top_k copies, or one copy per distinct rank (in the domain) and
+    per distinct domain (across)
+    where the dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2). What crosses the
+    top of the pod, all ranks at once, has
     the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
@@ -91,44 +119,73 @@ def expert_parallel(c: Cases) -> Exchange:
     ranks_hit = expected_places(p.ep, s.top_k)
     domains_hit = expected_places(domains, s.top_k, c.software.group_limit)
     copies = np.where(c.software.dedup_dispatch > 0, ranks_hit, s.top_k)
-    out_copies = np.where(c.software.dedup_dispatch > 0, domains_hit * (domains - 1) / domains, s.top_k * (p.ep - inside) / p.ep)
-    width = bytes_per_value + 2.0                       # dispatch, then combine in 16 bit
+    out_copies = np.where(
+        c.software.dedup_dispatch > 0,
+        domains_hit * (domains - 1) / domains,
+        s.top_k * (p.ep - inside) / p.ep,
+    )
+    width = bytes_per_value + 2.0  # dispatch, then combine in 16 bit
     sent = one_copy * copies * width
-    beyond = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / np.maximum(p.ep - inside, 1)      # of what leaves the domain, out of the pod
+    beyond = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / np.maximum(
+        p.ep - inside, 1
+    )  # of what leaves the domain, out of the pod
     out_copies = out_copies * np.maximum(1.0, c.link.oversubscription * beyond)
-    wire = all_to_all_s(sent, p.ep, inside, tiers, copies_out=one_copy * out_copies * width / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
-                        up_share=k.ep_up_share, relayed=c.software.dedup_dispatch)
+    wire = all_to_all_s(
+        sent,
+        p.ep,
+        inside,
+        tiers,
+        copies_out=one_copy
+        * out_copies
+        * width
+        / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
+        up_share=k.ep_up_share,
+        relayed=c.software.dedup_dispatch,
+    )
     wire = np.where(p.ep > 1, wire, 0.0)
     etp_inside = members_inside(p.etp, 1, c.link.domain)
     gathered = one_copy * s.top_k * p.etp * 2
     wire = wire + np.where(p.etp > 1, 2 * all_gather_s(gathered, p.etp, etp_inside, tiers), 0.0)
     moe = moe_share(c)
-    share = np.where(c.software.ep_overlap > 0, np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped), 1.0)     # cards hide less than links
+    share = np.where(
+        c.software.ep_overlap > 0,
+        np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped),
+        1.0,
+    )  # cards hide less than links
     return Exchange(wire * moe, wire * moe * share, sent * moe * (p.ep - 1) / p.ep)
 
 
 def pipeline_send(c: Cases) -> Exchange:
-    """Point-to-point time of one micro-batch at a stage boundary, forward and backward, every virtual chunk."""
+    """Point-to-point time of one micro-batch at a stage boundary, forward and backward, every
+    virtual chunk."""
     p, k = c.plan, c.constants
     tiers = tiers_of(c.link, k)
     payload = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    rate = np.where(p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, scale_up(tiers, 2))      # the slowest boundary sets the pace
+    rate = np.where(
+        p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, scale_up(tiers, 2)
+    )  # the slowest boundary sets the pace
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
-    return Exchange(wire, wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0), np.where(p.pp > 1, 2 * p.vpp * payload, 0.0))
+    return Exchange(
+        wire,
+        wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
+        np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
+    )
 
 
 @dataclass(frozen=True)
 class DataParallel:
-    """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every micro-batch (`micro`)."""
+    """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every
+    micro-batch (`micro`)."""
 
     step_wire_s: object
     micro_wire_s: object
-    bytes: object               # per device and step
+    bytes: object  # per device and step
 
 
 def uplink(c: Cases, group):
-    """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at once."""
+    """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
+    once."""
     p, link = c.plan, c.link
     rings = p.tp * p.cp * p.pp * p.dp / group
     free = np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1)))
@@ -136,11 +193,15 @@ def uplink(c: Cases, group):
 
 
 def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
-    """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device before data sharding.
+    """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
+    before data sharding.
 
-    none: all-reduce of gradients. zero1, zero2: reduce-scatter of gradients, all-gather of 16-bit weights. zero3: per
-    micro-batch gather for forward and backward and a reduce-scatter; hsdp: that inside the shard group, then an all-reduce of
-    the shards across groups. Rajbhandari et al. 2020, section 7; Zhao et al. 2023 (FSDP), section 3.2.
+    none: all-reduce of gradients. zero1, zero2: reduce-scatter of gradients, all-gather of 16-bit
+    weights. zero3: per
+    micro-batch gather for forward and backward and a reduce-scatter; hsdp: that inside the shard
+    group, then an all-reduce of
+    the shards across groups. Rajbhandari et al. 2020, section 7; Zhao et al. 2023 (FSDP), section
+    3.2.
     """
     p, k, job = c.plan, c.constants, c.job
     tiers = tiers_of(c.link, k)
@@ -149,28 +210,52 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     step, micro, sent = 0.0, 0.0, 0.0
     full = p.sharding == ZERO3
     hybrid = p.sharding == HSDP
-    for params, ranks, packed in ((dense_params, group, p.tp), (expert_params, experts_group, p.ep * p.etp)):
+    for params, ranks, packed in (
+        (dense_params, group, p.tp),
+        (expert_params, experts_group, p.ep * p.etp),
+    ):
         inside = members_inside(ranks, packed, c.link.domain)
-        rate = np.minimum(ring_rate(tiers, ranks, inside), np.where(ranks > inside, inside * tiers.out * uplink(c, ranks), np.inf))
+        rate = np.minimum(
+            ring_rate(tiers, ranks, inside),
+            np.where(ranks > inside, inside * tiers.out * uplink(c, ranks), np.inf),
+        )
         rate = np.where(ranks > inside, rate * k.dp_rate, rate)
         share = (ranks - 1) / ranks
         grads, weights = params * job.grad_bytes, params * 2.0
         buckets = np.maximum(grads / 0.5e9, 1.0)
         latency = k.dp_hop_s * (ranks - 1) * buckets
-        plain = np.where(p.sharding == 0, 2 * grads, grads * np.where(c.software.grad_all_reduce > 0, 2.0, 1.0) + weights)
+        plain = np.where(
+            p.sharding == 0,
+            2 * grads,
+            grads * np.where(c.software.grad_all_reduce > 0, 2.0, 1.0) + weights,
+        )
         step_s = np.where(ranks > 1, plain * share / rate + latency, 0.0)
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
         shard_inside = np.minimum(inside, shard)
         shard_rate = ring_rate(tiers, shard, shard_inside)
-        # two gathers and a reduce-scatter a layer, each a ring that pays every crossing between domains one after the other
+        # two gathers and a reduce-scatter a layer, each a ring that pays every crossing between
+        # domains one after the other
         crossings = 3 * c.shape.layers / p.pp * k.gather_hop_s * (shard / shard_inside - 1)
-        gather_s = np.where(shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate + crossings, 0.0)
+        gather_s = np.where(
+            shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate + crossings, 0.0
+        )
         copies = ranks / shard
         across_inside = np.clip(inside / shard, 1.0, copies)
-        across_rate = ring_rate(tiers, copies, across_inside) * np.where(copies > across_inside, k.dp_rate, 1.0)
-        across = np.where(copies > 1, 2 * grads / shard * (copies - 1) / copies / across_rate + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0), 0.0)
+        across_rate = ring_rate(tiers, copies, across_inside) * np.where(
+            copies > across_inside, k.dp_rate, 1.0
+        )
+        across = np.where(
+            copies > 1,
+            2 * grads / shard * (copies - 1) / copies / across_rate
+            + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0),
+            0.0,
+        )
         sharded = full | hybrid
         micro = micro + np.where(sharded, gather_s, 0.0)
         step = step + np.where(sharded, np.where(hybrid, across, 0.0), step_s)
-        sent = sent + np.where(sharded, (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p), plain * share)
+        sent = sent + np.where(
+            sharded,
+            (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p),
+            plain * share,
+        )
     return DataParallel(step, micro, sent)

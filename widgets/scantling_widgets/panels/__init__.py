@@ -1,4 +1,6 @@
-"""The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only while it is on screen."""
+"""The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only
+while it is on screen."""
+
 from __future__ import annotations
 
 from .base import Panel
@@ -7,7 +9,8 @@ __all__ = ["Panel", "panels"]
 
 
 def panels(session, choose) -> list[Panel]:
-    """All tabs in the order in which people ask; `choose(fields)` changes the design on the desk."""
+    """All tabs in the order in which people ask; `choose(fields)` changes the design on the
+    desk."""
     from .compare import Compare
     from .cost import Cost
     from .evidence import Evidence
@@ -19,4 +22,18 @@ def panels(session, choose) -> list[Panel]:
     from .schedule import Schedule
     from .sensitivity import Sensitivity
 
-    return [kind(session, choose) for kind in (Plans, Schedule, Network, Roofline, Reliability, Cost, Sensitivity, Compare, Evidence, Report)]
+    return [
+        kind(session, choose)
+        for kind in (
+            Plans,
+            Schedule,
+            Network,
+            Roofline,
+            Reliability,
+            Cost,
+            Sensitivity,
+            Compare,
+            Evidence,
+            Report,
+        )
+    ]

@@ -1,4 +1,5 @@
 """What every tab has in common."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ class Panel:
     """A tab. `build` makes its widgets once; `draw` puts the session's current design into them."""
 
     title = ""
-    always = False           # whether there is something to show for a design that no plan can hold
+    always = False  # whether there is something to show for a design that no plan can hold
 
     def __init__(self, session, choose: Callable[[Mapping[str, Any]], bool]):
         self.session, self.choose = session, choose
@@ -30,9 +31,19 @@ class Panel:
         """The same, where the row is of another plan or design."""
         return headline.explanation(key, self.session, facts, alone=True)
 
-    def explain_row(self, section: str, say: Callable[[str, Mapping], str], own: Mapping[str, str]) -> Callable[[str, Mapping], dict]:
-        """The same for the records of one section of the blueprint; `say(field, row)` is the text of a cell."""
-        return lambda key, row: words.explain_row(f"blueprint.{section}.{key}", say(key, row), self.session.now.given, headline.inputs(self.session), row, own)
+    def explain_row(
+        self, section: str, say: Callable[[str, Mapping], str], own: Mapping[str, str]
+    ) -> Callable[[str, Mapping], dict]:
+        """The same for the records of one section of the blueprint; `say(field, row)` is the text
+        of a cell."""
+        return lambda key, row: words.explain_row(
+            f"blueprint.{section}.{key}",
+            say(key, row),
+            self.session.now.given,
+            headline.inputs(self.session),
+            row,
+            own,
+        )
 
     def build(self) -> list[W.Widget]:
         raise NotImplementedError
@@ -44,9 +55,17 @@ class Panel:
         """What starts when the tab is shown for the first time."""
 
     def show(self) -> None:
-        """Bring the tab up to date; does nothing when it already shows this design and this comparison."""
+        """Bring the tab up to date; does nothing when it already shows this design and this
+        comparison."""
         if not self.always and not self.session.now.given.get("plan"):
-            self.box.children = (text("<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"),)
+            self.box.children = (
+                text(
+                    (
+                        "<p>No plan can hold this model on this machine; the line above "
+                        "gives the arithmetic.</p>"
+                    )
+                ),
+            )
             self._drawn = None
             return
         first = not self.built

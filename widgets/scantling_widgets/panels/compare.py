@@ -1,4 +1,6 @@
-"""The design on the desk beside the pinned one: the fields that differ, and every headline number with its difference."""
+"""The design on the desk beside the pinned one: the fields that differ, and every headline number
+with its difference."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,21 +21,48 @@ class Compare(Panel):
 
     def build(self):
         self.hint = theme.text()
-        self.fields = Table("Fields of the design that differ", file_name="design-differences", sortable=False, empty="The two designs are the same.",
-                            columns=[{"key": "field", "label": "Field", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}])
-        self.numbers = Table("Numbers that differ", file_name="comparison", sortable=False, explain=self.explain, empty="Every number is the same.",
-                             columns=[{"key": "quantity", "label": "Quantity", "align": "left"}, {"key": "pinned", "label": "Pinned"}, {"key": "now", "label": "On the desk"}, {"key": "difference", "label": "Difference"}])
+        self.fields = Table(
+            "Fields of the design that differ",
+            file_name="design-differences",
+            sortable=False,
+            empty="The two designs are the same.",
+            columns=[
+                {"key": "field", "label": "Field", "align": "left"},
+                {"key": "pinned", "label": "Pinned"},
+                {"key": "now", "label": "On the desk"},
+            ],
+        )
+        self.numbers = Table(
+            "Numbers that differ",
+            file_name="comparison",
+            sortable=False,
+            explain=self.explain,
+            empty="Every number is the same.",
+            columns=[
+                {"key": "quantity", "label": "Quantity", "align": "left"},
+                {"key": "pinned", "label": "Pinned"},
+                {"key": "now", "label": "On the desk"},
+                {"key": "difference", "label": "Difference"},
+            ],
+        )
         return [self.hint, theme.card("Design", self.fields), theme.card("Result", self.numbers)]
 
     def draw(self):
         session = self.session
         if session.pinned is None:
-            self.hint.value = "<p>Press <b>Pin</b> at the top to keep the design on the desk, then change it: what differs is listed here and marked in every picture.</p>"
+            self.hint.value = (
+                "<p>Press <b>Pin</b> at the top to keep the design on the desk, then change "
+                "it: what differs is listed here and marked in every picture.</p>"
+            )
             self.fields.rows = self.numbers.rows = []
             return
         self.hint.value = f"<p>Pinned: <b>{theme.escape(session.pinned.design.title)}</b></p>"
         before, now = flat(session.pinned.design.data()), flat(session.now.design.data())
-        self.fields.rows = [[f, say(before.get(f)), say(now.get(f))] for f in dict.fromkeys([*before, *now]) if before.get(f) != now.get(f)]
+        self.fields.rows = [
+            [f, say(before.get(f)), say(now.get(f))]
+            for f in dict.fromkeys([*before, *now])
+            if before.get(f) != now.get(f)
+        ]
         self.numbers.rows = differing(session.pinned.given, session.now.given)
 
 
@@ -58,8 +87,24 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
     rows = []
     for key, quantity in quantities.table().items():
         a, b = at(before, key), at(now, key)
-        if a == b or isinstance(a, (Mapping, list, tuple)) or isinstance(b, (Mapping, list, tuple)) or key in ("name", "error"):
+        if (
+            a == b
+            or isinstance(a, (Mapping, list, tuple))
+            or isinstance(b, (Mapping, list, tuple))
+            or key in ("name", "error")
+        ):
             continue
-        text, sense = headline.difference(key, b, a, better.get(key)) if not isinstance(a, bool) and not isinstance(b, bool) else ("", "")
-        rows.append([cell(quantity.label, hint=key), show(key, a), cell(show(key, b), key=key), cell(text, mark={"better": "good", "worse": "bad"}.get(sense, ""))])
+        text, sense = (
+            headline.difference(key, b, a, better.get(key))
+            if not isinstance(a, bool) and not isinstance(b, bool)
+            else ("", "")
+        )
+        rows.append(
+            [
+                cell(quantity.label, hint=key),
+                show(key, a),
+                cell(show(key, b), key=key),
+                cell(text, mark={"better": "good", "worse": "bad"}.get(sense, "")),
+            ]
+        )
     return rows

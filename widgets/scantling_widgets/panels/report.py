@@ -1,4 +1,6 @@
-"""The design as a file: read it, write it, paste it; its report; and the files that a framework starts from."""
+"""The design as a file: read it, write it, paste it; its report; and the files that a framework
+starts from."""
+
 from __future__ import annotations
 
 import json
@@ -23,28 +25,87 @@ class Report(Panel):
 
     def build(self):
         wide = W.Layout(width="100%")
-        line = lambda *items: W.HBox(items, layout=W.Layout(grid_gap="8px", align_items="center", flex_flow="row wrap"))
+        line = lambda *items: W.HBox(
+            items, layout=W.Layout(grid_gap="8px", align_items="center", flex_flow="row wrap")
+        )
         dim = lambda said: theme.text(f"<p class='sd-dim'>{said}</p>")
-        text = lambda name, value: W.Text(value=value, description=name, layout=wide, style=_LABEL, continuous_update=False)
-        self.text = W.Textarea(description="Design file", layout=W.Layout(width="100%", height="270px"), continuous_update=False)
+        text = lambda name, value: W.Text(
+            value=value, description=name, layout=wide, style=_LABEL, continuous_update=False
+        )
+        self.text = W.Textarea(
+            description="Design file",
+            layout=W.Layout(width="100%", height="270px"),
+            continuous_update=False,
+        )
         self.text.add_class("sd-code")
-        self.path, self.folder, self.kit = text("File", "my-design.yaml"), text("Folder", "reports"), text("Folder", "launch")
+        self.path, self.folder, self.kit = (
+            text("File", "my-design.yaml"),
+            text("Folder", "reports"),
+            text("Folder", "launch"),
+        )
         self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
-        use, save, load = (W.Button(description=name, tooltip=tip, layout=W.Layout(width="auto")) for name, tip in (
-            ("Use this text", "Put the design that the text spells on the desk"), ("Save", "Write the design on the desk to the file"), ("Load", "Put the design of the file on the desk")))
+        use, save, load = (
+            W.Button(description=name, tooltip=tip, layout=W.Layout(width="auto"))
+            for name, tip in (
+                ("Use this text", "Put the design that the text spells on the desk"),
+                ("Save", "Write the design on the desk to the file"),
+                ("Load", "Put the design of the file on the desk"),
+            )
+        )
         use.on_click(lambda _: self._try(self._use))
         save.on_click(lambda _: self._try(self._save))
         load.on_click(lambda _: self._try(self._load))
         self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
-        drop = lambda name, options: W.Dropdown(options=list(options), description=name, style=_LABEL, layout=W.Layout(width="240px"))
+        drop = lambda name, options: W.Dropdown(
+            options=list(options), description=name, style=_LABEL, layout=W.Layout(width="240px")
+        )
         self.to, self.on = drop("Framework", FRAMEWORKS), drop("Start with", ON)
-        self.kit_job = Job("Write the launch kit", self._kit_start, self._kit_step, lambda error: self._told(self.kit_said, error))
-        self.files = Table("Files of the launch kit", file_name="launch-kit", sortable=False, empty="Not written yet.",
-                           columns=[{"key": "file", "label": "File", "align": "left"}, {"key": "lines", "label": "Lines"}])
-        return [theme.side_by_side(
-            theme.card("The design, as its file", self.text, line(use)),
-            theme.stack(theme.card("Save and load", self.path, line(save, load), self.say), theme.card("Report", dim("One HTML page that opens offline, and its notebook."), self.folder, self.job, self.said)),
-            theme.card("Launch kit", dim("The plan as a framework's own configuration, with launch script, checkpoint plan and reasons."), self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files))]
+        self.kit_job = Job(
+            "Write the launch kit",
+            self._kit_start,
+            self._kit_step,
+            lambda error: self._told(self.kit_said, error),
+        )
+        self.files = Table(
+            "Files of the launch kit",
+            file_name="launch-kit",
+            sortable=False,
+            empty="Not written yet.",
+            columns=[
+                {"key": "file", "label": "File", "align": "left"},
+                {"key": "lines", "label": "Lines"},
+            ],
+        )
+        return [
+            theme.side_by_side(
+                theme.card("The design, as its file", self.text, line(use)),
+                theme.stack(
+                    theme.card("Save and load", self.path, line(save, load), self.say),
+                    theme.card(
+                        "Report",
+                        dim("One HTML page that opens offline, and its notebook."),
+                        self.folder,
+                        self.job,
+                        self.said,
+                    ),
+                ),
+                theme.card(
+                    "Launch kit",
+                    dim(
+                        (
+                            "The plan as a framework's own configuration, with launch "
+                            "script, checkpoint plan and reasons."
+                        )
+                    ),
+                    self.to,
+                    self.on,
+                    self.kit,
+                    self.kit_job,
+                    self.kit_said,
+                    self.files,
+                ),
+            )
+        ]
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()
@@ -53,7 +114,9 @@ class Report(Panel):
     def _try(self, action) -> None:
         try:
             self.say.value = f"<p role='status'>{theme.escape(action())}</p>"
-        except Exception as error:                      # said beside the button that was pressed; the desk stays as it is
+        except (
+            Exception
+        ) as error:  # said beside the button that was pressed; the desk stays as it is
             self._told(self.say, error)
 
     def _told(self, where: W.HTML, error) -> None:
@@ -76,12 +139,21 @@ class Report(Panel):
         return self._put(design, f"{path} is on the desk.")
 
     def _put(self, design, done: str) -> str:
-        return done if self.session.put(design) else f"Not taken. {self.session.refusal.text if self.session.refusal else 'The line at the top says why'}."
+        return (
+            done
+            if self.session.put(design)
+            else (
+                f"Not taken. "
+                f"{self.session.refusal.text if self.session.refusal else 'The line at the top says why'}."
+            )
+        )
 
     # ------------------------------------------------------------ the report
     def _start(self):
         self.said.value = "<p role='status'>Rendering; the desk stays live.</p>"
-        return rendering.report(self.session.now.design, Path(os.path.expanduser(self.folder.value)))
+        return rendering.report(
+            self.session.now.design, Path(os.path.expanduser(self.folder.value))
+        )
 
     def _rendered(self, page) -> None:
         if page is not None:
@@ -96,13 +168,26 @@ class Report(Panel):
     def _kit_start(self):
         self.kit_said.value, self._kit_files = "<p role='status'>Expressing the plan.</p>", {}
         self.files.rows = []
-        return rendering.launch_kit(self.session.now.result, self.to.value, self.on.value, Path(os.path.expanduser(self.kit.value)))
+        return rendering.launch_kit(
+            self.session.now.result,
+            self.to.value,
+            self.on.value,
+            Path(os.path.expanduser(self.kit.value)),
+        )
 
     def _kit_step(self, found) -> None:
         if isinstance(found, dict):
             self._kit_files = found
             return
         gaps = json.loads(self._kit_files["plan.json"]).get("not_expressed") or []
-        said = [f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}" for g in gaps]
-        self.kit_said.value = f"<p role='status'>Written to {theme.escape(str(found))}.</p>" + (theme.lines(said) if said else "")
-        self.files.rows = [[cell(name), cell(f"{text.count(chr(10)):,}", text.count("\n"))] for name, text in sorted(self._kit_files.items())]
+        said = [
+            f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}"
+            for g in gaps
+        ]
+        self.kit_said.value = f"<p role='status'>Written to {theme.escape(str(found))}.</p>" + (
+            theme.lines(said) if said else ""
+        )
+        self.files.rows = [
+            [cell(name), cell(f"{text.count(chr(10)):,}", text.count("\n"))]
+            for name, text in sorted(self._kit_files.items())
+        ]

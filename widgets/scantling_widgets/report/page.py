@@ -1,4 +1,5 @@
 """From an executed notebook to one HTML file that asks the network for nothing."""
+
 from __future__ import annotations
 
 import re
@@ -10,22 +11,41 @@ from . import pictures
 from .jobs import RESULT
 from .text import environment
 
-FULL = 2700         # letters: a first page that has more to say is set smaller on paper, so that it stays one page
+# letters: a first page that has more to say is set smaller on paper, so that it stays one page
+FULL = 2700
 
 
 def page(notebook, *, title: str, date: str, footer: str = "") -> str:
     """The outputs of an executed notebook as a self-contained page.
 
-    Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets, prints and warnings are not.
+    Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
+    prints and warnings are not.
     """
-    return document(Markup("\n".join(filter(None, map(_cell, notebook.cells)))), title=title, date=date, footer=footer)
+    return document(
+        Markup("\n".join(filter(None, map(_cell, notebook.cells)))),
+        title=title,
+        date=date,
+        footer=footer,
+    )
 
 
 def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
     """A page of the kit around `body`."""
     css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
-    return environment().get_template("page.j2").render(body=body, title=title, date=date, footer=footer, kind=kind, full=len(_front(body)) > FULL,
-                                                        css=Markup(css + pictures.ink_rules())) + "\n"
+    return (
+        environment()
+        .get_template("page.j2")
+        .render(
+            body=body,
+            title=title,
+            date=date,
+            footer=footer,
+            kind=kind,
+            full=len(_front(body)) > FULL,
+            css=Markup(css + pictures.ink_rules()),
+        )
+        + "\n"
+    )
 
 
 def _front(body: str) -> str:
@@ -56,7 +76,11 @@ def _output(output) -> str:
         words = "".join(data.get("text/plain", "picture"))
         return f'<figure class="picture">{pictures.accessible("".join(svg), words)}</figure>'
     if png := data.get("image/png"):
-        return f'<figure class="picture"><img alt="{escape("".join(data.get("text/plain", "picture")))}" src="data:image/png;base64,{"".join(png).strip()}"></figure>'
+        return (
+            f'<figure class="picture"><img '
+            f'alt="{escape("".join(data.get("text/plain", "picture")))}" '
+            f'src="data:image/png;base64,{"".join(png).strip()}"></figure>'
+        )
     if markdown := data.get("text/markdown"):
         return _markdown("".join(markdown))
     if plain := data.get("text/plain"):
@@ -66,6 +90,7 @@ def _output(output) -> str:
 
 def _markdown(source: str) -> str:
     import mistune
+
     return mistune.create_markdown(plugins=["table"])("".join(source))
 
 

@@ -1,4 +1,5 @@
 """A page printed to PDF by the browser that is there."""
+
 from __future__ import annotations
 
 import os
@@ -12,16 +13,33 @@ __all__ = ["chromium", "print_pdf"]
 
 
 def print_pdf(browser: str, page: Path, paper: str = "A4", timeout_s: float = 60) -> bytes:
-    """The HTML file `page` as a PDF on `paper` (a CSS page size: A4, Letter), without headers, the network left alone.
+    """The HTML file `page` as a PDF on `paper` (a CSS page size: A4, Letter), without headers, the
+    network left alone.
 
     The page itself names no paper, so that whoever prints it from a browser has the choice.
     """
     with tempfile.TemporaryDirectory(prefix="scantling-print-") as scratch:
         target, sheet = Path(scratch) / "page.pdf", Path(scratch) / "page.html"
-        sheet.write_text(page.read_text(encoding="utf-8").replace("</head>", f"<style>@page {{ size: {paper}; }}</style></head>", 1), encoding="utf-8")
-        command = [browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking",
-                   "--disable-component-update", "--disable-sync", f"--user-data-dir={scratch}/profile", "--no-pdf-header-footer",
-                   f"--print-to-pdf={target}", sheet.as_uri()]
+        sheet.write_text(
+            page.read_text(encoding="utf-8").replace(
+                "</head>", f"<style>@page {{ size: {paper}; }}</style></head>", 1
+            ),
+            encoding="utf-8",
+        )
+        command = [
+            browser,
+            "--headless",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={scratch}/profile",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={target}",
+            sheet.as_uri(),
+        ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.insert(1, "--no-sandbox")
         subprocess.run(command, check=True, capture_output=True, timeout=timeout_s)

@@ -1,4 +1,6 @@
-"""A figure as a static picture: SVG with a text alternative, whose inks follow the page from light to dark to paper."""
+"""A figure as a static picture: SVG with a text alternative, whose inks follow the page from light
+to dark to paper."""
+
 from __future__ import annotations
 
 import functools
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from markupsafe import escape
 
 WIDTH = 700
-PICTURE = "application/vnd.scantling.picture+json"      # what a cell hands to the page
+PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the page
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
 INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
@@ -21,14 +23,33 @@ THEME = {
     "background": "transparent",
     "font": "DejaVu Sans",
     "view": {"stroke": None},
-    "axis": {"labelColor": _INK, "titleColor": _SOFT, "gridColor": _LINE, "domainColor": _SOFT, "tickColor": _SOFT,
-             "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": 500, "labelLimit": 260},
-    "legend": {"labelColor": _INK, "titleColor": _SOFT, "labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
+    "axis": {
+        "labelColor": _INK,
+        "titleColor": _SOFT,
+        "gridColor": _LINE,
+        "domainColor": _SOFT,
+        "tickColor": _SOFT,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": 500,
+        "labelLimit": 260,
+    },
+    "legend": {
+        "labelColor": _INK,
+        "titleColor": _SOFT,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "labelLimit": 260,
+    },
     "title": {"color": _INK, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
     "text": {"color": _INK},
     "rule": {"color": _SOFT},
-    "style": {"ink": {"color": _INK, "stroke": _INK}, "ink-text": {"fill": _INK, "stroke": None},
-              "soft": {"stroke": _SOFT}, "soft-text": {"fill": _SOFT, "stroke": None}},
+    "style": {
+        "ink": {"color": _INK, "stroke": _INK},
+        "ink-text": {"fill": _INK, "stroke": None},
+        "soft": {"stroke": _SOFT},
+        "soft-text": {"fill": _SOFT, "stroke": None},
+    },
 }
 
 
@@ -41,45 +62,75 @@ class Picture:
     caption: str
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        """A PNG on white for the notebook, which reads in any theme and without trust; the page takes the SVG."""
-        return {PICTURE: {"figure": self.figure()}, "image/png": b64encode(self.png()).decode(), "text/plain": self.words}
+        """A PNG on white for the notebook, which reads in any theme and without trust; the page
+        takes the SVG."""
+        return {
+            PICTURE: {"figure": self.figure()},
+            "image/png": b64encode(self.png()).decode(),
+            "text/plain": self.words,
+        }
 
     def figure(self) -> str:
-        return f'<figure class="picture">{svg(self.spec, self.words)}<figcaption>{escape(self.caption)}</figcaption></figure>'
+        return (
+            f"<figure "
+            f'class="picture">{svg(self.spec, self.words)}<figcaption>{escape(self.caption)}</figcaption></figure>'
+        )
 
     def png(self) -> bytes:
         import vl_convert
 
         from ..livechart import vega_version
-        return vl_convert.vegalite_to_png(themed(self.spec, background="#ffffff", padding=8), vl_version=vega_version(), scale=1.25)
+
+        return vl_convert.vegalite_to_png(
+            themed(self.spec, background="#ffffff", padding=8),
+            vl_version=vega_version(),
+            scale=1.25,
+        )
 
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     """A `Figure` of an assessment as a picture; None where it has nothing to show."""
     from ..figures import facts
+
     given = facts(assessment)
     data = figure.data(given, **more)
     if not any(len(column) for frame in data.values() for column in frame.values()):
         return None
     words = figure.words(given, **more)
-    return Picture(_only_present(figure.static(assessment, width=width, **more)), words, figure.title)
+    return Picture(
+        _only_present(figure.static(assessment, width=width, **more)), words, figure.title
+    )
 
 
 def _only_present(spec: dict) -> dict:
     """The specification with legends that name the parts that are there, and no others."""
-    there = {row["part"] for rows in spec.get("datasets", {}).values() for row in rows if "part" in row and row["end"] > row["start"]}
+    there = {
+        row["part"]
+        for rows in spec.get("datasets", {}).values()
+        for row in rows
+        if "part" in row and row["end"] > row["start"]
+    }
 
     def trim(node):
         if isinstance(node, dict):
             colour = node.get("color")
-            if isinstance(colour, dict) and isinstance(colour.get("legend"), dict) and there and isinstance(colour.get("scale"), dict) and "domain" in colour["scale"]:
-                colour["legend"]["values"] = [name for name in colour["scale"]["domain"] if name in there]
+            if (
+                isinstance(colour, dict)
+                and isinstance(colour.get("legend"), dict)
+                and there
+                and isinstance(colour.get("scale"), dict)
+                and "domain" in colour["scale"]
+            ):
+                colour["legend"]["values"] = [
+                    name for name in colour["scale"]["domain"] if name in there
+                ]
                 colour["legend"]["columns"] = 5
             for inner in node.values():
                 trim(inner)
         elif isinstance(node, list):
             for inner in node:
                 trim(inner)
+
     trim({k: v for k, v in spec.items() if k != "datasets"})
     return spec
 
@@ -89,26 +140,38 @@ def svg(spec: dict, words: str) -> str:
     import vl_convert
 
     from ..livechart import vega_version
+
     return accessible(vl_convert.vegalite_to_svg(themed(spec), vl_version=vega_version()), words)
 
 
 def themed(spec: dict, **more) -> dict:
     """The specification in the inks of the report."""
-    return {**spec, "config": {**THEME, **{k: v for k, v in spec.get("config", {}).items() if k not in ("view", "axis")}, **more}}
+    return {
+        **spec,
+        "config": {
+            **THEME,
+            **{k: v for k, v in spec.get("config", {}).items() if k not in ("view", "axis")},
+            **more,
+        },
+    }
 
 
 def accessible(text: str, words: str) -> str:
-    """Name the picture for assistive technology, give its ids a name of their own, and let the page choose inks and font."""
+    """Name the picture for assistive technology, give its ids a name of their own, and let the page
+    choose inks and font."""
     text = re.sub(r"<\?xml[^>]*\?>\s*|<!DOCTYPE[^>]*>\s*", "", text)
     text = _ids(text, list(dict.fromkeys(re.findall(r'\bid="([^"]+)"', text))))
-    text = re.sub(r'\s(role|aria-[a-z]+)="[^"]*"', "", text)      # Vega names every mark: one sentence says more
+    text = re.sub(
+        r'\s(role|aria-[a-z]+)="[^"]*"', "", text
+    )  # Vega names every mark: one sentence says more
     text = re.sub(r'\sfont-family="[^"]*"', "", text)
     head, body = text.split(">", 1)
     return f'{head} role="img" aria-label="{escape(words)}"><title>{escape(words)}</title>{body}'
 
 
 def _ids(text: str, idents: list[str]) -> str:
-    """Ids that two pictures on one page do not share, and that are the same for the same picture: Vega counts on through a process."""
+    """Ids that two pictures on one page do not share, and that are the same for the same picture:
+    Vega counts on through a process."""
     for i, ident in enumerate(idents):
         text = re.sub(rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])', rf"\g<1>@{i}@", text)
     return re.sub(r"@(\d+)@", f"p{zlib.crc32(text.encode())}-\\1", text)

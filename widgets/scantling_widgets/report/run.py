@@ -1,4 +1,5 @@
 """A batch of reports: workers, what is finished already, records on disk, the index."""
+
 from __future__ import annotations
 
 import contextlib
@@ -20,9 +21,29 @@ from ..words import at
 from .jobs import Done, Job, code_digest, job, make
 
 RESERVED = {"index", "summary", "comparison"}
-HEADLINE = ("verdict", "params", "devices_used", "step_s", "step_s_low", "step_s_high", "mfu", "mfu_low", "mfu_high", "tokens_per_s_per_device",
-            "bubble_fraction", "memory_bytes.total", "memory_bytes.capacity", "days", "days_low", "days_high", "goodput", "mtbf_s",
-            "checkpoint_interval_s", "cost_usd", "energy_kwh")
+HEADLINE = (
+    "verdict",
+    "params",
+    "devices_used",
+    "step_s",
+    "step_s_low",
+    "step_s_high",
+    "mfu",
+    "mfu_low",
+    "mfu_high",
+    "tokens_per_s_per_device",
+    "bubble_fraction",
+    "memory_bytes.total",
+    "memory_bytes.capacity",
+    "days",
+    "days_low",
+    "days_high",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "cost_usd",
+    "energy_kwh",
+)
 ATTEMPTS = 3
 
 
@@ -33,7 +54,7 @@ class Record:
     name: str
     design: str
     digest: str
-    status: str             # done, wrong, failed
+    status: str  # done, wrong, failed
     exit: int
     error: str
     headline: dict
@@ -44,12 +65,23 @@ class Record:
         return {k: v for k, v in self.__dict__.items() if k != "reused"}
 
 
-def run(files: Iterable, out, *, workers: int | None = None, scheduler: str | None = None, pdf: bool = False, force: bool = False,
-        told: Callable[[Record, int, int], None] | None = None) -> list[Record]:
-    """Make the report of each design file into the folder `out`; return a record for each, in the order given.
+def run(
+    files: Iterable,
+    out,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    pdf: bool = False,
+    force: bool = False,
+    told: Callable[[Record, int, int], None] | None = None,
+) -> list[Record]:
+    """Make the report of each design file into the folder `out`; return a record for each, in the
+    order given.
 
-    Finished reports whose design, template and code have not changed are kept. `told(record, done, all)` is called after each.
-    `workers` local processes (as many as there are cores when left out), or a running Dask cluster by the address of its `scheduler`.
+    Finished reports whose design, template and code have not changed are kept. `told(record, done,
+    all)` is called after each.
+    `workers` local processes (as many as there are cores when left out), or a running Dask cluster
+    by the address of its `scheduler`.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -62,18 +94,27 @@ def run(files: Iterable, out, *, workers: int | None = None, scheduler: str | No
         records[record.name] = record
         if told:
             told(record, len(records), len(files))
+
     todo: dict[str, Job] = {}
     for path, name in zip(files, names):
         try:
             todo[name] = job(path, name)
         except (DesignError, OSError) as e:
-            settle(_keep(out, Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0]), path))
+            settle(
+                _keep(
+                    out,
+                    Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0]),
+                    path,
+                )
+            )
             continue
         if not force and (record := _finished(out, todo[name], pdf)):
             del todo[name]
             settle(record)
     sources = dict(zip(names, files))
-    with contextlib.closing(_on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)) as results:
+    with contextlib.closing(
+        _on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)
+    ) as results:
         for done in results:
             record = _keep(out, done, sources[done.name])
             if browser and record.status == "done":
@@ -109,15 +150,30 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
         record = Record(**json.loads((out / f"{job.name}.json").read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
         return None
-    there = all((out / f"{job.name}{end}").is_file() for end in (".html", ".ipynb", *([".pdf"] if pdf else [])))
-    return Record(**{**record.kept(), "reused": True}) if record.status == "done" and record.digest == job.digest and there else None
+    there = all(
+        (out / f"{job.name}{end}").is_file()
+        for end in (".html", ".ipynb", *([".pdf"] if pdf else []))
+    )
+    return (
+        Record(**{**record.kept(), "reused": True})
+        if record.status == "done" and record.digest == job.digest and there
+        else None
+    )
 
 
 def _keep(out: Path, done: Done, source: Path) -> Record:
-    """Put the files of a finished job into `out`, each in one step, the record last: what has a record is whole."""
-    record = Record(name=done.name, design=source.name, digest=done.digest, status=done.status, exit=done.exit, error=done.error,
-                    headline={key: at(done.assessment, key) for key in HEADLINE} if done.assessment else {},
-                    plan=done.assessment.get("plan") or {})
+    """Put the files of a finished job into `out`, each in one step, the record last: what has a
+    record is whole."""
+    record = Record(
+        name=done.name,
+        design=source.name,
+        digest=done.digest,
+        status=done.status,
+        exit=done.exit,
+        error=done.error,
+        headline={key: at(done.assessment, key) for key in HEADLINE} if done.assessment else {},
+        plan=done.assessment.get("plan") or {},
+    )
     base = out / done.name
     if done.status == "done":
         write(base.with_name(f"{done.name}.ipynb"), done.notebook)
@@ -125,7 +181,10 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         base.with_name(f"{done.name}.error.ipynb").unlink(missing_ok=True)
     elif done.notebook:
         write(base.with_name(f"{done.name}.error.ipynb"), done.notebook)
-    write(base.with_name(f"{done.name}.json"), json.dumps(record.kept(), indent=1, ensure_ascii=False) + "\n")
+    write(
+        base.with_name(f"{done.name}.json"),
+        json.dumps(record.kept(), indent=1, ensure_ascii=False) + "\n",
+    )
     return record
 
 
@@ -158,11 +217,17 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
                     name = futures[future]
                     try:
                         done = future.result()
-                    except BrokenProcessPool:      # a worker died; which job it held is not known, so all that are left try again
+                    # a worker died; which job it held is not known, so all that are left try again
+                    except BrokenProcessPool:
                         tries[name] += 1
                         if tries[name] < ATTEMPTS:
                             continue
-                        done = Done(name=name, digest=waiting[name].digest, status="failed", error="the worker process died")
+                        done = Done(
+                            name=name,
+                            digest=waiting[name].digest,
+                            status="failed",
+                            error="the worker process died",
+                        )
                     del waiting[name]
                     yield done
             except (GeneratorExit, KeyboardInterrupt):
@@ -174,45 +239,83 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
     try:
         import distributed
     except ImportError:
-        raise DesignError("--scheduler", address, "pip install 'scantling[dask]'", problem="needs dask.distributed") from None
+        raise DesignError(
+            "--scheduler",
+            address,
+            "pip install 'scantling[dask]'",
+            problem="needs dask.distributed",
+        ) from None
     try:
         client = distributed.Client(address, timeout="15s", set_as_default=False)
     except (OSError, ValueError) as e:
-        raise DesignError("--scheduler", address, "the address of a running Dask scheduler, such as tcp://host:8786",
-                          problem=f"does not answer ({type(e).__name__})") from None
+        raise DesignError(
+            "--scheduler",
+            address,
+            "the address of a running Dask scheduler, such as tcp://host:8786",
+            problem=f"does not answer ({type(e).__name__})",
+        ) from None
     with client, client.as_current():
-        futures = {client.submit(make, replace(j, code=code_digest()), key=f"scantling-report-{name}-{j.digest}", pure=True, retries=1): name for name, j in todo.items()}
+        futures = {
+            client.submit(
+                make,
+                replace(j, code=code_digest()),
+                key=f"scantling-report-{name}-{j.digest}",
+                pure=True,
+                retries=1,
+            ): name
+            for name, j in todo.items()
+        }
         for future in distributed.as_completed(futures):
             name = futures[future]
             if future.status == "finished":
                 yield future.result()
             else:
-                yield Done(name=name, digest=todo[name].digest, status="failed", error=f"{type(future.exception()).__name__} on the cluster")
+                yield Done(
+                    name=name,
+                    digest=todo[name].digest,
+                    status="failed",
+                    error=f"{type(future.exception()).__name__} on the cluster",
+                )
             future.release()
 
 
 def _browser() -> str:
     from .paper import chromium
+
     found = chromium()
     if not found:
-        raise DesignError("--pdf", allowed="Chromium or Chrome on the path, or CHROMIUM=/path/to/chromium", problem="no browser found to print with")
+        raise DesignError(
+            "--pdf",
+            allowed="Chromium or Chrome on the path, or CHROMIUM=/path/to/chromium",
+            problem="no browser found to print with",
+        )
     return found
 
 
 def _print(browser: str, html: Path, pdf: Path) -> None:
     from .paper import print_pdf
+
     write(pdf, print_pdf(browser, html))
 
 
 def table(records: Iterable[Record]) -> str:
-    """The headline figures of a batch as CSV, one design a line, plain numbers in the units of the assessment."""
+    """The headline figures of a batch as CSV, one design a line, plain numbers in the units of the
+    assessment."""
     text = io.StringIO()
     plan = ("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "micro_batch", "recompute")
     columns = ["name", "status", "error", *HEADLINE, *(f"plan.{p}" for p in plan)]
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for r in records:
-        writer.writerow([r.name, r.status, r.error, *(r.headline.get(k) for k in HEADLINE), *(r.plan.get(p) for p in plan)])
+        writer.writerow(
+            [
+                r.name,
+                r.status,
+                r.error,
+                *(r.headline.get(k) for k in HEADLINE),
+                *(r.plan.get(p) for p in plan),
+            ]
+        )
     return text.getvalue()
 
 
@@ -220,5 +323,6 @@ def _index(out: Path) -> None:
     records = read_records(out)
     if len(records) > 1:
         from .overview import overview
+
         write(out / "summary.csv", table(records))
         write(out / "index.html", overview(records))

@@ -1,7 +1,10 @@
-"""A decoder-only transformer of the plan's dimensions in plain PyTorch: dense or mixture of experts, grouped or latent attention.
+"""A decoder-only transformer of the plan's dimensions in plain PyTorch: dense or mixture of
+experts, grouped or latent attention.
 
-Written for clarity; swap in your own as long as its blocks are listed in `model.blocks` and calling it with (tokens, targets) returns the loss.
+Written for clarity; swap in your own as long as its blocks are listed in `model.blocks` and calling
+it with (tokens, targets) returns the loss.
 """
+
 from __future__ import annotations
 
 import math
@@ -13,28 +16,42 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 GATED = ("swiglu", "geglu")
-BASE, EPSILON = 500000.0, 1e-5      # rotary base and norms, where the weights to start from say nothing else
-PIECE = 2048                        # tokens whose logits stand at one time
+BASE, EPSILON = (
+    500000.0,
+    1e-5,
+)  # rotary base and norms, where the weights to start from say nothing else
+PIECE = 2048  # tokens whose logits stand at one time
 
 
 def activation(kind, x):
     if kind in ("geglu", "gelu"):
         return F.gelu(x, approximate="tanh")
-    return F.silu(x) if kind == "swiglu" else F.relu(x).square() if kind == "squared-relu" else F.relu(x)
+    return (
+        F.silu(x)
+        if kind == "swiglu"
+        else F.relu(x).square()
+        if kind == "squared-relu"
+        else F.relu(x)
+    )
 
 
 def norm(c, width):
-    return nn.LayerNorm(width) if c["norm_bias"] else nn.RMSNorm(width, eps=c.get("norm_eps", EPSILON))
+    return (
+        nn.LayerNorm(width) if c["norm_bias"] else nn.RMSNorm(width, eps=c.get("norm_eps", EPSILON))
+    )
 
 
 def frequencies(c, half, device):
-    """Rotary frequencies; stretched as Llama 3.1 does where `rope_scaling` says so: slow ones divided by the factor, fast ones kept, a ramp between."""
+    """Rotary frequencies; stretched as Llama 3.1 does where `rope_scaling` says so: slow ones
+    divided by the factor, fast ones kept, a ramp between."""
     f = c.get("rope_base", BASE) ** (-torch.arange(half, device=device, dtype=torch.float32) / half)
     s = c.get("rope_scaling")
     if not s:
         return f
     turns = s["original_max_position_embeddings"] * f / (2 * math.pi)
-    keep = ((turns - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"])).clamp(0, 1)
+    keep = ((turns - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"])).clamp(
+        0, 1
+    )
     return f * keep + f / s["factor"] * (1 - keep)
 
 
@@ -43,7 +60,9 @@ def rotate(x, c):
     frequency = frequencies(c, x.shape[-1] // 2, x.device)
     angle = torch.outer(torch.arange(x.shape[-2], device=x.device, dtype=torch.float32), frequency)
     a, b = x.float().chunk(2, dim=-1)
-    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1).to(x.dtype)
+    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1).to(
+        x.dtype
+    )
 
 
 class Attention(nn.Module):
@@ -54,9 +73,15 @@ class Attention(nn.Module):
         if self.latent:
             wide = c["qk_nope"] + c["qk_rope"]
             if c["q_lora"]:
-                self.q_down, self.q_norm = nn.Linear(h, c["q_lora"], bias=False), norm(c, c["q_lora"])
+                self.q_down, self.q_norm = (
+                    nn.Linear(h, c["q_lora"], bias=False),
+                    norm(c, c["q_lora"]),
+                )
             self.q = nn.Linear(c["q_lora"] or h, n * wide, bias=False)
-            self.kv_down, self.kv_norm = nn.Linear(h, c["kv_lora"] + c["qk_rope"], bias=False), norm(c, c["kv_lora"])
+            self.kv_down, self.kv_norm = (
+                nn.Linear(h, c["kv_lora"] + c["qk_rope"], bias=False),
+                norm(c, c["kv_lora"]),
+            )
             self.kv = nn.Linear(c["kv_lora"], n * (c["qk_nope"] + c["v_head_dim"]), bias=False)
             self.out = nn.Linear(n * c["v_head_dim"], h, bias=False)
             return
@@ -71,18 +96,31 @@ class Attention(nn.Module):
             q = self.q(self.q_norm(self.q_down(x))) if c["q_lora"] else self.q(x)
             q = q.view(b, s, c["heads"], -1).transpose(1, 2)
             low, shared = self.kv_down(x).split([c["kv_lora"], c["qk_rope"]], -1)
-            k, v = self.kv(self.kv_norm(low)).view(b, s, c["heads"], -1).transpose(1, 2).split([c["qk_nope"], c["v_head_dim"]], -1)
+            k, v = (
+                self.kv(self.kv_norm(low))
+                .view(b, s, c["heads"], -1)
+                .transpose(1, 2)
+                .split([c["qk_nope"], c["v_head_dim"]], -1)
+            )
             shared = rotate(shared.unsqueeze(1), c).expand(-1, c["heads"], -1, -1)
-            q = torch.cat([q[..., : c["qk_nope"]], rotate(q[..., c["qk_nope"]:], c)], -1)
+            q = torch.cat([q[..., : c["qk_nope"]], rotate(q[..., c["qk_nope"] :], c)], -1)
             k = torch.cat([k, shared], -1)
         else:
-            q, k, v = (f(x).view(b, s, -1, c["head_dim"]).transpose(1, 2) for f in (self.q, self.k, self.v))
+            q, k, v = (
+                f(x).view(b, s, -1, c["head_dim"]).transpose(1, 2) for f in (self.q, self.k, self.v)
+            )
             if c["qk_norm"] == "head":
                 q, k = self.q_norm(q), self.k_norm(k)
             if not c["position_rows"]:
                 q, k = rotate(q, c), rotate(k, c)
-        core = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])     # noqa: E731
-        y = checkpoint(core, q, k, v, use_reentrant=False) if c.get("recompute") == "selective" and self.training else core(q, k, v)
+        core = lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1]
+        )  # noqa: E731
+        y = (
+            checkpoint(core, q, k, v, use_reentrant=False)
+            if c.get("recompute") == "selective" and self.training
+            else core(q, k, v)
+        )
         return self.out(y.transpose(1, 2).reshape(b, s, -1))
 
 
@@ -92,14 +130,22 @@ class MLP(nn.Module):
         self.kind, h = c["mlp"], c["hidden"]
         if self.kind in GATED:
             self.gate = nn.Linear(h, width, bias=c["mlp_bias"])
-        self.up, self.down = nn.Linear(h, width, bias=c["mlp_bias"]), nn.Linear(width, h, bias=c["mlp_bias"])
+        self.up, self.down = (
+            nn.Linear(h, width, bias=c["mlp_bias"]),
+            nn.Linear(width, h, bias=c["mlp_bias"]),
+        )
 
     def forward(self, x):
-        return self.down(activation(self.kind, self.gate(x)) * self.up(x) if self.kind in GATED else activation(self.kind, self.up(x)))
+        return self.down(
+            activation(self.kind, self.gate(x)) * self.up(x)
+            if self.kind in GATED
+            else activation(self.kind, self.up(x))
+        )
 
 
 class Experts(nn.Module):
-    """Token-choice top-k experts, one after the other; the load-balancing loss of Switch Transformers is kept in `balance`."""
+    """Token-choice top-k experts, one after the other; the load-balancing loss of Switch
+    Transformers is kept in `balance`."""
 
     def __init__(self, c):
         super().__init__()
@@ -123,7 +169,11 @@ class Experts(nn.Module):
             row, slot = torch.where(chosen == e)
             y = flat[row]
             up = y @ self.up[e]
-            y = activation(c["mlp"], y @ self.gate[e]) * up if c["mlp"] in GATED else activation(c["mlp"], up)
+            y = (
+                activation(c["mlp"], y @ self.gate[e]) * up
+                if c["mlp"] in GATED
+                else activation(c["mlp"], up)
+            )
             out = out.index_add(0, row, (y @ self.down[e]) * weight[row, slot, None])
         return out.view_as(x)
 
@@ -132,9 +182,16 @@ class Block(nn.Module):
     def __init__(self, c, layer):
         super().__init__()
         step = c["layers"] // max(c["moe_layers"], 1)
-        routed = c["moe_layers"] and (layer % step == step - 1 if c["moe_layout"] == "interleaved" else layer >= c["layers"] - c["moe_layers"])
+        routed = c["moe_layers"] and (
+            layer % step == step - 1
+            if c["moe_layout"] == "interleaved"
+            else layer >= c["layers"] - c["moe_layers"]
+        )
         self.attention_norm, self.attention = norm(c, c["hidden"]), Attention(c)
-        self.mlp_norm, self.mlp = norm(c, c["hidden"]), Experts(c) if routed else MLP(c, c["ffn_hidden"])
+        self.mlp_norm, self.mlp = (
+            norm(c, c["hidden"]),
+            Experts(c) if routed else MLP(c, c["ffn_hidden"]),
+        )
 
     def forward(self, x):
         x = x + self.attention(self.attention_norm(x))
@@ -147,16 +204,24 @@ class Transformer(nn.Module):
         super().__init__()
         self.c = c
         self.embedding = nn.Embedding(c["vocab"], c["hidden"])
-        self.positions = nn.Embedding(c["position_rows"], c["hidden"]) if c["position_rows"] else None
+        self.positions = (
+            nn.Embedding(c["position_rows"], c["hidden"]) if c["position_rows"] else None
+        )
         self.blocks = nn.ModuleList(Block(c, i) for i in range(c["layers"]))
         self.norm = norm(c, c["hidden"]) if c["final_norm"] else nn.Identity()
-        self.head = None if c["tied_embeddings"] else nn.Linear(c["hidden"], c["vocab"], bias=c["head_bias"])
+        self.head = (
+            None
+            if c["tied_embeddings"]
+            else nn.Linear(c["hidden"], c["vocab"], bias=c["head_bias"])
+        )
 
     @torch.no_grad()
     def start(self, seed, gathered=lambda p: nullcontext()):
-        """Weights from the seed alone, the same on every rank: normal, 0.02, narrower where a block writes into the residual stream.
+        """Weights from the seed alone, the same on every rank: normal, 0.02, narrower where a block
+        writes into the residual stream.
 
-        gathered: context in which a parameter that is kept in parts is whole; one parameter at a time, so that the model never is.
+        gathered: context in which a parameter that is kept in parts is whole; one parameter at a
+        time, so that the model never is.
         """
         g = torch.Generator(device=next(self.parameters()).device).manual_seed(seed)
         for name, p in self.named_parameters():
@@ -166,10 +231,15 @@ class Transformer(nn.Module):
                     continue
                 into = name.endswith(("out.weight", "down.weight", "mlp.down"))
                 whole = torch.empty(p.shape, device=p.device, dtype=p.dtype)
-                whole.normal_(0.0, 0.02 / math.sqrt(2 * self.c["layers"]) if into else 0.02, generator=g)
+                whole.normal_(
+                    0.0, 0.02 / math.sqrt(2 * self.c["layers"]) if into else 0.02, generator=g
+                )
                 if hasattr(p, "device_mesh"):
                     from torch.distributed.tensor import distribute_tensor
-                    whole = distribute_tensor(whole, p.device_mesh, p.placements, src_data_rank=None)
+
+                    whole = distribute_tensor(
+                        whole, p.device_mesh, p.placements, src_data_rank=None
+                    )
                 p.copy_(whole)
         return self
 
@@ -188,8 +258,12 @@ class Transformer(nn.Module):
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
 
     def loss(self, x, targets):
-        """Mean cross-entropy; in pieces, each repeated in the backward pass, where the logits of all tokens would be large."""
-        part = lambda x, t: F.cross_entropy(self.logits(x).float(), t, reduction="sum")        # noqa: E731
+        """Mean cross-entropy; in pieces, each repeated in the backward pass, where the logits of
+        all tokens would be large."""
+        part = lambda x, t: F.cross_entropy(self.logits(x).float(), t, reduction="sum")  # noqa: E731
         if len(x) <= PIECE:
             return part(x, targets) / len(x)
-        return sum(checkpoint(part, a, b, use_reentrant=False) for a, b in zip(x.split(PIECE), targets.split(PIECE))) / len(x)
+        return sum(
+            checkpoint(part, a, b, use_reentrant=False)
+            for a, b in zip(x.split(PIECE), targets.split(PIECE))
+        ) / len(x)

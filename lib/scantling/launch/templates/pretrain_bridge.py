@@ -1,4 +1,6 @@
-"""Pre-training with Megatron-Bridge: a plain GPT recipe, the overrides of bridge.overrides, then those of the command line."""
+"""Pre-training with Megatron-Bridge: a plain GPT recipe, the overrides of bridge.overrides, then
+those of the command line."""
+
 from __future__ import annotations
 
 import sys
@@ -16,7 +18,9 @@ def config(overrides):
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
 
     given = dict(line.split("=", 1) for line in overrides)
-    need = {k: int(given[f"model.{k}"]) for k in ("num_layers", "hidden_size", "num_attention_heads")}
+    need = {
+        k: int(given[f"model.{k}"]) for k in ("num_layers", "hidden_size", "num_attention_heads")
+    }
     cfg = _pretrain_common()
     cfg.model = (MLAModelProvider if "model.kv_lora_rank" in given else GPTModelProvider)(**need)
     cfg.model.activation_func = F.silu if given["model.gated_linear_unit"] == "true" else F.gelu

@@ -1,4 +1,6 @@
-"""Trains the plan of plan.json under Accelerate; sharding and precision come from accelerate.yaml alone, the batch from plan.json."""
+"""Trains the plan of plan.json under Accelerate; sharding and precision come from accelerate.yaml
+alone, the batch from plan.json."""
+
 from __future__ import annotations
 
 import json
@@ -24,14 +26,20 @@ def main():
     set_seed(plan["seed"])
     Transformer._no_split_modules = [Block.__name__]
     sharded = accelerator.distributed_type == DistributedType.FSDP
-    with torch.device("meta" if sharded and rank else device if not sharded else "cpu"):      # sharded: rank 0 has the weights and hands them out
+    with torch.device(
+        "meta" if sharded and rank else device if not sharded else "cpu"
+    ):  # sharded: rank 0 has the weights and hands them out
         model = Transformer(settled(shape))
     if rank == 0 or not sharded:
         begin(model, plan["seed"])
-    model, _ = accelerator.prepare(model, torch.optim.AdamW(model.parameters()))       # it takes both or none; the one that steps is made of what came out
+    model, _ = accelerator.prepare(
+        model, torch.optim.AdamW(model.parameters())
+    )  # it takes both or none; the one that steps is made of what came out
     if ranks != plan["dp"]:
         sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1
+    )
     train(model, optimizer, plan, rank, ranks, device, cast=accelerator.autocast)
 
 

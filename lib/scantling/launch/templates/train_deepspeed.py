@@ -1,4 +1,6 @@
-"""Trains the plan of plan.json under DeepSpeed; batch, precision, sharding and offload come from ds_config.json alone."""
+"""Trains the plan of plan.json under DeepSpeed; batch, precision, sharding and offload come from
+ds_config.json alone."""
+
 from __future__ import annotations
 
 import json
@@ -27,42 +29,70 @@ def measure(engine, stage, last):
     kept = size(getattr(p, "ds_tensor", p) for p in parameters)
     if stage == 0 or not last:
         return kept, size(p.grad for p in parameters)
-    averaged = [t for group in optimizer.averaged_gradients.values() if group for t in group if t is not None]
-    return kept, size(averaged) if stage == 3 else max(size(averaged), size(p.grad for p in parameters))
+    averaged = [
+        t
+        for group in optimizer.averaged_gradients.values()
+        if group
+        for t in group
+        if t is not None
+    ]
+    return kept, size(averaged) if stage == 3 else max(
+        size(averaged), size(p.grad for p in parameters)
+    )
 
 
 def states(optimizer):
     """(fp32 master copy, moments) that this rank keeps. [bytes]"""
     inner = getattr(optimizer, "optimizer", optimizer)
-    moments = size(v for s in inner.state.values() for k, v in s.items() if torch.is_tensor(v) and v.dim())
-    groups = getattr(optimizer, "single_partition_of_fp32_groups", None) or getattr(optimizer, "fp32_partitioned_groups_flat", None)
+    moments = size(
+        v for s in inner.state.values() for k, v in s.items() if torch.is_tensor(v) and v.dim()
+    )
+    groups = getattr(optimizer, "single_partition_of_fp32_groups", None) or getattr(
+        optimizer, "fp32_partitioned_groups_flat", None
+    )
     return size(groups if groups else sum(getattr(optimizer, "fp32_groups", []), [])), moments
 
 
 def main():
-    spec, config = json.loads((HERE / "plan.json").read_text()), json.loads((HERE / "ds_config.json").read_text())
+    spec, config = (
+        json.loads((HERE / "plan.json").read_text()),
+        json.loads((HERE / "ds_config.json").read_text()),
+    )
     plan, shape, run = spec["train"], spec["shape"], Path(os.environ["RUN_DIR"])
-    if not torch.cuda.is_available():       # plain gloo; the shared-memory op of CPUs would have to be compiled first
+    if (
+        not torch.cuda.is_available()
+    ):  # plain gloo; the shared-memory op of CPUs would have to be compiled first
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo")
     rank, ranks, device = start()
     if ranks != plan["dp"]:
         sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
-    stage, sharded = config["zero_optimization"]["stage"], config["zero_optimization"]["stage"] == 3 and torch.cuda.is_available()
+    stage, sharded = (
+        config["zero_optimization"]["stage"],
+        config["zero_optimization"]["stage"] == 3 and torch.cuda.is_available(),
+    )
     with deepspeed.zero.Init(config_dict_or_path=config, enabled=sharded), torch.device(device):
         model = Transformer(settled(shape))
-    begin(model, plan["seed"], gathered=lambda p: deepspeed.zero.GatheredParameters([p], modifier_rank=0, enabled=sharded))
+    begin(
+        model,
+        plan["seed"],
+        gathered=lambda p: deepspeed.zero.GatheredParameters([p], modifier_rank=0, enabled=sharded),
+    )
     for i, block in enumerate(model.blocks):
         if plan["recompute"] == "full" and i < plan["recompute_layers"]:
             model.blocks[i] = checkpoint_wrapper(block)
     onto_host = "offload_optimizer" in config["zero_optimization"] and torch.cuda.is_available()
-    if onto_host:       # vectorised for the host; it compiles itself at the first start
+    if onto_host:  # vectorised for the host; it compiles itself at the first start
         from deepspeed.ops.adam import DeepSpeedCPUAdam as AdamW
     else:
         from torch.optim import AdamW
     optimizer = AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
     engine, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
-    data, saves, watch = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0))), Checkpoints(run / "checkpoints", plan["keep"]), Watch(run, rank, plan)
+    data, saves, watch = (
+        Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0))),
+        Checkpoints(run / "checkpoints", plan["keep"]),
+        Watch(run, rank, plan),
+    )
     steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
     every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
     folder, step = run / "checkpoints" / "deepspeed", 0
@@ -74,14 +104,21 @@ def main():
     while step < steps:
         watch.before(step)
         for group in engine.optimizer.param_groups:
-            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), plan["steps"] or int(os.environ.get("STEPS", 0)))
+            group["lr"] = rate(
+                step,
+                float(os.environ.get("LR", plan["lr"])),
+                plan["steps"] or int(os.environ.get("STEPS", 0)),
+            )
         total = 0.0
         for k in range(n):
-            tokens, targets = data.micro_batch(data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, engine.device)
+            tokens, targets = data.micro_batch(
+                data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, engine.device
+            )
             loss = engine(tokens, targets)
             engine.backward(loss)
             total += loss.item() / n
-            if first:       # ZeRO-1 keeps whole gradients between micro-batches and its share of them at the step
+            # ZeRO-1 keeps whole gradients between micro-batches and its share of them at the step
+            if first:
                 kept, found = measure(engine, stage, k == n - 1)
                 gradients = max(found, gradients)
             engine.step()
@@ -98,7 +135,9 @@ def main():
             torch.save(saves.random_state(step), folder / tag / f"rank-{rank}.pt")
             engine.save_checkpoint(str(folder), tag=tag, client_state={"step": step})
             if rank == 0:
-                for old in sorted(folder.glob("step-*"), key=lambda p: int(p.name[5:]))[: -plan["keep"]]:
+                for old in sorted(folder.glob("step-*"), key=lambda p: int(p.name[5:]))[
+                    : -plan["keep"]
+                ]:
                     shutil.rmtree(old)
         if stop:
             break

@@ -1,9 +1,14 @@
-"""What every PyTorch trainer of this kit shares: data by position, checkpoints, resume, metrics, heartbeat, profiler.
+"""What every PyTorch trainer of this kit shares: data by position, checkpoints, resume, metrics,
+heartbeat, profiler.
 
-Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random tokens where it is not set), INIT (folder of
-safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose sequences are left out), TRACKER (wandb or
-tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a checkpoint.
+Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random
+tokens where it is not set), INIT (folder of
+safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose
+sequences are left out), TRACKER (wandb or
+tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a
+checkpoint.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -32,12 +37,19 @@ def start():
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
     seed = int(os.environ.get("SEED", 0)) + dist.get_rank()
-    random.seed(seed); np.random.seed(seed % 2**32); torch.manual_seed(seed)     # noqa: E702
-    return dist.get_rank(), dist.get_world_size(), torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)  # noqa: E702
+    return (
+        dist.get_rank(),
+        dist.get_world_size(),
+        torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu"),
+    )
 
 
 class Data:
-    """Sequences by their number in the run: sequence i of the data is the same whatever the ranks, so the position is the step alone."""
+    """Sequences by their number in the run: sequence i of the data is the same whatever the ranks,
+    so the position is the step alone."""
 
     def __init__(self, vocab, seq_len, seed):
         path = os.environ.get("DATA")
@@ -45,20 +57,30 @@ class Data:
         self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
         self.many = (len(self.file) - 1) // seq_len if path else 0
         first, _, last = os.environ.get("SKIP", "").partition("-")
-        self.skip = (int(first) - 1, int(last or first)) if first else None     # steps count from 1 in the log
+        self.skip = (
+            (int(first) - 1, int(last or first)) if first else None
+        )  # steps count from 1 in the log
 
     def place(self, step):
-        """The number of the step whose sequences this step reads: those that SKIP leaves out are passed over."""
+        """The number of the step whose sequences this step reads: those that SKIP leaves out are
+        passed over."""
         return step + self.skip[1] - self.skip[0] if self.skip and step >= self.skip[0] else step
 
     def sequence(self, i):
         """seq_len + 1 token ids. A file is read in an order shuffled anew every epoch."""
         if self.file is None:
-            return torch.randint(0, self.vocab, (self.seq_len + 1,), generator=torch.Generator().manual_seed(self.seed * 1_000_003 + i))
+            return torch.randint(
+                0,
+                self.vocab,
+                (self.seq_len + 1,),
+                generator=torch.Generator().manual_seed(self.seed * 1_000_003 + i),
+            )
         epoch, at = divmod(i, self.many)
-        stride = next(s for s in range(self.many * 5 // 8 + epoch + 1, 10**12) if math.gcd(s, self.many) == 1)
+        stride = next(
+            s for s in range(self.many * 5 // 8 + epoch + 1, 10**12) if math.gcd(s, self.many) == 1
+        )
         begin = at * stride % self.many * self.seq_len
-        return torch.from_numpy(self.file[begin: begin + self.seq_len + 1].astype(np.int64))
+        return torch.from_numpy(self.file[begin : begin + self.seq_len + 1].astype(np.int64))
 
     def micro_batch(self, first, count, device):
         rows = torch.stack([self.sequence(first + k) for k in range(count)]).to(device)
@@ -76,16 +98,24 @@ class State:
         return {"model": model, "optimizer": optimizer}
 
     def load_state_dict(self, state):
-        set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+        set_state_dict(
+            self.model,
+            self.optimizer,
+            model_state_dict=state["model"],
+            optim_state_dict=state["optimizer"],
+        )
 
 
 class Checkpoints:
-    """step-N folders with the sharded state and one file of random state a rank; whole once `.metadata` is there, which is written last."""
+    """step-N folders with the sharded state and one file of random state a rank; whole once
+    `.metadata` is there, which is written last."""
 
     def __init__(self, folder, keep):
         self.folder, self.keep, self.pending = Path(folder), keep, None
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.group = dist.new_group(backend="gloo")     # saves talk beside training: on the same group the two would cross
+        self.group = dist.new_group(
+            backend="gloo"
+        )  # saves talk beside training: on the same group the two would cross
 
     def whole(self):
         return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())
@@ -97,15 +127,22 @@ class Checkpoints:
         return Path(found[0]) if found[0] else None
 
     def random_state(self, step):
-        return {"step": step, "torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate(),
-                "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None}
+        return {
+            "step": step,
+            "torch": torch.get_rng_state(),
+            "numpy": np.random.get_state(),
+            "python": random.getstate(),
+            "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        }
 
     def restore_random(self, path):
         file = path / f"rank-{dist.get_rank()}.pt"
-        if not file.exists():       # more ranks than when it was saved: they keep their own seed
+        if not file.exists():  # more ranks than when it was saved: they keep their own seed
             return
         r = torch.load(file, weights_only=False)
-        torch.set_rng_state(r["torch"]); np.random.set_state(r["numpy"]); random.setstate(r["python"])     # noqa: E702
+        torch.set_rng_state(r["torch"])
+        np.random.set_state(r["numpy"])
+        random.setstate(r["python"])  # noqa: E702
         if r["cuda"] is not None and torch.cuda.is_available():
             torch.cuda.set_rng_state(r["cuda"])
 
@@ -113,7 +150,7 @@ class Checkpoints:
         self.finish()
         path = self.folder / f"step-{step:09d}"
         if dist.get_rank() == 0 and path.exists():
-            shutil.rmtree(path)     # torn by a kill
+            shutil.rmtree(path)  # torn by a kill
         dist.barrier()
         path.mkdir(exist_ok=True)
         torch.save(self.random_state(step) | {"more": more}, path / f"rank-{dist.get_rank()}.pt")
@@ -121,7 +158,9 @@ class Checkpoints:
         if wait:
             dcp.save({"state": state}, checkpoint_id=path, process_group=self.group)
         else:
-            self.pending = dcp.async_save({"state": state}, checkpoint_id=path, process_group=self.group)
+            self.pending = dcp.async_save(
+                {"state": state}, checkpoint_id=path, process_group=self.group
+            )
         if dist.get_rank() == 0:
             for old in self.whole()[: -self.keep]:
                 shutil.rmtree(old)
@@ -142,28 +181,34 @@ def size(tensors):
 
 
 def tracker(run):
-    """What takes the rows of metrics.jsonl beside the file; a restart goes on under WANDB_RUN_ID."""
+    """What takes the rows of metrics.jsonl beside the file; a restart goes on under
+    WANDB_RUN_ID."""
     kind = os.environ.get("TRACKER", "")
     if kind == "wandb":
         import wandb
+
         wandb.init(dir=run, resume="allow", project=os.environ.get("WANDB_PROJECT", "training"))
         return lambda row: wandb.log(row, step=row["step"])
     if kind == "tensorboard":
         from torch.utils.tensorboard import SummaryWriter
+
         writer = SummaryWriter(str(run / "tensorboard"))
-        return lambda row: [writer.add_scalar(k, v, row["step"]) for k, v in row.items() if k != "step"]
+        return lambda row: [
+            writer.add_scalar(k, v, row["step"]) for k, v in row.items() if k != "step"
+        ]
     if kind:
         raise ValueError(f"TRACKER={kind}: wandb or tensorboard")
     return lambda row: None
 
 
 class Watch:
-    """metrics.jsonl (rank 0), heartbeat-N (every rank: step, time, its own seconds and MFU), state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
+    """metrics.jsonl (rank 0), heartbeat-N (every rank: step, time, its own seconds and MFU),
+    state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
 
     def __init__(self, run, rank, plan):
         self.run, self.rank, self.plan, self.since = Path(run), rank, plan, time.perf_counter()
         self.run.mkdir(parents=True, exist_ok=True)
-        self.log = open(self.run / "metrics.jsonl", "a") if rank == 0 else None         # noqa: SIM115
+        self.log = open(self.run / "metrics.jsonl", "a") if rank == 0 else None  # noqa: SIM115
         self.at = int(os.environ.get("PROFILE_STEP", -1))
         self.profiler = None
         self.track = tracker(self.run) if rank == 0 else None
@@ -179,12 +224,35 @@ class Watch:
         """own: seconds of this rank before it waited for the others."""
         seconds = time.perf_counter() - self.since
         self.since = time.perf_counter()
-        share = lambda s: self.plan["global_batch"] * self.plan["seq_len"] / s / ranks * self.plan["flops_per_token"] / self.plan["peak_flops"]     # noqa: E731
-        (self.run / f"heartbeat-{self.rank}").write_text(json.dumps(dict(step=step, time=round(time.time()), seconds=round(own or seconds, 4), mfu=share(own or seconds))) + "\n")
+        share = lambda s: (
+            self.plan["global_batch"]
+            * self.plan["seq_len"]
+            / s
+            / ranks
+            * self.plan["flops_per_token"]
+            / self.plan["peak_flops"]
+        )  # noqa: E731
+        (self.run / f"heartbeat-{self.rank}").write_text(
+            json.dumps(
+                dict(
+                    step=step,
+                    time=round(time.time()),
+                    seconds=round(own or seconds, 4),
+                    mfu=share(own or seconds),
+                )
+            )
+            + "\n"
+        )
         tokens = self.plan["global_batch"] * self.plan["seq_len"] / seconds / ranks
         if self.log:
-            row = dict(step=step, loss=loss, grad_norm=norm, seconds=round(seconds, 4), tokens_per_s_per_device=round(tokens, 1),
-                       mfu=tokens * self.plan["flops_per_token"] / self.plan["peak_flops"])
+            row = dict(
+                step=step,
+                loss=loss,
+                grad_norm=norm,
+                seconds=round(seconds, 4),
+                tokens_per_s_per_device=round(tokens, 1),
+                mfu=tokens * self.plan["flops_per_token"] / self.plan["peak_flops"],
+            )
             self.log.write(json.dumps(row) + "\n")
             self.log.flush()
             self.track(row)
@@ -196,13 +264,20 @@ class Watch:
 
     def state(self, **found):
         """What this rank keeps beside what the plan counts. [bytes]"""
-        (self.run / f"state-{self.rank}.json").write_text(json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1))
+        (self.run / f"state-{self.rank}.json").write_text(
+            json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1)
+        )
 
 
 def rate(step, peak, steps=None):
-    """Linear warm-up over a twentieth of the run, 2,000 steps at most, then a cosine to a tenth of the peak; no end, no cosine."""
+    """Linear warm-up over a twentieth of the run, 2,000 steps at most, then a cosine to a tenth of
+    the peak; no end, no cosine."""
     warm = min(1.0, (step + 1) / (max(1, min(2000, steps // 20)) if steps else 2000))
-    return peak * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))) if steps else peak * warm
+    return (
+        peak * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
+        if steps
+        else peak * warm
+    )
 
 
 def seen(total, run):
@@ -213,13 +288,29 @@ def seen(total, run):
     return t[0].item(), t[1].item() > 0
 
 
-def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: contextlib.nullcontext(), clip=None, cast=contextlib.nullcontext):
-    """Steps until the tokens or STEPS are through. once(last): context of one micro-batch; clip: function that clips and returns the norm."""
+def train(
+    model,
+    optimizer,
+    plan,
+    rank,
+    ranks,
+    device,
+    *,
+    once=lambda last: contextlib.nullcontext(),
+    clip=None,
+    cast=contextlib.nullcontext,
+):
+    """Steps until the tokens or STEPS are through. once(last): context of one micro-batch; clip:
+    function that clips and returns the norm."""
     run = os.environ["RUN_DIR"]
     steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
     every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
     data = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0)))
-    saves, watch, state = Checkpoints(Path(run) / "checkpoints", plan["keep"]), Watch(run, rank, plan), State(model, optimizer)
+    saves, watch, state = (
+        Checkpoints(Path(run) / "checkpoints", plan["keep"]),
+        Watch(run, rank, plan),
+        State(model, optimizer),
+    )
     scaler = torch.amp.GradScaler(device.type, enabled=plan["precision"] == "fp16")
     step, found = 0, saves.latest()
     if found:
@@ -234,10 +325,16 @@ def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: cont
         watch.before(step)
         begin = time.perf_counter()
         for group in optimizer.param_groups:
-            group["lr"] = rate(step, float(os.environ.get("LR", plan["lr"])), plan["steps"] or int(os.environ.get("STEPS", 0)))
+            group["lr"] = rate(
+                step,
+                float(os.environ.get("LR", plan["lr"])),
+                plan["steps"] or int(os.environ.get("STEPS", 0)),
+            )
         total = 0.0
         for k in range(n):
-            tokens, targets = data.micro_batch(data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, device)
+            tokens, targets = data.micro_batch(
+                data.place(step) * plan["global_batch"] + (rank * n + k) * m, m, device
+            )
             with once(k == n - 1), cast():
                 loss = model(tokens, targets) / n
             with once(k == n - 1):
@@ -250,8 +347,15 @@ def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: cont
         scaler.step(optimizer)
         scaler.update()
         if step == 0 or found:
-            moments = size(v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v) and v.dim())
-            watch.state(parameters=size(model.parameters()), gradients=gradients, master=0, moments=moments)
+            moments = size(
+                v
+                for s in optimizer.state.values()
+                for v in s.values()
+                if torch.is_tensor(v) and v.dim()
+            )
+            watch.state(
+                parameters=size(model.parameters()), gradients=gradients, master=0, moments=moments
+            )
             found = None
         optimizer.zero_grad(set_to_none=True)
         step += 1
@@ -259,7 +363,12 @@ def train(model, optimizer, plan, rank, ranks, device, *, once=lambda last: cont
         loss, stop = seen(total, run)
         watch.after(step, loss, norm, ranks, own)
         if step % every == 0 or stop or step == steps:
-            saves.save(step, state, wait=stop or step == steps or not plan["async_save"], more=scaler.state_dict() or None)
+            saves.save(
+                step,
+                state,
+                wait=stop or step == steps or not plan["async_save"],
+                more=scaler.state_dict() or None,
+            )
         if stop:
             break
     saves.finish()
