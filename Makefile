@@ -50,12 +50,12 @@ lint: $(READY)        ## ruff over the tree
 	@$(BIN)/ruff check .
 
 validation: $(READY)        ## predicted beside published: gallery/validation/ and the accuracy table of the README
-	@$(BIN)/python -m scantling.evidence.validation
+	@$(BIN)/python -m scantling.evidence.validate.page
 	@$(BIN)/python -m scantling_widgets.validation_page
 
 calibrate: $(READY)        ## fit the few constants on published runs again
-	@$(BIN)/python -m scantling.evidence.calibrate
-	@$(BIN)/python -m scantling.evidence.calibrate_memory
+	@$(BIN)/python -m scantling.evidence.calibrate.throughput
+	@$(BIN)/python -m scantling.evidence.calibrate.memory
 
 bench: $(READY)        ## how fast an assessment and a search are
 	@$(BIN)/python -m scantling.evidence.bench

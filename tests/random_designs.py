@@ -18,13 +18,13 @@ from dataclasses import replace
 
 import numpy as np
 from scantling import Design, DesignError, assess, catalogue
-from scantling.catalogue import models as model_rows
-from scantling.decide import plans
-from scantling.decide.frontier import plan_front
-from scantling.decide.searching import find, unpinned, why_not
-from scantling.physics.memory import memory
-from scantling.physics.situation import situation
+from scantling.advise.frontier import plan_front
+from scantling.catalogue.models.entries import entries as model_rows
+from scantling.physics.gather import situation
+from scantling.physics.memory.peak.peak import memory
 from scantling.physics.step import step_time
+from scantling.plans import enumerate as plans
+from scantling.plans.run import find, unpinned, why_not
 
 VERDICTS = ("feasible", "constraint-missed", "impossible")
 FIXES_EVERY, MORE_EVERY = 100, 20  # the dear properties are looked at in one design of so many
@@ -215,8 +215,8 @@ def refused(a):
         )
         rows = np.linspace(0, every.tp.size - 1, min(WIDE_SAMPLE, every.tp.size)).astype(int)
         if not fits[-1]:
-            from scantling.decide.searching import host_bytes
-            from scantling.records import take
+            from scantling.base.records import take
+            from scantling.plans.run import host_bytes
 
             assert np.all(
                 why_not(memory(where.cases(take(every, rows))), host_bytes(where.resolved.cluster))

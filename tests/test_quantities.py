@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.describe.design import Design
-from scantling.quantities import Quantity, band, number, quantity, show, table, tooltip
+from scantling.base.quantities.table import Quantity, band, number, quantity, show, table, tooltip
+from scantling.design.design import Design
 
 # what `scantling design --json` promises
 PROMISED = [

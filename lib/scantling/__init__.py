@@ -3,11 +3,11 @@
 from importlib import import_module
 
 _WHERE = {
-    "Design": "describe.design",
-    "DesignError": "errors",
-    "assess": "decide.verdict",
-    "Assessment": "decide.verdict",
-    "search": "decide.searching",
+    "Design": "design.design",
+    "DesignError": "base.errors",
+    "assess": "verdict.assess",
+    "Assessment": "verdict.assess",
+    "search": "plans.run",
 }
 __all__ = ["Assessment", "Design", "DesignError", "assess", "search"]
 

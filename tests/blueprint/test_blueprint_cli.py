@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from scantling import cli
-from scantling.blueprint import PARTS
+from scantling.cli import app as cli
+from scantling.cluster import PARTS
 
 DESIGNS = Path(__file__).parents[2] / "gallery" / "designs"
 OWN = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")

@@ -6,8 +6,14 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.blueprint import curves_fit, curves_score
-from scantling.blueprint.curves import (
+from scantling.design.cluster import build_cluster
+from scantling.evidence.calibrate.throughput import (
+    collectives as curves_fit,
+)
+from scantling.evidence.calibrate.throughput import (
+    collectives_score as curves_score,
+)
+from scantling.physics.curves import (
     CurveConstants,
     Wires,
     calibration,
@@ -18,7 +24,6 @@ from scantling.blueprint.curves import (
     volume,
     wires,
 )
-from scantling.describe.cluster import build_cluster
 
 TABLE = curves_score.table()
 FABRICS = [r for r in TABLE if r["count"] > 1 or r["series"].startswith("all")]

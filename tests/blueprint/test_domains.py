@@ -4,7 +4,7 @@ costs, by the closed form."""
 import numpy as np
 import pytest
 from scantling import assess
-from scantling.blueprint.domains import domains, replicas_hit
+from scantling.cluster.domains import domains, replicas_hit
 from scantling.endure.failures import DAY_S
 
 

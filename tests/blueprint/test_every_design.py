@@ -7,8 +7,8 @@ import time
 
 import pytest
 from scantling import Design, assess
-from scantling.blueprint.ground import number, plain, run_of
-from scantling.blueprint.risks import HARMLESS
+from scantling.cluster.record import number, plain, run_of
+from scantling.cluster.risks.register import HARMLESS
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
 MAY_FALL = ("gain", "days_gained")  # differences: of either sign
@@ -44,7 +44,7 @@ def test_a_part_is_quick_enough_for_a_panel(assessed, part):
     from importlib import import_module
 
     a = assessed("llama-3.1-405b")
-    work = getattr(import_module(f"scantling.blueprint.{part}"), part)
+    work = getattr(import_module(f"scantling.cluster.{part}"), part)
     work(a)
     took = []
     for _ in range(3):

@@ -2,8 +2,8 @@
 
 import pytest
 from scantling import assess, catalogue
-from scantling.blueprint.evolution import evolution
-from scantling.blueprint.evolution_changes import kv_bytes_per_token, reduced_in_network
+from scantling.cluster.evolution.changes import kv_bytes_per_token, reduced_in_network
+from scantling.cluster.evolution.evolution import evolution
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,10 @@ from math import comb, exp, factorial
 import numpy as np
 import pytest
 from scantling import Design, assess, catalogue
-from scantling.blueprint import network_build, network_traffic, topology
-from scantling.blueprint.network_build import published
+from scantling.cluster.network import build as network_build
+from scantling.cluster.network import topology
+from scantling.cluster.network import traffic as network_traffic
+from scantling.cluster.network.build import published
 
 ROWS = {r["id"]: r for r in published()}
 TREES = [

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from scantling import Design, assess
-from scantling.blueprint.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
+from scantling.cluster.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
 
 
 def layout(

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from scantling import Design, assess
-from scantling.decide.figures import communication
+from scantling.verdict.numbers import communication
 
 DESIGNS = {
     "dense": dict(

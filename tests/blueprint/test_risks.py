@@ -3,11 +3,11 @@ design."""
 
 import pytest
 from scantling import Design, assess, catalogue
-from scantling.blueprint import risks_found
-from scantling.blueprint.ground import run_of
-from scantling.blueprint.risks import risks
-from scantling.blueprint.risks_found import Scene
-from scantling.blueprint.rollout_watch import spikes
+from scantling.cluster.record import run_of
+from scantling.cluster.risks import found as risks_found
+from scantling.cluster.risks.found import Scene
+from scantling.cluster.risks.register import risks
+from scantling.cluster.rollout.watch import spikes
 
 
 def by_id(found):

@@ -4,9 +4,8 @@ papers they come from."""
 import numpy as np
 import pytest
 from scantling import assess
-from scantling.blueprint.ground import run_of
-from scantling.blueprint.rollout import rollout
-from scantling.blueprint.rollout_tests import (
+from scantling.cluster.record import run_of
+from scantling.cluster.rollout.burn_in import (
     RATIOS,
     burn_in,
     screen,
@@ -14,7 +13,8 @@ from scantling.blueprint.rollout_tests import (
     smoke,
     truncated_max,
 )
-from scantling.blueprint.rollout_watch import alerts, hang_timeout_s, timeout_gain
+from scantling.cluster.rollout.rollout import rollout
+from scantling.cluster.rollout.watch import alerts, hang_timeout_s, timeout_gain
 
 
 def burned(a):

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 from scantling import assess
-from scantling.blueprint.scheduler import TIE, scheduler
-from scantling.blueprint.scheduler_queue import gather, whole_blocks
-from scantling.blueprint.scheduler_stakes import REQUEUE, requeue_s, scattered
+from scantling.cluster.scheduler.queue import gather, whole_blocks
+from scantling.cluster.scheduler.scheduler import TIE, scheduler
+from scantling.cluster.scheduler.stakes import REQUEUE, requeue_s, scattered
 
 
 def test_sites_get_the_scheduler_that_such_sites_run(assessed):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess, catalogue
-from scantling.blueprint.stores import stores
+from scantling.cluster.storage import stores
 
 DESIGNS = Path(__file__).parents[2] / "gallery" / "designs"
 

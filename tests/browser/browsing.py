@@ -79,10 +79,8 @@ class DeskPage:
         self.errors.clear()
         self.go_up()
         self.page.evaluate(
-            (
-                "() => { document.querySelectorAll('details.sd-group').forEach(d => { "
-                "d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }"
-            )
+            "() => { document.querySelectorAll('details.sd-group').forEach(d => { "
+            "d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }"
         )
         self.page.keyboard.press("Escape")
         if self.button("Unpin").count():
@@ -119,10 +117,8 @@ class DeskPage:
         self.page.keyboard.type(code)
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function(
-            (
-                "() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell "
-                ".jp-InputPrompt')].pop().textContent)"
-            )
+            "() => !/\\*/.test([...document.querySelectorAll('.jp-CodeCell "
+            ".jp-InputPrompt')].pop().textContent)"
         )
         self.go_up()
 
@@ -316,11 +312,9 @@ class DeskPage:
 
     def go_up(self) -> None:
         self.page.evaluate(
-            (
-                "() => { "
-                "document.querySelector('.sd-desk').closest('.jp-WindowedPanel-outer, "
-                ".lm-BoxPanel-child').scrollTop = 0; }"
-            )
+            "() => { "
+            "document.querySelector('.sd-desk').closest('.jp-WindowedPanel-outer, "
+            ".lm-BoxPanel-child').scrollTop = 0; }"
         )
 
     def picture(self, path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import scantling
-from scantling.describe.design import Design
-from scantling.quantities import show
+from scantling.base.quantities.table import show
+from scantling.design.design import Design
 
 from .browsing import PATIENCE_MS, DeskPage
 from .conftest import DESIGN
@@ -199,10 +199,8 @@ def test_a_kernel_restart_brings_back_the_last_design(desk):
     there = desk.readout("cluster.devices"), desk.kpi("mfu")
     assert there[0] != "16,384"
     desk.page.evaluate(
-        (
-            "() => { document.querySelector('.sd-desk').dataset.old = 1; "
-            "window.jupyterapp.commands.execute('notebook:restart-run-all'); }"
-        )
+        "() => { document.querySelector('.sd-desk').dataset.old = 1; "
+        "window.jupyterapp.commands.execute('notebook:restart-run-all'); }"
     )
     desk.page.locator(".jp-Dialog button.jp-mod-accept").click()
     desk.page.wait_for_function(
@@ -348,9 +346,7 @@ def test_one_screen_holds_the_inputs_the_headline_and_both_pictures(desk):
         box = desk.chart(i).bounding_box()
         assert box["y"] + box["height"] <= 900
     wide = desk.page.evaluate(
-        (
-            "() => [...document.querySelectorAll('.sd-desk, .sd-desk .sd-card')].filter(e "
-            "=> e.scrollWidth > e.clientWidth + 1).length"
-        )
+        "() => [...document.querySelectorAll('.sd-desk, .sd-desk .sd-card')].filter(e "
+        "=> e.scrollWidth > e.clientWidth + 1).length"
     )
     assert wide == 0, "nothing scrolls sideways"

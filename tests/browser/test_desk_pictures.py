@@ -76,10 +76,8 @@ def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
             ]
             assert (
                 desk.page.locator(".sd-desk .sd-card:visible").evaluate_all(
-                    (
-                        "cards => cards.filter(c => c.scrollWidth > c.clientWidth + "
-                        "1).map(c => c.textContent.slice(0, 40))"
-                    )
+                    "cards => cards.filter(c => c.scrollWidth > c.clientWidth + "
+                    "1).map(c => c.textContent.slice(0, 40))"
                 )
                 == []
             )

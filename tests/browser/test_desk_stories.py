@@ -6,8 +6,8 @@ import re
 
 import pytest
 import scantling
-from scantling.describe.design import Design
-from scantling.quantities import show
+from scantling.base.quantities.table import show
+from scantling.design.design import Design
 
 from .conftest import DESIGN
 from .test_desk_browser import shows

@@ -6,7 +6,7 @@ import time
 import urllib.request
 
 import pytest
-from scantling.describe.design import Design
+from scantling.design.design import Design
 
 from .conftest import FAULTY
 from .test_desk_browser import shows

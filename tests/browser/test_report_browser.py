@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from scantling.describe.design import Design
+from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
@@ -198,7 +198,7 @@ def test_prints(pages, sheet, width, height):
 
 
 def test_the_command_prints(tmp_path):
-    from scantling.cli import main
+    from scantling.cli.app import main
 
     assert (
         main(["report", str(example("case-2-1t-dense-8-v100")), "-o", str(tmp_path), "--pdf"]) == 4

@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pytest
-from scantling import learn
+import scantling_learn as learn
 from scantling_widgets import walkthroughs
 
 from .browsing import PATIENCE_MS

@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 import jsonschema
 import pytest
-from scantling import cli
-from scantling.cli import COMMANDS, main
-from scantling.describe.design_yaml import load, write_text
+from scantling.cli import app as cli
+from scantling.cli.app import COMMANDS, main
+from scantling.design.file import load, write_text
 
 ROOT = Path(__file__).parents[2]
 LLAMA = """scantling: 1
@@ -125,7 +125,7 @@ def test_catalogue(kind, capsys):
 
 
 def test_every_listed_id_is_accepted_in_a_design(capsys):
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
 
     base = Design.from_text(LLAMA)
     for kind, path in (
@@ -290,7 +290,7 @@ def test_design_prints_json_alone(write):
 def test_design_from_stdin_and_in_words(write):
     p = run("design", "-", input=LLAMA)
     assert p.returncode == 0
-    from scantling.quantities import quantity
+    from scantling.base.quantities.table import quantity
 
     for key in (
         "days",
@@ -326,7 +326,7 @@ def test_the_refusal_is_exact(command, write):
 
 
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
-    from scantling.quantities import table
+    from scantling.base.quantities.table import table
 
     results = [
         json.loads(run("design", write(text), "--json").stdout)
@@ -369,8 +369,8 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
 )
 def test_a_printed_plan_can_be_pinned(name):
     """What `plan` prints goes back into the file as it is and gives the same plan and step."""
-    from scantling.decide.verdict import assess
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
+    from scantling.verdict.assess import assess
 
     design = Design.read(ROOT / f"gallery/designs/{name}.yaml")
     open_ = assess(design)

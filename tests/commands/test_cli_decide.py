@@ -6,7 +6,7 @@ import csv
 import json
 
 import pytest
-from scantling.cli import main
+from scantling.cli.app import main
 
 TEXT = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -129,8 +129,8 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
     import os
     import signal
 
-    monkeypatch.setattr("scantling.decide.searching.CHUNK", 4096)
-    real = __import__("scantling.decide.searching", fromlist=["scored"]).scored
+    monkeypatch.setattr("scantling.plans.run.CHUNK", 4096)
+    real = __import__("scantling.plans.run", fromlist=["scored"]).scored
     calls = []
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -145,7 +145,7 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
             os.kill(os.getpid(), signal.SIGINT)
         return real(where, plan)
 
-    monkeypatch.setattr("scantling.decide.searching.scored", slow)
+    monkeypatch.setattr("scantling.plans.run.scored", slow)
     try:
         assert main(["search", str(file), "--wide", "--json"]) == 0
     finally:
@@ -210,11 +210,11 @@ def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
 
     file.write_text(TEXT + "constraints: {deadline_days: 25}\n")
     monkeypatch.setattr(
-        "scantling.commands.decide.console",
+        "scantling.cli.decide.console",
         lambda: Console(width=80, markup=False, highlight=False),
     )
     monkeypatch.setattr(
-        "scantling.commands.search.console",
+        "scantling.cli.search.console",
         lambda: Console(width=80, markup=False, highlight=False),
     )
     for words in (
@@ -235,10 +235,8 @@ def test_what_cannot_be_is_one_message(file, capsys):
     assert main(["search", str(file), "--over", "cluster.devices=9.5"]) == 2
     assert "not a whole number" in capsys.readouterr().err
     file.write_text(
-        (
-            "model: {size: 1.0e13}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: "
-            "{tokens: 1.0e12}\n"
-        )
+        "model: {size: 1.0e13}\ncluster: {accelerator: h100-sxm, devices: 8}\njob: "
+        "{tokens: 1.0e12}\n"
     )
     for command in ("sensitivity", "candidates", "diagnose"):
         assert main([command, str(file)]) == 4

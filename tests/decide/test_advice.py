@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from scantling import Design, assess
-from scantling.decide.advice import WORTH
+from scantling.advise.avoid import WORTH
 from scantling.physics.step import device_params
 
 LARGE = (
@@ -112,11 +112,9 @@ def test_fp16_without_scaling_is_a_trap_of_fp16_alone():
 
 def test_small_buckets_over_many_ranks():
     a, found = traps(
-        (
-            "model: gpt-3-175b\ncluster: {accelerator: h100-sxm, devices: 8192}\njob: "
-            "{seq_len: 2048, global_batch: 2048}\nplan: {tp: 8, pp: 4, vpp: 1, sharding: "
-            "zero1}\n"
-        )
+        "model: gpt-3-175b\ncluster: {accelerator: h100-sxm, devices: 8192}\njob: "
+        "{seq_len: 2048, global_batch: 2048}\nplan: {tp: 8, pp: 4, vpp: 1, sharding: "
+        "zero1}\n"
     )
     trap = next(t for what, t in found.items() if "buckets" in what)
     ranks = a.plan["dp"] * a.plan["cp"]
@@ -151,10 +149,8 @@ def test_one_line_an_axis_with_tier_traffic_and_neighbours():
 def test_a_plan_that_does_not_fit_is_not_advised_about():
     a = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
-                "{seq_len: 8192, global_batch: 128}\nplan: {tp: 1, pp: 1, sharding: none}"
-            )
+            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
+            "{seq_len: 8192, global_batch: 128}\nplan: {tp: 1, pp: 1, sharding: none}"
         )
     )
     assert a.avoid == []

@@ -7,7 +7,7 @@ import math
 
 import pytest
 from scantling import Design, assess
-from scantling.decide.convergence import batch_size
+from scantling.advise.scaling_laws import batch_size
 
 TEXT = (
     "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {tokens: "
@@ -70,10 +70,8 @@ def test_the_learning_rate_follows_the_square_root_at_most(large):
 def test_what_is_not_known_is_left_out():
     a = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: "
-                "{seq_len: 8192}\n"
-            )
+            "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: "
+            "{seq_len: 8192}\n"
         )
     )
     b = a.batch
@@ -81,10 +79,8 @@ def test_what_is_not_known_is_left_out():
     assert any("was assumed" in line for line in b["lines"])
     refused = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 8, "
-                "host_memory_gb: 64, nvme_gb: 0}\njob: {seq_len: 2048}\n"
-            )
+            "model: llama-3.1-405b\ncluster: {accelerator: v100-16-sxm2, devices: 8, "
+            "host_memory_gb: 64, nvme_gb: 0}\njob: {seq_len: 2048}\n"
         )
     )
     assert refused.batch == {} and "batch" not in refused.as_dict()

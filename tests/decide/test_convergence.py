@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.decide import convergence as cv
+from scantling.advise import scaling_laws as cv
 
 # Hoffmann et al. 2022: parameters; FLOP and tokens of approach 1 (table 3), 2 and 3 (table A3; one
 # copy prints 1.26e24 at 175B, off the line)

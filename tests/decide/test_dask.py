@@ -13,11 +13,12 @@ import time
 import numpy as np
 import pytest
 from scantling import Design
-from scantling.cli import main
-from scantling.decide import plans, sweeps
-from scantling.decide.searching import find
-from scantling.decide.streaming import stream
-from scantling.physics.situation import situation
+from scantling.advise import sweeps
+from scantling.cli.app import main
+from scantling.physics.gather import situation
+from scantling.plans import enumerate as plans
+from scantling.plans.run import find
+from scantling.plans.stream import stream
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -104,7 +105,7 @@ def cluster(tmp_path_factory):
 def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     r = Design.from_text(TEXT).resolve()
     where = situation(r, r.phases[0])
-    monkeypatch.setattr("scantling.decide.searching.REMOTE", 3000)
+    monkeypatch.setattr("scantling.plans.run.REMOTE", 3000)
     seen = []
     here, there = (
         find(where, plans.WIDE),
@@ -172,7 +173,7 @@ def test_a_worker_that_dies_changes_nothing(cluster):
 
 
 def test_a_scheduler_that_is_not_there_is_said_in_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("scantling.decide.sweeps.PATIENCE_S", 1)
+    monkeypatch.setattr("scantling.advise.sweeps.PATIENCE_S", 1)
     file = tmp_path / "d.yaml"
     file.write_text(TEXT)
     assert main(["search", str(file), "--scheduler", "tcp://127.0.0.1:9"]) == 2

@@ -6,8 +6,8 @@ import math
 
 import pytest
 from scantling import Design, assess
-from scantling.decide.diagnose import FASTER, SLOWER, diagnose, losses, pins
-from scantling.physics.memory import memory
+from scantling.advise.diagnose import FASTER, SLOWER, diagnose, losses, pins
+from scantling.physics.memory.peak.peak import memory
 from scantling.physics.step import step_time
 
 DENSE = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, DesignError, assess
-from scantling.decide.fixes import cheaper
+from scantling.advise.fixes import cheaper
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -92,11 +92,9 @@ def test_devices_that_stand_idle_get_a_batch_that_uses_them():
     """100 sequences on 7 devices: five work. 98 is the nearest that seven share."""
     a = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 7}\njob: "
-                "{tokens: 1.0e11, seq_len: 8192, global_batch: 100}\nconstraints: "
-                "{deadline_days: 20}"
-            )
+            "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 7}\njob: "
+            "{tokens: 1.0e11, seq_len: 8192, global_batch: 100}\nconstraints: "
+            "{deadline_days: 20}"
         )
     )
     assert a.devices_used == 5 and any(line.startswith("idle:") for line in a.limits)
@@ -145,10 +143,8 @@ def test_more_devices_never_turn_fits_into_does_not_fit(model, nodes, more, chip
     def verdict(n):
         return assess(
             Design.from_text(
-                (
-                    f"model: {model}\ncluster: {{accelerator: {chip}, devices: "
-                    f"{8 * n}}}\njob: {{seq_len: 2048, global_batch: {batch}}}"
-                )
+                f"model: {model}\ncluster: {{accelerator: {chip}, devices: "
+                f"{8 * n}}}\njob: {{seq_len: 2048, global_batch: {batch}}}"
             )
         ).verdict
 
@@ -203,11 +199,9 @@ def test_an_awkward_count_gets_a_batch_that_its_nodes_share():
     """1,000 devices are 125 nodes: 1,024 sequences leave a third of them idle, 1,000 none."""
     a = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
-                "1000}\njob: {tokens: 2.0e12, seq_len: 8192, global_batch: "
-                "1024}\nconstraints: {deadline_days: 30}"
-            )
+            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
+            "1000}\njob: {tokens: 2.0e12, seq_len: 8192, global_batch: "
+            "1024}\nconstraints: {deadline_days: 30}"
         )
     )
     assert a.devices_used < 700 and any(
@@ -226,11 +220,9 @@ def test_two_constraints_that_two_changes_meet():
     row beside the third of the devices that meets both alone."""
     now = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
-                "2048}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: "
-                "1024}\nreliability: {preset: llama3}\n"
-            )
+            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
+            "2048}\njob: {tokens: 1.0e12, seq_len: 8192, global_batch: "
+            "1024}\nreliability: {preset: llama3}\n"
         )
     )
     megawatts = assess(now.design.change({"constraints.max_power_mw": 0.1})).missed[0].value
@@ -266,10 +258,8 @@ def test_a_chip_that_works_only_with_offload_says_so():
     and on NVMe."""
     a = assess(
         Design.from_text(
-            (
-                "model: {size: 1.0e12}\ncluster: {accelerator: v100-16-pcie, devices: "
-                "8}\njob: {precision: fp16}"
-            )
+            "model: {size: 1.0e12}\ncluster: {accelerator: v100-16-pcie, devices: "
+            "8}\njob: {precision: fp16}"
         )
     )
     assert a.verdict == "impossible"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, assess
-from scantling.decide import frontier as f
-from scantling.decide.searching import find
-from scantling.physics.situation import situation
+from scantling.advise import frontier as f
+from scantling.physics.gather import situation
+from scantling.plans.run import find
 
 TEXT = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scantling import Design, DesignError
-from scantling.decide import plans
+from scantling.plans import enumerate as plans
 
 JUDGE = Path(__file__).parents[1] / "rules/judge.py"
 PYTHON = (
@@ -185,10 +185,8 @@ def test_the_laws_are_the_frameworks_own(stack):
         if ours and not row["ok"] and not any(w in row["error"] for w in LOOSER[stack])
     ]
     print(
-        (
-            f"{stack}: {len(rows)} plans, {both} legal in both, {neither} in neither, "
-            f"{len(rows) - both - neither} differ and are named"
-        )
+        f"{stack}: {len(rows)} plans, {both} legal in both, {neither} in neither, "
+        f"{len(rows) - both - neither} differ and are named"
     )
     assert not stricter, f"only {stack} allows: {stricter[:3]}"
     assert not looser, f"only this kit allows: {looser[:3]}"

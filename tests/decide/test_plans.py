@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.decide import plans
-from scantling.describe.design import Design, DesignError
+from scantling.design.design import Design, DesignError
 from scantling.physics.cases import RECOMPUTES, SHARDINGS
 from scantling.physics.pipeline import SCHEDULE_NAMES
+from scantling.plans import enumerate as plans
 
 SMALL = plans.Space(tp=(1, 2, 4), cp=(1, 2), micro_batch=(1, 2), recompute_share=(0.5, 1.0))
 DENSE = (
@@ -199,10 +199,8 @@ def test_every_legal_plan_once_and_no_other(text):
 
 def test_the_default_space_of_405b_is_large():
     r = Design.from_text(
-        (
-            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
-            "{seq_len: 8192, global_batch: 2048}"
-        )
+        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
+        "{seq_len: 8192, global_batch: 2048}"
     ).resolve()
     p = plans.enumerate_plans(r.model, r.phases[0], r.cluster)
     assert p.tp.size >= 20_000
@@ -365,10 +363,8 @@ def test_a_pin_that_breaks_a_rule_names_rule_and_field(name):
 )
 def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, model):
     m, phase, cluster = setting(
-        (
-            f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
-            f"{{seq_len: {seq}, global_batch: {batch}}}"
-        )
+        f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
+        f"{{seq_len: {seq}, global_batch: {batch}}}"
     )
     p = plans.enumerate_plans(m, phase, cluster, plans.COARSE)
     assert p.tp.size

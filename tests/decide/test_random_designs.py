@@ -35,7 +35,7 @@ def test_a_broken_property_is_found(monkeypatch, capsys):
     """A step that is not a number, one plan in a thousand: the run ends with its numbers, and not
     with 0."""
     import numpy as np
-    from scantling.decide import searching
+    from scantling.plans import run as searching
 
     real = searching.step_time
 

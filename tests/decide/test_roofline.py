@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 import scantling
-from scantling.decide.roofline import roofline
-from scantling.describe.design import Design
+from scantling.design.design import Design
+from scantling.physics.roofline import roofline
 from scantling_widgets.resources import example
 
 DESIGNS = (

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, assess
-from scantling.decide import plans
-from scantling.decide.searching import REASONS, disk_bytes_per_s, find, on_disk
-from scantling.physics.memory import memory
-from scantling.physics.situation import situation
+from scantling.physics.gather import situation
+from scantling.physics.memory.peak.peak import memory
 from scantling.physics.step import step_time
+from scantling.plans import enumerate as plans
+from scantling.plans.run import REASONS, disk_bytes_per_s, find, on_disk
 
 SMALL = plans.Space(
     tp=(1, 2, 4, 8),
@@ -78,10 +78,8 @@ def test_the_winner_of_405b_is_that_of_nested_loops():
 
     space = plans.DEFAULT if os.environ.get("PLAIN") == "default" else plans.COARSE
     where = place(
-        (
-            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
-            "{seq_len: 8192, global_batch: 2048}"
-        )
+        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
+        "{seq_len: 8192, global_batch: 2048}"
     )
     found = find(where, space)
     every = plain(where.resolved.model, where.phase, where.resolved.cluster, space)
@@ -154,7 +152,7 @@ def test_chunks_and_progress_change_nothing(monkeypatch):
     where = place(DESIGNS["experts"])
     whole = find(where)
     seen = []
-    monkeypatch.setattr("scantling.decide.searching.CHUNK", 501)
+    monkeypatch.setattr("scantling.plans.run.CHUNK", 501)
     parts = find(where, progress=lambda done, of: seen.append((done, of)))
     assert np.array_equal(whole.order, parts.order)
     assert np.array_equal(whole.total_bytes, parts.total_bytes)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import Design, assess
-from scantling.decide import answers, plans, sensitivity, sweeps
-from scantling.decide.convergence import compute_optimal
+from scantling.advise import answers, sensitivity, sweeps
+from scantling.advise.scaling_laws import compute_optimal
+from scantling.plans import enumerate as plans
 
 TEXT = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "

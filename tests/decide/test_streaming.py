@@ -8,10 +8,10 @@ import tracemalloc
 import numpy as np
 import pytest
 from scantling import Design
-from scantling.decide import plans
-from scantling.decide.searching import find
-from scantling.decide.streaming import stream
-from scantling.physics.situation import situation
+from scantling.physics.gather import situation
+from scantling.plans import enumerate as plans
+from scantling.plans.run import find
+from scantling.plans.stream import stream
 
 DESIGNS = {
     "dense": (
@@ -55,10 +55,8 @@ def test_the_same_plans_and_counts(name, space):
 
 def test_memory_is_that_of_one_part():
     where = place(
-        (
-            "model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
-            "{seq_len: 4096, global_batch: 256}"
-        )
+        "model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
+        "{seq_len: 4096, global_batch: 256}"
     )
     tracemalloc.start()
     found = stream(where, plans.WIDE, {"tp": 2}, keep=1000)

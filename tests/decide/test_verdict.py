@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, DesignError, assess
-from scantling.decide.limits import chance_below
+from scantling.verdict.limits import chance_below
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -87,10 +87,8 @@ def test_offload_comes_before_the_refusal():
     2021, table 2)."""
     a = assess(
         Design.from_text(
-            (
-                "model: llama-2-13b\ncluster: {accelerator: a100-80-sxm, devices: 1, "
-                "host_memory_gb: 2048}\njob: {seq_len: 2048, global_batch: 16}"
-            )
+            "model: llama-2-13b\ncluster: {accelerator: a100-80-sxm, devices: 1, "
+            "host_memory_gb: 2048}\njob: {seq_len: 2048, global_batch: 16}"
         )
     )
     assert a.verdict == "feasible" and a.plan["offload"] != "none"
@@ -126,10 +124,8 @@ job: {phases: [{tokens: 1.0e12, seq_len: 8192, global_batch: 256}, {tokens: 1.0e
     parts = [
         assess(
             Design.from_text(
-                (
-                    f"model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: "
-                    f"64}}\njob: {{tokens: {t}, seq_len: {s}, global_batch: {b}}}"
-                )
+                f"model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: "
+                f"64}}\njob: {{tokens: {t}, seq_len: {s}, global_batch: {b}}}"
             )
         )
         for t, s, b in ((1.0e12, 8192, 256), (1.0e11, 65536, 32))

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 from scantling import catalogue
+from scantling.base.errors import DesignError
 from scantling.catalogue import CatalogueError
-from scantling.errors import DesignError
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {
@@ -56,10 +56,8 @@ def test_every_column_is_described_and_every_row_is_sourced_and_plausible(file):
                 inside = False
             if not inside:
                 faults.append(
-                    (
-                        f"{name}: {column} is {row[column]}, plausible {about['low']} to "
-                        f"{about['high']} {about['unit']}"
-                    )
+                    f"{name}: {column} is {row[column]}, plausible {about['low']} to "
+                    f"{about['high']} {about['unit']}"
                 )
     assert not faults, "\n".join(faults[:20])
 
@@ -462,7 +460,7 @@ def test_unknown_table():
 
 def test_catalogue_needs_no_pandas():
     code = (
-        "import sys; from scantling import catalogue; from scantling.describe.cluster "
+        "import sys; from scantling import catalogue; from scantling.design.cluster "
         "import build_cluster; "
         "build_cluster({'accelerator': 'h100', 'devices': 8}); sys.exit('pandas' in "
         "sys.modules or 'pydantic' in sys.modules)"

@@ -7,8 +7,8 @@ import math
 
 import pytest
 from scantling import catalogue
-from scantling.describe.cluster import ACCELERATOR_OVERRIDES, CLUSTER_FIELDS, build_cluster
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
+from scantling.design.cluster import ACCELERATOR_OVERRIDES, CLUSTER_FIELDS, build_cluster
 
 GB = 1e9
 

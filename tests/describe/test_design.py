@@ -18,10 +18,10 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.describe import design_words as words
-from scantling.describe.design import Design, DesignError, json_schema
-from scantling.describe.design_defaults import default_batch
-from scantling.describe.design_yaml import dump, load, number_text
+from scantling.design import words
+from scantling.design.design import Design, DesignError, json_schema
+from scantling.design.file import dump, load, number_text
+from scantling.design.resolve import default_batch
 
 ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "gallery/designs").glob("*.yaml"))
@@ -142,7 +142,7 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
 
 
 def test_words_of_the_file_are_those_of_the_models():
-    from scantling.describe.model import ATTENTIONS, MLPS
+    from scantling.catalogue.models.entries.shape import ATTENTIONS, MLPS
     from scantling.physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
     from scantling.physics.pipeline import SCHEDULE_NAMES
 
@@ -160,10 +160,8 @@ def test_words_of_the_file_are_those_of_the_models():
 
 def test_a_dotted_keyword_is_a_path_too():
     base = Design.from_text(
-        (
-            "scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
-            "512}\njob: {tokens: 1e12}\n"
-        )
+        "scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
+        "512}\njob: {tokens: 1e12}\n"
     )
     assert (
         base.change(**{"cluster.devices": 1024})
@@ -385,10 +383,8 @@ def test_default_batch_of_an_incomplete_node():
     """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared
     by."""
     r = Design.from_text(
-        (
-            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
-            "{seq_len: 8192}\n"
-        )
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
+        "{seq_len: 8192}\n"
     ).resolve()
     assert r.phases[0].global_batch % 126 == 0
 
@@ -420,10 +416,8 @@ def test_paths_are_relative_to_the_file(tmp_path):
             json.dumps({**config, "num_hidden_layers": layers})
         )
         (tmp_path / folder / "design.yaml").write_text(
-            (
-                "model: {hf_config: config.json}\ncluster: {accelerator: h100-sxm, devices: "
-                "8}\njob: {}\n"
-            )
+            "model: {hf_config: config.json}\ncluster: {accelerator: h100-sxm, devices: "
+            "8}\njob: {}\n"
         )
     a, b = Design.read(tmp_path / "a/design.yaml"), Design.read(tmp_path / "b/design.yaml")
     assert (a.resolve().model.layers, b.resolve().model.layers) == (2, 3)
@@ -462,7 +456,7 @@ def test_designs_and_errors_cross_processes():
 
 def test_reading_a_design_imports_no_models():
     code = (
-        "import sys; from scantling.describe.design import Design; Design.from_text('model: "
+        "import sys; from scantling.design.design import Design; Design.from_text('model: "
         "x\\ncluster: {accelerator: y, devices: 8}\\njob: {}'); print([m for m in ('numpy', "
         "'pandas', 'scipy', 'rich') if m in sys.modules])"
     )

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from scantling.cli import main
-from scantling.describe.brief import read_brief
-from scantling.describe.brief_rules import FILLERS
-from scantling.describe.design import Design, DesignError
-from scantling.describe.design_init import commented, draft, starting_devices
+from scantling.cli.app import main
+from scantling.design.brief.read import read_brief
+from scantling.design.brief.rules import FILLERS
+from scantling.design.design import Design, DesignError
+from scantling.design.draft import commented, draft, starting_devices
 
 MOE = (
     "175B parameter MoE model with 96 layers. 1024x A100 80GB GPUs with 200Gbps InfiniBand "

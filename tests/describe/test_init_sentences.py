@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.describe.brief import read_brief
-from scantling.describe.design import DesignError
+from scantling.design.brief.read import read_brief
+from scantling.design.design import DesignError
 from test_init import MOE, PARAGRAPH, fields
 
 # sentences put together from parts whose meaning is known

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.catalogue.models import build_model, entries, entry, model, models
-from scantling.describe.hf import from_hf
-from scantling.describe.model import (
+from scantling.base.errors import DesignError
+from scantling.catalogue.models.entries.entries import build_model, entries, entry, model, models
+from scantling.catalogue.models.entries.hf import from_hf
+from scantling.catalogue.models.entries.shape import (
     GATED,
     Model,
     check_model,
@@ -22,7 +23,6 @@ from scantling.describe.model import (
     parameters,
     shape_of,
 )
-from scantling.errors import DesignError
 
 HF = Path(__file__).parents[1] / "published" / "hf"
 PARTS = (

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.catalogue.models import build_model, model
-from scantling.describe.model import flops_per_token, parameters
-from scantling.describe.sizing import from_size
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
+from scantling.catalogue.models.entries.entries import build_model, model
+from scantling.catalogue.models.entries.shape import flops_per_token, parameters
+from scantling.catalogue.models.entries.sizing import from_size
 
 SHAPE = (
     "layers",

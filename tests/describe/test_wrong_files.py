@@ -10,8 +10,8 @@ import sys
 import time
 
 import pytest
-from scantling.cli import main
-from scantling.describe.design import Design, DesignError
+from scantling.cli.app import main
+from scantling.design.design import Design, DesignError
 
 GOOD = """scantling: 1
 model: llama-3.1-8b

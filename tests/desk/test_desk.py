@@ -7,9 +7,9 @@ import math
 
 import pytest
 import scantling
-from scantling.describe.design import Design
-from scantling.errors import DesignError
-from scantling.quantities import show
+from scantling.base.errors import DesignError
+from scantling.base.quantities.table import show
+from scantling.design.design import Design
 from scantling_widgets import charts, inputs, resources
 from scantling_widgets.desk import Desk, open_desk
 from scantling_widgets.livechart import columns

@@ -7,8 +7,8 @@ import json
 import time
 
 import pytest
-from scantling.describe.design import Design
-from scantling.launch import FRAMEWORKS, ON
+from scantling.design.design import Design
+from scantling.kits import FRAMEWORKS, ON
 from scantling_widgets import rendering
 from scantling_widgets.desk import Desk
 from scantling_widgets.resources import example

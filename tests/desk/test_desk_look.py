@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scantling.describe.design import Design
+from scantling.design.design import Design
 from scantling_widgets import choices, headline, palette, resources, words
 from scantling_widgets.desk import Desk
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 import scantling
-from scantling.decide import sweeps
-from scantling.decide.roofline import roofline
-from scantling.describe.design import Design
-from scantling.quantities import show
+from scantling.advise import sweeps
+from scantling.base.quantities.table import show
+from scantling.design.design import Design
+from scantling.physics.roofline import roofline
 from scantling_widgets import (
     charts_network,
     charts_roofline,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scantling.describe.cluster import build_cluster
+from scantling.base.errors import DesignError
+from scantling.design.cluster import build_cluster
 from scantling.endure import checkpoint as c
-from scantling.errors import DesignError
 
 
 def test_adamw_in_bf16_is_fourteen_bytes_a_parameter():

@@ -9,11 +9,11 @@ import math
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.describe.cluster import build_cluster
+from scantling.base.errors import DesignError
+from scantling.design.cluster import build_cluster
 from scantling.endure import cost, elastic, failures, goodput, spares
 from scantling.endure.reliability import BADPUT, endure, finish, judge, tiered
 from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_endurance, simulate, single
-from scantling.errors import DesignError
 
 HOUR = 3600.0
 
@@ -526,7 +526,7 @@ def test_anything_the_design_file_allows_gives_finite_figures(devices, spec):
 
 def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     import scantling
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
     from scantling.endure.spares import erlang_b, waiting
     from scantling_widgets.resources import example
 

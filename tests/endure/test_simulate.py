@@ -155,10 +155,8 @@ def agreement(share, seed=SEED):
 def test_closed_form_and_simulation_agree_on_a_few():
     z, error = agreement(0.12)
     print(
-        (
-            f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
-            f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
-        )
+        f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
+        f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
     )
     assert len(z) >= 60
     assert 0.75 <= np.sqrt((z**2).mean()) <= 1.25
@@ -170,10 +168,8 @@ def test_closed_form_and_simulation_agree_on_a_few():
 def test_closed_form_and_simulation_agree_over_the_grid():
     z, error = agreement(1.0)
     print(
-        (
-            f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
-            f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
-        )
+        f"seed {SEED}: {len(z)} settings, rms z {np.sqrt((z**2).mean()):.3f}, largest "
+        f"{abs(z).max():.2f}, bias {error.mean():+.2e}"
     )
     assert len(z) >= 500
     assert 0.9 <= np.sqrt((z**2).mean()) <= 1.1
@@ -258,11 +254,9 @@ def test_ninety_days_of_100_000_devices_in_seconds():
             times.append(time.process_time() - begin)
         best[name] = (min(times), r)
         print(
-            (
-                f"{name}: {min(times):.2f} s of CPU, "
-                f"{r.failures.sum() / min(times) / 1e6:.1f}M failures/s, {r.days(0.5):.1f} "
-                f"days"
-            )
+            f"{name}: {min(times):.2f} s of CPU, "
+            f"{r.failures.sum() / min(times) / 1e6:.1f}M failures/s, {r.days(0.5):.1f} "
+            f"days"
         )
     seconds, r = best["pool"]
     assert r.days(0.5) >= 88

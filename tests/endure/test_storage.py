@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.describe.cluster import build_cluster
+from scantling.base.errors import DesignError
+from scantling.design.cluster import build_cluster
 from scantling.endure import storage
-from scantling.errors import DesignError
 
 
 def cluster(**spec):

@@ -14,17 +14,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.cli import main
-from scantling.decide.searching import find
-from scantling.describe.design import Design
-from scantling.describe.design_yaml import dump, load
-from scantling.errors import DesignError
-from scantling.evidence import measure, measure_fit
+from scantling.base.errors import DesignError
+from scantling.cli.app import main
+from scantling.design.design import Design
+from scantling.design.file import dump, load
+from scantling.evidence.measure.command import command as measure
+from scantling.evidence.measure.command import fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
 from scantling.physics.collectives import all_gather_s, all_to_all_s, tiers_of
 from scantling.physics.compute import attention_core_s, gemm_s
-from scantling.physics.situation import situation
+from scantling.physics.gather import situation
+from scantling.plans.run import find
 
 torch_missing = importlib.util.find_spec("torch") is None
 DESIGN = """scantling: 1
@@ -247,7 +248,7 @@ def test_drivers_names_find_the_catalogue_row(name, gib, id):
 
 
 def test_ctrl_c_keeps_what_was_measured_and_a_missing_kernel_is_skipped():
-    from scantling.evidence.measure_bench import Step
+    from scantling.evidence.measure.command.bench import Step
 
     def stop():
         raise KeyboardInterrupt

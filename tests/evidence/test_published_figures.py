@@ -6,12 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence import (
-    published_figures,
-    published_figures_endurance,
-    published_figures_forms,
+from scantling.evidence.figures import (
+    endurance as published_figures_endurance,
 )
-from scantling.evidence.published_figures import figures, printed, recreate
+from scantling.evidence.figures import (
+    figures as published_figures,
+)
+from scantling.evidence.figures import (
+    forms as published_figures_forms,
+)
+from scantling.evidence.figures.figures import figures, printed, recreate
 
 ASKED = {
     "bubble-rates",

@@ -11,10 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import Page
-from scantling.evidence import validation, validation_rows, validation_tables
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
-from scantling.evidence.validate import baseline
+from scantling.evidence.validate.compare import (
+    page as validation,
+)
+from scantling.evidence.validate.compare import (
+    rows as validation_rows,
+)
+from scantling.evidence.validate.compare import (
+    tables as validation_tables,
+)
+from scantling.evidence.validate.compare.compare import baseline
 from scantling.physics import bands
 from scantling_widgets import validation_page
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scantling import Design
-from scantling.decide.verdict import assess
-from scantling.launch import FRAMEWORKS, Inexpressible, kits
+from scantling.kits import FRAMEWORKS, Inexpressible, kits
+from scantling.verdict.assess import assess
 
 DENSE = dict(
     layers=32,

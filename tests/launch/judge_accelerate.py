@@ -52,10 +52,8 @@ def judge(kit):
         (s.rdzv_backend, s.rdzv_endpoint, s.rdzv_configs["is_host"]) for s in seen
     ] != [("c10d", "node0:29500", "true"), ("c10d", "node0:29500", "false")]:
         raise ValueError(
-            (
-                f"the nodes do not meet: "
-                f"{[(s.rdzv_backend, s.rdzv_endpoint, s.rdzv_configs) for s in seen]}"
-            )
+            f"the nodes do not meet: "
+            f"{[(s.rdzv_backend, s.rdzv_endpoint, s.rdzv_configs) for s in seen]}"
         )
     args = launch_command_parser().parse_args(["--config_file", file, "train_accelerate.py"])
     for section, prefix in (

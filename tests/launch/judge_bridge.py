@@ -108,10 +108,8 @@ def judge(kit):
     dp = c.data_parallel_size
     if c.train.global_batch_size % (c.train.micro_batch_size * dp):
         raise ValueError(
-            (
-                f"global batch {c.train.global_batch_size} over {dp} replicas of micro-batch "
-                f"{c.train.micro_batch_size}"
-            )
+            f"global batch {c.train.global_batch_size} over {dp} replicas of micro-batch "
+            f"{c.train.micro_batch_size}"
         )
     zero = (
         {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}.get(

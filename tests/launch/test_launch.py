@@ -19,13 +19,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scantling import Design
-from scantling.cli import clean, main
-from scantling.decide.verdict import assess
-from scantling.launch import FRAMEWORKS, ON, Inexpressible, framework, kits, write
-from scantling.launch.express import express
-from scantling.launch.pages import kit as kit_of
-from scantling.launch.quote import slug
-from scantling.launch.state import state_bytes
+from scantling.cli.app import clean, main
+from scantling.kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
+from scantling.kits.express import express
+from scantling.kits.pages import kit as kit_of
+from scantling.kits.quote import slug
+from scantling.kits.state import state_bytes
+from scantling.verdict.assess import assess
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -425,7 +425,7 @@ def test_environment_has_a_reason_for_each_variable(small):
 def test_each_fabric_has_its_own_variables_and_no_others(small):
     """NCCL's guide: time-outs and queue pairs belong to verbs, rails to InfiniBand with a NIC a
     device; libfabric to EFA; nothing between nodes where there is one."""
-    from scantling.launch.env import environment, site
+    from scantling.kits.env import environment, site
 
     module = framework("fsdp")
     launch = express(small, 0, module, "fsdp", "torchrun")

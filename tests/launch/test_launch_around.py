@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 import yaml
 from scantling import Design
-from scantling.decide.verdict import assess
-from scantling.launch import FRAMEWORKS, framework, kits, write
-from scantling.launch import megatron as megatron_module
-from scantling.launch.express import express
+from scantling.kits import FRAMEWORKS, framework, kits, write
+from scantling.kits.express import express
+from scantling.kits.frameworks import megatron as megatron_module
+from scantling.verdict.assess import assess
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -148,7 +148,7 @@ def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
 def test_tpu_slices_are_those_on_sale():
     """Topologies of the vendor's tables: v5e and v6e are flat, v4, v5p and Ironwood have three
     axes."""
-    from scantling.launch.scripts import tpu_slice
+    from scantling.kits.scripts import tpu_slice
 
     a = assess(design(TPU, name="job"))
     launch = express(a, 0, framework("maxtext"), "maxtext", "kubernetes")
@@ -266,10 +266,10 @@ def test_what_a_design_states_stays_where_the_framework_has_words_for_it():
 def test_megatron_knows_every_field_of_a_plan():
     """What the domain leaves out is in the plan's vocabulary: a misspelt field would let everything
     through."""
-    from scantling.launch.express import FIELDS
+    from scantling.kits.express import FIELDS
 
     for to, module in FRAMEWORKS.items():
-        domain = __import__(f"scantling.launch.{module}", fromlist=["DOMAIN"]).DOMAIN
+        domain = __import__(f"scantling.kits.{module}", fromlist=["DOMAIN"]).DOMAIN
         assert set(domain) <= {*FIELDS, "optimizer"}, to
     assert megatron_module.chunks.__doc__
     assert DENSE

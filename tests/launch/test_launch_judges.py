@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import slurm  # noqa: E402
 from corpus import PLANS, assessed, emitted, replicas  # noqa: E402
-from scantling.launch import FRAMEWORKS, write  # noqa: E402
+from scantling.kits import FRAMEWORKS, write  # noqa: E402
 
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
 JUDGES, MAXTEXT = VENVS / "judges" / "bin" / "python", VENVS / "maxtext" / "bin" / "python"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from scantling import Design
-from scantling.decide.verdict import assess
-from scantling.launch import kits, write
+from scantling.kits import kits, write
+from scantling.verdict.assess import assess
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))

@@ -7,12 +7,13 @@ import math
 import re
 
 import pytest
-from scantling import assess, learn
-from scantling.learn import measured, show
-from scantling.learn.grade import grade, right_answer, unanswered
-from scantling.learn.question import Choice, Explain, Number, Plan, value_of
-from scantling.learn.rubric import LEVELS, rubric
-from scantling.learn.tell import tell
+import scantling_learn as learn
+from scantling import assess
+from scantling_learn import measured, show
+from scantling_learn.grade import grade, right_answer, unanswered
+from scantling_learn.question import Choice, Explain, Number, Plan, value_of
+from scantling_learn.rubric import LEVELS, rubric
+from scantling_learn.tell import tell
 
 WALKTHROUGHS = list(learn.walkthroughs().values())
 QUESTIONS = [(w, q) for w in WALKTHROUGHS for q in w.questions]
@@ -194,7 +195,7 @@ def test_the_scorecard_names_axes_level_and_what_to_do_again():
 
 
 def test_levels_follow_the_thresholds_of_the_rubric():
-    from scantling.learn.rubric import level_of
+    from scantling_learn.rubric import level_of
 
     assert [level_of(p, 18).name for p in (0, 6, 7, 12, 13, 18)] == [
         "mid",

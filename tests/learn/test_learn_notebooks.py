@@ -8,10 +8,10 @@ import json
 import re
 
 import pytest
-from scantling import learn
-from scantling.learn.session import Session
-from scantling.learn.tell import bare
-from scantling.learn.typed import read_number
+import scantling_learn as learn
+from scantling_learn.session import Session
+from scantling_learn.tell import bare
+from scantling_learn.typed import read_number
 
 FACTS = {number: w.facts() for number, w in learn.walkthroughs().items()}
 
@@ -300,7 +300,7 @@ def test_calls_that_the_prose_names_are_there():
 # ---------------------------------------------------------------- the command
 def test_the_command_lists_copies_and_refuses(tmp_path, capsys):
     from click.testing import CliRunner
-    from scantling.errors import DesignError
+    from scantling.base.errors import DesignError
     from scantling_widgets.walkthroughs import command
 
     run = lambda *args: CliRunner().invoke(command, args)

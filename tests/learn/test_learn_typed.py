@@ -4,10 +4,10 @@ number in a wrong unit is told so."""
 from __future__ import annotations
 
 import pytest
-from scantling import learn
-from scantling.learn.grade import grade, right_answer
-from scantling.learn.tell import tell
-from scantling.learn.typed import read_number, read_plan
+import scantling_learn as learn
+from scantling_learn.grade import grade, right_answer
+from scantling_learn.tell import tell
+from scantling_learn.typed import read_number, read_plan
 
 FACTS = {number: learn.walkthrough(number).facts() for number in ("01", "02", "06", "08")}
 

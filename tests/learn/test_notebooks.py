@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from scantling.evidence import published_figures
+from scantling.evidence.figures import figures as published_figures
 from scantling_widgets import published, walkthroughs
 from scantling_widgets.report.pictures import Picture
 

@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 from scantling import Design
-from scantling.decide.exhaustive import exhaust
-from scantling.decide.searching import find
-from scantling.physics.situation import situation
+from scantling.evidence.exhaustive import exhaust
+from scantling.physics.gather import situation
+from scantling.plans.run import find
 
 TEXT = (
     "model: gpt-3-175b\ncluster: {accelerator: a100-80-sxm, devices: %d}\njob: {seq_len: "

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling.decide.figures import UNTRIED
-from scantling.decide.untried import record_of, untried
+from scantling.advise.beyond import record_of, untried
 from scantling.evidence import published
+from scantling.verdict.numbers import UNTRIED
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
 
@@ -49,19 +49,15 @@ def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(m
 def test_tensor_parallelism_across_nodes_wins_only_where_nothing_else_fits():
     a = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
-                "16384}\njob: {seq_len: 131072, global_batch: 128}"
-            )
+            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
+            "16384}\njob: {seq_len: 131072, global_batch: 128}"
         )
     )
     assert a.plan["tp"] <= 8
     pinned = assess(
         Design.from_text(
-            (
-                "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
-                "16384}\njob: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 16}"
-            )
+            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: "
+            "16384}\njob: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 16}"
         )
     )
     assert pinned.plan["tp"] == 16 and any(

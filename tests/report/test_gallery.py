@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 import scantling
 from pages import Page
-from scantling import quantities
-from scantling.describe.design import Design
+from scantling.base.quantities import table as quantities
+from scantling.design.design import Design
 from scantling_widgets import gallery
 
 NAMES = tuple(gallery.designs())

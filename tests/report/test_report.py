@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import scantling
 from pages import Page
-from scantling import quantities
-from scantling.decide.sensitivity import tornado
-from scantling.describe.design import Design
-from scantling.errors import DesignError
+from scantling.advise.sensitivity import tornado
+from scantling.base.errors import DesignError
+from scantling.base.quantities import table as quantities
+from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example, notebook

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from pages import Page
-from scantling.cli import main
-from scantling.describe.design import Design
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
+from scantling.cli.app import main
+from scantling.design.design import Design
 from scantling_widgets.report import jobs, run
 from scantling_widgets.resources import example
 

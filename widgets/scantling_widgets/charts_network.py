@@ -473,10 +473,8 @@ def facts(network: Mapping) -> list[str]:
     )
     if network.get("usd"):
         lines.append(
-            (
-                f"network alone about {quantities.shown(network['usd'], 'usd')}, "
-                f"{quantities.shown(network['usd_per_device'], 'usd')} a device "
-                f"({network['prices']['date']} prices)"
-            )
+            f"network alone about {quantities.shown(network['usd'], 'usd')}, "
+            f"{quantities.shown(network['usd_per_device'], 'usd')} a device "
+            f"({network['prices']['date']} prices)"
         )
     return lines + [network["rule"], *network.get("notes", [])]

@@ -259,7 +259,7 @@ _MORE_IS_BETTER = ("mfu", "goodput")
 
 
 def _tornado_data(given, rows=(), key="days") -> dict:
-    """`rows`: those of `scantling.decide.sensitivity.tornado`, largest swing first."""
+    """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
     now = given.get(key)
     bars = {"what": [], "from": [], "to": [], "side": [], "says": [], "rank": [], "step": []}
     for rank, row in enumerate(rows):

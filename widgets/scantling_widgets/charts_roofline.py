@@ -44,7 +44,7 @@ def _join(tables) -> dict:
 
 # ---------------------------------------------------------------- kernels
 def _kernels_data(given, roof: Mapping | None = None) -> dict:
-    """`roof`: `scantling.decide.roofline.roofline(assessment).as_dict()`."""
+    """`roof`: `scantling.physics.roofline.roofline(assessment).as_dict()`."""
     if not roof:
         return {"points": {}}
     rows = roof["kernels"]

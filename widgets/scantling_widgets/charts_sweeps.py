@@ -50,7 +50,7 @@ def says(names, cell, key) -> str:
 def _line_data(
     given, cells: Sequence = (), texts: Sequence = (), key="days", name="", now: int = -1
 ) -> dict:
-    """`cells`: those of `scantling.decide.sweeps`, in order; `texts`: the swept value of each in
+    """`cells`: those of `scantling.advise.sweeps`, in order; `texts`: the swept value of each in
     words; `now`: the one on the desk."""
     out = {"at": [], "value": [], "kind": [], "says": [], "pick": []}
     none = {"at": [], "says": [], "short": [], "pick": []}

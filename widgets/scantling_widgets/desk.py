@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import ipywidgets as W
-from scantling.describe.design import Design
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
+from scantling.design.design import Design
 
 from . import charts, headline, inputs, legend, resources, theme
 from .form import Form

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scantling import quantities_rows
+from scantling.base.quantities import rows as quantities_rows
 
 from .grammar import alt
 from .kept import kept

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from scantling.describe import design_words as legal
-from scantling.errors import DesignError
-from scantling.quantities import shown
+from scantling.base.errors import DesignError
+from scantling.base.quantities.table import shown
+from scantling.design import words as legal
 
 from . import choices
 from .choices import options, whole, with_value
@@ -331,7 +331,7 @@ def _ways(session, name) -> list[int]:
 def refusals(session, field: str) -> dict:
     """Values of a plan field that the design cannot take as it stands, each with the library's
     reason in a few words."""
-    from scantling.decide import plans
+    from scantling.plans import enumerate as plans
 
     name = field.removeprefix("plan.")
     if name == field or name not in _PLAN_SHOWN:

@@ -1,4 +1,4 @@
-"""Walkthroughs in a notebook: the checks of `scantling.learn` with an input, a button and hints
+"""Walkthroughs in a notebook: the checks of `scantling_learn` with an input, a button and hints
 where a live kernel is behind the page, and pictures.
 
 Executed by papermill, or rendered, the same cells show the same questions folded and without
@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 import ipywidgets as W
-from scantling import learn
-from scantling.learn import beside, show
-from scantling.learn.grade import OPEN
-from scantling.learn.question import Choice, Explain, Number, Plan
-from scantling.learn.session import Card, Session
+import scantling_learn as learn
+from scantling_learn import beside, show
+from scantling_learn.grade import OPEN
+from scantling_learn.question import Choice, Explain, Number, Plan
+from scantling_learn.session import Card, Session
 
 from .charts_learn import bars, lines
 from .figures import Figure

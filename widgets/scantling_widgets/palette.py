@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from scantling.quantities import quantity
+from scantling.base.quantities.table import quantity
 
 # in the order of stacking
 _MEMORY = {

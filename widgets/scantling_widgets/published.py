@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from scantling.evidence import published_figures, published_figures_runs
-from scantling.quantities import number, shown
+from scantling.base.quantities.table import number, shown
+from scantling.evidence.figures import figures as published_figures
+from scantling.evidence.figures import runs as published_figures_runs
 
 from . import series
 from .grammar import alt
@@ -514,7 +515,7 @@ def say(text: str, **facts) -> Html:
     """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
     quantities, or any format of Python's."""
     import mistune
-    from scantling.learn.tell import tell
+    from scantling_learn.tell import tell
 
     said_ = tell(text, None, **facts)
     return Html(mistune.create_markdown(plugins=["table"])(said_), said_)

@@ -9,7 +9,15 @@ from pathlib import Path
 from textwrap import shorten
 
 import nbformat
-from scantling.evidence import published_figures, published_figures_kernels, published_figures_runs
+from scantling.evidence.figures import (
+    figures as published_figures,
+)
+from scantling.evidence.figures import (
+    kernels as published_figures_kernels,
+)
+from scantling.evidence.figures import (
+    runs as published_figures_runs,
+)
 
 from . import published, resources, walkthroughs
 

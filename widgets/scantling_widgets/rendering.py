@@ -110,7 +110,7 @@ def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterato
     after the first, nothing is written."""
 
     def run():
-        from scantling.launch import kits, write
+        from scantling.kits import kits, write
 
         if assessment.verdict != "feasible":
             raise Stopped(

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
 
 from . import resources
 
@@ -61,7 +61,7 @@ def free_port(preferred: int) -> int:
 
 def design_path(file: str | None) -> Path:
     """The design file to open, read once so that a wrong one is refused before a server starts."""
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
 
     path = Path(file).resolve() if file else resources.example()
     Design.read(path).resolve()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
 
 _KEPT = 200  # steps of undo
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
@@ -47,7 +47,7 @@ class Refusal:
 def assess(design, quick: bool = False):
     """The default judge: the library's own; `quick` searches the coarse space."""
     import scantling
-    from scantling.decide import plans
+    from scantling.plans import enumerate as plans
 
     return scantling.assess(design, space=plans.COARSE) if quick else scantling.assess(design)
 

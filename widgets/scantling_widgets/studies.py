@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scantling.decide import sensitivity, sweeps
-from scantling.errors import DesignError
+from scantling.advise import sensitivity, sweeps
+from scantling.base.errors import DesignError
 
 from . import choices, inputs, words
 

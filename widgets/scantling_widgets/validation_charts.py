@@ -392,8 +392,6 @@ def _size(rows, column):
 
 def _picture(chart: alt.Chart, words: str, caption: str) -> Markup:
     return Markup(
-        (
-            f"<figure "
-            f'class="picture">{svg(chart.to_dict(), words)}<figcaption>{escape(caption)}</figcaption></figure>'
-        )
+        f"<figure "
+        f'class="picture">{svg(chart.to_dict(), words)}<figcaption>{escape(caption)}</figcaption></figure>'
     )

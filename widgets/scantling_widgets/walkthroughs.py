@@ -26,8 +26,8 @@ from pathlib import Path
 import click
 import nbformat
 from markupsafe import escape
-from scantling.learn import show
-from scantling.learn.session import MODES
+from scantling_learn import show
+from scantling_learn.session import MODES
 
 from . import resources
 from .learn import PAGE_SIGNS
@@ -44,7 +44,7 @@ def sources() -> list[Path]:
 
 def source(which: str) -> Path:
     """The notebook of a walkthrough by number or name. Raises DesignError naming what there is."""
-    from scantling.errors import DesignError
+    from scantling.base.errors import DesignError
 
     key = str(which).strip().removesuffix(".ipynb")
     for path in sources():
@@ -205,14 +205,12 @@ def command(which, mode, out, html):
     """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
     number: the list of them."""
     if which is None:
-        from scantling.learn import walkthroughs
+        from scantling_learn import walkthroughs
 
         for w in walkthroughs().values():
             click.echo(
-                (
-                    f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
-                    f"questions  {w.title}"
-                )
+                f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
+                f"questions  {w.title}"
             )
         return
     if out is None:
@@ -234,7 +232,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def index() -> str:
     """The list of the walkthroughs as a page."""
-    from scantling.learn import walkthroughs
+    from scantling_learn import walkthroughs
 
     rows = "".join(
         (

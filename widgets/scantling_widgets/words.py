@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from scantling import quantities
-from scantling.quantities import band
+from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import band
 
 PERCENT = (
     "format(datum.value * 100, '~r') + ' %'"  # the ticks of an axis of shares, in Vega's words
@@ -37,7 +37,7 @@ def quantity(key: str) -> quantities.Quantity:
 
 
 def show(key: str, value) -> str:
-    """`scantling.quantities.show`."""
+    """`scantling.base.quantities.table.show`."""
     q = quantity(key)
     return quantities.shown(value, q.kind, q.unit)
 
@@ -155,10 +155,8 @@ def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) ->
             ]
             continue
         said.append(
-            (
-                f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = "
-                f"{show_or(name, value)}"
-            )
+            f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = "
+            f"{show_or(name, value)}"
         )
     return "; ".join(said)
 

@@ -16,8 +16,8 @@ import csv
 from functools import cache
 from pathlib import Path
 
-from ..describe.cluster import GB, NAN, Accelerator, Fabric, Node
-from ..errors import DesignError
+from ..base.errors import DesignError
+from ..design.cluster import GB, NAN, Accelerator, Fabric, Node
 from .records import CollectiveFit, CollectiveSeries, Curve, Fact, GemmPoint, Price, Storage
 
 HERE = Path(__file__).parent
@@ -88,7 +88,7 @@ def _by_id(table: dict) -> dict:
 
 def _nearest(word: str, table) -> str | None:
     """The id whose own name or alias is spelt most like the word."""
-    from ..errors import closest
+    from ..base.errors import closest
 
     near = closest(word, table)
     return table[near].id if near else None
@@ -479,7 +479,7 @@ def provenance(file: str, id: str, column: str) -> dict[str, str]:
 def table(kind: str) -> list[dict]:
     """Rows of `scantling catalogue KIND` as plain dictionaries: accelerators, fabrics, nodes,
     storage, prices, models, stacks."""
-    from .listing import listing
+    from ..cli.listing import listing
 
     return listing(kind)
 

@@ -73,7 +73,7 @@ def contents(
     kept).
     """
     if optimizer not in MOMENT_BYTES:
-        from ..errors import DesignError
+        from ..base.errors import DesignError
 
         raise DesignError("job.optimizer", optimizer, sorted(MOMENT_BYTES))
     p = float(params)

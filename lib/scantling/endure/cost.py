@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..records import Assumed
+from ..base.records import Assumed
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)

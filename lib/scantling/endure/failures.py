@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DesignError
+from ..base.errors import DesignError
 
 DAY_S = 86_400.0
 _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"

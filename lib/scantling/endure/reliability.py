@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..quantities import shown
-from ..records import Assumed
+from ..base.quantities.table import shown
+from ..base.records import Assumed
 from . import checkpoint, elastic, failures, goodput, spares, storage
 
 # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293

@@ -174,10 +174,8 @@ class _Run:
             or any(b < a for a, b in zip(self.delay, self.delay[1:]))
         ):
             raise ValueError(
-                (
-                    "levels: the first is written at every save, each `every` divides the "
-                    "next, durable times do not fall"
-                )
+                "levels: the first is written at every save, each `every` divides the "
+                "next, durable times do not fall"
             )
         self.every, self.tau, self.saves = every, s.tau_s, s.saves
         self.restart = np.array([l.restart_s for l in levels])

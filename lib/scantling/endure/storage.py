@@ -248,7 +248,7 @@ def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
     needs.
     """
     if global_batch % dp:
-        from ..errors import DesignError
+        from ..base.errors import DesignError
 
         raise DesignError("plan.dp", dp, f"a divisor of the global batch {global_batch}")
     g = int(step) * int(global_batch) + np.arange(int(dp_rank), int(global_batch), int(dp))

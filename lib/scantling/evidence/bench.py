@@ -27,8 +27,8 @@ def timed(run) -> tuple[object, float, float]:
 
 def places(counts):
     """One situation for each device count, so that nothing from the one before can answer."""
-    from ..describe.design import Design
-    from ..physics.situation import situation
+    from ..design.design import Design
+    from ..physics.gather import situation
 
     for devices in counts:
         r = Design.from_text(CASE.format(devices=devices)).resolve()
@@ -38,7 +38,7 @@ def places(counts):
 def searches(space, counts=COUNTS) -> list[tuple]:
     """(devices, legal, fitting, wall, processor time) of a search at each count, after one that
     warms up."""
-    from ..decide.searching import find
+    from ..plans.run import find
 
     out = []
     for devices, where in [*places((16128,)), *places(counts)]:
@@ -50,11 +50,11 @@ def searches(space, counts=COUNTS) -> list[tuple]:
 def throughput(rows: int = 200_000) -> tuple[float, float]:
     """(plans/s through memory and step time in columns, plans/s of a plain loop over the same
     functions), by processor time."""
-    from ..decide import plans
-    from ..decide.searching import CHUNK
-    from ..physics.memory import memory
+    from ..base.records import take
+    from ..physics.memory.peak import memory
     from ..physics.step import step_time
-    from ..records import take
+    from ..plans import enumerate as plans
+    from ..plans.run import CHUNK
 
     _, where = next(places((16384,)))
     columns = plans.enumerate_plans(
@@ -81,66 +81,54 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
-    from ..decide import plans
-    from ..decide.exhaustive import exhaust
-    from ..decide.verdict import assess
-    from ..describe.design import Design
-    from ..physics.situation import situation
+    from ..design.design import Design
+    from ..physics.gather import situation
+    from ..plans import enumerate as plans
+    from ..verdict.assess import assess
+    from .exhaustive import exhaust
 
     fast, slow = throughput()
     print(
-        (
-            f"memory and step time: {fast / 1e6:.2f} million plans/s of processor time in "
-            f"columns, {slow:,.0f}/s one by one: {fast / slow:,.0f} times"
-        )
+        f"memory and step time: {fast / 1e6:.2f} million plans/s of processor time in "
+        f"columns, {slow:,.0f}/s one by one: {fast / slow:,.0f} times"
     )
     for name, space, aim in (("default", plans.DEFAULT, 150), ("coarse", plans.COARSE, 20)):
         rows = searches(space)
         for devices, legal, fitting, wall, own in rows:
             print(
-                (
-                    f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit, "
-                    f"{wall * 1e3:.0f} ms ({own * 1e3:.0f} ms of processor)"
-                )
+                f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit, "
+                f"{wall * 1e3:.0f} ms ({own * 1e3:.0f} ms of processor)"
             )
         print(
-            (
-                f"{name} space: median {np.median([r[3] for r in rows]) * 1e3:.0f} ms wall, "
-                f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
-            )
+            f"{name} space: median {np.median([r[3] for r in rows]) * 1e3:.0f} ms wall, "
+            f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
         )
     designs = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
     assess(designs[0]).as_dict(advice=False)
     times = [timed(lambda d=d: assess(d).figures)[1:] for d in designs[1:]]
     print(
-        (
-            f"one design assessed, all plans searched: median "
-            f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
-            f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
-        )
+        f"one design assessed, all plans searched: median "
+        f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
+        f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
     )
     coarse = [timed(lambda d=d: assess(d, space=plans.COARSE).figures)[1:] for d in designs[1:]]
     print(
-        (
-            f"one design assessed, coarse space: median "
-            f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "
-            f"{np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor"
-        )
+        f"one design assessed, coarse space: median "
+        f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "
+        f"{np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor"
     )
-    from ..decide.sweeps import heat_map
+    from ..advise.sweeps import heat_map
 
     counts, batches = [2048 * i for i in range(1, 9)], [512 * i for i in range(1, 9)]
     _, wall, own = timed(
         lambda: heat_map(designs[0], ("cluster.devices", counts), ("job.global_batch", batches))
     )
     print(
-        (
-            f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of "
-            f"processor; aim 500 ms"
-        )
+        f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of "
+        f"processor; aim 500 ms"
     )
     ((_, where),) = places((16384,))
-    from ..decide.searching import find
+    from ..plans.run import find
 
     wide, wall, own = timed(lambda: find(where, plans.WIDE))
     print(f"wide space: {wide.legal:,} legal plans, {wall:.2f} s wall, {own:.2f} s of processor")
@@ -148,11 +136,9 @@ def main() -> None:
     result, wall, own = timed(lambda: exhaust(situation(r, r.phases[0])))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     print(
-        (
-            f"exhaustive GPT-3 175B on 1,024 A100: {result.executions:,} executions in "
-            f"{wall:.2f} s wall, {own:.2f} s of processor; this process never above "
-            f"{peak:,.0f} MB"
-        )
+        f"exhaustive GPT-3 175B on 1,024 A100: {result.executions:,} executions in "
+        f"{wall:.2f} s wall, {own:.2f} s of processor; this process never above "
+        f"{peak:,.0f} MB"
     )
 
 

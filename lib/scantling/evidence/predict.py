@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..describe.model import flops_per_token, parameters
+from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands
-from ..physics.memory import memory
+from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, read_runs, to_runs
 

@@ -149,10 +149,8 @@ def beyond(plan: dict, devices: int) -> list[str]:
         value, reach = devices if field == "devices" else plan[field], reaches().get(field)
         if reach is not None and value > reach.value:
             out.append(
-                (
-                    f"{value:,} {words}, beyond the {reach.value:,} of any published run "
-                    f"({reach.run}; {reach.source})"
-                )
+                f"{value:,} {words}, beyond the {reach.value:,} of any published run "
+                f"({reach.run}; {reach.source})"
             )
     name = plan["schedule"]
     reach = reaches().get(f"schedule {name}")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .. import catalogue
-from ..describe.model import make_shape, parameters
+from ..catalogue.models.shape import make_shape, parameters
 from ..physics import cases
 from ..physics.cases import TILE, Cases, Chip, Job, Link, Plan, Software
 from ..physics.constants import gather

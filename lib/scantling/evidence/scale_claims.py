@@ -7,10 +7,10 @@ checkpoints.
 
 from __future__ import annotations
 
-from ..decide import plans as planning
-from ..decide.verdict import assess
-from ..describe.design import Design
+from ..design.design import Design
 from ..endure.scale import Claim, said
+from ..plans import enumerate as planning
+from ..verdict.assess import assess
 
 CASE = {
     "scantling": 1,

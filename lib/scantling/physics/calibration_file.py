@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ..describe import design_yaml
-from ..errors import DesignError
+from ..base.errors import DesignError
+from ..design import file as design_yaml
 from .constants import PRIORS, calibration, gather
 
 VERSION = 1

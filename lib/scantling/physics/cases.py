@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import length, take
+from ..base.records import length, take
 
 Column = Any  # float, int or numpy array of shape (n,)
 

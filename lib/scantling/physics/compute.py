@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..describe.model import attention_weights
+from ..catalogue.models.shape import attention_weights
 from .cases import PRECISIONS, SHARDINGS, Cases, moe_share, sequence_shards, tokens
 
 # rate of heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower

@@ -3,7 +3,7 @@ value.
 
 A value is prior x exp(global + family + chip + stack offset). Offsets live in
 catalogue/calibration.json, made by
-`python -m scantling.evidence.calibrate`; a family, chip or stack that is not there has offset 0:
+`python -m scantling.evidence.calibrate.throughput`; a family, chip or stack that is not there has offset 0:
 the sourced prior and a wider band.
 """
 
@@ -16,7 +16,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from . import memory_constants
+from .memory import constants as memory_constants
 
 
 @dataclass(frozen=True)

@@ -526,10 +526,8 @@ def layer_split(layers, pp, vpp=1, first_less=0, last_less=0):
     split[-1] -= last_less
     if split.min() < 1:
         raise ValueError(
-            (
-                f"{layers} layers over {pp * vpp} model parts (first {first_less}, last "
-                f"{last_less} fewer) leave a part without a layer"
-            )
+            f"{layers} layers over {pp * vpp} model parts (first {first_less}, last "
+            f"{last_less} fewer) leave a part without a layer"
         )
     return split
 

@@ -175,10 +175,8 @@ def lay_out(
     scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
     if scale.shape != (parts,):
         raise ValueError(
-            (
-                f"part_scale must have {parts} entries, one for each model part of "
-                f"{row.name}; it has shape {scale.shape}"
-            )
+            f"part_scale must have {parts} entries, one for each model part of "
+            f"{row.name}; it has shape {scale.shape}"
         )
     lazy = row.split_backward and not row.name.startswith("dualpipe")
     cap = round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else None

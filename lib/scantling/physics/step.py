@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..describe.model import flops_per_token, parameters
+from ..catalogue.models.shape import flops_per_token, parameters
 from . import compute, traffic
 from .cases import PRECISIONS, RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
 from .pipeline import SCHEDULES, bubble_time, schedule_code, stage_layers, weight_kept

@@ -60,10 +60,8 @@ class Panel:
         if not self.always and not self.session.now.given.get("plan"):
             self.box.children = (
                 text(
-                    (
-                        "<p>No plan can hold this model on this machine; the line above "
-                        "gives the arithmetic.</p>"
-                    )
+                    "<p>No plan can hold this model on this machine; the line above "
+                    "gives the arithmetic.</p>"
                 ),
             )
             self._drawn = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scantling import quantities
+from scantling.base.quantities import table as quantities
 
 from .. import headline, theme
 from ..table import Table, cell

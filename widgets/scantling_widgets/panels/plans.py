@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scantling.describe.design_schema import PlanSpec
+from scantling.design.schema import PlanSpec
 
 from .. import theme
 from ..charts_plans import candidates

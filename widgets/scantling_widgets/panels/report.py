@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 import ipywidgets as W
-from scantling.describe.design import Design
-from scantling.launch import FRAMEWORKS, ON
+from scantling.design.design import Design
+from scantling.kits import FRAMEWORKS, ON
 
 from .. import rendering, theme
 from ..background import Job
@@ -92,10 +92,8 @@ class Report(Panel):
                 theme.card(
                     "Launch kit",
                     dim(
-                        (
-                            "The plan as a framework's own configuration, with launch "
-                            "script, checkpoint plan and reasons."
-                        )
+                        "The plan as a framework's own configuration, with launch "
+                        "script, checkpoint plan and reasons."
                     ),
                     self.to,
                     self.on,

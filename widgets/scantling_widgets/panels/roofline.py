@@ -71,7 +71,7 @@ class Roofline(Panel):
         ]
 
     def draw(self):
-        from scantling.decide.roofline import roofline
+        from scantling.physics.roofline import roofline
 
         given = self.session.now.given
         roof = roofline(self.session.now.result).as_dict()

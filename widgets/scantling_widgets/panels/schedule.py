@@ -51,10 +51,8 @@ class Schedule(Panel):
             theme.card(held.title, self.held),
         ]
         self.none = theme.text(
-            (
-                "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more "
-                "than one to see it.</p>"
-            )
+            "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more "
+            "than one to see it.</p>"
         )
         return [self.none, *self.pictures]
 

@@ -18,7 +18,7 @@ def read_design(parameters: Mapping):
         stand beside it, each as in the file. Sections on top of a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
 
     given = {
         k: v
@@ -117,7 +117,7 @@ class Report:
     def variations(self) -> list[dict]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
-        from scantling.decide.sensitivity import tornado
+        from scantling.advise.sensitivity import tornado
 
         return tornado(self.assessment, self.moved_by)
 
@@ -161,7 +161,7 @@ def render(file, folder) -> Path:
 
     Raises DesignError where the file is wrong and RuntimeError where the report could not be made.
     """
-    from scantling.errors import DesignError
+    from scantling.base.errors import DesignError
 
     from .run import run
 

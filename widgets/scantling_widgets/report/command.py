@@ -36,8 +36,8 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
-    from scantling.cli import console
-    from scantling.errors import DesignError
+    from scantling.base.errors import DesignError
+    from scantling.cli.app import console
 
     from .run import run
 
@@ -59,7 +59,7 @@ def report(files, out, workers, scheduler, pdf, compare, force):
 
 
 def _line(record, out: Path) -> str:
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"

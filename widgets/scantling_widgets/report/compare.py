@@ -38,7 +38,7 @@ def comparison(
     results: list[dict], title: str = "Designs side by side", date: str | None = None
 ) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     rows = []
     for key in ROWS:
@@ -114,7 +114,7 @@ def result_of(notebook: Path) -> dict:
 
 
 def _band(data: dict, key: str) -> str:
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     low, high = data.get(f"{key}_low"), data.get(f"{key}_high")
     return quantities.band(key, low, high) if low is not None and high is not None else ""

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
 
 # the last cell of the notebook hands the assessment over under this type
 RESULT = "application/vnd.scantling.assessment+json"
@@ -58,7 +58,7 @@ class Done:
 
 def job(path, name: str, template: str | None = None, date: str | None = None) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
 
     from ..resources import notebook
 
@@ -175,7 +175,7 @@ class NotebookFault(Exception):
 
 def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
-    from scantling.describe.design import Design
+    from scantling.design.design import Design
 
     Design.from_text(job.design, folder).resolve()
 

@@ -72,7 +72,7 @@ _OF_UNIT = (
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the
     assessment, or a kind of input."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     return (
         quantities.shown(value, KINDS[key], UNITS.get(key, ""))
@@ -83,7 +83,7 @@ def show(key: str, value) -> str:
 
 def in_unit(unit: str, value) -> str:
     """A value that comes with the name of its unit."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     kind = next(
         (kind for name, kind in _OF_UNIT if unit == name or unit.startswith(f"{name} ")), None
@@ -98,7 +98,7 @@ def in_unit(unit: str, value) -> str:
 
 def band(key: str, low, high) -> str:
     """A band as text, the unit once."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     return quantities.band(key, low, high)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from scantling.errors import DesignError
+from scantling.base.errors import DesignError
 
 from ..words import at
 from .jobs import Done, Job, code_digest, job, make

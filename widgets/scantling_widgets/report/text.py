@@ -127,7 +127,7 @@ class Parts:
 
 def given_line(resolved, main: int = 0) -> str:
     """What is to be trained, on what, in one line."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     m, c, job = resolved.model, resolved.cluster, resolved.phases[main]
     size = quantities.show("params", resolved.params.total)
@@ -145,10 +145,8 @@ def given_line(resolved, main: int = 0) -> str:
         else ""
     )
     parts.append(
-        (
-            f"{tokens}sequence {show('count', job.seq_len)}, batch "
-            f"{show('count', job.global_batch)}, {job.precision}"
-        )
+        f"{tokens}sequence {show('count', job.seq_len)}, batch "
+        f"{show('count', job.global_batch)}, {job.precision}"
     )
     return " · ".join(parts)
 
@@ -367,7 +365,7 @@ def given(resolved) -> list[dict]:
 def appendix(a) -> list[dict]:
     """The numbers of the assessment with formula, convention and source, from the library's table
     of quantities."""
-    from scantling import quantities
+    from scantling.base.quantities import table as quantities
 
     rows = []
     for q in quantities.table().values():

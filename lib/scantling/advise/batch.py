@@ -1,0 +1,188 @@
+"""The global batch of a design as the convergence constraint: where it stands to published critical
+batches, which plans keep it, what the learning rate does if it changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..physics.cases import devices
+from ..plans.words import percent
+from ..verdict.limits import guessed
+from .scaling_laws import (
+    BATCH_LAWS,
+    LR_LAWS,
+    LR_RULES,
+    batch_advice,
+    learning_rate_factor,
+    peak_learning_rate,
+)
+
+SHAPES = 6  # other shapes of the same batch that are listed
+SPECIALIST = "to be confirmed by an ML specialist"
+
+
+def batch_guide(assessment) -> dict:
+    """Guidance on the global batch of an assessed design's main phase, as plain data; `lines` says
+    it in words.
+
+    critical, optimal : [{law, tokens, definition, fitted, source}] published batch laws at the
+    run's tokens and compute (6 x active parameters x tokens)
+    standing : "small" below every critical estimate, "contested" between, "large" above all, None
+    without tokens
+    extra_tokens : (low, high) share of the tokens that the batch spends above the least, by those
+    laws
+    learning_rate : peak [{law, value, source}] as a place to start from; if_batch [{times, low,
+    high}] factor on it where the batch is halved or doubled:
+    from none (above the critical batch) to the square-root rule of Adam
+    reshapes : other (dp, micro_batch, grad_accum) that make the same batch, fastest first, with the
+    step of the best plan of each
+    flags : what an ML specialist must confirm. Every law is fitted on models below 4B parameters.
+    """
+    r, chosen = assessment.resolved, assessment.chosen
+    phase, plan = chosen.phase, chosen.plan
+    tokens = phase.global_batch * phase.seq_len
+    total = sum(p.tokens or 0.0 for p in r.phases) or None
+    active = float(r.params.active)
+    out = dict(
+        sequences=int(phase.global_batch),
+        tokens=float(tokens),
+        steps=phase.tokens / tokens if phase.tokens else None,
+        dp=plan["dp"],
+        micro_batch=plan["micro_batch"],
+        grad_accum=plan["grad_accum"],
+        standing=None,
+        extra_tokens=None,
+        critical=[],
+        optimal=[],
+        flags=[],
+    )
+    peaks = []
+    if total:
+        said = batch_advice(tokens, total, compute_flops=6 * active * total)
+        laws = lambda found: [
+            dict(
+                law=k,
+                tokens=v,
+                definition=BATCH_LAWS[k].definition,
+                fitted=BATCH_LAWS[k].fitted,
+                source=BATCH_LAWS[k].source,
+            )
+            for k, v in found.items()
+        ]  # noqa: E731
+        out |= dict(
+            standing=said.standing,
+            extra_tokens=list(said.extra_tokens),
+            critical=laws(said.critical_tokens),
+            optimal=laws(said.optimal_tokens),
+            flags=list(said.flags),
+        )
+        peaks = [
+            dict(law=k, value=float(peak_learning_rate(active, total, k)), source=row.source)
+            for k, row in LR_LAWS.items()
+        ]
+    rule = LR_RULES["square-root"]
+    ends = [
+        (times, *sorted((1.0, float(learning_rate_factor(1.0, times, "square-root")))))
+        for times in (0.5, 2.0)
+    ]
+    out["learning_rate"] = dict(
+        peak=peaks,
+        if_batch=[dict(times=t, low=a, high=b) for t, a, b in ends],
+        source=f"{rule.source}; {LR_RULES['constant'].source}",
+    )
+    out["reshapes"] = reshapes_of(assessment)
+    out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
+    return out
+
+
+def reshapes_of(assessment, most: int = SHAPES) -> list[dict]:
+    """Other ways to make the same global batch, the fastest plan of each, fastest first:
+    [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
+    step_ratio is the step over that of today's plan.
+
+    dp x micro_batch x grad_accum is the global batch in every row: the optimizer's steps are the
+    same up to rounding and the order of sums.
+    Pins of the plan are not kept. Empty where the plan does not fit.
+    """
+    from .avoid import field
+
+    found = field(assessment)
+    if found is None:
+        return []
+    rows = found.order[found.practised[found.order]]
+    _, first = np.unique(
+        found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
+    )
+    used, now = devices(found.plan), assessment.chosen
+    out = []
+    for i in rows[np.sort(first)]:
+        p = found.row(int(i))
+        if (p["dp"], p["micro_batch"]) != (now.plan["dp"], now.plan["micro_batch"]) and len(
+            out
+        ) < most:
+            out.append(
+                {k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")}
+                | dict(
+                    devices_used=int(used[i]),
+                    step_s=float(found.step_s[i]),
+                    memory_share=float(found.total_bytes[i] / found.situation.chip.usable_bytes),
+                    step_ratio=float(found.step_s[i] / now.step.total),
+                )
+            )
+    return out
+
+
+def _lines(g, assumed, phase) -> list[str]:
+    """The guidance in words, with its sources."""
+    million = lambda x: f"{x / 1e6:,.3g}M" if x >= 1e6 else f"{x / 1e3:,.3g}k"  # noqa: E731
+    name = lambda law: law["source"].split(",")[0]  # noqa: E731
+    out = [
+        f"{million(g['tokens'])} tokens a step ({g['sequences']:,} sequences of {phase.seq_len:,})"
+        + (f", {g['steps']:,.0f} steps" if g["steps"] else "")
+        + f"; dp {g['dp']:,} x micro-batch {g['micro_batch']:,} x {g['grad_accum']:,} accumulated"
+    ]
+    if g["critical"]:
+        ends = sorted(g["critical"], key=lambda x: x["tokens"])
+        low, high = g["extra_tokens"]
+        stand = {"small": "below", "contested": "between", "large": "above"}[g["standing"]]
+        extra = " to ".join(dict.fromkeys(percent(x, 0) for x in (low, high)))
+        out.append(
+            "critical batch at these tokens: "
+            + ", ".join(f"{million(x['tokens'])} ({name(x)}: {x['definition']})" for x in ends)
+            + f"; this batch is {stand} them and spends about {extra} more tokens than the least"
+            + ("; a larger one buys little time" if g["standing"] == "large" else "")
+        )
+        out.append(
+            "peak learning rate by published laws: "
+            + ", ".join(f"{x['value']:.1e} ({name(x)})" for x in g["learning_rate"]["peak"])
+            + "; a start, not a setting"
+        )
+    if g["reshapes"]:
+        best = g["reshapes"][0]
+        out.append(
+            "the same batch otherwise: "
+            + ", ".join(
+                (
+                    f"dp {x['dp']:,} x {x['micro_batch']:,} x {x['grad_accum']:,} "
+                    f"({percent(x['step_ratio'] - 1, sign='+')} step)"
+                )
+                for x in g["reshapes"][:3]
+            )
+            + (
+                f"; optimizer steps and learning rate stay as they are (best: tp "
+                f"{best['tp']}, cp {best['cp']}, pp {best['pp']})"
+            )
+        )
+    half, twice = g["learning_rate"]["if_batch"]
+    out.append(
+        f"another batch changes the learning rate: x {half['low']:.2f} to "
+        f"{half['high']:.0f} at half, x {twice['low']:.0f} to {twice['high']:.2f} at "
+        f"twice (Adam: square root well below the critical "
+        f"batch, none above it; betas and warm-up move too), {SPECIALIST}; laws are "
+        f"fitted below 4B parameters"
+    )
+    if assumed:
+        out.append(
+            "the batch itself was assumed: it is the first thing to settle with an ML specialist"
+        )
+    return out

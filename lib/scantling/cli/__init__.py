@@ -1,0 +1,5 @@
+"""The `scantling` command."""
+
+from .app import main
+
+__all__ = ["main"]

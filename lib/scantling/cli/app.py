@@ -1,0 +1,265 @@
+"""The `scantling` command: what commands there are, and how each ends. What a command does is
+imported when it is called.
+
+Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the
+call is wrong, with one line on stderr;
+130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+
+import click
+
+from ..base.errors import DesignError, closest, plain
+
+EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
+WRONG = 2
+
+# name: (module, function in it, one line of help)
+COMMANDS = {
+    "design": (
+        "design",
+        "design",
+        "Assess one design: verdict, plan, memory, step, days, cost.",
+    ),
+    "search": (
+        "search",
+        "search",
+        "The best plans of a design, fastest first; of many variants; here or on a Dask cluster.",
+    ),
+    "spaces": ("search", "spaces", "The axes and values that a search tries."),
+    "candidates": (
+        "decide",
+        "candidates",
+        "Plans that differ in kind, for a short measured sweep; and its results read back.",
+    ),
+    "sweep": (
+        "decide",
+        "sweep",
+        "Every combination of values of some fields, here or on a Dask cluster.",
+    ),
+    "answer": (
+        "decide",
+        "answer",
+        "The longest sequence, the fewest devices, the earliest finish…",
+    ),
+    "sensitivity": (
+        "decide",
+        "sensitivity",
+        "What a result hangs on, the largest swing first.",
+    ),
+    "front": (
+        "decide",
+        "front",
+        "Choices that no other beats in days, dollars, devices and memory at once.",
+    ),
+    "scaling": (
+        "decide",
+        "scaling",
+        "Model size and tokens for a budget of compute, by published laws, and the days they take.",
+    ),
+    "diagnose": (
+        "decide",
+        "diagnose",
+        "Where a measured run loses its time, most likely first.",
+    ),
+    "goodput": ("design", "goodput", "Failures, checkpoints and goodput of a design."),
+    "blueprint": (
+        "blueprint",
+        "blueprint",
+        "The site around the job: network, scheduler, storage, domains, risks, roll-out.",
+    ),
+    "init": (
+        "files",
+        "init",
+        "Write a commented design file from a catalogue model or a line of text.",
+    ),
+    "schema": ("files", "schema", "Print the JSON Schema of the design file."),
+    "catalogue": (
+        "files",
+        "catalogue",
+        "List the ids of models, accelerators, fabrics, stacks and more.",
+    ),
+    "params": ("files", "params", "Count the parameters of a Hugging Face config."),
+    "predict": ("runs", "predict", "Predict the pinned plans of a table of runs."),
+    "validate": (
+        "runs",
+        "validate",
+        "Predict a table of runs and compare with what was measured.",
+    ),
+    "measure": (
+        "..evidence.measure.command",
+        "command",
+        "Time this machine's devices and write a calibration override.",
+    ),
+    "launch": ("launch", "launch", "Write the plan as a framework's own configuration."),
+}
+GROUP = "scantling.commands"
+
+
+@cache
+def _plugins() -> dict:
+    """Commands of other distributions, by name: a click command, or a function of the remaining
+    arguments that returns an exit code."""
+    from importlib.metadata import entry_points
+
+    return {e.name: e for e in entry_points(group=GROUP) if e.name not in COMMANDS}
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is asked for, and lists only what is installed."""
+
+    def list_commands(self, ctx):
+        return [*COMMANDS, *sorted(_plugins())]
+
+    def get_command(self, ctx, name):
+        if name in COMMANDS:
+            module, function, _ = COMMANDS[name]
+            return getattr(
+                import_module(f".{module}" if not module.startswith("..") else module, __package__),
+                function,
+            )
+        if name in _plugins():
+            found = _plugins()[name].load()
+            return found if isinstance(found, click.Command) else _foreign(name, found)
+        return None
+
+    def resolve_command(self, ctx, args):
+        if args and self.get_command(ctx, args[0]) is None:
+            raise DesignError(
+                args[0],
+                problem="there is no such command",
+                allowed=self.list_commands(ctx),
+                nearest=closest(args[0], self.list_commands(ctx)),
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx, formatter):
+        rows = [
+            (n, COMMANDS[n][2] if n in COMMANDS else _summary(_plugins()[n]))
+            for n in self.list_commands(ctx)
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _summary(entry) -> str:
+    """One line about a plugged-in command, without importing it."""
+    return {
+        "report": "Render designs as offline HTML reports.",
+        "walkthrough": "Copy a design interview, to be worked on, taught from or practised.",
+        "lab": "Open JupyterLab on the design desk.",
+        "page": "Serve the design desk as a page.",
+    }.get(entry.name, f"From {entry.value.partition(':')[0]}.")
+
+
+def _foreign(name, function):
+    @click.command(
+        name,
+        context_settings={
+            "ignore_unknown_options": True,
+            "allow_interspersed_args": False,
+            "help_option_names": [],
+        },
+        help=(function.__doc__ or "").strip().partition("\n")[0],
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    @click.pass_context
+    def run(ctx, arguments):
+        ctx.exit(function(list(arguments)) or 0)
+
+    return run
+
+
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(package_name="scantling", message="%(prog)s %(version)s")
+def cli():
+    """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks
+    it."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))
+    try:
+        code = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except DesignError as e:
+        return _fail(str(e))
+    except click.exceptions.NoArgsIsHelpError as e:
+        print(e.format_message(), file=sys.stderr)
+        return WRONG
+    except click.UsageError as e:
+        where = (
+            f"scantling {e.ctx.info_name}"
+            if e.ctx and e.ctx.info_name != "scantling"
+            else "scantling"
+        )
+        return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
+    except click.ClickException as e:
+        return _fail(e.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("stopped", 130)
+    except BrokenPipeError:
+        _silence()
+        return 1
+    except OSError as e:  # a full disk, a folder that may not be written
+        _silence()
+        return _fail(f"{plain(str(e.filename or 'output'), 200)}: {e.strerror or e}")
+
+
+def _silence():
+    """Drop what stdout still holds, so that ending the program does not try to write it."""
+    with suppress(OSError):  # a stdout that is no file holds nothing back
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str, code: int = WRONG) -> int:
+    print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
+    return code
+
+
+def print_json(data) -> None:
+    """Strict JSON on stdout: nan and infinity become null, arrays lists."""
+    import json
+
+    print(json.dumps(clean(data), indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def clean(value):
+    """Plain JSON data: numpy to Python, tuples to lists, what is not finite to None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(k): clean(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(v) for v in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value
+
+
+def console(stderr: bool = False):
+    """A rich console that never reads markup in foreign text and keeps lines readable when
+    piped."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        file=stream,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=None if stream.isatty() else 120,
+    )

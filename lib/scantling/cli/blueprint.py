@@ -1,0 +1,78 @@
+"""The command on what stands around a job: network, placement, planes, scheduler, stores, domains,
+risks, roll-out, evolution."""
+
+from __future__ import annotations
+
+import click
+
+from ..base.errors import DesignError, plain
+from .app import EXIT, console, print_json
+
+
+class Parts(click.ParamType):
+    """One part of the blueprint by name; the nearest name is offered for a misspelt one."""
+
+    name = "part"
+
+    def convert(self, value, param, ctx):
+        from ..base.errors import closest
+        from ..cluster import PARTS
+
+        if value not in PARTS:
+            raise DesignError("--part", value, PARTS, nearest=closest(value, PARTS))
+        return value
+
+
+@click.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option(
+    "--part",
+    "parts",
+    type=Parts(),
+    multiple=True,
+    help=(
+        "Only this part; may be given more than once: network, placement, planes, "
+        "scheduler, stores, domains, risks, rollout, evolution."
+    ),
+)
+@click.pass_context
+def blueprint(ctx, file, as_json, parts):
+    """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
+    domains, risks, roll-out, what breaks next.
+
+    Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
+    is wrong.
+    """
+    from ..cluster import PARTS
+
+    assessment = _assessed(file)
+    if not assessment.phases:
+        from .design import refuse
+
+        ctx.exit(refuse(assessment.as_dict(), as_json))
+    found = assessment.blueprint.as_dict(parts or PARTS)
+    if as_json:
+        print_json({"name": assessment.resolved.name, "verdict": assessment.verdict, **found})
+    else:
+        from .blueprint_tables import show_parts
+
+        show_parts(assessment.resolved.name, found, console())
+    ctx.exit(EXIT[assessment.verdict])
+
+
+def _assessed(file: str):
+    """The assessment of FILE; a DesignError about a field gets the file's name in front."""
+    from .design import read
+
+    try:
+        design = read(file)
+        design.resolve()  # whatever is wrong with the file, before the models are imported
+        from ..verdict.assess import assess
+
+        return assess(design)
+    except DesignError as e:
+        name = plain(file, 200)
+        if e.field.startswith(name):
+            raise
+        raise click.ClickException(f"{name}: {e}") from None

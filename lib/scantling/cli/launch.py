@@ -1,0 +1,79 @@
+"""The launch command: the plan of a design as a framework's own configuration."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ..base.errors import DesignError, plain
+from .app import EXIT
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--to",
+    required=True,
+    metavar="FRAMEWORK",
+    help="megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext or ddp.",
+)
+@click.option(
+    "--on",
+    default="torchrun",
+    show_default=True,
+    metavar="SCHEDULER",
+    help="torchrun, slurm or kubernetes.",
+)
+@click.option("-o", "--output", required=True, type=click.Path(), help="Folder for the kit.")
+@click.pass_context
+def launch(ctx, file, to, on, output):
+    """Write a launch kit for the design in FILE (- for stdin).
+
+    Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or
+    the call is wrong.
+    """
+    from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
+    from .design import read, refuse
+
+    for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
+        if value not in allowed:
+            raise DesignError(option, value, allowed)
+    try:
+        design = read(file)
+        design.resolve()
+        from ..verdict.assess import assess
+
+        assessment = assess(design)
+    except DesignError as e:
+        name = plain(file, 200)
+        if e.field.startswith(name):
+            raise
+        raise click.ClickException(f"{name}: {e}") from None
+    if assessment.verdict != "feasible":
+        if assessment.verdict == "impossible":
+            ctx.exit(refuse(assessment.as_dict(), False))
+        for m in assessment.limits[:1]:
+            print(f"scantling: nothing is written: {plain(m, 1000)}", file=sys.stderr)
+        ctx.exit(EXIT[assessment.verdict])
+    try:
+        files = kits(assessment, to, on)
+    except Inexpressible as e:
+        print(f"scantling: nothing is written: {plain(str(e), 1500)}", file=sys.stderr)
+        ctx.exit(EXIT["constraint-missed"])
+    write(files, output)
+    print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
+    import json
+
+    for gap in json.loads(files["plan.json"])["not_expressed"]:
+        print(
+            plain(
+                (
+                    f"{to} cannot express {gap['field']} {gap['value']} ({gap['why']}): "
+                    f"{gap['instead']}; {gap['cost']}"
+                ),
+                400,
+            ),
+            file=sys.stderr,
+        )
+    ctx.exit(0)

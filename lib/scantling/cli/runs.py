@@ -1,0 +1,91 @@
+"""Commands on tables of runs: predict, validate."""
+
+from __future__ import annotations
+
+import click
+
+from ..base.errors import DesignError, plain
+from ..design.file import write_text
+from .app import clean, console
+
+
+def _table(path):
+    from ..evidence.runs import read_runs
+
+    try:
+        return read_runs(path)
+    except (OSError, ValueError, UnicodeDecodeError) as e:
+        raise DesignError(
+            plain(str(path), 200),
+            problem=f"cannot be read as a table of runs: {plain(str(e), 200)}",
+        ) from None
+
+
+@click.command()
+@click.argument("runs_csv")
+@click.option("-o", "--output", required=True, help="CSV to write.")
+def predict(runs_csv, output):
+    """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
+    from ..evidence.predict import predict_frame
+
+    got = predict_frame(_table(runs_csv))
+    write_text(output, got.to_csv(index=False), force=True)
+    console(stderr=True).print(
+        f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}"
+    )
+
+
+@click.command()
+@click.argument("runs_csv")
+@click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
+def validate(runs_csv, as_json):
+    """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
+    import json
+
+    from pandas import to_numeric
+
+    from ..evidence.validate.compare import validate_frame
+
+    table = _table(runs_csv)
+    if not any(to_numeric(table.get("measured_tokens_per_s_per_device", []), errors="coerce") > 0):
+        raise DesignError(
+            plain(runs_csv, 200),
+            problem="no row has measured_tokens_per_s_per_device",
+            allowed="one measured run or more",
+        )
+    got = validate_frame(table)
+    out = console()
+    from rich.table import Table
+
+    for name in ("stack", "accelerator", "source"):
+        grid = Table(box=None, pad_edge=False, header_style="dim")
+        grid.add_column(name, overflow="fold", max_width=64)
+        for column in ("rows", "median", "p90", "bias", "in band", "one line"):
+            grid.add_column(column, justify="right", no_wrap=True)
+        for key, f in sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"]):
+            grid.add_row(
+                plain(key, 90),
+                str(f["rows"]),
+                *(_percent(f[k]) for k in ("median", "p90", "bias", "coverage", "baseline_median")),
+            )
+        out.print(grid)
+        out.print()
+    f, s = got["overall"], got["scatter"]
+    out.print(
+        f"{f['rows']} rows, {_percent(f['answered'])} answered: median error "
+        f"{_percent(f['median'])}, 90th percentile {_percent(f['p90'])}, "
+        f"median over sources {_percent(f.get('over_sources', float('nan')))}; band "
+        f"covers {_percent(f['coverage'])} at width {f['width']:.2f}"
+    )
+    out.print(f"half of peak x bubble, in one line: median error {_percent(f['baseline_median'])}")
+    out.print(
+        f"floor: {s['rows']} repeated measurements of {s['configurations']} "
+        f"configurations lie {_percent(s['median'])} (p90 {_percent(s['p90'])}) from "
+        f"their median"
+    )
+    if as_json:
+        write_text(as_json, json.dumps(clean(got), indent=1, allow_nan=False) + "\n", force=True)
+
+
+def _percent(x) -> str:
+    return "-" if x != x else f"{100 * x:.1f} %"

@@ -1,0 +1,320 @@
+"""The search from a terminal: one design's plans or those of many variants of it, here or on a
+cluster, with progress that can be stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+
+import click
+
+from ..base.errors import DesignError, plain
+from .app import EXIT, console, print_json
+
+
+class Bar:
+    """Progress on stderr; the first Ctrl-C ends the search with what it has, the second ends the
+    program."""
+
+    def __init__(self, shown: bool):
+        self.shown, self.stopped, self.bar = shown, False, None
+
+    def __call__(self, done, of):
+        if self.shown:
+            if self.bar is None or self.bar.length != of or done < self.bar.pos:
+                self._close()
+                self.bar = click.progressbar(length=of, label="searching", file=sys.stderr)
+                self.bar.__enter__()
+            self.bar.update(done - self.bar.pos)
+        return not self.stopped
+
+    def _close(self):
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+            self.bar = None
+
+    @contextlib.contextmanager
+    def watching(self):
+        """Inside, an interrupt only asks the search to end."""
+
+        def ask(number, frame):
+            if self.stopped:
+                raise KeyboardInterrupt
+            self.stopped = True
+            click.echo("\nstopping after this chunk; once more to quit", err=True)
+
+        try:
+            before = signal.signal(signal.SIGINT, ask)
+        except ValueError:  # not the main thread
+            before = None
+        try:
+            yield self
+        finally:
+            self._close()
+            if before is not None:
+                signal.signal(signal.SIGINT, before)
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print."
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(dir_okay=False),
+    help="Write all fitting plans here (of a wide search the 50,000 fastest).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
+@click.option(
+    "--wide",
+    is_flag=True,
+    help=(
+        "The wide space: offload, uneven stages, expert tensor parallelism, zero-bubble "
+        "schedules, precision where it is left open."
+    ),
+)
+@click.option(
+    "--space",
+    type=click.Choice(["coarse", "default", "wide"]),
+    help="Another space; `scantling spaces` lists their axes.",
+)
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="FIELD=V1,V2,…",
+    help="Search every plan of every variant: may be given more than once.",
+)
+@click.option(
+    "--scheduler", help="Address of a Dask scheduler (tcp://…); without it everything runs here."
+)
+@click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.",
+)
+@click.pass_context
+def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, progress):
+    """The plans that fit the design in FILE, best first, and how many were rejected for which
+    reason.
+
+    Ctrl-C ends a search early with what it has looked at.
+    """
+    from ..plans.space import SPACES
+    from .design import assessed, refuse
+
+    if wide and space not in (None, "wide"):
+        raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
+    space = "wide" if wide else space or "default"
+    found, result = assessed(file, headline=True)
+    if result["verdict"] == "impossible" and not over:
+        ctx.exit(refuse(result, as_json))
+    bar = Bar(
+        progress if progress is not None else space == "wide" or bool(over) or bool(scheduler)
+    )
+    try:
+        with bar.watching():
+            plans = _plans(found, SPACES[space], over, scheduler, bar, top)
+    except ImportError:
+        raise DesignError(
+            "--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask"
+        ) from None
+    except OSError as e:
+        raise DesignError(
+            "--scheduler",
+            scheduler,
+            "the address of a running Dask scheduler, such as tcp://127.0.0.1:8786",
+            problem=f"cannot be reached: {e}",
+        ) from None
+    if csv_file:
+        from ..design.file import write_text
+
+        write_text(csv_file, plans.to_csv(index=False), force=True)
+    if as_json:
+        print_json(
+            {
+                "name": result["name"],
+                "verdict": result["verdict"],
+                "space": space,
+                **dict(plans.attrs),
+                "plans": plans.head(top).to_dict("records"),
+            }
+        )
+    else:
+        leaderboard(result["name"], plans, top, console())
+        for line in _untried(plans.head(top)):
+            console().print(line)
+        if plans.attrs.get("unseen"):
+            console().print("stopped: the order above is of the plans that were looked at")
+    if over:  # the verdict is of the file's own machine
+        ctx.exit(
+            EXIT["impossible"]
+            if not len(plans)
+            else 0
+            if result["verdict"] == "impossible"
+            else EXIT[result["verdict"]]
+        )
+    ctx.exit(EXIT[result["verdict"]])
+
+
+def _plans(design, space, over, scheduler, bar, top):
+    if not over:
+        from ..plans.run import search as run
+
+        return run(design, space, bar, scheduler)
+    import pandas as pd
+
+    from ..advise.sweeps import variant_designs, variants
+    from .decide import axes_of
+
+    axes = axes_of(over)
+    designs = variant_designs(design, axes)
+    if not designs:
+        design.change(
+            {field: values[0] for field, values in axes.items()}
+        )  # says what is wrong with it
+    rows, counts = variants(
+        [d for _, d in designs],
+        space=space,
+        progress=bar,
+        scheduler=scheduler,
+        top=top,
+        counts=True,
+    )
+    table = pd.DataFrame(
+        [
+            {
+                **dict(zip(axes, designs[row["design"]][0])),
+                **{k: v for k, v in row.items() if k not in ("design", "rank", "legal")},
+            }
+            for row in rows
+        ]
+    )
+    table.attrs = counts | {"over": list(axes)}
+    return table
+
+
+PLAN = (
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sharding",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "offload",
+    "precision",
+)
+HEADS = {
+    "step_s": "step",
+    "mfu": "MFU",
+    "memory_bytes": "memory",
+    "micro_batch": "micro\nbatch",
+    "grad_accum": "grad\naccum",
+}
+
+
+def leaderboard(name: str, plans, top: int, out) -> None:
+    """The best plans as a table, what they share in a line above it, then counts of what was looked
+    at and why plans were dropped."""
+    from ..base.quantities.table import show
+    from .tables import grid, put
+
+    best, swept = plans.head(top), plans.attrs.get("over") or []
+    out.print(plain(name, 120), style="bold")
+    if len(best):
+        best = best.assign(recompute=_recompute(best))
+        fields = [
+            c
+            for c in PLAN
+            if c in best and not (c == "schedule" and set(best[c]) <= {"1f1b", "interleaved"})
+        ]  # what vpp says already
+        shared = [c for c in fields if len(best) > 1 and best[c].nunique() == 1]
+        columns = [
+            *swept,
+            *(c for c in fields if c not in shared and set(map(str, best[c])) - {"1", "none"}),
+            *(c for c in ("step_s", "mfu", "memory_bytes") if c in best),
+        ]
+        said = [
+            f"{c.replace('_', '-')} {best[c].iloc[0]}"
+            for c in shared
+            if str(best[c].iloc[0]) not in ("1", "none")
+        ]
+        if said:
+            out.print("all: " + " · ".join(said))
+        table = grid(*(HEADS.get(c, c.rpartition(".")[2]) for c in columns))
+        for row in best[columns].to_dict("records"):
+            table.add_row(
+                *(
+                    show("memory_bytes.total" if c == "memory_bytes" else c, v)
+                    if c in ("step_s", "mfu", "memory_bytes")
+                    else str(v)
+                    for c, v in row.items()
+                )
+            )
+        put(out, table)
+    counts = plans.attrs
+    out.print(
+        f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, "
+        f"{counts.get('seconds', 0):.2f} s"
+    )
+    for reason, n in (counts.get("rejected") or {}).items():
+        out.print(f"· {n:,} rejected: {plain(str(reason), 200)}")
+
+
+def _recompute(plans) -> list[str]:
+    """The recompute column in words, with the share of a stage's layers where that is not all."""
+    if "recompute_share" not in plans:
+        return list(plans["recompute"])
+    return [
+        f"{kind} {share:.0%}" if kind == "full" and share < 1 else kind
+        for kind, share in zip(plans["recompute"], plans["recompute_share"])
+    ]
+
+
+def _untried(plans) -> list[str]:
+    """What among the plans shown nobody has published, each once."""
+    from ..evidence.published import beyond
+
+    out = []
+    for row in plans.to_dict("records"):
+        out += beyond(row, int(row.get("devices_used") or row["devices"]))
+        if row.get("practised") is False:
+            out.append(f"tp {row['tp']} crosses the scale-up domain")
+    return [f"untried: {line}" for line in dict.fromkeys(out)]
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def spaces(file, as_json):
+    """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
+    how many legal plans each has for it."""
+    from ..plans.space import SPACES, counted, described
+
+    listed = {name: described(name) for name in SPACES}
+    counts = []
+    if file:
+        from .design import read
+
+        r = read(file).resolve()
+        counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
+    if as_json:
+        print_json({"spaces": listed, **({"design": counts} if counts else {})})
+        return
+    out = console()
+    for rows in zip(*listed.values(), strict=True):
+        out.print(f"{rows[0]['field']}: {rows[0]['what']}")
+        for i, row in enumerate(rows):
+            if i == 0 or row["values"] != rows[i - 1]["values"]:
+                same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
+                out.print(f"    {', '.join(same)}: {row['values']}")
+    for c in counts:
+        out.print(f"{c['space']}: {c['legal']:,} legal plans for this design")

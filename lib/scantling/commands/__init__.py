@@ -1,1 +1,0 @@
-"""One module per group of commands of `scantling`; `cli` says what commands there are."""

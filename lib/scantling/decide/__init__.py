@@ -1,1 +1,0 @@
-"""Which plan, why, what if not: the search, the verdict, and what follows from it."""

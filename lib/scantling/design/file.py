@@ -1,0 +1,318 @@
+"""Reading and writing the YAML of a design file: plain data only, bounded in size, depth and
+expansion."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from ..base.errors import DesignError, plain
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 24
+MAX_ITEMS = 20_000  # values in the file, aliases expanded
+
+_INT = re.compile(r"[-+]?[0-9][0-9_]*$")
+_FLOAT = re.compile(
+    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+)
+_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Parser):
+    """YAML 1.2 core scalars: 1e12 is a number, `no` and 2026-11-21 are text, 017 is seventeen, 1:30
+    is text."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+    ("int", _INT, list("-+0123456789")),
+    ("float", _FLOAT, list("-+0123456789.")),
+    ("merge", re.compile(r"<<$"), ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, _first)
+
+
+def _number(loader, node):
+    text = node.value.replace("_", "")
+    if node.tag.endswith(":int") and _INT.match(node.value):
+        if len(text) > 400:
+            raise _wrong(f"a number of {len(text)} digits", node)
+        return int(text)
+    low = text.lower().lstrip("+-")
+    value = math.nan if low == ".nan" else math.inf if low == ".inf" else float(text)
+    return -value if text.startswith("-") and low == ".inf" else value
+
+
+def _mapping(loader, node, deep=True):
+    seen = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
+            raise _wrong(
+                "a merge key (<<) or a mapping used as a key", key, "one word, then a colon"
+            )
+        if key.value in seen:
+            raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
+        seen.add(key.value)
+    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def _wrong(what, node, allowed=""):
+    return DesignError(f"line {node.start_mark.line + 1}", allowed=allowed, problem=what)
+
+
+def read_text(path) -> str:
+    """The text of the file at `path`; DesignError for a missing, unreadable, oversized or binary
+    one."""
+    shown = plain(str(path), 200)
+    try:
+        path = Path(path)
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise DesignError(
+                shown,
+                problem="is not a file" if not path.is_dir() else "is a directory",
+                allowed="a YAML file, such as design.yaml",
+            )
+        with open(path, "rb") as f:
+            raw = f.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        near = _sibling(path)
+        raise DesignError(shown, problem="there is no such file", nearest=near) from None
+    except DesignError:
+        raise
+    except (OSError, ValueError) as e:
+        raise DesignError(
+            shown, problem=f"cannot be read ({plain(getattr(e, 'strerror', None) or str(e))})"
+        ) from None
+    if len(raw) > MAX_BYTES:
+        raise DesignError(
+            shown,
+            problem=f"is larger than {MAX_BYTES:,} bytes",
+            allowed="a design file of a few kilobytes",
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise DesignError(
+            shown,
+            problem=f"is not text (byte {e.start} is not UTF-8)",
+            allowed="a YAML file in UTF-8",
+        ) from None
+
+
+def _sibling(path):
+    from ..base.errors import closest
+
+    try:
+        return closest(
+            path.name,
+            [p.name for p in list(path.parent.iterdir())[:500] if p.suffix in (".yaml", ".yml")],
+        )
+    except OSError:
+        return None
+
+
+def load(text: str):
+    """YAML text to plain dicts, lists, numbers and text.
+
+    Refuses, with one line: text that is not YAML, tags (`!!python/object` and any other), duplicate
+    keys, merge keys, more than one document,
+    nesting deeper than 24, and anything whose aliases expand to more than 20,000 values; the check
+    runs on the event stream and on the node graph,
+    so an expansion bomb costs no more time or memory than the bytes it is written in.
+    """
+    if len(text) > MAX_BYTES:
+        raise DesignError(
+            problem=f"the text is larger than {MAX_BYTES:,} characters",
+            allowed="a design file of a few kilobytes",
+        )
+    try:
+        _check_events(text)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                raise DesignError(
+                    problem="the file is empty",
+                    allowed="at least scantling, model, cluster and job",
+                )
+            _expanded(node, {}, set())
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.reader.ReaderError as e:
+        raise DesignError(
+            problem=(
+                f"is not text: character "
+                f"{plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} "
+                f"at position {e.position}"
+            ),
+            allowed="a YAML file in UTF-8",
+        ) from None
+    except yaml.MarkedYAMLError as e:
+        where = f"line {e.problem_mark.line + 1}" if e.problem_mark else "the file"
+        raise DesignError(
+            where,
+            problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}",
+            allowed="YAML, `field: value` on each line",
+        ) from None
+    except yaml.YAMLError as e:
+        raise DesignError(problem=f"is not YAML: {plain(str(e), 100)}") from None
+
+
+def _check_events(text):
+    depth = documents = 0
+    for items, e in enumerate(yaml.parse(text, Loader=_Parser)):
+        if isinstance(e, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            depth += 1
+        elif isinstance(e, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            depth -= 1
+        elif isinstance(e, yaml.DocumentStartEvent):
+            documents += 1
+        if getattr(e, "tag", None) not in (None, "!"):
+            raise _wrong(f"carries a tag ({plain(str(e.tag))})", e, "plain values without tags")
+        if depth > MAX_DEPTH:
+            raise _wrong(f"nests deeper than {MAX_DEPTH} levels", e)
+        if items > 2 * MAX_ITEMS:
+            raise _wrong(f"holds more than {MAX_ITEMS:,} values", e)
+        if documents > 1:
+            raise _wrong("a second document (---) begins", e, "one design in one file")
+
+
+def _expanded(node, done, open_):
+    """Number of values below `node`, aliases counted each time they are used."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) in open_:
+        raise _wrong("an alias contains itself", node)
+    if id(node) not in done:
+        open_.add(id(node))
+        children = (
+            [c for pair in node.value for c in pair]
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
+        done[id(node)] = 1 + sum(_expanded(c, done, open_) for c in children)
+        open_.discard(id(node))
+    if done[id(node)] > MAX_ITEMS:
+        raise _wrong(f"aliases expand to more than {MAX_ITEMS:,} values", node)
+    return done[id(node)]
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data):
+        return True
+
+
+def number_text(value: float) -> str:
+    """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number:
+    15.6e+12, 0.05, 1.0e-6."""
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return repr(value)
+    exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
+    for digits in range(1, 18) if abs(exponent) < 300 else ():
+        mantissa = f"{value / 10.0**exponent:.{digits}g}"
+        mantissa += "" if "." in mantissa else ".0"
+        if "e" not in mantissa and float(f"{mantissa}e{exponent:+d}") == value:
+            return f"{mantissa}e{exponent:+d}"
+    mantissa, _, exponent = repr(value).partition("e")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{int(exponent or 0):+d}"
+
+
+_Dumper.add_representer(
+    float,
+    lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", number_text(value)),
+)
+
+# text that this or an older YAML would read as something else is quoted
+_Dumper.yaml_implicit_resolvers = {
+    k: _Loader.yaml_implicit_resolvers.get(k, [])
+    + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
+    for k in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
+}
+
+
+def dump(data) -> str:
+    """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
+    one line."""
+    return yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=150,
+        default_flow_style=None,
+    )
+
+
+def inline(value) -> str:
+    """A value as YAML on one line."""
+    return (
+        yaml.dump(
+            value,
+            Dumper=_Dumper,
+            sort_keys=False,
+            allow_unicode=True,
+            width=10**9,
+            default_flow_style=True,
+        )
+        .removesuffix("\n")
+        .removesuffix("\n...")
+    )
+
+
+def write_text(path, text: str, force: bool = False) -> None:
+    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
+    it did); refuses to replace a file unless `force`."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise DesignError(
+            plain(str(path), 200), problem="is a directory", allowed="the name of a file to write"
+        )
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
+        path.write_text(text, encoding="utf-8")
+        return
+    try:
+        fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+        try:
+            with os.fdopen(fd, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(temporary, 0o666 & ~_umask())
+            if force:
+                os.replace(temporary, path)
+            else:
+                os.link(temporary, path)  # fails when the file exists, without a moment in between
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+    except FileExistsError:
+        raise DesignError(
+            plain(str(path), 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        ) from None
+    except OSError as e:
+        raise DesignError(
+            plain(str(path), 200), problem=f"cannot be written ({plain(e.strerror or str(e))})"
+        ) from None
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,287 @@
+"""Published figures that are closed forms: bubble, activations, model states, compute-optimal
+sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...advise import scaling_laws as convergence
+from ...catalogue.models.shape import make_shape, parameters
+from ...physics.cases import RECOMPUTES, SHARDINGS, Cases, Chip, Job, Link, Plan, Software, code
+from ...physics.constants import gather
+from ...physics.memory import constants as memory_constants
+from ...physics.memory.peak import memory, saved_bytes
+from .figures import Figure, Point, points_of, printed
+
+SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
+
+
+def bubble_rate(schedule: str, p, m, f, b, w, comm=0.0) -> float:
+    """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
+    transfers (schedule.lay_out)."""
+    from ...physics.schedule import lay_out
+
+    span = lay_out(SCHEDULES[schedule], int(p), 1, int(m), f, b, w, comm).span_s.max()
+    return float(1 - m * (f + b + w) / span)
+
+
+def _bubble(r) -> float:
+    g = r["given"]
+    return bubble_rate(r["series"], g["p"], g["m"], g["f"], g["b"], g["w"], g["comm"])
+
+
+def _bubble_curves():
+    """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
+    micro-batches per stage."""
+    from ...physics.pipeline import bubble_time
+
+    p, m = 8, np.arange(8, 73)
+    out = {}
+    for series, name in SCHEDULES.items():
+        idle = bubble_time(name, p, 1, m, 1.0, 2.0, 1.0)
+        out[series] = (m / p, idle / (3 * m + idle))
+    return out
+
+
+def _plain(shape, plan, flash=0.0, **job) -> Cases:
+    """A case in which only the formulas speak: no fitted constant, one generic chip."""
+    constants = gather("hopper", "h100-sxm", None, {})
+    constants = constants.__class__(
+        **{**constants.__dict__, "memory": memory_constants.gather("megatron-lm", {})}
+    )
+    return Cases(
+        shape,
+        Job(**{"seq_len": 2048, "global_batch": 4096, "precision": 0, **job}),
+        Chip(989e12, 989e12, 3.35e12, 85e9, 55e9),
+        Link(8, 450e9, 2e-6, 50e9, 5e-6, 1e9, 1.0),
+        Plan(**plan),
+        Software(flash=flash),
+        constants,
+    )
+
+
+def gpt(layers, hidden, heads):
+    """A GPT shape as the Megatron papers have them."""
+    layers, hidden, heads = int(layers), int(hidden), int(heads)
+    return make_shape(
+        layers=layers,
+        hidden=hidden,
+        ffn_hidden=4 * hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        vocab=51200,
+        mlp="gelu",
+        attention="mha",
+        tied_embeddings=True,
+    )
+
+
+def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recompute: str) -> float:
+    """Bytes that one GPT layer keeps for its backward pass under a recompute policy: sbh(34 +
+    5as/h) and what is left of it.
+
+    none: all. selective: without the attention scores' 5as/h. full: the layer's input alone.
+    Divided by tp with sequence parallelism,
+    else 10 of the 34 are not. Korthikanti et al. 2022, equations 1 to 4 and table 2.
+    """
+    case = _plain(
+        gpt(layers, hidden, heads), dict(micro_batch=micro_batch, tp=tp, sp=sp), seq_len=seq_len
+    )
+    kept, flash = (
+        saved_bytes(case)[0],
+        _plain(
+            gpt(layers, hidden, heads),
+            dict(micro_batch=micro_batch, tp=tp, sp=sp),
+            flash=2.0,
+            seq_len=seq_len,
+        ),
+    )
+    if recompute == "none":
+        return float(kept)
+    if recompute == "selective":
+        return float(saved_bytes(flash)[0])
+    return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
+
+
+def _saved(r) -> float:
+    g = r["given"]
+    args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
+    was, now = (
+        layer_activations(*args, g["sp_was"], g["was"]),
+        layer_activations(*args, g["sp_now"], g["now"]),
+    )
+    return 1 - now / was
+
+
+def _saved_curves():
+    """Share that selective recompute saves, tensor and sequence parallel, over the sequence length,
+    for 175B."""
+    seq = np.geomspace(512, 16384, 24)
+    shares = [
+        1
+        - layer_activations(96, 12288, 96, 1, s, 8, 1, "selective")
+        / layer_activations(96, 12288, 96, 1, s, 8, 1, "none")
+        for s in seq
+    ]
+    return {"175B over sequence length": (seq, np.array(shares))}
+
+
+def state_bytes(params, dp, sharding: str):
+    """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
+    parameter, each over dp where sharded."""
+    shape = gpt(36, 4096, 32)
+    m = memory(_plain(shape, dict(dp=dp, sharding=code(SHARDINGS, sharding)), grad_bytes=2.0))
+    return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
+
+
+def _zero(r) -> float:
+    return float(state_bytes(r["given"]["params"], r["x"], r["given"]["sharding"])) / 1e9
+
+
+def _zero_curves():
+    dp = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
+    return {
+        f"7.5B, {s}": (dp, state_bytes(7.5e9, dp, s) / 1e9) for s in ("zero1", "zero2", "zero3")
+    }
+
+
+def _optimal(r) -> float:
+    return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
+
+
+def _optimal_curves():
+    axis = np.geomspace(1e19, 1e29, 20)
+    return {
+        f"approach {i}": (axis, convergence.compute_optimal(axis, f"hoffmann-2022-{i}")[1])
+        for i in (1, 2, 3)
+    }
+
+
+PUBLISHED = (
+    "gpt-3-175b",
+    "llama-2-7b",
+    "llama-2-70b",
+    "llama-3.1-8b",
+    "llama-3.1-70b",
+    "llama-3.1-405b",
+    "mixtral-8x7b",
+    "mixtral-8x22b",
+    "qwen3-235b-a22b",
+    "deepseek-v2",
+    "deepseek-v3",
+)
+
+
+def _parameter_points():
+    from ...catalogue.models.entries import entries
+
+    found = [entries()[id] for id in PUBLISHED if id in entries()]
+    return [
+        Point(
+            "all parameters",
+            e.id,
+            float(e.published_params),
+            float(parameters(e.model).total),
+            e.source,
+            e.counted,
+            e.source,
+        )
+        for e in found
+    ]
+
+
+FIGURES = (
+    Figure(
+        "parameters",
+        "Parameters of published models",
+        "attention h (q + 2 kv + out), MLP 2 or 3 h f, experts, router, norms, embeddings",
+        "model",
+        "parameters",
+        "parameters",
+        False,
+        0.001,
+        0.02,
+        False,
+        "counts that are printed rounded",
+        _parameter_points,
+        dict,
+        "y",
+    ),
+    Figure(
+        "bubble-rates",
+        "Pipeline bubble against micro-batches",
+        (
+            "idle / step; 1F1B idles (p - 1)(F + B + W), ZB-H1 (p - 1)(F + B - W), ZB-H2 (p "
+            "- 1)(F + B - 2 W), transfers on top"
+        ),
+        "micro-batches per stage",
+        "bubble",
+        "1",
+        True,
+        1e-4,
+        1.5e-4,
+        False,
+        "",
+        lambda: points_of("bubble-rates", _bubble),
+        _bubble_curves,
+    ),
+    Figure(
+        "activation-memory",
+        "Activation memory that recompute and sequence parallelism save",
+        "sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp",
+        "model",
+        "share saved",
+        "1",
+        True,
+        0.03,
+        0.06,
+        False,
+        "the abstract says five times for all four models together; the smallest saves more",
+        lambda: points_of("activation-memory", _saved),
+    ),
+    Figure(
+        "zero-memory",
+        "Model states per device under ZeRO",
+        (
+            "(2 + 2 + 12) bytes a parameter; stage 1 divides the 12 by dp, stage 2 the "
+            "gradients too, stage 3 all"
+        ),
+        "data-parallel ranks",
+        "model states",
+        "GB",
+        False,
+        0.005,
+        0.03,
+        False,
+        "the printed values are rounded",
+        lambda: points_of("zero-memory", _zero),
+        _zero_curves,
+        "xy",
+    ),
+    Figure(
+        "compute-optimal",
+        "Tokens of a compute-optimal run",
+        "D proportional to C to the power b; constants of each approach",
+        "FLOP",
+        "tokens",
+        "1",
+        False,
+        0.03,
+        0.11,
+        False,
+        "approach 3 prints its own rounding of the fitted exponents",
+        lambda: points_of("compute-optimal", _optimal),
+        _optimal_curves,
+        "xy",
+    ),
+)
+__all__ = [
+    "FIGURES",
+    "RECOMPUTES",
+    "bubble_rate",
+    "gpt",
+    "layer_activations",
+    "printed",
+    "state_bytes",
+]

@@ -1,0 +1,338 @@
+"""Published benchmarks of kernels and collectives by size, from the functions that the step model
+times them with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import catalogue
+from ...catalogue.models.shape import make_shape
+from ...physics import traffic
+from ...physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
+from ...physics.collectives import all_gather_s, all_to_all_s, tiers_of
+from ...physics.compute import gemm_s
+from ...physics.constants import gather
+from .figures import Figure, Point
+
+SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
+_COUNTS = {
+    "all_reduce": lambda v, n, inside, t: 2 * v * (n - 1) / n / (2 * all_gather_s(v, n, inside, t)),
+    "all_gather": lambda v, n, inside, t: v * (n - 1) / n / all_gather_s(v, n, inside, t),
+    "alltoall": lambda v, n, inside, t: v * (n - 1) / n / all_to_all_s(v, n, inside, t),
+}
+
+
+def _case(
+    accelerator: str,
+    domain=8,
+    out_bytes_per_s=None,
+    precision="bf16",
+    stack=None,
+    shape=None,
+    plan=None,
+    software=None,
+) -> Cases:
+    """One device of the catalogue with the constants of its chip."""
+    chip = catalogue.accelerator(accelerator)
+    known = [f for f in (chip.bf16_flops, chip.fp16_flops) if f == f]
+    linear = {"fp8": chip.fp8_flops, "fp16": chip.fp16_flops, "nvfp4": chip.fp4_flops}.get(
+        precision, known[0]
+    )
+    return Cases(
+        shape
+        or make_shape(
+            layers=1,
+            hidden=4096,
+            ffn_hidden=16384,
+            heads=32,
+            kv_heads=32,
+            head_dim=128,
+            vocab=32000,
+            mlp="gelu",
+            attention="mha",
+        ),
+        Job(4096.0, 1.0, code(PRECISIONS, "bf16" if precision == "fp16" else precision)),
+        Chip(linear, known[0], chip.hbm_bytes_per_s, chip.hbm_usable_bytes, 25e9),
+        Link(float(domain), chip.link_bytes_per_s, 2e-6, out_bytes_per_s or 50e9, 5e-6, 1e9, 1.0),
+        Plan(**(plan or {})),
+        Software(**(software or {})),
+        gather(chip.family, chip.id, stack),
+    )
+
+
+def bus_bytes_per_s(series, message_bytes):
+    """Bus bandwidth that the model gives a series of collective_bench.csv, as nccl-tests counts it
+    [bytes/s]."""
+    domain = series.devices // max(series.nvlink_domains, 1)
+    case = _case(
+        series.accelerator, domain, series.link_bytes_per_s if series.nvlink_domains > 1 else None
+    )
+    return _COUNTS[series.collective](
+        np.asarray(message_bytes, float),
+        series.devices,
+        min(domain, series.devices),
+        tiers_of(case.link, case.constants),
+    )
+
+
+SIZES = {
+    "8 A100, one node": "azure_a100_1n_ar",
+    "8 H100, one node (switches reduce)": "azure_h100_1n_ar",
+    "32 A100, four nodes": "a100_4n_ar",
+    "64 H100, eight nodes (SHARP)": "cw_h100_8n_ar_sharp",
+}
+RANKS = {n: f"aws_p5_h100_{n // 8}n_alltoall" for n in (16, 32, 64, 128, 256)}
+
+
+def _points(name, series, at, x):
+    sizes = np.array(series.message_bytes)
+    ours = bus_bytes_per_s(series, sizes) / 1e9
+    return [
+        Point(
+            name,
+            x,
+            series.busbw_bytes_per_s[i] / 1e9,
+            float(ours[i]),
+            series.source,
+            f"series {series.id}",
+            _address(series.source),
+        )
+        for i in at(sizes)
+    ]
+
+
+def _address(source: str) -> str:
+    repository = source.split("@")[0].split(" ")[0]
+    return (
+        f"https://github.com/{'/'.join(repository.split('/')[:2])}" if "/" in repository else source
+    )
+
+
+def alone_bytes_per_s(id: str, message_bytes=None):
+    """Bus bandwidth of a collective alone by message size, best algorithm and protocol
+    (blueprint.curves), for the wires of a published series [bytes/s]."""
+    from dataclasses import fields
+
+    from ...physics.curves import fastest, volume
+    from ..calibrate.collectives import points
+
+    p = points()
+    p = p.take(p.series == id)
+    sizes = p.message_bytes if message_bytes is None else np.asarray(message_bytes, float)
+    one = type(p.wires)(
+        **{
+            f.name: np.asarray(getattr(p.wires, f.name))[:1].repeat(len(sizes))
+            for f in fields(p.wires)
+        }
+    )
+    return volume(p.collective[0], one.ranks) * sizes / fastest(p.collective[0], sizes, one)
+
+
+def collectives_by_size():
+    known, out = catalogue.collective_series(), []
+    for name, id in SIZES.items():
+        s = known[id]
+        ours = alone_bytes_per_s(id, s.message_bytes) / 1e9
+        out += [
+            Point(name, v, b / 1e9, float(o), s.source, f"series {id}", _address(s.source))
+            for v, b, o in zip(s.message_bytes, s.busbw_bytes_per_s, ours)
+            if v >= SMALLEST_BYTES
+        ]
+    return out
+
+
+def _size_curves():
+    axis = np.geomspace(SMALLEST_BYTES, 16e9, 60)
+    return {name: (axis, alone_bytes_per_s(id, axis) / 1e9) for name, id in SIZES.items()}
+
+
+def all_to_all_by_ranks():
+    known = catalogue.collective_series()
+    return [
+        p
+        for n, id in RANKS.items()
+        for p in _points(
+            "8 H100 a node, largest message",
+            known[id],
+            lambda sizes: [int(np.argmax(sizes))],
+            float(n),
+        )
+    ]
+
+
+def dispatch_bytes_per_s(
+    ranks: int, tokens=4096, hidden=7168, top_k=8, value_bytes=1.0, experts_nodes=4
+):
+    """Dispatch bandwidth as DeepEP prints it for H800 [bytes/s]: on one node all copies by the
+    links' clock, across nodes the copies counted
+    once a node (its own included) by the cards' clock, node-limited routing."""
+    case = _case("h800-sxm", 8, 50e9, plan=dict(ep=ranks, dp=ranks))
+    tiers, inside = tiers_of(case.link, case.constants), min(ranks, 8)
+    nodes = ranks // inside
+    one = tokens * hidden * value_bytes
+    copies = float(traffic.expected_places(ranks, top_k))
+    counted = float(traffic.expected_places(nodes, top_k, experts_nodes)) if nodes > 1 else copies
+    leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
+    seconds = all_to_all_s(
+        one * copies,
+        ranks,
+        inside,
+        tiers,
+        copies_out=one * leaving,
+        up_share=case.constants.ep_up_share,
+        relayed=1.0,
+    )
+    return one * counted / float(seconds)
+
+
+def dispatch_by_ranks():
+    known, out = catalogue.collective_series(), []
+    for ranks in (8, 16, 32, 64):
+        for way, width in (("dispatch", 1.0), ("combine", 2.0)):
+            s = known[f"deepep_v1_{'intranode' if ranks == 8 else 'internode'}_ep{ranks}_{way}"]
+            out.append(
+                Point(
+                    f"{way}, 4,096 tokens, top 8",
+                    float(ranks),
+                    s.busbw_bytes_per_s[0] / 1e9,
+                    dispatch_bytes_per_s(ranks, value_bytes=width) / 1e9,
+                    s.source,
+                    "normal kernels",
+                    _address(s.source),
+                    counted=ranks != 16,
+                    why=""
+                    if ranks != 16
+                    else "forwarding inside the receiving node is the bottleneck",
+                )
+            )
+    return out
+
+
+GEMMS = {
+    "A100, fp16": ("a100-80-sxm", "fp16"),
+    "H100, fp8": ("h100-sxm", "fp8"),
+    "H200, fp8": ("h200-sxm", "fp8"),
+    "GB200, fp8": ("gb200-nvl72", "fp8"),
+}
+
+
+def gemm_share(accelerator: str, precision: str, m, n, k):
+    """Share of the dense peak that an m x n x k product reaches in the model: 2mnk / (peak x
+    seconds)."""
+    case = _case(accelerator, precision=precision)
+    m, n, k = (np.asarray(v, float) for v in (m, n, k))
+    flops = 2 * m * n * k
+    return flops / gemm_s(flops, m * k + k * n + m * n, 1, case) / case.chip.linear_flops
+
+
+def gemm_by_size():
+    out = []
+    for name, (chip, precision) in GEMMS.items():
+        for g in catalogue.gemm_points():
+            if (
+                (g.accelerator, g.dtype, g.op) == (chip, precision, "matmul")
+                and g.shape_class == "Azure sustained"
+                and g.m == g.n == g.k
+            ):
+                out.append(
+                    Point(
+                        name,
+                        g.m,
+                        g.fraction,
+                        float(gemm_share(chip, precision, g.m, g.n, g.k)),
+                        g.source.split(" (")[0],
+                        "cuBLASLt, random data, sustained",
+                        _address(g.source),
+                        counted=g.m >= 2048,
+                        why="" if g.m >= 2048 else "below the sizes of training",
+                    )
+                )
+    return out
+
+
+def _gemm_curves():
+    axis = np.geomspace(1024, 32768, 40)
+    return {
+        name: (axis, gemm_share(chip, precision, axis, axis, axis))
+        for name, (chip, precision) in GEMMS.items()
+    }
+
+
+FIGURES = (
+    Figure(
+        "gemm-size",
+        "Matrix products by size",
+        "2mnk / (R (1 + c (R / B) (1/m + 1/n + 1/k)) + launch), R = peak x share",
+        "m = n = k",
+        "share of dense peak",
+        "1",
+        True,
+        0.09,
+        0.22,
+        False,
+        (
+            "the share is that of training shapes, beside traffic and at the clock that a "
+            "whole step leaves"
+        ),
+        gemm_by_size,
+        _gemm_curves,
+        "x",
+    ),
+    Figure(
+        "collectives-size",
+        "All-reduce by message size",
+        (
+            "best of ring, tree and reduction in the switches: start-up, a time a hop and "
+            "protocol, wire time 2 V (n - 1) / n over the slower tier, pipeline fill"
+        ),
+        "bytes",
+        "bus bandwidth",
+        "GB/s",
+        False,
+        0.06,
+        0.45,
+        True,
+        "the sizes at which the library changes from one protocol or algorithm to the next",
+        collectives_by_size,
+        _size_curves,
+        "xy",
+    ),
+    Figure(
+        "all-to-all",
+        "All-to-all by ranks",
+        "the share (n - 8) / n of the bytes leaves the node over the rank's own card",
+        "ranks",
+        "bus bandwidth",
+        "GB/s",
+        False,
+        0.06,
+        0.12,
+        False,
+        "",
+        all_to_all_by_ranks,
+        dict,
+        "x",
+    ),
+    Figure(
+        "expert-dispatch",
+        "MoE dispatch and combine by expert-parallel ranks",
+        (
+            "a token crosses to a node once, and from its card over the links to the ranks "
+            "that want it"
+        ),
+        "expert-parallel ranks",
+        "bandwidth as DeepEP counts it",
+        "GB/s",
+        False,
+        0.10,
+        0.15,
+        False,
+        (
+            "two nodes: what arrives over the network is forwarded over the links, DeepEP's "
+            "bottleneck there"
+        ),
+        dispatch_by_ranks,
+        dict,
+        "x",
+    ),
+)

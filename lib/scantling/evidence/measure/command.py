@@ -1,0 +1,274 @@
+"""`scantling measure -o FILE`: times this machine's devices and writes a calibration override that
+a design names as `calibration: FILE`."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.util import find_spec
+
+import click
+
+from ...base.errors import DesignError, plain
+from ...physics.calibration_file import VERSION
+
+
+@click.command()
+@click.option(
+    "-o", "--output", required=True, help="File to write; a design names it as `calibration: FILE`."
+)
+@click.option("--quick", is_flag=True, help="Fewer sizes: under a minute on one device.")
+@click.option(
+    "--accelerator",
+    metavar="ID",
+    help="What the device is in the catalogue, where its name does not tell.",
+)
+@click.option(
+    "--device", type=click.Choice(["cuda", "cpu"]), help="What to time; the GPU where there is one."
+)
+@click.option(
+    "--scale-out",
+    "scale_out",
+    type=float,
+    metavar="GB/S",
+    help="Network rate of one device, one direction, for runs across nodes.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def command(output, quick, accelerator, device, scale_out, force):
+    """Time this machine's devices and write a calibration override.
+
+    Matrix products, attention, memory, launches and host copies on one device; under torchrun
+    collectives as well:
+    torchrun --nproc-per-node 8 -m scantling measure -o calibration.yaml. Ctrl-C keeps what was
+    measured so far.
+    """
+    from pathlib import Path
+
+    if find_spec("torch") is None:
+        raise DesignError(
+            "measure",
+            problem="needs PyTorch",
+            allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
+        )
+    if Path(output).exists() and not force:
+        raise DesignError(
+            plain(output, 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        )
+    if not (Path(output).absolute().parent).is_dir():
+        raise DesignError(
+            plain(output, 200),
+            problem="is in a folder that does not exist",
+            allowed="a file in an existing folder",
+        )
+    chip = _chip(accelerator)
+    from . import bench as measure_bench
+
+    if device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise DesignError(
+                "--device",
+                "cuda",
+                "cpu, or a machine with a GPU that PyTorch sees",
+                problem="is not there",
+            )
+    bench = measure_bench.start(device, quick)
+    first = _rank() == 0
+    curves, skipped, stopped = run(measure_bench.steps(bench, quick), show=first)
+    if first:
+        about, software = measure_bench.describe(bench)
+        data = result(
+            curves,
+            about,
+            software,
+            chip,
+            quick,
+            skipped,
+            stopped,
+            scale_out * 1e9 if scale_out else None,
+        )
+        _write(output, data, force)
+        _tell(data, output, stopped)
+    if stopped:
+        raise click.exceptions.Exit(
+            130
+        )  # without leaving the process group: the other ranks may wait in a collective
+    measure_bench.finish(bench)
+
+
+def run(steps, show: bool = True):
+    """(curves, [{step, why}] that failed, [step] not reached because of Ctrl-C) of a list of
+    measurements, progress on stderr where `show`."""
+    curves: dict = {}
+    skipped, stopped = [], []
+    with _progress(len(steps), show) as advance:
+        for i, step in enumerate(steps):
+            advance(step.says)
+            try:
+                point = step.run()
+            except KeyboardInterrupt:
+                stopped = [s.says for s in steps[i:]]
+                break
+            except (
+                RuntimeError,
+                NotImplementedError,
+                AttributeError,
+                ValueError,
+            ) as e:  # out of memory, or a kernel that this device lacks
+                skipped.append(
+                    {
+                        "step": step.says,
+                        "why": plain(
+                            str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__,
+                            160,
+                        ),
+                    }
+                )
+                continue
+            here = curves
+            *path, last = step.section.split(".")
+            for name in path:
+                here = here.setdefault(name, {})
+            here.setdefault(last, []).append(
+                {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in point.items()}
+            )
+    return curves, skipped, stopped
+
+
+def result(
+    curves, device, software, chip, quick, skipped, stopped, scale_out_bytes_per_s=None
+) -> dict:
+    """What the file holds: date, device, software, constants with the reason for each, and all
+    curves.
+
+    chip: accelerator of the catalogue, or None to go by the device's name; without one no share of
+    a peak can be said.
+    """
+    from ... import catalogue
+    from .fit import constants_of, match, saturation
+
+    if chip is None:
+        found = match(device["name"], device["memory_bytes"])
+        chip = catalogue.accelerator(found) if found else None
+    constants, left = constants_of(curves, chip, scale_out_bytes_per_s) if chip else ({}, [])
+    fitted = {
+        f"gemm.{d}": {k: float(f"{v:.4g}") for k, v in saturation(points).items()}
+        for d, points in curves.get("gemm", {}).items()
+        if len(points) >= 3
+    }
+    data = {
+        "scantling_calibration": VERSION,
+        "made": date.today().isoformat(),
+        "device": {"accelerator": chip.id if chip else None, **device},
+        "software": software,
+        "quick": quick,
+        "constants": constants,
+    }
+    if left:
+        data["left_out"] = left
+    data["fitted"] = fitted
+    if skipped:
+        data["skipped"] = skipped
+    if stopped:
+        data["stopped_before"] = stopped
+    return {**data, "curves": curves}
+
+
+def _chip(accelerator):
+    if accelerator is None:
+        return None
+    from ... import catalogue
+
+    return catalogue.accelerator(accelerator, "--accelerator")
+
+
+def _rank() -> int:
+    import os
+
+    return int(os.environ.get("RANK", "0"))
+
+
+def _write(output, data, force):
+    from ...design.file import dump, write_text
+
+    head = (
+        "# measured by `scantling measure`; a design uses it with `calibration: "
+        + str(output).rpartition("/")[2]
+        + "`\n"
+    )
+    write_text(output, head + dump(data), force)
+
+
+def _tell(data, output, stopped):
+    from rich.table import Table
+
+    from ...cli.app import console
+
+    out = console()
+    if data["constants"]:
+        grid = Table(box=None, pad_edge=False, header_style="dim")
+        for name, right in (
+            ("constant", False),
+            ("measured", True),
+            ("prior", True),
+            ("unit", False),
+            ("from", False),
+        ):
+            grid.add_column(name, justify="right" if right else "left", overflow="fold")
+        for name, c in data["constants"].items():
+            grid.add_row(name, f"{c['value']:.4g}", f"{c['prior']:.4g}", c["unit"], c["from"])
+        out.print(grid)
+    for row in data.get("left_out", []):
+        out.print(f"{row['constant']} {row['value']:.4g} left out: {row['why']}")
+    if data["device"]["accelerator"] is None:
+        out.print(
+            f"{plain(data['device']['name'], 80)} is not in the catalogue: curves only, "
+            f"no constant. --accelerator ID says what it is."
+        )
+    for row in data.get("skipped", []):
+        out.print(f"skipped {row['step']}: {row['why']}")
+    out.print(
+        f"{'Stopped; what was measured so far is in' if stopped else 'Wrote'} {plain(output, 200)}"
+    )
+
+
+def _progress(total, show):
+    """A context whose value advances a progress bar on stderr, or prints nothing."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def silent():
+        yield lambda text: None
+
+    @contextmanager
+    def bar():
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        from ...cli.app import console
+
+        with Progress(
+            MofNCompleteColumn(),
+            BarColumn(24),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=console(stderr=True),
+            transient=True,
+        ) as progress:
+            task = progress.add_task("", total=total)
+            done = [0]
+
+            def advance(text):
+                progress.update(task, description=text, completed=done[0])
+                done[0] += 1
+
+            yield advance
+
+    return bar() if show else silent()

@@ -1,0 +1,122 @@
+"""Predicted against measured: by source, accelerator and stack, with a one-line baseline and the
+scatter of repeated runs beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..predict import predict_frame
+from ..runs import read_runs
+
+SAME = (
+    "stack accelerator layers hidden ffn_hidden heads vocab seq_len moe_experts "
+    "moe_topk n_devices precision tp sp pp vpp cp ep etp dp sharding micro_batch "
+    "global_batch_seqs recompute recompute_as_printed offload other_opts"
+).split()
+
+
+def compare(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured rows with prediction, error (predicted / measured - 1 of tokens/s), band hit,
+    and the baseline's error."""
+    got = predict_frame(frame)
+    table = frame.reset_index(drop=True).copy()
+    measured = pd.to_numeric(table.get("measured_tokens_per_s_per_device"), errors="coerce")
+    table["predicted"] = got.tokens_per_s_per_device
+    table["error"] = got.tokens_per_s_per_device / measured - 1
+    scale = got.mfu / got.tokens_per_s_per_device
+    table["inside"] = (measured * scale >= got.mfu_low) & (measured * scale <= got.mfu_high)
+    table["width"] = (got.mfu_high - got.mfu_low) / got.mfu
+    table["baseline"] = baseline(got, table) / measured - 1
+    table["why_not"] = got.error
+    return table[measured.notna() & (measured > 0)]
+
+
+def baseline(got: pd.DataFrame, table: pd.DataFrame):
+    """Tokens/s by one line: half the peak, the recompute's extra forward, and the 1F1B bubble, 1 /
+    (1 + (pp - 1) / (vpp m))."""
+    pp, dp = table.pp.fillna(1), table.dp.fillna(1)
+    m = (table.global_batch_seqs / dp / table.micro_batch.fillna(1)).clip(lower=1).fillna(8)
+    bubble = 1 + (pp - 1) / (m * table.vpp.fillna(1))
+    recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
+    return got.tokens_per_s_per_device / got.mfu * 0.5 / bubble / recompute
+
+
+def figures(rows: pd.DataFrame) -> dict:
+    """Rows, answered share, median and 90th percentile of |error| (an unanswered row counts as 100
+    %), bias, band coverage and width."""
+    a = rows.error.abs().fillna(1.0)
+    done = rows[rows.error.notna()]
+    return dict(
+        rows=len(rows),
+        answered=float(len(done) / max(len(rows), 1)),
+        median=float(a.median()),
+        p90=float(a.quantile(0.9)),
+        bias=float(done.error.median()),
+        coverage=float(done.inside.mean()),
+        width=float(done.width.median()),
+        baseline_median=float(rows.baseline.abs().fillna(1.0).median()),
+    )
+
+
+def scatter(table: pd.DataFrame) -> dict:
+    """How far repeated measurements of one configuration lie apart: median and 90th percentile of
+    |measured / their median - 1|."""
+    have = [c for c in SAME if c in table]
+    key = pd.Series(
+        ["|".join(map(str, row)) for row in table[have].itertuples(index=False)], index=table.index
+    )
+    measured = pd.to_numeric(table.measured_tokens_per_s_per_device)
+    size = measured.groupby(key).transform("size")
+    off = (measured / measured.groupby(key).transform("median") - 1).abs()[size > 1]
+    return dict(
+        configurations=int(key[size > 1].nunique()),
+        rows=len(off),
+        median=float(off.median()) if len(off) else 0.0,
+        p90=float(off.quantile(0.9)) if len(off) else 0.0,
+    )
+
+
+def validate_frame(frame: pd.DataFrame) -> dict:
+    """All figures of a run table; rows of trust low or setup sparse stand apart."""
+    table = compare(frame)
+    trust = (
+        table.trust.isin(["high", "medium"])
+        if "trust" in table
+        else pd.Series(True, index=table.index)
+    )
+    full = (
+        table.setup.isin(["full", "partial"])
+        if "setup" in table
+        else pd.Series(True, index=table.index)
+    )
+    counted, sparse = table[trust & full], table[trust & ~full]
+    by = {
+        name: {str(k): figures(g) for k, g in counted.groupby(name)}
+        for name in ("source", "accelerator", "stack")
+        if name in counted
+    }
+    overall = figures(counted)
+    if "source" in by:
+        overall["over_sources"] = (
+            float(np.median([v["median"] for v in by["source"].values()])) if by["source"] else 0.0
+        )
+    worst = counted.assign(a=counted.error.abs()).nlargest(15, "a")
+    return dict(
+        overall=overall,
+        sparse=figures(sparse) if len(sparse) else None,
+        scatter=scatter(counted),
+        by=by,
+        worst=[
+            dict(id=r.id, error=float(r.error), stack=r.stack, accelerator=r.accelerator)
+            for r in worst.itertuples()
+        ],
+        unanswered=[
+            dict(id=r.id, error=r.why_not) for r in counted[counted.error.isna()].itertuples()
+        ],
+    )
+
+
+def validate_file(path) -> dict:
+    """`validate_frame` of a CSV file."""
+    return validate_frame(read_runs(path))

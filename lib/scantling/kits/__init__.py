@@ -1,0 +1,153 @@
+"""The launch kit: from an assessed plan to the files that a framework and a scheduler start from.
+
+`kits(assessment, to, on)` gives the files as text; `write` puts them into a folder in one step. A
+framework is one module here (what it
+can express, its files, its command) and one judge in the tests, which is the framework's own
+parser.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from ..base.errors import DesignError
+from .express import Inexpressible, express
+from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
+
+FRAMEWORKS = {
+    "megatron": "megatron",
+    "megatron-bridge": "bridge",
+    "torchtitan": "torchtitan",
+    "fsdp": "fsdp",
+    "deepspeed": "deepspeed",
+    "accelerate": "accelerate",
+    "maxtext": "maxtext",
+    "ddp": "ddp",
+}
+ON = LAYOUTS
+__all__ = ["FRAMEWORKS", "ON", "Gap", "Inexpressible", "LaunchPlan", "kits", "launch_plan", "write"]
+
+
+def framework(to: str):
+    """The module of a framework. Raises DesignError for one that is not there."""
+    if to not in FRAMEWORKS:
+        raise DesignError("--to", to, FRAMEWORKS)
+    return import_module(f".frameworks.{FRAMEWORKS[to]}", __package__)
+
+
+def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
+    """The files of a launch kit, relative path to text, ready for `write`, an archive or a
+    download.
+
+    Parameters
+    ----------
+    assessment : what `scantling.assess` returns.
+    to : a key of FRAMEWORKS.
+    on : one of ON: what starts the processes.
+
+    The main phase's kit is at the top, that of phase n of several in `phase-n/`. `plan.json` holds
+    the plan that is launched, the one
+    that was assessed and, under `not_expressed`, what of it the framework has no words for and what
+    that costs. The same assessment gives
+    the same text. Takes some 20 ms, or a second or two where a nearest plan has to be searched.
+
+    Raises DesignError for a framework or scheduler that is not there, Inexpressible where the
+    framework has no plan that fits and keeps
+    the constraints, ValueError for an impossible design.
+    """
+    from .pages import kit
+
+    module = framework(to)
+    if on not in ON:
+        raise DesignError("--on", on, ON)
+    if not assessment.phases:
+        raise ValueError("an impossible design has no plan to launch")
+    out = {}
+    for i in range(len(assessment.phases)):
+        folder = "" if i == assessment.main else f"phase-{i + 1}/"
+        files = kit(express(assessment, i, module, to, on), module)
+        out |= {folder + name: text for name, text in files.items()}
+    if len(assessment.phases) > 1:
+        order = ", then ".join(
+            "this folder" if i == assessment.main else f"`phase-{i + 1}/`"
+            for i in range(len(assessment.phases))
+        )
+        out["README.md"] += (
+            f"\n## Phases\nThe design has {len(assessment.phases)} phases, each with its "
+            f"own plan: start {order}; each resumes from the checkpoint before it.\n"
+        )
+    return out
+
+
+def write(files: dict[str, str], folder) -> None:
+    """Write a kit into `folder` (made where it is not there): all files or, if anything fails,
+    none.
+
+    Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts
+    are executable. Raises DesignError where
+    the folder cannot be written.
+    """
+    folder = Path(folder)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(20, "is not a folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=folder if folder.exists() else folder.parent, prefix=".launch-"
+        ) as scratch:
+            whole = Path(scratch) / "kit"
+            for name, text in files.items():
+                path = whole / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8", newline="\n")
+                path.chmod(0o755 if name.endswith((".sh", ".sbatch")) else 0o644)
+            if folder.exists():
+                _replace(files, whole, folder, Path(scratch) / "before")
+            else:
+                whole.chmod(0o755)
+                os.rename(whole, folder)
+    except OSError as e:
+        raise DesignError(
+            str(folder),
+            problem=f"cannot be written ({e.strerror or e})",
+            allowed="a folder for the kit",
+        ) from None
+
+
+def _replace(names, new: Path, folder: Path, before: Path) -> None:
+    """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
+    there."""
+    moved = []
+    try:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            old = before / name
+            if (folder / name).exists():
+                old.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(folder / name, old)
+            moved.append(name)
+            os.rename(new / name, folder / name)
+    except OSError:
+        for name in reversed(moved):
+            if (before / name).exists():
+                os.replace(before / name, folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+        raise
+
+
+def learning_rate(parameters: float) -> float:
+    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a
+    start, not a result."""
+    sizes, rates = (
+        (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9),
+        (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5),
+    )
+    x = min(max(parameters, sizes[0]), sizes[-1])
+    i = max(k for k in range(len(sizes) - 1) if sizes[k] <= x)
+    t = math.log(x / sizes[i]) / math.log(sizes[i + 1] / sizes[i])
+    return float(f"{math.exp(math.log(rates[i]) * (1 - t) + math.log(rates[i + 1]) * t):.2g}")

@@ -1,0 +1,52 @@
+"""Text from a design, made safe for the place it lands in: shell, YAML, JSON, Python, #SBATCH
+lines, Kubernetes names, comments."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+from ..base.errors import plain
+
+
+def sh(value) -> str:
+    """One shell word."""
+    return shlex.quote(str(value))
+
+
+def js(value) -> str:
+    """A YAML value in double quotes, everything beyond ASCII escaped: JSON, but for characters
+    beyond 16 bits, which YAML does not read as pairs."""
+    text = json.dumps(value, ensure_ascii=True)
+    return re.sub(
+        r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})",
+        lambda m: f"\\U{0x10000 + (int(m[1], 16) - 0xD800 << 10) + int(m[2], 16) - 0xDC00:08x}",
+        text,
+    )
+
+
+def py(value) -> str:
+    """A Python literal in ASCII."""
+    return ascii(value)
+
+
+def comment(value, width: int = 160) -> str:
+    """Text for a `#` comment: one printable line, so that it cannot end the comment."""
+    return plain(str(value), width)
+
+
+def md(value, width: int = 2000) -> str:
+    """Text for Markdown: one line whose brackets, pipes, backticks and angles stay text."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", plain(str(value), width))
+
+
+def slug(value, most: int = 40) -> str:
+    """A DNS label (RFC 1123): lower case letters, digits and hyphens; for Slurm and Kubernetes
+    names, where quoting is no help."""
+    text = (
+        re.sub(r"[^a-z0-9]+", "-", str(value).lower().encode("ascii", "ignore").decode())
+        .strip("-")[:most]
+        .strip("-")
+    )
+    return text if text and text[0].isalpha() else f"run-{text}".strip("-")

@@ -1,0 +1,213 @@
+"""What a launch kit is made from: one phase of an assessment as plain values, and the files that
+come of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..cluster.placement import leaf_nodes
+from ..physics.cases import devices as devices_of
+from ..physics.memory.peak import memory_by_stage
+from ..verdict.numbers import communication, step_s
+from .quote import slug
+
+LAYOUTS = ("torchrun", "slurm", "kubernetes")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One thing of the plan that a framework cannot express: the field, its value, why, and what
+    stands there instead."""
+
+    field: str
+    value: object
+    why: str
+    instead: object = None
+    cost: str = ""
+
+
+class Words(NamedTuple):
+    """What a framework calls things: for the reader of a kit, not for its parser.
+
+    install: shell lines. data: what DATA is. log: where loss, norm and throughput appear. profile:
+    how to take one. skip: how to leave out
+    batches. keep: what becomes of old checkpoints. rehearse: how to end after 100 steps. knobs:
+    where micro_batch, recompute, offload and sharding are set. stop: "file" a file
+    `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, "" nothing saves before
+    the end.
+    """
+
+    install: tuple[str, ...]
+    data: str
+    log: str
+    profile: str
+    skip: str
+    keep: str
+    knobs: Mapping
+    stop: str
+    rehearse: str
+
+
+NORM_EPSILON, SEED = 1e-5, 1234
+
+
+def rotary_base(model) -> int:
+    """Base of the rotary positions in every kit: Llama 3's, and DeepSeek's under latent attention;
+    the design does not state it."""
+    return 10_000 if model.attention == "mla" else 500_000
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
+
+    name: str
+    slug: str
+    to: str
+    on: str
+    model: object  # model.Model
+    params: object  # model.Params
+    cluster: object  # cluster.Cluster
+    phase: object  # design.Phase
+    plan: Mapping  # the contract's keys
+    devices: int
+    stages: tuple[int, ...]  # layers of each pipeline stage
+    memory: Mapping
+    step_s: float
+    figures: Mapping  # the scalar keys of `design --json`, of the plan that is launched
+    endurance: Mapping
+    why: tuple = ()
+    communication: tuple = ()
+    limits: tuple = ()
+    assumed: tuple = ()
+    gaps: tuple[Gap, ...] = ()
+    asked: Mapping = field(default_factory=dict)  # the assessment's own plan
+    asked_step_s: float = math.nan
+    stack: str | None = None
+    leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
+    # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
+    faster: tuple = ()
+
+    @property
+    def per_node(self) -> int:
+        """Devices of a full node that the run uses."""
+        return min(self.cluster.devices_per_node, self.devices)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the run, spares not counted."""
+        return -(-self.devices // self.per_node)
+
+    @property
+    def last_node(self) -> int:
+        """Devices of the last node: fewer than `per_node` where the devices are no multiple of
+        it."""
+        return self.devices - (self.nodes - 1) * self.per_node
+
+    @property
+    def steps(self) -> int | None:
+        """Optimizer steps of the phase; None without tokens."""
+        return (
+            None
+            if self.phase.tokens is None
+            else max(
+                1, math.ceil(self.phase.tokens / (self.phase.global_batch * self.phase.seq_len))
+            )
+        )
+
+    @property
+    def save_steps(self) -> int:
+        """Steps between checkpoints: the interval of the assessment, at least one step."""
+        steps = max(1, round(self.figures["checkpoint_interval_s"] / self.step_s))
+        return steps if self.steps is None else min(steps, self.steps)
+
+    @property
+    def chip(self) -> str:
+        """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks
+        to."""
+        family = self.cluster.accelerator.family
+        return (
+            "tpu"
+            if family == "tpu"
+            else "amd"
+            if family.startswith("cdna")
+            else "nvidia"
+            if family in NVIDIA
+            else "other"
+        )
+
+    @property
+    def lead_s(self) -> int:
+        """Seconds between the signal to stop and the end: three steps, twice a whole save, two
+        minutes; at least ten minutes."""
+        return max(
+            600,
+            60
+            * math.ceil(
+                (3 * self.step_s + 2 * (self.endurance.get("checkpoint_durable_s") or 0.0) + 120)
+                / 60
+            ),
+        )
+
+    @property
+    def dp_exposed(self) -> tuple[float, str]:
+        """(share of the step for which data-parallel traffic is exposed, its tier)."""
+        row = next((r for r in self.communication if r["axis"] == "dp"), None)
+        return (row["exposed_s"] / self.step_s, row["tier"]) if row else (0.0, "")
+
+    def __getitem__(self, key):
+        return self.plan[key]
+
+
+NVIDIA = ("volta", "ampere", "hopper", "blackwell", "ada", "turing", "rubin")
+
+
+def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None) -> LaunchPlan:
+    """The record of phase `which` of an assessment."""
+    chosen, r = assessment.phases[which], assessment.resolved
+    said = [
+        *r.assumed,
+        *assessment.endurance.assumed,
+        *(assessment.cost.assumed if assessment.cost else ()),
+    ]
+    parts = {
+        k: float(getattr(chosen.memory, k))
+        for k in ("weights", "gradients", "optimizer", "activations", "other")
+    }
+    memory = {
+        **parts,
+        "total": float(chosen.memory.total),
+        "capacity": float(chosen.memory.capacity),
+    }
+    phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
+    return LaunchPlan(
+        name=r.name,
+        slug=slug(r.name + phase_name),
+        to=to,
+        on=on,
+        model=r.model,
+        params=r.params,
+        cluster=r.cluster,
+        phase=chosen.phase,
+        plan=dict(chosen.plan),
+        devices=int(devices_of(chosen.case.plan)),
+        stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
+        memory=memory,
+        step_s=float(step_s(assessment, chosen)),
+        figures={
+            k: v for k, v in assessment.figures.items() if isinstance(v, (int, float, type(None)))
+        },
+        endurance=assessment.endurance.as_dict(),
+        why=tuple(assessment.why) if which == assessment.main else (),
+        communication=tuple(communication(chosen)),
+        limits=tuple(assessment.limits),
+        assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
+        gaps=tuple(gaps),
+        asked=dict(asked.plan) if asked else dict(chosen.plan),
+        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)),
+        stack=r.stack,
+        leaf_nodes=leaf_nodes(assessment),
+    )

@@ -1,0 +1,259 @@
+"""Memory of the fullest device: weights, gradients, optimizer states, activations and the rest, for
+every plan at once.
+
+Three pipeline devices can be the fullest: the first (most micro-batches in flight, the embedding),
+the second (one layer more where
+layers do not divide) and the last (the output head and the loss). Each is one evaluation of the
+same column arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..cases import Cases
+from ..step import layers_per_stage
+from .parts import MIRROR, VEE, constants_of, device, frame, in_flight_of, layer_bytes, states_of
+
+PARTS = ("weights", "gradients", "optimizer", "activations", "other")
+STAGES = ("first", "middle", "last")
+ZONES = ("safe", "tight", "over")
+SAFE_SHARE = 0.80
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on the fullest device by part; the parts sum to `total`. Columns or scalars.
+
+    `logits` is part of `activations`; `gathered`, `buffers`, `framework` and `fragmentation` are
+    what `other` is made of.
+    `stage` is a code in STAGES, `host` what one device keeps in host memory.
+    """
+
+    weights: Any
+    gradients: Any
+    optimizer: Any
+    activations: Any
+    other: Any
+    capacity: Any
+    stage: Any
+    host: Any
+    logits: Any
+    gathered: Any
+    buffers: Any
+    framework: Any
+    fragmentation: Any
+
+    @property
+    def total(self):
+        """Bytes of the fullest device: the sum of the five parts."""
+        return self.weights + self.gradients + self.optimizer + self.activations + self.other
+
+    @property
+    def fits(self):
+        """True where the total is within what a program can have."""
+        return self.total <= self.capacity
+
+
+def zone(memory: Memory):
+    """Code in ZONES: safe up to 80 % of the usable memory, tight up to all of it, over above."""
+    share = memory.total / memory.capacity
+    return (np.where(share <= SAFE_SHARE, 0, 1) + np.where(share <= 1.0, 0, 1))[()]
+
+
+def memory(c: Cases) -> Memory:
+    """Memory of the fullest device of every case. [bytes]
+
+    Parameters
+    ----------
+    c : Cases
+        One case or columns; scalars give scalars.
+
+    Notes
+    -----
+    Per parameter: 2 bytes of weight in 16 bit, 4 in fp32; under the fp8 and fp4 recipes both
+    layouts of the low-precision copy besides
+    (or alone, where the stack gathers parameters in fp8); gradient, moments and master copy as the
+    job says; each divided as the
+    sharding says, experts over their own replicas dp x cp x tp / (ep x etp); twice under DualPipe.
+    Activations: saved bytes of a layer (see `saved_bytes`) x layers x micro-batches in flight of
+    the schedule, what recompute leaves of
+    them, the layer at work (0.4 of its list and what it has to repeat), and the logits of one
+    micro-batch where the loss is.
+    Other: layers gathered under ZeRO-3, the head's 16-bit weight gradient, fp32 gradients while the
+    optimizer steps (in the place of
+    the activations), exchange buffers, the framework's own memory, and fragmentation as a share of
+    all of it.
+    `capacity` is the chip's usable memory, less the context and fragmentation where a stack's
+    published figures do not count them
+    (allocator peaks), less 5 % for a stack without data. Rivals divide 18 bytes a parameter and add
+    34 s b h: no logits, no schedule
+    but 1F1B, no gathered layers, no framework.
+
+    Limits: stages beyond the second are taken to be no fuller than it; MoE layers come last where a
+    quarter or fewer are dense, else
+    evenly; activations sent to the host are not in `host`.
+
+    References
+    ----------
+    Korthikanti et al. 2022, arXiv 2205.05198; Rajbhandari et al. 2020, arXiv 1910.02054;
+    DeepSeek-AI 2024, arXiv 2412.19437; the
+    published peaks and failures in catalogue/published_memory.csv.
+    """
+    f = frame(c)
+    s, p, k = c.shape, c.plan, constants_of(c)
+    first, middle, last = layers_per_stage(c)
+    held = in_flight_of(c, f, (0, 1, -1))
+    lone = 1.0 * (p.pp == 1)
+    vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
+    if np.any(
+        mirror
+    ):  # of a pair in the middle both are full where the left-over layers reach the second half
+        reach = s.layers - first - last - (middle - 1) * np.maximum(p.pp - 2, 0)
+        middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
+    moe = _moe_layers(s, first, middle, last) if f.routed else (0, 0, 0)
+    embeds, both, tail = 1.0, lone, lone
+    if np.any(vee) or np.any(mirror):
+        # a mirrored pipeline's outer devices both hold the first and the last part, once each of
+        # the two copies there are
+        first, last = (np.where(mirror > 0, (first + last) / 2, x) for x in (first, last))
+        moe = tuple(
+            np.where(mirror > 0, (moe[0] + moe[2]) / 2, x) if i != 1 else x
+            for i, x in enumerate(moe)
+        )
+        embeds, tail = 1.0 - mirror / 2, np.maximum(lone, np.maximum(vee, mirror))
+        both = tail - mirror / 2
+    parts = device(c, f, held[0], first, moe[0], embeds, both, tail)
+    where = 0
+    total = _held_total(f, parts)
+    for code, layers, exists, ends in (
+        (1, middle, p.pp > 2, (0.0, 0.0, 0.0)),
+        (2, last, p.pp > 1, (mirror / 2, 1.0 - vee - mirror / 2, 1.0 - vee)),
+    ):
+        if np.any(exists):
+            other = device(c, f, held[code], layers, moe[code], *ends)
+            size = _held_total(f, other)
+            more = exists & (size > total)
+            parts = tuple(np.where(more, b, a) for a, b in zip(parts, other))
+            total, where = np.where(more, size, total), np.where(more, code, where)
+    trunk, experts, activations, logits, gathered, ends = parts
+    weights, gradients, optimizer, host = states_of(f, trunk, experts, ends)
+    capacity = c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
+    fragmentation = k.fragmentation * (total + f.buffers)
+    other = gathered + f.buffers + k.framework_bytes + fragmentation
+    columns = (
+        weights,
+        gradients,
+        optimizer,
+        activations,
+        other,
+        capacity,
+        where,
+        host,
+        logits,
+        gathered,
+        f.buffers,
+        k.framework_bytes,
+        fragmentation,
+    )
+    return Memory(*(x[()] if isinstance(x, np.ndarray) else x for x in columns))
+
+
+def _held_total(f, parts):
+    """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
+    trunk, experts, activations, _, gathered, ends = parts
+    b = f.bytes
+    total = trunk * (b.weight + b.gradient + b.states) - ends * b.cache + activations + gathered
+    if f.routed:
+        e = f.expert_bytes
+        total = total + experts * (e.weight + e.gradient + e.states)
+    return total
+
+
+def _moe_layers(s, first, middle, last):
+    """MoE layers of the first, the second and the last device: the few dense layers come first,
+    more of them are spread evenly."""
+    dense = s.layers - s.moe_layers
+    leading, spread = 4 * dense <= s.layers, s.moe_layers / s.layers
+    before = (0, first, s.layers - last)
+    return tuple(
+        np.where(leading, np.maximum(held - np.maximum(dense - ahead, 0), 0), held * spread)
+        for held, ahead in zip((first, middle, last), before)
+    )
+
+
+def saved_bytes(c: Cases):
+    """(dense layer, MoE layer) bytes that one micro-batch leaves for the backward pass on one
+    device, nothing recomputed.
+
+    Per token of a tensor-parallel group, h hidden, q and kv widths, f width of the MLP, 16-bit
+    tensors:
+      norms: their inputs 4h, their outputs 4h (each over tp with sequence parallelism); two dropout
+      masks 2h where dropout is on
+      attention: (2q + 4kv + 2o + 4 heads)/tp; materialised scores 2 seq heads/tp, 5 with dropout;
+      latent attention its latents too
+      MLP: 6f/tp gated, 4f/tp plain
+      experts: rows of the rank x (4h + 6 f_e/etp or 4), shared experts as the MLP, router 8 E
+    A GPT layer with dropout is 34 h + 5 seq heads a token, Korthikanti et al. 2022, equation 1. fp8
+    recipes keep the inputs of the
+    linear layers in one byte.
+    """
+    a = layer_bytes(c)
+    return a.dense, a.moe
+
+
+def memory_by_stage(c: Cases) -> tuple[dict, ...]:
+    """Memory of every pipeline device of one case, first to last: stage, layers, the five parts and
+    their total. [bytes]
+
+    The devices that stand for their kind (first, second, last) equal what `memory` takes the
+    fullest of.
+    Raises ValueError where the case has more than one row.
+    """
+    if len(c) != 1:
+        raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
+    s, p = c.shape, c.plan
+    pp = int(np.ravel(p.pp)[0])
+    f, k = frame(c), constants_of(c)
+    first, middle, last = (int(np.ravel(x)[0]) for x in layers_per_stage(c))
+    total, routed = int(np.ravel(s.layers)[0]), int(np.ravel(s.moe_layers)[0])
+    layers = np.full(pp, middle)
+    layers[0], layers[-1] = first, last
+    spare = (
+        layers.sum() - total
+    )  # places between the ends that the left-over layers do not reach, the last ones
+    if pp > 2 and spare > 0:
+        layers[-1 - spare : -1] -= 1
+    index = np.arange(pp)
+    plain = total - routed
+    before = np.concatenate([[0], np.cumsum(layers)[:-1]])
+    moe = (
+        layers - np.clip(plain - before, 0, layers)
+        if 4 * plain <= total
+        else layers * (routed / total)
+    )
+    vee, mirror = np.ravel(VEE[p.schedule])[0], np.ravel(MIRROR[p.schedule])[0]
+    at_first, at_last = 1.0 * (index == 0), 1.0 * (index == pp - 1)
+    tail = np.maximum(at_last * (1 - vee), at_first * max(vee, mirror)) if pp > 1 else at_first
+    held = np.ravel(in_flight_of(c, f, index))
+    embeds, heads = np.maximum(at_first, at_last * mirror), tail
+    if mirror > 0 and pp > 1:  # each outer device holds the first and the last part, once each
+        embeds, heads = embeds / 2, heads / 2
+        holds, routed_holds = (layers + layers[::-1]) / 2, (moe + moe[::-1]) / 2
+    else:
+        holds, routed_holds = layers, moe
+    trunk, experts, activations, _, gathered, ends = device(
+        c, f, held, holds, routed_holds, embeds, heads, tail
+    )
+    weights, gradients, optimizer, _ = states_of(f, trunk, experts, ends)
+    inside = weights + gradients + optimizer + activations + gathered + f.buffers
+    other = gathered + f.buffers + k.framework_bytes + k.fragmentation * inside
+    columns = np.broadcast_arrays(weights, gradients, optimizer, activations, other)
+    rows = []
+    for i in range(pp):
+        parts = {name: float(column[i]) for name, column in zip(PARTS, columns)}
+        rows.append({"stage": i, "layers": int(layers[i]), **parts, "total": sum(parts.values())})
+    return tuple(rows)

@@ -1,0 +1,369 @@
+"""What binds a design: constraints missed and by how much, the memory zone, idle devices, the
+largest loss of the step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..advise.beyond import offloaded, unpublished
+from ..base.errors import DesignError
+from ..base.quantities.table import show, shown
+from ..endure.cost import power_w
+from ..endure.reliability import judge
+from ..physics.cases import devices
+from ..plans import enumerate as planning
+from ..plans.run import SAFE, find
+from ..plans.words import percent, short
+from .numbers import MEMORY_PARTS, days, step_band, step_s
+
+HALF = 0.5  # goodput below which failures are said to bind
+Z80 = 1.2815515655446004  # standard normal quantile of 0.9
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A constraint that the estimate misses: field, limit, value, the chance of meeting it within
+    the band (None where no band applies), a line."""
+
+    field: str
+    limit: float
+    value: float
+    chance: float | None
+    text: str
+
+
+def chance_below(limit: float, low: float, mid: float, high: float) -> float:
+    """Probability that a log-normal with 80 % band [low, high] around mid stays below limit; each
+    side with its own width."""
+    if limit <= 0:
+        return 0.0
+    side = math.log(high / mid) if limit > mid else math.log(mid / low)
+    if side <= 0:
+        return float(limit >= mid)
+    return 0.5 * (1 + math.erf(math.log(limit / mid) / (side / Z80) / math.sqrt(2)))
+
+
+def missed(assessment) -> tuple[Missed, ...]:
+    """Constraints of the design that the estimate does not meet, the worst first by ratio to its
+    limit."""
+    r, chosen = assessment.resolved, assessment.chosen
+    wants, f = r.constraints, assessment.figures
+    out = []
+    span = [days(assessment, w) for w in (-1, 0, 1)]
+    if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
+        p = chance_below(wants.deadline_days, *span)
+        out.append(
+            Missed(
+                "deadline_days",
+                wants.deadline_days,
+                span[1],
+                p,
+                (
+                    f"deadline: {show('days', span[1])} predicted, "
+                    f"{show('days', wants.deadline_days)} allowed, "
+                    f"{span[1] / wants.deadline_days:.2f} times as long; {_chance(p)}"
+                )
+                + _mfu_for(assessment, span[1] / wants.deadline_days),
+            )
+        )
+    if (
+        wants.budget_usd is not None
+        and f["cost_usd"] is not None
+        and f["cost_usd"] > wants.budget_usd
+    ):
+        ratio = [s / span[1] * f["cost_usd"] for s in span]
+        p = chance_below(wants.budget_usd, *ratio)
+        out.append(
+            Missed(
+                "budget_usd",
+                wants.budget_usd,
+                f["cost_usd"],
+                p,
+                (
+                    f"budget: {show('cost_usd', f['cost_usd'])} predicted, "
+                    f"{show('cost_usd', wants.budget_usd)} allowed; {_chance(p)}"
+                )
+                + _price_for(assessment, wants.budget_usd / f["cost_usd"]),
+            )
+        )
+    if wants.min_mfu is not None and f["mfu"] < wants.min_mfu:
+        low, high = step_band(assessment, chosen)
+        mid = step_s(assessment, chosen)
+        p = chance_below(mid * f["mfu"] / wants.min_mfu, low, mid, high)
+        out.append(
+            Missed(
+                "min_mfu",
+                wants.min_mfu,
+                f["mfu"],
+                p,
+                f"MFU: {show('mfu', f['mfu'])} predicted ({show('mfu', f['mfu_low'])} to "
+                f"{show('mfu', f['mfu_high'])}), {show('mfu', wants.min_mfu)} asked for; "
+                f""
+                f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; {_chance(p)}",
+            )
+        )
+    if wants.max_power_mw is not None:
+        pue = assessment.cost.pue if assessment.cost else 1.2
+        megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
+        if megawatts > wants.max_power_mw:
+            out.append(
+                Missed(
+                    "max_power_mw",
+                    wants.max_power_mw,
+                    megawatts,
+                    None,
+                    (
+                        f"power: {megawatts:.3g} MW with the site's overhead, "
+                        f"{wants.max_power_mw:g} MW allowed"
+                    ),
+                )
+            )
+    out += [
+        Missed(m.field, m.limit, m.value, None, m.text) for m in judge(assessment.endurance, wants)
+    ]
+    return tuple(sorted(out, key=lambda m: -_ratio(m)))
+
+
+def _chance(p: float) -> str:
+    return f"chance within the band {shown(max(p, 1e-9), 'chance')}"
+
+
+def _mfu_for(assessment, faster: float) -> str:
+    """The MFU that so much faster a run takes on the same devices; of one phase alone."""
+    if len(assessment.phases) > 1:
+        return ""
+    f = assessment.figures
+    return (
+        f"; these devices would have to reach MFU {show('mfu', f['mfu'] * faster)}"
+        if f["mfu_causal"] * faster < 1
+        else "; more than these devices can do at their peak"
+    )
+
+
+def _price_for(assessment, share: float) -> str:
+    """The price of a device-hour that meets a budget."""
+    now = assessment.cost.usd_per_device_hour
+    return (
+        f"; a device-hour would have to cost ${now * share:.3g} instead of ${now:.3g}"
+        if now
+        else ""
+    )
+
+
+def _ratio(m: Missed) -> float:
+    if (
+        not isinstance(m.limit, (int, float))
+        or not isinstance(m.value, (int, float))
+        or not m.limit
+        or not m.value
+    ):
+        return 1.0
+    return max(m.limit / m.value, m.value / m.limit)
+
+
+def _against(floor: float, edge: float) -> str:
+    gap = floor / edge - 1
+    return f"{percent(gap, 0)} above the band's upper edge" if gap > 0 else "inside the band"
+
+
+def limits(assessment) -> list[str]:
+    """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
+    safe plan costs, idle devices, the largest loss."""
+    chosen, f = assessment.chosen, assessment.figures
+    out = []
+    for one in assessment.phases:
+        if not one.fits:
+            m = one.memory
+            parts = " + ".join(
+                f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS
+            )
+            out.append(
+                f"memory: the pinned plan needs "
+                f"{show('memory_bytes.total', float(m.total))} of "
+                f"{show('memory_bytes.capacity', float(m.capacity))} per device "
+                f"({parts})"
+            )
+    out += [m.text for m in assessment.missed]
+    if f["goodput"] < HALF:
+        e = assessment.endurance
+        out.append(
+            f"failures: one every {show('mtbf_s', f['mtbf_s'])} and "
+            f"{show('endurance.recovery_s', float(e.recovery_s))} to recover from it "
+            f"leave a goodput of {show('goodput', f['goodput'])}: "
+            "as one job that restarts whole, the run does not get on"
+        )
+    out += tight(assessment)
+    out += unpublished(chosen)
+    out += accumulated(chosen)
+    out += idle(chosen)
+    out += offloaded(assessment)
+    if assessment.resolved.measured:
+        said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
+        out.append(
+            f"measured: {said} in the place of what is computed: "
+            f"{show('step_s', float(chosen.step.total))} a step, "
+            f"{show('memory_bytes.total', float(chosen.memory.total))} a device"
+        )
+    loss = max(
+        (k for k in f["step_breakdown_s"] if k not in USEFUL),
+        key=lambda k: f["step_breakdown_s"][k],
+    )
+    name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
+    out.append(
+        (
+            f"step: beside the model's own arithmetic the most goes to {name}, "
+            f"{percent(f['step_breakdown_s'][loss] / f['step_s'])} of "
+            f"{show('step_s', f['step_s'])}"
+        )
+        + (
+            (
+                f"; more micro-batches shrink it, and the global batch of "
+                f"{chosen.phase.global_batch:,} was assumed"
+            )
+            if loss == "bubble" and guessed(assessment, "global_batch")
+            else ""
+        )
+    )
+    return out
+
+
+def tight(assessment) -> list[str]:
+    """A line on a fit above SAFE of the memory: of the fullest phase, with what its fastest safe
+    plan costs."""
+    memory, fullest = (
+        assessment.figures["memory_bytes"],
+        max(assessment.phases, key=lambda c: float(c.memory.total)),
+    )
+    share, found = memory["total"] / memory["capacity"], fullest.found
+    if not SAFE < share <= 1:
+        return []
+    phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
+    line = (
+        f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the "
+        f"usable memory{phase}; above {percent(SAFE, 0)} some runs fail"
+    )
+    if not fullest.fits:
+        return [line]
+    safe = found.best_safe()
+    if safe is None:
+        return [line + "; no plan of the space stays below it"]
+    return [
+        line
+        + (
+            f"; the fastest plan below {percent(SAFE, 0)} ({short(found.row(safe))}) takes "
+            f"{percent(found.step_s[safe] / found.step_s[fullest.row] - 1)} longer a step"
+        )
+    ]
+
+
+def guessed(assessment, field: str) -> bool:
+    """Whether a field of the job was left open and filled in by a rule."""
+    return any(a.field.rpartition(".")[2] == field for a in assessment.resolved.assumed)
+
+
+def idle(chosen) -> list[str]:
+    """A line on devices that stand idle: how many the plan uses, and what using the most that any
+    plan can would cost."""
+    found, used = chosen.found, int(devices(chosen.case.plan))
+    have, batch = found.situation.resolved.cluster.devices, chosen.phase.global_batch
+    if used >= have or not chosen.fits:
+        return []
+    every = np.broadcast_to(devices(found.plan), found.fits.shape)
+    rows = np.flatnonzero(found.fits & found.practised & (every > used))
+    line = (
+        f"idle: the plan uses {used:,} of {have:,} devices; dp x micro-batch has to divide "
+        f"the global batch of {batch:,}"
+    )
+    line += rounder(chosen)
+    if not len(rows):
+        return [
+            line
+            + "; no plan that fits uses more"
+            + ("" if not chosen.found.situation.phase.pins else " under the pins")
+        ]
+    row = rows[np.argmin(found.step_s[rows])]
+    return [
+        line
+        + (
+            f"; the fastest plan that uses more ({short(found.row(int(row)))}: "
+            f"{int(every[row]):,} devices) takes "
+            f"{percent(found.step_s[row] / found.step_s[chosen.row] - 1)} longer a step"
+        )
+    ]
+
+
+def rounder(chosen) -> str:
+    """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
+    from ..advise.moves import batches_nearby
+
+    where, batch, best = chosen.found.situation, chosen.phase.global_batch, None
+    for _, near, _ in batches_nearby(chosen):
+        if abs(near / batch - 1) <= 0.05:
+            try:
+                other = find(
+                    replace(
+                        where,
+                        phase=replace(where.phase, global_batch=near),
+                        job=replace(where.job, global_batch=float(near)),
+                    ),
+                    planning.offered(planning.COARSE, where.resolved.stack),
+                )
+            except DesignError:  # a pin that this batch has no plan for
+                continue
+            i = other.best()
+            saved = (
+                0.0 if i is None else 1 - float(other.step_s[i] / chosen.step.total) * batch / near
+            )
+            if saved > 0.02 and (best is None or saved > best[0]):
+                best = saved, near, int(devices(other.case(i).plan))
+    return (
+        (
+            f"; a batch of {best[1]:,} would keep {best[2]:,} at work and take "
+            f"{percent(best[0], 0)} less time a token"
+        )
+        if best
+        else ""
+    )
+
+
+def accumulated(chosen) -> list[str]:
+    """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
+    reducing them each time could add."""
+    plan, m = chosen.plan, chosen.plan["grad_accum"]
+    if plan["sharding"] != "zero2" or m == 1:
+        return []
+    grads, weights = float(chosen.case.job.grad_bytes), 2.0
+    once = float(chosen.step.dp + chosen.step.hidden_dp) * grads / (grads + weights)
+    return [
+        f"sharding: zero2 over {m} micro-batches is counted with sharded gradients "
+        f"reduced once a step, as for Llama 3; a framework that reduces after every "
+        f"micro-batch adds up to "
+        f"{show('step_s', once * (m - 1))} of traffic to a step of "
+        f"{show('step_s', float(chosen.step.total))}, one that keeps them whole until "
+        f"the last needs zero1's memory"
+    ]
+
+
+AWAY = {
+    ("host", "optimizer+params"): "weights and gradients over the host link",
+    ("optimizer", "optimizer"): "the optimizer's states on the host",
+    ("optimizer", "optimizer+params"): "the optimizer's states on the host",
+}
+USEFUL = ("gemm", "attention", "logits")
+LOSSES = {
+    "elementwise": "element-wise traffic",
+    "recompute": "recomputation",
+    "tp": "exposed tensor-parallel traffic",
+    "cp": "exposed context-parallel traffic",
+    "ep": "exposed expert-parallel traffic",
+    "dp": "exposed data-parallel traffic",
+    "pp": "stage-to-stage sends",
+    "bubble": "the pipeline bubble",
+    "optimizer": "the optimizer",
+    "host": "launch and host time",
+    "straggler": "waiting for the slowest node",
+    "data": "data stalls",
+}

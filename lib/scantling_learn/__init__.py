@@ -1,0 +1,109 @@
+"""Walkthroughs: questions as data, checks that know the usual slips, a rubric and a scorecard.
+
+session = begin("01")               # or the name, "full_round"
+session.check("params", 405e9)      # a Card: text, HTML, .right
+check("01.params", 405e9)           # the verdict alone
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from .beside import Beside, Row, beside
+from .grade import Verdict, grade, right_answer
+from .question import (
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Question,
+    Slip,
+    Walkthrough,
+)
+from .rubric import rubric
+from .session import Session
+
+__all__ = [
+    "Beside",
+    "Choice",
+    "Explain",
+    "Number",
+    "Option",
+    "Plan",
+    "PlanSlip",
+    "Point",
+    "Question",
+    "Row",
+    "Session",
+    "Slip",
+    "Verdict",
+    "Walkthrough",
+    "begin",
+    "beside",
+    "check",
+    "right_answer",
+    "rubric",
+    "walkthrough",
+    "walkthroughs",
+]
+
+
+@cache
+def walkthroughs() -> dict[str, Walkthrough]:
+    """All walkthroughs by number, in order."""
+    from importlib import resources
+
+    folder = resources.files(__package__).joinpath("books")
+    names = sorted(
+        p.name.removesuffix(".py")
+        for p in folder.iterdir()
+        if p.name.startswith("w")
+        and p.name.endswith(".py")
+        and p.name[1:3].isdigit()
+        and p.name[3] == "_"
+    )
+    found = [import_module(f".books.{name}", __package__).WALKTHROUGH for name in names]
+    return {w.number: w for w in found}
+
+
+def walkthrough(which: str) -> Walkthrough:
+    """A walkthrough by number ("1", "01") or name ("full_round"). Raises KeyError naming what there
+    is."""
+    there, key = walkthroughs(), str(which).strip()
+    for number, w in there.items():
+        if key.lstrip("0") == number.lstrip("0") or key in (w.name, f"{number}_{w.name}"):
+            return w
+    raise KeyError(
+        f"no walkthrough {which!r}; there are: "
+        f"{', '.join(f'{n} {w.name}' for n, w in there.items())}"
+    )
+
+
+def begin(which: str, mode: str = "student") -> Session:
+    """A session with a walkthrough; `mode` is student, instructor or blank."""
+    return Session(walkthrough(which), mode)
+
+
+@cache
+def _facts(number: str):
+    return walkthrough(number).facts()
+
+
+def check(question, answer, mine=None) -> Verdict:
+    """The verdict on one answer: right, a usual slip with what to say to it, close, or wrong.
+
+    question : "01.params", or a `Question` of a walkthrough together with its facts as a pair;
+    answer : a number (or text with a
+    number in the unit asked for), the key of an option or several, a plan, or sentences; mine : see
+    `grade`.
+    Raises KeyError for a question that there is not.
+    """
+    if isinstance(question, tuple):
+        return grade(*question[:1], answer, question[1], mine)
+    which, _, ident = str(question).partition(".")
+    w = walkthrough(which)
+    return grade(w.question(ident), answer, _facts(w.number), mine)

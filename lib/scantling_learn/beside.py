@@ -1,0 +1,102 @@
+"""Predicted beside measured: the table that ends a piece of work, with the error of each row."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+from scantling.base.quantities.table import shown
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: what, our value, the published one (or a pair, its range), the manner in
+    which both are shown (see `quantities`), the source."""
+
+    what: str
+    ours: float
+    published: float | tuple[float, float]
+    kind: str = "ratio"
+    source: str = ""
+
+    @property
+    def error(self) -> float:
+        """ours / published − 1; 0 inside a published range, else against its nearer end."""
+        if isinstance(self.published, tuple):
+            low, high = self.published
+            return (
+                0.0
+                if low <= self.ours <= high
+                else self.ours / (low if self.ours < low else high) - 1
+            )
+        return self.ours / self.published - 1
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Rows of predicted beside published; shows itself as text and as an HTML table."""
+
+    rows: tuple[Row, ...]
+    title: str = ""
+
+    @property
+    def worst(self) -> float:
+        """Largest error, as a share."""
+        return max(abs(r.error) for r in self.rows)
+
+    def _cells(self):
+        for r in self.rows:
+            published = (
+                " to ".join(shown(p, r.kind) for p in r.published)
+                if isinstance(r.published, tuple)
+                else shown(r.published, r.kind)
+            )
+            inside = isinstance(r.published, tuple) and r.error == 0
+            yield (
+                r.what,
+                shown(r.ours, r.kind),
+                published,
+                "inside" if inside else f"{r.error:+.1%}".replace("-", "−").replace("%", " %"),
+                r.source,
+            )
+
+    def __repr__(self) -> str:
+        lines = [("", "the kit", "published", "error", "source"), *self._cells()]
+        widths = [max(len(line[i]) for line in lines) for i in range(5)]
+        text = "\n".join(
+            "  ".join(
+                c.ljust(w) if i in (0, 4) else c.rjust(w)
+                for i, (c, w) in enumerate(zip(line, widths))
+            ).rstrip()
+            for line in lines
+        )
+        return f"{self.title}\n{text}" if self.title else text
+
+    def _repr_html_(self) -> str:
+        head = (
+            '<tr><th class="t"></th><th>the kit</th><th>published</th><th>error</th><th '
+            'class="t">source</th></tr>'
+        )
+        body = "".join(
+            (
+                f"<tr><td "
+                f'class="t">{html.escape(w)}</td><td>{html.escape(o)}</td><td>{html.escape(p)}</td><td>{html.escape(e)}</td><td '
+                f""
+                f""
+                f""
+                f""
+                f""
+                f""
+                f""
+                f'class="t">{html.escape(s)}</td></tr>'
+            )
+            for w, o, p, e, s in self._cells()
+        )
+        title = f"<p>{html.escape(self.title)}</p>" if self.title else ""
+        return f'<div class="scl">{title}<table class="scl-table">{head}{body}</table></div>'
+
+
+def beside(*rows, title: str = "") -> Beside:
+    """`beside(("MFU", result.mfu, 0.41, "share", "Llama 3, table 4"), …)`: predicted beside
+    published."""
+    return Beside(tuple(r if isinstance(r, Row) else Row(*r) for r in rows), title)
