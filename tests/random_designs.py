@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 from scantling import Design, DesignError, assess, catalogue
 from scantling.advise.frontier import plan_front
-from scantling.catalogue.models.entries import entries as model_rows
+from scantling.catalogue.models import entries as model_rows
 from scantling.physics.gather import situation
-from scantling.physics.memory.peak.peak import memory
+from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import enumerate as plans
 from scantling.plans.run import find, unpinned, why_not

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.design.cluster import build_cluster
-from scantling.evidence.calibrate.throughput import (
+from scantling.evidence.calibrate import (
     collectives as curves_fit,
 )
-from scantling.evidence.calibrate.throughput import (
+from scantling.evidence.calibrate import (
     collectives_score as curves_score,
 )
 from scantling.physics.curves import (

@@ -7,7 +7,7 @@ import math
 import pytest
 from scantling import Design, assess
 from scantling.advise.diagnose import FASTER, SLOWER, diagnose, losses, pins
-from scantling.physics.memory.peak.peak import memory
+from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 
 DENSE = (

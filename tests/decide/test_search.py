@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, assess
 from scantling.physics.gather import situation
-from scantling.physics.memory.peak.peak import memory
+from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import enumerate as plans
 from scantling.plans.run import REASONS, disk_bytes_per_s, find, on_disk

@@ -142,7 +142,7 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
 
 
 def test_words_of_the_file_are_those_of_the_models():
-    from scantling.catalogue.models.entries.shape import ATTENTIONS, MLPS
+    from scantling.catalogue.models.shape import ATTENTIONS, MLPS
     from scantling.physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
     from scantling.physics.pipeline import SCHEDULE_NAMES
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.entries.entries import build_model, entries, entry, model, models
-from scantling.catalogue.models.entries.hf import from_hf
-from scantling.catalogue.models.entries.shape import (
+from scantling.catalogue.models.entries import build_model, entries, entry, model, models
+from scantling.catalogue.models.hf import from_hf
+from scantling.catalogue.models.shape import (
     GATED,
     Model,
     check_model,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.entries.entries import build_model, model
-from scantling.catalogue.models.entries.shape import flops_per_token, parameters
-from scantling.catalogue.models.entries.sizing import from_size
+from scantling.catalogue.models.entries import build_model, model
+from scantling.catalogue.models.shape import flops_per_token, parameters
+from scantling.catalogue.models.sizing import from_size
 
 SHAPE = (
     "layers",

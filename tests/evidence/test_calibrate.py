@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence.calibrate.throughput import throughput as calibrate
+from scantling.evidence.calibrate import throughput as calibrate
 from scantling.physics.constants import PRIORS, calibration, gather
 
 RUNS = catalogue.HERE / "published_runs.csv"

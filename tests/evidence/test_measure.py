@@ -18,8 +18,8 @@ from scantling.base.errors import DesignError
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load
-from scantling.evidence.measure.command import command as measure
-from scantling.evidence.measure.command import fit as measure_fit
+from scantling.evidence.measure import command as measure
+from scantling.evidence.measure import fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
 from scantling.physics.collectives import all_gather_s, all_to_all_s, tiers_of
@@ -248,7 +248,7 @@ def test_drivers_names_find_the_catalogue_row(name, gib, id):
 
 
 def test_ctrl_c_keeps_what_was_measured_and_a_missing_kernel_is_skipped():
-    from scantling.evidence.measure.command.bench import Step
+    from scantling.evidence.measure.bench import Step
 
     def stop():
         raise KeyboardInterrupt

@@ -7,7 +7,7 @@ import pytest
 from scantling import catalogue
 from scantling.evidence.predict import COLUMNS, predict_frame
 from scantling.evidence.runs import read_runs, to_runs
-from scantling.evidence.validate.compare.compare import validate_frame
+from scantling.evidence.validate.compare import validate_frame
 from scantling.physics import bands
 from scantling.physics.step import PARTS, step_time
 

@@ -13,16 +13,16 @@ import pytest
 from pages import Page
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
-from scantling.evidence.validate.compare import (
+from scantling.evidence.validate import (
     page as validation,
 )
-from scantling.evidence.validate.compare import (
+from scantling.evidence.validate import (
     rows as validation_rows,
 )
-from scantling.evidence.validate.compare import (
+from scantling.evidence.validate import (
     tables as validation_tables,
 )
-from scantling.evidence.validate.compare.compare import baseline
+from scantling.evidence.validate.compare import baseline
 from scantling.physics import bands
 from scantling_widgets import validation_page
 

@@ -269,7 +269,7 @@ def test_megatron_knows_every_field_of_a_plan():
     from scantling.kits.express import FIELDS
 
     for to, module in FRAMEWORKS.items():
-        domain = __import__(f"scantling.kits.{module}", fromlist=["DOMAIN"]).DOMAIN
+        domain = __import__(f"scantling.kits.frameworks.{module}", fromlist=["DOMAIN"]).DOMAIN
         assert set(domain) <= {*FIELDS, "optimizer"}, to
     assert megatron_module.chunks.__doc__
     assert DENSE

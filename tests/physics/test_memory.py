@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.catalogue.models.entries.shape import make_shape, parameters
-from scantling.evidence.calibrate.throughput.memory import fit, predict, read, score
+from scantling.catalogue.models.shape import make_shape, parameters
+from scantling.evidence.calibrate.memory import fit, predict, read, score
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.physics.cases import (
     OFFLOADS,
@@ -30,8 +30,8 @@ from scantling.physics.cases import (
     code,
 )
 from scantling.physics.constants import gather
-from scantling.physics.memory.peak import constants as memory_constants
-from scantling.physics.memory.peak.peak import (
+from scantling.physics.memory import constants as memory_constants
+from scantling.physics.memory.peak import (
     PARTS,
     STAGES,
     ZONES,
@@ -40,7 +40,7 @@ from scantling.physics.memory.peak.peak import (
     saved_bytes,
     zone,
 )
-from scantling.physics.memory.peak.saved import saved_bytes_per_layer
+from scantling.physics.memory.saved import saved_bytes_per_layer
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
 
 GIB = 2.0**30

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.catalogue.models.entries.shape import flops_per_token, make_shape
+from scantling.catalogue.models.shape import flops_per_token, make_shape
 from scantling.physics import compute, traffic
 from scantling.physics.cases import (
     PRECISIONS,

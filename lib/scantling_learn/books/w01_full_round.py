@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
-from scantling.catalogue.models.entries.shape import flops_per_token, parameters, shape_of
+from scantling.catalogue.models.shape import flops_per_token, parameters, shape_of
 from scantling.endure import goodput
 from scantling.verdict.assess import assess
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 from types import SimpleNamespace
 
-from scantling.catalogue.models.entries.shape import parameters
+from scantling.catalogue.models.shape import parameters
 from scantling.physics import pipeline
 from scantling.verdict.assess import assess
 

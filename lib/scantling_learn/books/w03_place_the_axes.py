@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from scantling import catalogue
-from scantling.catalogue.models.entries.shape import parameters
+from scantling.catalogue.models.shape import parameters
 from scantling.verdict.assess import assess
 
 from ..measured import published_runs, runs

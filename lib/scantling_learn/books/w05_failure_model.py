@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 from scantling.catalogue import storage
-from scantling.catalogue.models.entries.entries import models
-from scantling.catalogue.models.entries.shape import parameters
+from scantling.catalogue.models.entries import models
+from scantling.catalogue.models.shape import parameters
 from scantling.endure import checkpoint, elastic, failures, goodput, spares
 from scantling.evidence.figures.figures import recreate
 from scantling.physics import stragglers

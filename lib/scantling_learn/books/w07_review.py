@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from scantling.catalogue import storage
-from scantling.catalogue.models.entries.entries import models
-from scantling.catalogue.models.entries.shape import parameters
+from scantling.catalogue.models.entries import models
+from scantling.catalogue.models.shape import parameters
 from scantling.endure import checkpoint, goodput
 from scantling.evidence.figures.figures import recreate
 from scantling.evidence.published import best_published
