@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.base.quantities.table import Quantity, band, number, quantity, show, table, tooltip
+from scantling.base.quantities.table import Quantity, band, quantity, show, table, tooltip
+from scantling.base.show import number
 from scantling.design.design import Design
 
 # what `scantling design --json` promises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-from scantling.base.quantities.table import shown
+from scantling.base.show import shown
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import number, shown
+from scantling.base.show import number, shown
 
 from .question import Choice, Explain, Number, Plan, Question, value_of
 from .tell import tell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 
-from scantling.base.quantities.table import _MANNERS, number, shown
+from scantling.base.show import _MANNERS, number, shown
 
 
 class _Teller(string.Formatter):

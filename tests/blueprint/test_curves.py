@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.evidence.calibrate import (
     collectives as curves_fit,
 )

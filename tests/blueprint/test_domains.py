@@ -4,8 +4,8 @@ costs, by the closed form."""
 import numpy as np
 import pytest
 from scantling import assess
+from scantling.base.units import DAY_S
 from scantling.cluster.domains import domains, replicas_hit
-from scantling.endure.failures import DAY_S
 
 
 def counted(size, block, replicas, devices):

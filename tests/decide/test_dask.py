@@ -173,7 +173,7 @@ def test_a_worker_that_dies_changes_nothing(cluster):
 
 
 def test_a_scheduler_that_is_not_there_is_said_in_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("scantling.advise.sweeps.PATIENCE_S", 1)
+    monkeypatch.setattr("scantling.plans.remote.PATIENCE_S", 1)
     file = tmp_path / "d.yaml"
     file.write_text(TEXT)
     assert main(["search", str(file), "--scheduler", "tcp://127.0.0.1:9"]) == 2

@@ -13,6 +13,7 @@ import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.catalogue import CatalogueError
+from scantling.cli.listing import listing
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {
@@ -446,7 +447,7 @@ def test_provenance_of_one_figure():
 def test_tables_are_plain_json(kind):
     import json
 
-    table = catalogue.table(kind)
+    table = listing(kind)
     assert table
     assert all(r["id"] for r in table)
     json.dumps(table, allow_nan=False)
@@ -454,13 +455,13 @@ def test_tables_are_plain_json(kind):
 
 def test_unknown_table():
     with pytest.raises(DesignError) as e:
-        catalogue.table("fabric")
+        listing("fabric")
     assert e.value.nearest == "fabrics"
 
 
 def test_catalogue_needs_no_pandas():
     code = (
-        "import sys; from scantling import catalogue; from scantling.design.cluster "
+        "import sys; from scantling import catalogue; from scantling.design.cluster_rules "
         "import build_cluster; "
         "build_cluster({'accelerator': 'h100', 'devices': 8}); sys.exit('pandas' in "
         "sys.modules or 'pydantic' in sys.modules)"

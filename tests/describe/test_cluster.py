@@ -8,7 +8,8 @@ import math
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import ACCELERATOR_OVERRIDES, CLUSTER_FIELDS, build_cluster
+from scantling.design.cluster import ACCELERATOR_OVERRIDES, CLUSTER_FIELDS
+from scantling.design.cluster_rules import build_cluster
 
 GB = 1e9
 

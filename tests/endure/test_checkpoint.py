@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling.base.errors import DesignError
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import checkpoint as c
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import cost
 
 DAY = 86_400.0

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import elastic, goodput, scale
 from scantling.endure.reliability import endure
 from scantling.physics import stragglers

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import cost, elastic, failures, goodput, spares
 from scantling.endure.reliability import BADPUT, endure, finish, judge, tiered
 from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_endurance, simulate, single

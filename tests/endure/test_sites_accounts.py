@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import elastic, goodput
 from scantling.endure.reliability import endure, finish
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import build_cluster
+from scantling.design.cluster_rules import build_cluster
 from scantling.endure import storage
 
 

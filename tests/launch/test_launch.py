@@ -19,7 +19,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scantling import Design
-from scantling.cli.app import clean, main
+from scantling.base.json import clean
+from scantling.cli.app import main
 from scantling.kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
 from scantling.kits.express import express
 from scantling.kits.pages import kit as kit_of

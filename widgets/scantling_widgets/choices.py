@@ -7,6 +7,7 @@ import math
 from functools import cache
 
 from scantling import catalogue
+from scantling.cli.listing import listing
 
 from .words import quantities
 
@@ -83,8 +84,7 @@ def fabrics() -> tuple[dict, ...]:
 def models() -> tuple[dict, ...]:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
     return tuple(
-        {"value": row["id"], "text": row.get("name") or row["id"]}
-        for row in catalogue.table("models")
+        {"value": row["id"], "text": row.get("name") or row["id"]} for row in listing("models")
     )
 
 

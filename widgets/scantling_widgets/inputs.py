@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import shown
+from scantling.base.show import shown
 from scantling.design import words as legal
 
 from . import choices

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from scantling.base.quantities.table import number, shown
+from scantling.base.show import number, shown
 from scantling.evidence.figures import figures as published_figures
 from scantling.evidence.figures import runs as published_figures_runs
 

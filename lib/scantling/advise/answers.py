@@ -4,6 +4,7 @@ found by evaluating it."""
 from __future__ import annotations
 
 from ..base.errors import DesignError
+from ..base.units import DAY_S
 from ..plans.enumerate import divisors
 
 LARGEST = 2_000_000  # devices
@@ -221,7 +222,7 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     a = assess(design)
     free = {f"plan.{k}": None for k in design.plan.given()} | {"constraints": None}
     compute = (
-        float(a.model_tflops_per_device) * 1e12 * a.devices_used * a.goodput * deadline * 86400
+        float(a.model_tflops_per_device) * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
     )
     for _ in range(8):
         size, tokens = (float(x) for x in compute_optimal(compute, law))

@@ -7,12 +7,13 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.quantities.table import show
+from ..base.show import percent
 from ..endure.goodput import ettr
 from ..physics.cases import PRECISIONS, SHARDINGS, devices, micro_batches
 from ..physics.step import PARTS, device_params, step_time
 from ..plans import enumerate as planning
 from ..plans.run import REASONS, ZERO3, find, unpinned
-from ..plans.words import percent, short
+from ..plans.words import short
 from ..verdict.limits import LOSSES
 from ..verdict.numbers import communication
 from .beyond import exchanges

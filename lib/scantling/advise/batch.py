@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.show import percent
 from ..physics.cases import devices
-from ..plans.words import percent
 from ..verdict.limits import guessed
 from .scaling_laws import (
     BATCH_LAWS,

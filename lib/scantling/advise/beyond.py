@@ -3,13 +3,14 @@ that goes to NVMe; each widens the band."""
 
 from __future__ import annotations
 
-from ..base.quantities.table import show, shown
+from ..base.quantities.table import show
+from ..base.show import percent, shown
 from ..evidence.published import ROOM, best_published, beyond
 from ..physics.cases import CP_TYPES, devices
 from ..physics.step import rates, step_time
 from ..plans.enumerate import HEADS
 from ..plans.run import disk_bytes_per_s, on_disk, skipped
-from ..plans.words import percent, short
+from ..plans.words import short
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
 

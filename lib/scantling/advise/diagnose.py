@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.quantities.table import shown
+from ..base.show import percent, shown
 from ..physics.cases import RECOMPUTES, Cases
 from ..physics.memory.peak import memory
 from ..physics.step import rates, step_time
-from ..plans.words import percent, short
+from ..plans.words import short
 from ..verdict.limits import Z80
 from ..verdict.numbers import step_band, utilisation
 

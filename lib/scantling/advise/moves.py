@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass, field
 
 from .. import catalogue
-from ..base.quantities.table import show, shown
+from ..base.quantities.table import show
+from ..base.show import shown
 from ..plans.run import skipped
 
 # chips to try instead, by family: what the market offers in their place, smallest step first

@@ -16,8 +16,10 @@ import csv
 from functools import cache
 from pathlib import Path
 
-from ..base.errors import DesignError
-from ..design.cluster import GB, NAN, Accelerator, Fabric, Node
+from ..base.errors import DesignError, closest
+from ..base.units import GB
+from .hardware import NAN, Accelerator, Fabric, Node
+from .pricing import newest
 from .records import CollectiveFit, CollectiveSeries, Curve, Fact, GemmPoint, Price, Storage
 
 HERE = Path(__file__).parent
@@ -88,8 +90,6 @@ def _by_id(table: dict) -> dict:
 
 def _nearest(word: str, table) -> str | None:
     """The id whose own name or alias is spelt most like the word."""
-    from ..base.errors import closest
-
     near = closest(word, table)
     return table[near].id if near else None
 
@@ -342,8 +342,6 @@ def price(accelerator_id: str) -> Price | None:
     and serverless last. `low` and
     `high` are the extremes of what was looked at, `date` that of the newest, `source` lists them.
     """
-    from .pricing import newest
-
     return newest(accelerator(accelerator_id).id, prices(category="rent"))
 
 
@@ -476,14 +474,6 @@ def provenance(file: str, id: str, column: str) -> dict[str, str]:
     }
 
 
-def table(kind: str) -> list[dict]:
-    """Rows of `scantling catalogue KIND` as plain dictionaries: accelerators, fabrics, nodes,
-    storage, prices, models, stacks."""
-    from ..cli.listing import listing
-
-    return listing(kind)
-
-
 __all__ = [
     "CatalogueError",
     "accelerator",
@@ -507,5 +497,4 @@ __all__ = [
     "reliability_facts",
     "storage",
     "storages",
-    "table",
 ]

@@ -228,38 +228,3 @@ def _silence():
 def _fail(message: str, code: int = WRONG) -> int:
     print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
     return code
-
-
-def print_json(data) -> None:
-    """Strict JSON on stdout: nan and infinity become null, arrays lists."""
-    import json
-
-    print(json.dumps(clean(data), indent=1, allow_nan=False, ensure_ascii=False))
-
-
-def clean(value):
-    """Plain JSON data: numpy to Python, tuples to lists, what is not finite to None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(k): clean(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(v) for v in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
-
-
-def console(stderr: bool = False):
-    """A rich console that never reads markup in foreign text and keeps lines readable when
-    piped."""
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(
-        file=stream,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        width=None if stream.isatty() else 120,
-    )

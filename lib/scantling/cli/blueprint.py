@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import click
 
+from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
-from .app import EXIT, console, print_json
+from .app import EXIT
 
 
 class Parts(click.ParamType):

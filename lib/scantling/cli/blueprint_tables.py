@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..base.errors import plain
-from ..base.quantities.table import shown
+from ..base.show import shown
 
 _SUFFIXES = (
     ("_bytes_per_s", "bytes_per_s"),

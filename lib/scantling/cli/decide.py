@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import click
 
+from ..base.console import console, print_json
 from ..base.errors import DesignError
-from .app import EXIT, console, print_json
+from .app import EXIT
 
 
 def _design(file):
@@ -79,7 +80,8 @@ def candidates(ctx, file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
     from ..advise.frontier import diverse, export, read_back
-    from ..plans.words import percent, short
+    from ..base.show import percent
+    from ..plans.words import short
 
     if measured:
         found, result = _design(file)
@@ -264,7 +266,8 @@ def answer(file, question, as_json):
 def _answered(said: dict) -> str:
     """An answer in words, its plan on a line of its own."""
     from ..base.quantities.table import show
-    from ..plans.words import percent, short
+    from ..base.show import percent
+    from ..plans.words import short
 
     words = [
         SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v)
@@ -382,7 +385,7 @@ def sensitivity(ctx, file, key, as_json):
     each, the largest swing first."""
     from ..advise.sensitivity import tornado
     from ..base.quantities.table import show
-    from ..plans.words import percent
+    from ..base.show import percent
 
     a = _assessment(ctx, file, as_json)
     if not isinstance(a.figures.get(key), (int, float)):
@@ -442,7 +445,8 @@ def front(file, counts, every, as_json):
     device counts and plans."""
     from ..advise.frontier import fronts
     from ..base.quantities.table import show
-    from ..plans.words import percent, short
+    from ..base.show import percent
+    from ..plans.words import short
     from .design import read
 
     design = read(file)

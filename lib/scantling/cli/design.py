@@ -7,8 +7,9 @@ import sys
 
 import click
 
+from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
-from .app import EXIT, console, print_json
+from .app import EXIT
 
 
 def read(file: str):

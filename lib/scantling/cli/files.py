@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.quantities.table import show
-from .app import console, print_json
+from .listing import listing
 
 
 @click.command()
@@ -26,9 +27,8 @@ def schema():
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
-    from .. import catalogue as data
 
-    rows = data.table(kind)
+    rows = listing(kind)
     if as_json:
         return print_json(rows)
     from rich.table import Table

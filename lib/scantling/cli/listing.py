@@ -23,7 +23,7 @@ def _clean(row: dict) -> dict:
 
 
 def listing(kind: str) -> list[dict]:
-    """See `catalogue.table`."""
+    """Rows of `scantling catalogue KIND` as plain dictionaries; KIND is one of KINDS."""
     if kind not in KINDS:
         raise DesignError("catalogue", kind, KINDS)
     return [_clean(r) for r in globals()[f"_{kind}"]()]

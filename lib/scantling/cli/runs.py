@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from ..base.console import console
 from ..base.errors import DesignError, plain
+from ..base.json import clean
+from ..base.show import percent
 from ..design.file import write_text
-from .app import clean, console
 
 
 def _table(path):
@@ -66,26 +68,22 @@ def validate(runs_csv, as_json):
             grid.add_row(
                 plain(key, 90),
                 str(f["rows"]),
-                *(_percent(f[k]) for k in ("median", "p90", "bias", "coverage", "baseline_median")),
+                *(percent(f[k]) for k in ("median", "p90", "bias", "coverage", "baseline_median")),
             )
         out.print(grid)
         out.print()
     f, s = got["overall"], got["scatter"]
     out.print(
-        f"{f['rows']} rows, {_percent(f['answered'])} answered: median error "
-        f"{_percent(f['median'])}, 90th percentile {_percent(f['p90'])}, "
-        f"median over sources {_percent(f.get('over_sources', float('nan')))}; band "
-        f"covers {_percent(f['coverage'])} at width {f['width']:.2f}"
+        f"{f['rows']} rows, {percent(f['answered'])} answered: median error "
+        f"{percent(f['median'])}, 90th percentile {percent(f['p90'])}, "
+        f"median over sources {percent(f.get('over_sources', float('nan')))}; band "
+        f"covers {percent(f['coverage'])} at width {f['width']:.2f}"
     )
-    out.print(f"half of peak x bubble, in one line: median error {_percent(f['baseline_median'])}")
+    out.print(f"half of peak x bubble, in one line: median error {percent(f['baseline_median'])}")
     out.print(
         f"floor: {s['rows']} repeated measurements of {s['configurations']} "
-        f"configurations lie {_percent(s['median'])} (p90 {_percent(s['p90'])}) from "
+        f"configurations lie {percent(s['median'])} (p90 {percent(s['p90'])}) from "
         f"their median"
     )
     if as_json:
         write_text(as_json, json.dumps(clean(got), indent=1, allow_nan=False) + "\n", force=True)
-
-
-def _percent(x) -> str:
-    return "-" if x != x else f"{100 * x:.1f} %"

@@ -6,12 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cache
 
-import numpy as np
+from ..base.json import clean
+from ..base.units import DAY_S
 
-DAY_S = 86_400.0
-HOUR_S = 3600.0
-MONTH_S = 30 * DAY_S
-YEAR_S = 365.25 * DAY_S
 HORIZON_DAYS = (
     30.0  # stands for the run where the design names no tokens, and where the run hardly advances:
 )
@@ -44,24 +41,7 @@ class Record:
 
     def as_dict(self) -> dict:
         """Plain numbers, lists and texts; what is not finite is None."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-
-def plain(value):
-    """Plain JSON data of records, arrays, tuples and mappings; None for what is not finite."""
-    if isinstance(value, Record):
-        return value.as_dict()
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+        return {f.name: clean(getattr(self, f.name)) for f in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -95,11 +75,6 @@ def run_of(assessment) -> Run:
         int(paid),
         int(r.cluster.nodes),
     )
-
-
-def several(n: int, noun: str) -> str:
-    """'1 node', '2 nodes'."""
-    return f"{n:,} {noun}" + ("s" if n != 1 else "")
 
 
 def idle_nodes(assessment) -> int:

@@ -9,27 +9,36 @@ from collections.abc import Mapping
 from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Assumed
-from ..endure.elastic import SITE_BYTES_PER_S
-from .cluster import (
-    CLUSTER_FIELDS,
-    GB,
-    Accelerator,
-    Cluster,
-    Fabric,
-    Node,
-    _given,
-    _number,
-    resolve_accelerator,
-    resolve_fabric,
-)
+from ..base.units import GB
+from ..catalogue.hardware import SITE_BYTES_PER_S, Accelerator, Fabric, Node
+from .cluster import CLUSTER_FIELDS, Cluster, _given, _number, resolve_accelerator, resolve_fabric
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
 _PLAIN = {"devices": 8, "host_memory_gb": 1024.0, "nvme_gb": 7600.0, "power_factor": 1.8}
 DEFAULT_STORAGE = "superpod-better"
 
 
-def build(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
-    """See `cluster.build_cluster`."""
+def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
+    """The Cluster that a design file's `cluster` mapping describes, and what had to be assumed.
+
+    Parameters
+    ----------
+    spec : fields of CLUSTER_FIELDS; `accelerator` and `devices` are needed, the rest is looked up.
+    `accelerator` and `scale_out`
+        take an id, an alias or `{like: id, …}`. Units are those of the names: decimal GB, GB/s one
+        way per device.
+
+    Rules, in this order: the given value; the node row of the catalogue (one that has this
+    accelerator and this fabric, else the
+    accelerator's usual node); a rule of the family. Each value not given is an `Assumed` of the
+    result.
+    scale_out_bytes_per_s = scale_out_gbytes_per_s_per_device, else nics_per_node x port rate /
+    devices_per_node.
+    Where the scale-up domain is the node, it follows devices_per_node. `devices` need not fill the
+    last node.
+    Switches that could reduce in the network count only when `in_network_reduction: true` says so.
+    Raises DesignError naming the field, the value and the nearest valid choice.
+    """
     if not isinstance(spec, Mapping):
         raise DesignError("cluster", spec, "a mapping with accelerator and devices")
     spec = _given(spec, CLUSTER_FIELDS, "cluster")

@@ -122,7 +122,7 @@ def _not_beyond_peak(measured, model, phases, cluster):
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
-    from .cluster import build_cluster
+    from .cluster_rules import build_cluster
 
     try:
         return build_cluster(json.loads(spec))

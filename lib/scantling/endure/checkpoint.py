@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ..catalogue.hardware import known_link
+
 # bytes per parameter of the optimizer's own state, master weights apart
 MOMENT_BYTES = {
     "adamw": 8.0,
@@ -31,7 +33,6 @@ BLOCK_S = 0.5
 # 8, 7B on 1,488)
 COMMIT_S = 20.0
 LOAD_S = 120.0  # opening, planning and resharding of a load: 129-266 s end to end (same table)
-HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
 HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of many tensors
 WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
@@ -126,11 +127,6 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     return BLOCK_S + np.asarray(state_bytes_per_device, float) / (
         HOST_COPY_SHARE * known_link(host_link_bytes_per_s)
     )
-
-
-def known_link(rate):
-    """A host link's rate, HOST_LINK where the catalogue has none. [bytes/s]"""
-    return rate if rate == rate else HOST_LINK
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..base.records import Assumed
+from ..base.units import HOUR_S
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
 PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
 # of a node's rated power, while training: devices near their limit, fans and host below theirs
 POWER_SHARE = 0.9

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..catalogue.hardware import SITE_BYTES_PER_S
+
 
 def shrunk_micro_batches(micro_batches, replicas, lost=1):
     """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and
@@ -168,7 +170,6 @@ def local_update(
     }
 
 
-SITE_BYTES_PER_S = 12.5e9  # between one site and the others, one direction: a 100 Gbit/s wave
 # local steps between averages: INTELLECT-1 (arXiv 2412.01152); DiLoCo took 500 (arXiv 2311.08105)
 INNER_STEPS = 100
 EDGE_MTBF_S, EDGE_REPAIR_S = (

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import DesignError
+from ..base.units import DAY_S
 
-DAY_S = 86_400.0
 _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"
 _RSC = "Kokolis et al., HPCA'25, arXiv 2410.21680"
 SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)

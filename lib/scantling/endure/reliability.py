@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..base.quantities.table import shown
 from ..base.records import Assumed
+from ..base.show import shown
+from ..base.units import DAY_S
 from . import checkpoint, elastic, failures, goodput, spares, storage
 
 # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293
@@ -187,7 +188,7 @@ def endure(
     )
 
     planned_per_day = planned_per_day if planned_stops else 0.0
-    planned = planned_per_day / failures.DAY_S * (stall + durable + restart)
+    planned = planned_per_day / DAY_S * (stall + durable + restart)
     averaged = np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params
     losses = {
         "spare shortage": spares.shortage(
@@ -347,7 +348,7 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     planned stops and shortage apart (None
     without).
     """
-    from .simulate import DAY_S, Fault, Level, Scenario, simulate
+    from .simulate import Fault, Level, Scenario, simulate
 
     e, disk = endurance, storage.rates(cluster)
     found = checkpoint.tiers(

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.units import DAY_S, HOUR_S, MINUTE_S
 from ..physics import stragglers
 from . import elastic, failures, goodput, spares
 from .checkpoint import snapshot_stall_s
-
-HOUR_S, MINUTE_S = 3600.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ def _peer():
 def _spares():
     load = failures.EVICTS * 14_400 / (3.09 * HOUR_S)
     best, sure = int(spares.cheapest(load, 2048)), int(spares.spares_for(load, 0.999))
-    lasting = 300 * 3.09 * HOUR_S / failures.EVICTS / 86_400
+    lasting = 300 * 3.09 * HOUR_S / failures.EVICTS / DAY_S
     return said(
         "spares",
         "a few hundred warm spare nodes are needed for 2,048",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-DAY_S = 86_400.0
+from ..base.units import DAY_S
 
 
 @dataclass(frozen=True)

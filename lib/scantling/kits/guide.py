@@ -3,6 +3,7 @@ to go wrong here first."""
 
 from __future__ import annotations
 
+from ..base.units import DAY_S
 from .frameworks.megatron import before_te
 from .quote import md
 
@@ -30,7 +31,7 @@ def gb(x: float) -> str:
 
 def span(seconds: float) -> str:
     """Seconds in the unit that suits."""
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+    for size, unit in ((DAY_S, "days"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.3g} s"
@@ -180,8 +181,8 @@ def budget(launch, wall_s, words) -> list[tuple[str, str]]:
             (
                 "wall time",
                 (
-                    f"{span(wall_s)} ({span(f['days_low'] * 86400)} to "
-                    f"{span(f['days_high'] * 86400)}), goodput {f['goodput']:.1%}"
+                    f"{span(wall_s)} ({span(f['days_low'] * DAY_S)} to "
+                    f"{span(f['days_high'] * DAY_S)}), goodput {f['goodput']:.1%}"
                 ),
             ),
             ("device hours", f"{launch.devices * wall_s / 3600:,.0f}"),

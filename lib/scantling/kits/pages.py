@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from ..cli.app import clean
+from ..base.json import clean
+from ..base.units import DAY_S
 from .env import environment, flags, site
 from .guide import (
     budget,
@@ -115,7 +116,7 @@ def kit(launch, module) -> dict[str, str]:
         train=training(launch),
         shape=shape(launch.model),
         module=module,
-        wall_s=None if launch.figures["days"] is None else launch.figures["days"] * 86400,
+        wall_s=None if launch.figures["days"] is None else launch.figures["days"] * DAY_S,
     )
     own = module.files(launch, about)
     about["names"] = [*own, "env.sh", "launch.sh", "plan.json"]

@@ -9,9 +9,8 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..base.errors import plain
+from ..base.units import DAY_S
 from .quote import comment, js, md, py, sh, slug
-
-DAY_S = 86400
 
 
 @cache

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from ..catalogue.hardware import known_link
 from ..catalogue.models.shape import shape_of
-from ..endure.checkpoint import known_link
 from .cases import PRECISIONS, TILE, Cases, Chip, Job, Link, Plan, Software, code
 from .constants import gather
 from .pipeline import DUALPIPES

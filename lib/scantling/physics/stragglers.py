@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.units import DAY_S
+
 
 def slowest_of(n, *, exact=True):
     """Expected maximum of n independent standard normal values [standard deviations]; a step that
@@ -40,7 +42,7 @@ def fail_slow_share(nodes, episodes_per_1000_node_days, *, duration_s=72 * 60.0,
     published and is the caller's. Finding a slow node in 5 min instead of 72 divides the loss by
     14.
     """
-    busy = np.asarray(nodes, float) * episodes_per_1000_node_days / 1000 / 86_400.0 * duration_s
+    busy = np.asarray(nodes, float) * episodes_per_1000_node_days / 1000 / DAY_S * duration_s
     return (1 - np.exp(-busy)) * (1 - 1 / slowdown)
 
 

@@ -15,6 +15,7 @@ from ..physics.gather import Situation, situation
 from ..physics.memory.peak import Memory, memory
 from ..physics.step import Step, rates, step_time
 from . import enumerate as planning
+from .remote import across
 
 CHUNK = 8192  # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
@@ -123,8 +124,6 @@ def find(
     if scheduler is None:
         results = _here(where, plan, parts, progress, n)
     else:
-        from ..advise.sweeps import across
-
         results = across(
             scored, [(where, take(plan, part)) for part in parts], scheduler, progress, n, size
         )

@@ -12,6 +12,7 @@ from ..base.records import take
 from ..physics.cases import Plan
 from ..physics.gather import Situation
 from . import enumerate as planning
+from .remote import across
 from .run import REASONS, Found, find, practised, ranked
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
@@ -63,8 +64,6 @@ def stream(
             if not going[0]:
                 break
     else:
-        from ..advise.sweeps import across
-
         report = (lambda done, of: progress(1000 * done, 1000 * of)) if progress else None
         results = across(
             _best, [(where, space, part, keep) for part in parts], scheduler, report, len(parts)

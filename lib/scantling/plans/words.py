@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 
-def percent(share: float, digits: int = 1, sign: str = "") -> str:
-    """A share in the manner of the tables: 11.2 %; with sign "+", +7.8 % and −3.1 %."""
-    return f"{100 * share:{sign},.{digits}f} %".replace("-", "−")
-
-
 def short(plan: dict) -> str:
     """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
     words = [

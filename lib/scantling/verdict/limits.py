@@ -10,13 +10,14 @@ import numpy as np
 
 from ..advise.beyond import offloaded, unpublished
 from ..base.errors import DesignError
-from ..base.quantities.table import show, shown
+from ..base.quantities.table import show
+from ..base.show import percent, shown
 from ..endure.cost import power_w
 from ..endure.reliability import judge
 from ..physics.cases import devices
 from ..plans import enumerate as planning
 from ..plans.run import SAFE, find
-from ..plans.words import percent, short
+from ..plans.words import short
 from .numbers import MEMORY_PARTS, days, step_band, step_s
 
 HALF = 0.5  # goodput below which failures are said to bind

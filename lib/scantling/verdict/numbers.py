@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import take
+from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..endure.checkpoint import contents
 from ..endure.cost import price
@@ -16,7 +17,6 @@ from ..physics.memory.peak import memory_by_stage
 from ..physics.step import PARTS, layers_per_stage, rates
 from ..plans.run import columns_of
 
-DAY_S = 86400.0
 CANDIDATES = 200
 UNTRIED = (
     1.5  # factor on both half widths of the band for a plan of a kind that nobody has published

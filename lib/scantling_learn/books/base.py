@@ -8,8 +8,6 @@ from functools import cached_property
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
-
 
 def design(
     model,

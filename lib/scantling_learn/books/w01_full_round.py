@@ -7,13 +7,14 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
+from scantling.base.units import DAY_S
 from scantling.catalogue.models.shape import flops_per_token, parameters, shape_of
 from scantling.endure import goodput
 from scantling.verdict.assess import assess
 
 from ..measured import published, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-from .base import DAY_S, DesignFacts, bubble, design
+from .base import DesignFacts, bubble, design
 
 
 class Facts(DesignFacts):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from scantling.base.units import DAY_S, HOUR_S, MINUTE_S
 from scantling.catalogue import storage
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import parameters
@@ -15,7 +16,6 @@ from scantling.physics import stragglers
 
 from ..measured import published
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
-from .base import DAY_S, HOUR_S, MINUTE_S
 
 
 class Facts:

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 from scantling.advise import scaling_laws as convergence
+from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.endure import goodput
 from scantling.evidence.published import best_published
 from scantling.verdict.assess import assess
 
 from ..measured import rate, runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-from .base import HOUR_S, MINUTE_S, design
+from .base import design
 
 
 class Facts:

@@ -557,7 +557,7 @@ def test_ladder_lifts_a_hundred_thousand_devices_above_one_half():
 
 
 def test_ladder_of_a_design_starts_from_its_own_saves():
-    from scantling.design.cluster import build_cluster
+    from scantling.design.cluster_rules import build_cluster
     from scantling.endure.reliability import endure
 
     cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 131_072})
@@ -574,7 +574,7 @@ def test_ladder_of_a_design_starts_from_its_own_saves():
 
 
 def test_store_of_llama3_carries_its_checkpoints():
-    from scantling.design.cluster import build_cluster
+    from scantling.design.cluster_rules import build_cluster
 
     cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 16_384})
     found = {c.id: c for c in storage.carriers(cluster, 405e9 * 14, 330, stall_s=5)}

@@ -36,8 +36,8 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
+    from scantling.base.console import console
     from scantling.base.errors import DesignError
-    from scantling.cli.app import console
 
     from .run import run
 

@@ -8,8 +8,9 @@ from functools import cache
 from math import ceil, isnan
 
 from ... import catalogue
+from ...base.units import DAY_S
 from ...catalogue import HERE, read
-from ..record import DAY_S, Record, is_torus
+from ..record import Record, is_torus
 from . import topology as shapes
 from .topology import Topology
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.units import DAY_S
 from ...endure import checkpoint, storage
 from ...endure.reliability import communicator_init_s
 from ...physics.cases import micro_batches
@@ -276,7 +277,7 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
                 "communicators": groups,
                 "start_of_communicators_s": start,
                 "spare_nodes": int(np.max(e.spares)),
-                "interruptions_per_day": 86400.0 / float(e.mtbf_s),
+                "interruptions_per_day": DAY_S / float(e.mtbf_s),
                 "detect_s": float(e.detect_s),
                 "restart_s": float(e.restart_s),
             },

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...advise.diagnose import MEMORY_SD
+from ...base.show import several
+from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures, goodput, reliability, spares, storage
 from ...physics.cases import PRECISIONS
 from ...physics.step import step_time
 from ...verdict.limits import Z80, chance_below
 from ..domains import domains
-from ..record import DAY_S, HOUR_S, STANDSTILL, Run, idle_nodes, is_torus, number, several, source
+from ..record import STANDSTILL, Run, idle_nodes, is_torus, number, source
 from ..rollout.burn_in import screen
 from ..rollout.watch import playbooks, spikes
 

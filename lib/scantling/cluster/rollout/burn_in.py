@@ -9,10 +9,11 @@ from functools import cache
 import numpy as np
 
 from ... import catalogue
+from ...base.units import DAY_S, HOUR_S
 from ...physics.pipeline import SCHEDULE_NAMES
 from ...physics.step import step_time
 from ..placement import blocks
-from ..record import HOUR_S, Record, Run, is_torus, number, source
+from ..record import Record, Run, is_torus, number, source
 
 WHISKERS = (
     2 * 2.698
@@ -155,7 +156,7 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
     r, chosen = assessment.resolved, assessment.chosen
     cluster, c = r.cluster, chosen.case
     per_node, nodes = int(cluster.devices_per_node), int(cluster.nodes)
-    usd = lambda seconds: run.usd(seconds / 86_400.0)  # noqa: E731
+    usd = lambda seconds: run.usd(seconds / DAY_S)  # noqa: E731
     up_ratio, up_why = slow_tier(c, nodes, "up_bytes_per_s", acceptance_limits("node all-reduce"))
     out_ratio, out_why = slow_tier(c, nodes, "out_bytes_per_s", acceptance_limits("card to card"))
     gemm = float(c.constants.gemm) * float(c.chip.bf16_flops)
@@ -658,7 +659,7 @@ def smoke(assessment, run: Run) -> dict:
         devices=int(devices),
         steps=SMOKE_STEPS,
         seconds=seconds,
-        usd=run.usd(seconds / 86_400.0 * share),
+        usd=run.usd(seconds / DAY_S * share),
         first_loss=first,
         first_loss_tolerance=0.05 * first,
         layouts_agree_within=2.0**-9 * float(np.sqrt(2 * model.layers)),

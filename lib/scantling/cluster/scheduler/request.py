@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 
+from ...base.units import DAY_S
 from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
-from ..record import DAY_S, Run, is_torus, source
+from ..record import Run, is_torus, source
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
 
 

@@ -8,7 +8,8 @@ from functools import cache
 from math import prod
 
 from ... import catalogue
-from ..record import Record, Run, is_torus, number, run_of, several, source
+from ...base.show import several
+from ..record import Record, Run, is_torus, number, run_of, source
 from .queue import Queue, queue
 from .request import health_checks, request, spares_held
 from .stakes import stakes

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...base.units import DAY_S
 from ...endure import elastic
 from ...physics.step import step_time
 from ..domains import domains
 from ..placement import blocks
-from ..record import DAY_S, Run, is_torus
+from ..record import Run, is_torus
 
 # ByteRobust, arXiv 2509.16293, Table 7: machines of 16 devices -> seconds of a requeue
 REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))

@@ -52,7 +52,7 @@ OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8
 def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Per series of fabrics that no fit has seen (message bytes, predicted / measured - 1):
     constants of the other fabrics, wires of the catalogue."""
-    from ...design.cluster import build_cluster
+    from ...design.cluster_rules import build_cluster
 
     out = {}
     for name, s in catalogue.collective_series().items():

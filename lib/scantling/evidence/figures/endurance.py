@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.units import HOUR_S, MINUTE_S
 from ...endure import elastic, failures, goodput, spares
 from .figures import Figure, points_of, printed
-
-MINUTE_S, HOUR_S = 60.0, 3600.0
 
 
 def _mtbf_h(preset: str, devices):

@@ -204,7 +204,7 @@ def _write(output, data, force):
 def _tell(data, output, stopped):
     from rich.table import Table
 
-    from ...cli.app import console
+    from ...base.console import console
 
     out = console()
     if data["constants"]:
@@ -252,7 +252,7 @@ def _progress(total, show):
             TimeElapsedColumn,
         )
 
-        from ...cli.app import console
+        from ...base.console import console
 
         with Progress(
             MofNCompleteColumn(),

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ... import catalogue
+from ...base.show import percent
 from ...physics.constants import calibration
 from ..calibrate import memory as calibrate_memory
 from . import tables
@@ -141,11 +142,6 @@ def _largest(names) -> str:
     return str(found[np.argmax(count)]) if len(found) else ""
 
 
-def percent(x, digits=1) -> str:
-    """A share in per cent with one digit; a dash where there is none."""
-    return "–" if x is None or x != x else f"{100 * x:.{digits}f} %"
-
-
 def summary(figures: dict) -> str:
     """The figures in one screen of markdown."""
     head = figures["headline"]
@@ -242,7 +238,7 @@ def _cell(text) -> str:
 def write(rows, figures, folder, readme=None, peaks=None) -> None:
     """validation.csv, memory.csv, validation.json and summary.md into `folder`; the summary between
     the marks of `readme` where it has them."""
-    from ...cli.app import clean
+    from ...base.json import clean
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...base.units import DAY_S
 from ..env import Var
 from ..quote import sh
 from ..record import NORM_EPSILON, SEED, Gap, Words, rotary_base
@@ -433,7 +434,7 @@ def run_arguments(launch, lr: float) -> list[tuple]:
 
 def days_steps(launch) -> int:
     """Checkpoints between those that stay for good: about a day."""
-    return max(1, round(86400 / (launch.save_steps * launch.step_s)))
+    return max(1, round(DAY_S / (launch.save_steps * launch.step_s)))
 
 
 def notes(launch) -> list[str]:

@@ -1,0 +1,28 @@
+"""Plain JSON data of whatever the library holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+
+def clean(value):
+    """Plain JSON data: records, numpy and tuples become mappings, numbers and lists; what is not
+    finite becomes None."""
+    if hasattr(value, "as_dict"):
+        value = value.as_dict()
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): clean(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def text(value, indent: int | None = 1) -> str:
+    """`value` as strict JSON text: nan and infinity are null."""
+    return json.dumps(clean(value), indent=indent, allow_nan=False, ensure_ascii=False)
