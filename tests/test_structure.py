@@ -1,77 +1,149 @@
-"""How the library hangs together: a reader who follows the packages in their order never has to
-look ahead."""
+"""How the library hangs together: a reader who follows the rooms in their order never has to look
+ahead. Every import counts, those inside functions too."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
+import pytest
 import scantling
+import scantling_learn
+import scantling_widgets
 
 LIB = Path(scantling.__file__).parent
-FLOW = (
-    "",
-    "describe",
+ORDER = (
+    "base",
     "catalogue",
+    "design",
     "physics",
     "endure",
-    "decide",
+    "plans",
+    "verdict",
+    "advise",
+    "cluster",
     "evidence",
-    "blueprint",
-    "launch",
-    "learn",
-    "commands",
+    "kits",
+    "cli",
 )
-VIEW = ("scantling_widgets", "altair", "ipywidgets", "IPython", "anywidget")
-FILES = sorted(p for p in LIB.rglob("*.py") if "templates" not in p.parts)
-# each for a reason: rows of the catalogue are records of `describe`; a design needs the pace
-# between sites, a step the link of its checkpoints, a verdict the plans
-# that were published
+ABOVE = ("scantling_learn", "scantling_widgets")
+FILES = [
+    path
+    for package in (scantling, scantling_learn, scantling_widgets)
+    for path in sorted(Path(package.__file__).parent.rglob("*.py"))
+    if "templates" not in path.parts
+]
+# too heavy to load before they are used
+HEAVY = {
+    *("pandas", "scipy", "altair", "dask", "distributed", "torch", "rich", "vl_convert"),
+    *("jupyter_core", "jupyter_client", "jupyter_server", "jupyterlab", "voila", "playwright"),
+    *("nbformat", "nbconvert", "nbclient", "papermill", "IPython", "ipywidgets", "anywidget"),
+    *("jinja2", "mistune"),
+}
+# what is left of an older layout: room -> rooms that it still looks up to
 AHEAD = {
-    ("describe", "catalogue"),
-    ("describe", "endure"),
-    ("physics", "endure"),
-    ("decide", "evidence"),
+    ("advise", "evidence"),
+    ("design", "physics"),
+    ("physics", "verdict"),
+    ("verdict", "advise"),
+    ("verdict", "cluster"),
 }
 
 
-def imported(path: Path):
-    """(module, package of `scantling` or None, at import time) of each import in a file."""
-    tree, here = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(LIB).parts[:-1]
-    later = {
-        id(node) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)
+def place(module: str) -> int:
+    """Height of the room of a module; the package's own `__init__` stands on top of the library."""
+    top, _, rest = module.partition(".")
+    if top in ABOVE:
+        return len(ORDER) + 1 + ABOVE.index(top)
+    room = rest.partition(".")[0]
+    return ORDER.index(room) if room in ORDER else len(ORDER)
+
+
+def imports(text: str, module: str, is_package: bool = False):
+    """(module or name imported, whether inside a function) of each import in a source text."""
+    tree = ast.parse(text)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    inside = {
+        id(n) for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f) if n is not f
     }
+    package = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(tree):
-        names = (
-            [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        )
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*here[: len(here) + 1 - node.level], *(node.module or "").split(".")]
-            heads = [next((p for p in base if p), None)] if any(base) else names
-            for head in heads:
-                yield head, head if (LIB / head).is_dir() else "", id(node) not in later
+        later = id(node) in inside
+        if isinstance(node, ast.Import):
+            yield from ((a.name, later) for a in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module.split(".")[0], None, id(node) not in later
-        else:
-            for name in names:
-                yield name.split(".")[0], None, id(node) not in later
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            where = [*base, *(node.module or "").split(".")] if node.module else base
+            yield from ((".".join([*where, a.name]), later) for a in node.names)
+        elif isinstance(node, ast.Call) and getattr(
+            node.func, "attr", getattr(node.func, "id", "")
+        ) in ("import_module", "__import__"):
+            yield "import_module", later
 
 
-def test_every_package_has_its_place_in_the_flow():
-    assert {p.name for p in LIB.iterdir() if (p / "__init__.py").is_file()} == set(FLOW) - {""}
+def looked_up(text: str, module: str, is_package: bool = False):
+    """Imports that a module may not have: (what, why)."""
+    for name, later in imports(text, module, is_package):
+        own = name.partition(".")[0] in ("scantling", *ABOVE)
+        if own and name.count(".") and place(name) > place(module):
+            yield name, "comes after"
+        if own and later:
+            yield name, "inside a function"
+        if name == "import_module" and later:
+            yield name, "inside a function"
+        if not own and later and name.partition(".")[0] not in HEAVY:
+            yield name, "is not heavy"
 
 
-def test_no_package_needs_one_that_comes_after_it():
+def named(path: Path) -> tuple[str, bool]:
+    """Dotted name of a file's module, and whether it is a package."""
+    root = next(p for p in path.parents if p.name in ("scantling", *ABOVE)).parent
+    parts = path.relative_to(root).with_suffix("").parts
+    is_package = parts[-1] == "__init__"
+    return ".".join(parts[:-1] if is_package else parts), is_package
+
+
+def test_every_package_has_its_place():
+    assert {p.name for p in LIB.iterdir() if (p / "__init__.py").is_file()} == set(ORDER)
+
+
+def test_no_room_needs_one_that_comes_after_it():
     found = set()
     for path in FILES:
-        here = path.relative_to(LIB).parts[0] if path.parent != LIB else ""
-        for _, package, now in imported(path):
-            if package is not None and now and here and FLOW.index(package) > FLOW.index(here):
-                found.add((here, package))
-    assert found == AHEAD
+        module, is_package = named(path)
+        for name, why in looked_up(path.read_text(encoding="utf-8"), module, is_package):
+            if why == "comes after":
+                found.add((module.split(".")[1], name.split(".")[1]))
+    assert found <= AHEAD
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("    from ..verdict.assess import assess", "comes after"),
+        ("    from scantling.cli.app import main", "comes after"),
+        ("    import scantling.plans.run", "comes after"),
+        ("    from ..base.errors import DesignError", "inside a function"),
+        ("    import_module('scantling.base.errors')", "inside a function"),
+        ("    import csv", "is not heavy"),
+    ],
+)
+def test_a_forbidden_import_inside_a_function_is_found(line, why):
+    text = f"import numpy\nfrom . import cases\n\n\ndef formula(x):\n{line}\n    return x\n"
+    assert why in {w for _, w in looked_up(text, "scantling.physics.formula")}
+
+
+def test_a_heavy_import_inside_a_function_is_allowed():
+    text = "from ..base.errors import DesignError\n\n\ndef table(x):\n    import pandas as pd\n"
+    assert not list(looked_up(text, "scantling.physics.formula"))
 
 
 def test_the_library_knows_no_widget_and_no_chart():
+    view = ("scantling_widgets", "altair", "ipywidgets", "IPython", "anywidget")
     assert not {
-        (path.name, module) for path in FILES for module, _, _ in imported(path) if module in VIEW
+        (path.name, name)
+        for path in FILES
+        if LIB in path.parents
+        for name, _ in imports(path.read_text(encoding="utf-8"), *named(path))
+        if name.partition(".")[0] in view
     }

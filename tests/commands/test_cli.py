@@ -16,6 +16,7 @@ import pytest
 from scantling.cli import app as cli
 from scantling.cli.app import COMMANDS, main
 from scantling.design.file import load, write_text
+from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
 LLAMA = """scantling: 1
@@ -136,7 +137,7 @@ def test_every_listed_id_is_accepted_in_a_design(capsys):
     ):
         main(["catalogue", kind, "--json"])
         for row in json.loads(capsys.readouterr().out):
-            base.change({path: row["id"]}).resolve()
+            prepare(base.change({path: row["id"]}))
 
 
 def test_params_of_a_config(tmp_path, capsys):

@@ -17,6 +17,7 @@ from scantling.advise import sweeps
 from scantling.cli.app import main
 from scantling.physics.gather import situation
 from scantling.plans import enumerate as plans
+from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 from scantling.plans.stream import stream
 
@@ -103,7 +104,7 @@ def cluster(tmp_path_factory):
 
 
 def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
-    r = Design.from_text(TEXT).resolve()
+    r = prepare(Design.from_text(TEXT))
     where = situation(r, r.phases[0])
     monkeypatch.setattr("scantling.plans.run.REMOTE", 3000)
     seen = []

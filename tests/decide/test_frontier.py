@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scantling import Design, assess
 from scantling.advise import frontier as f
 from scantling.physics.gather import situation
+from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 
 TEXT = (
@@ -54,7 +55,7 @@ def test_the_front_over_device_counts_has_no_dominated_point():
 
 
 def found():
-    r = Design.from_text(TEXT).resolve()
+    r = prepare(Design.from_text(TEXT))
     return find(situation(r, r.phases[0]))
 
 

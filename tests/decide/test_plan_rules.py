@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scantling import Design, DesignError
 from scantling.plans import enumerate as plans
+from scantling.plans.prepare import prepare
 
 JUDGE = Path(__file__).parents[1] / "rules/judge.py"
 PYTHON = (
@@ -97,14 +98,16 @@ def legal(x):
     pins |= {"sp": True} if x["tp"] > 1 else {}
     devices = x["tp"] * x["cp"] * x["pp"] * x["dp"]
     try:
-        r = Design.from_data(
-            dict(
-                model=model,
-                cluster=dict(accelerator="h100-sxm", devices=devices),
-                job=dict(seq_len=x["seq_len"], global_batch=x["global_batch"]),
-                plan=pins,
+        r = prepare(
+            Design.from_data(
+                dict(
+                    model=model,
+                    cluster=dict(accelerator="h100-sxm", devices=devices),
+                    job=dict(seq_len=x["seq_len"], global_batch=x["global_batch"]),
+                    plan=pins,
+                )
             )
-        ).resolve()
+        )
         columns = plans.enumerate_plans(
             r.model, r.phases[0], r.cluster, plans.DEFAULT, r.phases[0].pins
         )

@@ -13,6 +13,7 @@ from scantling.design.design import Design, DesignError
 from scantling.physics.cases import RECOMPUTES, SHARDINGS
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.plans import enumerate as plans
+from scantling.plans.prepare import prepare
 
 SMALL = plans.Space(tp=(1, 2, 4), cp=(1, 2), micro_batch=(1, 2), recompute_share=(0.5, 1.0))
 DENSE = (
@@ -26,7 +27,7 @@ MOE = (
 
 
 def setting(text):
-    r = Design.from_text(text).resolve()
+    r = prepare(Design.from_text(text))
     return r.model, r.phases[0], r.cluster
 
 
@@ -198,10 +199,12 @@ def test_every_legal_plan_once_and_no_other(text):
 
 
 def test_the_default_space_of_405b_is_large():
-    r = Design.from_text(
-        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
-        "{seq_len: 8192, global_batch: 2048}"
-    ).resolve()
+    r = prepare(
+        Design.from_text(
+            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
+            "{seq_len: 8192, global_batch: 2048}"
+        )
+    )
     p = plans.enumerate_plans(r.model, r.phases[0], r.cluster)
     assert p.tp.size >= 20_000
     names = (

@@ -14,6 +14,7 @@ from scantling.physics.gather import situation
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import enumerate as plans
+from scantling.plans.prepare import prepare
 from scantling.plans.run import REASONS, disk_bytes_per_s, find, on_disk
 
 SMALL = plans.Space(
@@ -47,9 +48,9 @@ DESIGNS = {
 
 def place(text, **change):
     r = (
-        Design.from_text(text).change(change).resolve()
+        prepare(Design.from_text(text).change(change))
         if change
-        else Design.from_text(text).resolve()
+        else prepare(Design.from_text(text))
     )
     return situation(r, r.phases[0])
 

@@ -10,6 +10,7 @@ import pytest
 from scantling import Design
 from scantling.physics.gather import situation
 from scantling.plans import enumerate as plans
+from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 from scantling.plans.stream import stream
 
@@ -30,7 +31,7 @@ DESIGNS = {
 
 
 def place(text):
-    r = Design.from_text(text).resolve()
+    r = prepare(Design.from_text(text))
     return situation(r, r.phases[0])
 
 

@@ -22,6 +22,7 @@ from scantling.design import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text
 from scantling.design.resolve import default_batch
+from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "gallery/designs").glob("*.yaml"))
@@ -61,7 +62,7 @@ def test_every_documented_field_is_read():
     assert d.prices.pue == 1.2
     assert d.measured.step_s == 40.1
     assert d.stack == "megatron-core"
-    r = d.resolve()
+    r = prepare(d)
     assert r.params.total == 405_853_388_800  # Llama 3.1 405B, as published with its checkpoint
     assert r.cluster.nodes == 2048
     assert r.cluster.pod_devices == 3072
@@ -86,7 +87,7 @@ def test_every_documented_field_is_read():
 
 
 def test_phases_carry_the_plan_and_the_job_and_override_them():
-    r = Design.from_text(PHASES).resolve()
+    r = prepare(Design.from_text(PHASES))
     long = r.phases[1]
     assert [p.seq_len for p in r.phases] == [8192, 131072]
     assert [p.precision for p in r.phases] == ["bf16", "bf16"]
@@ -218,13 +219,13 @@ def test_a_design_is_frozen():
 
 def test_a_slider_step_costs_little():
     d = Design.from_text(FULL).change(measured=None)
-    d.resolve()
+    prepare(d)
     best_change = best_resolve = math.inf
     for i in range(60):
         start = time.perf_counter()
         e = d.change({"cluster.devices": 1024 + 8 * i})
         middle = time.perf_counter()
-        e.resolve()
+        prepare(e)
         best_change, best_resolve = (
             min(best_change, middle - start),
             min(best_resolve, time.perf_counter() - middle),
@@ -323,7 +324,7 @@ def test_any_text_is_data(text):
 )
 @settings(max_examples=300, deadline=None)
 def test_any_data_is_a_design_or_one_line(data):
-    said = refusal(lambda: Design.from_data(data).resolve())
+    said = refusal(lambda: prepare(Design.from_data(data)))
     assert said is None or (said.isprintable() and len(said) < 1500)
 
 
@@ -331,9 +332,11 @@ def test_any_data_is_a_design_or_one_line(data):
 
 
 def test_gaps_are_filled_by_the_stated_rules():
-    r = Design.from_text(
-        "model: gpt-3-175b\ncluster: {accelerator: v100-32-sxm2, devices: 1024}\njob: {}\n"
-    ).resolve()
+    r = prepare(
+        Design.from_text(
+            "model: gpt-3-175b\ncluster: {accelerator: v100-32-sxm2, devices: 1024}\njob: {}\n"
+        )
+    )
     assumed = {a.field: a.value for a in r.assumed}
     phase = r.phases[0]
     assert phase.precision == "fp16" == assumed["job.precision"]  # a V100 has no bf16
@@ -344,15 +347,17 @@ def test_gaps_are_filled_by_the_stated_rules():
     assert assumed["stack"] is None
     assert r.stack is None
     assert all(a.why for a in r.assumed)
-    small = Design.from_text(SMALL).resolve()
+    small = prepare(Design.from_text(SMALL))
     assert small.phases[0].precision == "bf16"
     assert small.phases[0].global_batch * small.phases[0].seq_len == 4 * 2**20
 
 
 def test_context_is_4096_where_nothing_says_otherwise():
-    r = Design.from_text(
-        "model: {size: 7e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n"
-    ).resolve()
+    r = prepare(
+        Design.from_text(
+            "model: {size: 7e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n"
+        )
+    )
     assert r.phases[0].seq_len == 4096
 
 
@@ -382,10 +387,12 @@ def test_default_batch(seq_len, params, nodes):
 def test_default_batch_of_an_incomplete_node():
     """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared
     by."""
-    r = Design.from_text(
-        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
-        "{seq_len: 8192}\n"
-    ).resolve()
+    r = prepare(
+        Design.from_text(
+            "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
+            "{seq_len: 8192}\n"
+        )
+    )
     assert r.phases[0].global_batch % 126 == 0
 
 
@@ -394,8 +401,8 @@ def test_tokens_in_a_step_become_whole_sequences():
         "model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: 64}}\njob: "
         "{{seq_len: 4096, global_batch_tokens: {}}}\n"
     )
-    assert Design.from_text(text.format("4194304")).resolve().phases[0].global_batch == 1024
-    r = Design.from_text(text.format("4e6")).resolve()
+    assert prepare(Design.from_text(text.format("4194304"))).phases[0].global_batch == 1024
+    r = prepare(Design.from_text(text.format("4e6")))
     assert r.phases[0].global_batch == 977
     assert "job.global_batch" in {a.field for a in r.assumed}
 
@@ -420,10 +427,10 @@ def test_paths_are_relative_to_the_file(tmp_path):
             "8}\njob: {}\n"
         )
     a, b = Design.read(tmp_path / "a/design.yaml"), Design.read(tmp_path / "b/design.yaml")
-    assert (a.resolve().model.layers, b.resolve().model.layers) == (2, 3)
+    assert (prepare(a).model.layers, prepare(b).model.layers) == (2, 3)
     assert a != b
     (tmp_path / "a/config.json").write_text(json.dumps({**config, "num_hidden_layers": 5}))
-    assert Design.read(tmp_path / "a/design.yaml").resolve().model.layers == 5
+    assert prepare(Design.read(tmp_path / "a/design.yaml")).model.layers == 5
 
 
 def test_writing_replaces_nothing_unasked(tmp_path):
@@ -443,7 +450,7 @@ def test_designs_and_errors_cross_processes():
     assert copy.deepcopy(d) == d
     for text in ("{accelerator: h100-smx, devices: 8}", "{devices: 8}"):
         with pytest.raises(DesignError) as e:
-            Design.from_text(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n").resolve()
+            prepare(Design.from_text(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n"))
         again = pickle.loads(pickle.dumps(e.value))
         assert (str(again), again.field, again.value, again.nearest) == (
             str(e.value),

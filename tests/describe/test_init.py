@@ -12,6 +12,7 @@ from scantling.design.brief.read import read_brief
 from scantling.design.brief.rules import FILLERS
 from scantling.design.design import Design, DesignError
 from scantling.design.draft import commented, draft, starting_devices
+from scantling.plans.prepare import prepare
 
 MOE = (
     "175B parameter MoE model with 96 layers. 1024x A100 80GB GPUs with 200Gbps InfiniBand "
@@ -346,7 +347,7 @@ def test_the_file_says_what_was_read_and_assumed(text, tmp_path, capsys):
             node = node[step]
         assert node == value
         assert path in out
-    for a in design.resolve().assumed:
+    for a in prepare(design).assumed:
         assert a.field in out, a.field
     written = file.read_text()
     assert all(
@@ -356,11 +357,11 @@ def test_the_file_says_what_was_read_and_assumed(text, tmp_path, capsys):
 
 def test_assumed_lines_put_to_use_change_nothing(tmp_path):
     design, assumed = draft(read_brief(MOE), None)
-    before = design.resolve()
+    before = prepare(design)
     lines = commented(design, MOE, [*assumed, *before.assumed])
-    after = Design.from_text(
-        re.sub(r"^  # (\w+: .*# assumed)", r"  \1", lines, flags=re.M)
-    ).resolve()
+    after = prepare(
+        Design.from_text(re.sub(r"^  # (\w+: .*# assumed)", r"  \1", lines, flags=re.M))
+    )
     assert after.cluster == before.cluster
     assert after.phases == before.phases
     assert after.params.total == pytest.approx(before.params.total, rel=0.01)
@@ -371,7 +372,7 @@ def test_like_a_catalogue_model(tmp_path, capsys):
     file = tmp_path / "design.yaml"
     assert main(["init", "--like", "llama-3.1-405b", "-o", str(file)]) == 0
     assert "cluster.devices" in capsys.readouterr().out
-    r = Design.read(file).resolve()
+    r = prepare(Design.read(file))
     assert r.model.layers == 126
     assert r.cluster.devices == starting_devices("llama-3.1-405b") == 512
     assert (

@@ -12,6 +12,7 @@ import time
 import pytest
 from scantling.cli.app import main
 from scantling.design.design import Design, DesignError
+from scantling.plans.prepare import prepare
 
 GOOD = """scantling: 1
 model: llama-3.1-8b
@@ -441,7 +442,7 @@ def test_expansion_bombs_are_refused_fast_and_small(text, tmp_path):
 
 def test_python_callers_get_the_parts():
     with pytest.raises(DesignError) as e:
-        Design.from_text(with_line("h100-sxm", "h100-smx")).resolve()
+        prepare(Design.from_text(with_line("h100-sxm", "h100-smx")))
     assert (e.value.field, e.value.value, e.value.nearest) == (
         "cluster.accelerator",
         "h100-smx",
@@ -452,4 +453,4 @@ def test_python_callers_get_the_parts():
 
 
 def test_the_file_without_a_fault_has_none():
-    assert Design.from_text(GOOD).resolve().cluster.devices == 64
+    assert prepare(Design.from_text(GOOD)).cluster.devices == 64

@@ -149,11 +149,11 @@ def test_rates_scale_per_device_not_per_node():
 
 
 def test_every_preset_has_a_source_and_a_rate():
-    for p in failures.PRESETS.values():
+    for p in catalogue.failure_presets().values():
         assert p.source
         assert 0.1 < p.per_1000_node_days < 30
     with pytest.raises(DesignError, match="rsc-1"):
-        failures.preset("rsc1")
+        catalogue.failure_preset("rsc1")
 
 
 def test_domains_hold_each_other():

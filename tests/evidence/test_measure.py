@@ -25,6 +25,7 @@ from scantling.physics.cases import Link
 from scantling.physics.collectives import all_gather_s, all_to_all_s, tiers_of
 from scantling.physics.compute import attention_core_s, gemm_s
 from scantling.physics.gather import situation
+from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 
 torch_missing = importlib.util.find_spec("torch") is None
@@ -142,10 +143,8 @@ def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s)
 def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
     """A design with the measured share sees the measured seconds again."""
     (tmp_path / "c.yaml").write_text(file_of({"attention": 0.45}))
-    resolved = (
-        Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path)
-        .change({"stack": None})
-        .resolve()
+    resolved = prepare(
+        Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path).change({"stack": None})
     )
     found = find(situation(resolved, resolved.phases[0]))
     case = found.case(0)
@@ -326,14 +325,14 @@ def test_a_design_runs_on_what_was_measured(tmp_path):
 def test_a_wrong_calibration_is_one_line(tmp_path, text, what):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(DesignError, match="calibration") as e:
-        Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path).resolve()
+        prepare(Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path))
     assert what in str(e.value)
     assert "\n" not in str(e.value)
 
 
 def test_a_missing_calibration_is_one_line(tmp_path):
     with pytest.raises(DesignError):
-        Design.from_text(DESIGN + "calibration: none.yaml\n", tmp_path).resolve()
+        prepare(Design.from_text(DESIGN + "calibration: none.yaml\n", tmp_path))
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch, tmp_path, capsys):

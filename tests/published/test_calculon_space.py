@@ -9,6 +9,7 @@ import pytest
 from scantling import Design
 from scantling.evidence.exhaustive import exhaust
 from scantling.physics.gather import situation
+from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 
 TEXT = (
@@ -18,7 +19,7 @@ TEXT = (
 
 
 def place(devices):
-    r = Design.from_text(TEXT % devices).resolve()
+    r = prepare(Design.from_text(TEXT % devices))
     return situation(r, r.phases[0])
 
 

@@ -12,6 +12,7 @@ import scantling
 from pages import Page
 from scantling.base.quantities import table as quantities
 from scantling.design.design import Design
+from scantling.plans.prepare import prepare
 from scantling_widgets import gallery
 
 NAMES = tuple(gallery.designs())
@@ -23,7 +24,7 @@ def assessed(name: str) -> dict:
 
 
 def test_enough_designs_of_enough_kinds():
-    resolved = [Design.read(p).resolve() for p in gallery.designs().values()]
+    resolved = [prepare(Design.read(p)) for p in gallery.designs().values()]
     assert len(resolved) >= 16
     assert {"NVIDIA", "AMD", "Google"} <= {r.cluster.accelerator.vendor for r in resolved}
     assert any(

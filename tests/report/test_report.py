@@ -17,6 +17,7 @@ from scantling.advise.sensitivity import tornado
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
 from scantling.design.design import Design
+from scantling.plans.prepare import prepare
 from scantling_widgets import report
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example, notebook
@@ -269,7 +270,7 @@ def known_numbers(design: Design) -> set[str]:
                 known.update(numbers_in(quantities.shown(value, kind)))
             known.update(numbers_in(f"{value:g}"))
 
-    assessment, resolved = scantling.assess(design), design.resolve()
+    assessment, resolved = scantling.assess(design), prepare(design)
     walk(assessment.as_dict())
     walk(assessment.blueprint.as_dict())
     walk(design.data())
@@ -479,7 +480,7 @@ def test_wrong_parameters_fail_with_the_design_files_own_error(tmp_path):
 )
 def test_parameters_that_spell_no_design_are_refused_in_one_line(given, says):
     if says is None:
-        assert "h100-sxm" in refused(lambda: report.read_design(given).resolve())
+        assert "h100-sxm" in refused(lambda: prepare(report.read_design(given)))
     else:
         assert says in refused(lambda: report.read_design({"scantling": 1, **given}))
 

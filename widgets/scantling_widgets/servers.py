@@ -24,6 +24,7 @@ from pathlib import Path
 
 import click
 from scantling.base.errors import DesignError
+from scantling.plans.prepare import prepare
 
 from . import resources
 
@@ -64,7 +65,7 @@ def design_path(file: str | None) -> Path:
     from scantling.design.design import Design
 
     path = Path(file).resolve() if file else resources.example()
-    Design.read(path).resolve()
+    prepare(Design.read(path))
     return path
 
 

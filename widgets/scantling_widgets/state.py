@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scantling.base.errors import DesignError
+from scantling.plans.prepare import prepare
 
 _KEPT = 200  # steps of undo
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
@@ -85,7 +86,7 @@ class Session:
         quick = quick and self._full_s > _SLOW_S
         begin = time.monotonic()
         result = self.judge(design, quick)
-        moment = Moment(design, design.resolve(), result, result.as_dict(advice=not quick), quick)
+        moment = Moment(design, prepare(design), result, result.as_dict(advice=not quick), quick)
         if not quick:
             self._full_s = time.monotonic() - begin
         return moment

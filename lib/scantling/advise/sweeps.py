@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import DesignError
+from ..plans.prepare import prepare
 from ..plans.remote import across
 
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
@@ -243,7 +244,7 @@ def _best(design, number, space, top):
     from ..plans.stream import stream
 
     try:
-        r = design.resolve()
+        r = prepare(design)
         phase = max(r.phases, key=lambda p: p.tokens or 0)
         space = space or plans.offered(plans.DEFAULT, r.stack)
         found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)

@@ -6,6 +6,16 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from .json import clean
+
+
+class Record:
+    """A frozen record that turns itself into plain JSON data."""
+
+    def as_dict(self) -> dict:
+        """Plain numbers, lists and texts; what is not finite is None."""
+        return {f.name: clean(getattr(self, f.name)) for f in fields(self)}
+
 
 @dataclass(frozen=True)
 class Assumed:

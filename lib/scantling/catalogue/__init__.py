@@ -20,7 +20,16 @@ from ..base.errors import DesignError, closest
 from ..base.units import GB
 from .hardware import NAN, Accelerator, Fabric, Node
 from .pricing import newest
-from .records import CollectiveFit, CollectiveSeries, Curve, Fact, GemmPoint, Price, Storage
+from .records import (
+    CollectiveFit,
+    CollectiveSeries,
+    Curve,
+    Fact,
+    FailurePreset,
+    GemmPoint,
+    Price,
+    Storage,
+)
 
 HERE = Path(__file__).parent
 VERIFIED = ("text", "secondary", "memory", "derived")
@@ -346,6 +355,31 @@ def price(accelerator_id: str) -> Price | None:
 
 
 @cache
+def failure_presets() -> dict[str, FailurePreset]:
+    """Failure rates of published fleets, by the name that a design gives as
+    `reliability.preset`."""
+    return {
+        r["id"]: FailurePreset(
+            id=r["id"],
+            per_1000_node_days=_n(r, "per_1000_node_days"),
+            planned_per_day=_n(r, "planned_per_day"),
+            source=r["source"],
+            note=r["note"],
+            verified=r["verified"],
+        )
+        for r in _rows("failure_presets")
+    }
+
+
+def failure_preset(name: str) -> FailurePreset:
+    """The published fleet of that name. Raises DesignError naming the known ones."""
+    found = failure_presets().get(str(name))
+    if found is None:
+        raise DesignError("reliability.preset", name, sorted(failure_presets()))
+    return found
+
+
+@cache
 def reliability_facts() -> tuple[Fact, ...]:
     """Published failure, repair, restart and checkpoint figures, as printed (`value` is text:
     ranges and bounds occur)."""
@@ -485,6 +519,8 @@ __all__ = [
     "devices_per_node",
     "efficiency_curves",
     "fabric",
+    "failure_preset",
+    "failure_presets",
     "fabrics",
     "gemm_points",
     "node",

@@ -52,6 +52,19 @@ class Storage:
         return min(known) if known else math.nan
 
 
+@dataclass(frozen=True, kw_only=True)
+class FailurePreset:
+    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both
+    come from, and how well that is known."""
+
+    id: str
+    per_1000_node_days: float
+    planned_per_day: float
+    source: str
+    note: str
+    verified: str
+
+
 @dataclass(frozen=True)
 class Price:
     """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""

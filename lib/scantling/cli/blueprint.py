@@ -7,6 +7,7 @@ import click
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..plans.prepare import prepare
 from .app import EXIT
 
 
@@ -68,7 +69,7 @@ def _assessed(file: str):
 
     try:
         design = read(file)
-        design.resolve()  # whatever is wrong with the file, before the models are imported
+        prepare(design)  # whatever is wrong with the file, before the models are imported
         from ..verdict.assess import assess
 
         return assess(design)

@@ -7,6 +7,7 @@ import click
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError
+from ..plans.prepare import prepare
 from .app import EXIT
 
 
@@ -450,7 +451,7 @@ def front(file, counts, every, as_json):
     from .design import read
 
     design = read(file)
-    r = design.resolve()
+    r = prepare(design)
     node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
     values = (
         _values(counts)

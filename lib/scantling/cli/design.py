@@ -9,6 +9,7 @@ import click
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..plans.prepare import prepare
 from .app import EXIT
 
 
@@ -26,7 +27,7 @@ def assessed(file: str, headline: bool = False):
     headline: name and verdict alone, unless impossible."""
     try:
         design = read(file)
-        design.resolve()  # whatever is wrong with the file, before the models are imported
+        prepare(design)  # whatever is wrong with the file, before the models are imported
         from ..verdict.assess import assess
 
         a = assess(design)

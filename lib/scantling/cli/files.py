@@ -10,6 +10,7 @@ import click
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.quantities.table import show
+from ..plans.prepare import prepare
 from .listing import listing
 
 
@@ -137,7 +138,7 @@ def init(like, text, output, force):
         )
     brief = read_brief(text) if text is not None else None
     design, assumed = draft(brief, like)
-    resolved = design.resolve()
+    resolved = prepare(design)
     content = commented(design, text, [*assumed, *resolved.assumed])
     if output == "-":
         sys.stdout.write(content)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from ..base.errors import DesignError, plain
+from ..plans.prepare import prepare
 from .app import EXIT
 
 
@@ -41,7 +42,7 @@ def launch(ctx, file, to, on, output):
             raise DesignError(option, value, allowed)
     try:
         design = read(file)
-        design.resolve()
+        prepare(design)
         from ..verdict.assess import assess
 
         assessment = assess(design)

@@ -11,6 +11,7 @@ import click
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..plans.prepare import prepare
 from .app import EXIT
 
 
@@ -305,7 +306,7 @@ def spaces(file, as_json):
     if file:
         from .design import read
 
-        r = read(file).resolve()
+        r = prepare(read(file))
         counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
     if as_json:
         print_json({"spaces": listed, **({"design": counts} if counts else {})})

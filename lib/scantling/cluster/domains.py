@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.records import Record
 from ..base.show import several
 from ..base.units import DAY_S, YEAR_S
 from ..endure import elastic, failures
 from ..physics.cases import micro_batches
 from .network.build import built
 from .placement import blocks
-from .record import Record, Run, idle_nodes, is_torus, number, run_of, source
+from .record import Run, idle_nodes, is_torus, number, run_of, source
 
 SWITCH_SHARE = (
     0.01  # of all failures take a switch and the machines on it, 32 there (R074, ByteRobust s8.2)

@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from .record import Record
+from ..base.records import Record
 
 AXES = ("tp", "cp", "dp", "pp")
 EXPERT_AXES = ("etp", "ep", "edp", "pp")

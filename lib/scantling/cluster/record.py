@@ -3,10 +3,10 @@ small records."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
-from ..base.json import clean
+from ..base.records import Record
 from ..base.units import DAY_S
 
 HORIZON_DAYS = (
@@ -34,14 +34,6 @@ def number(id: str) -> float:
 def source(*ids: str) -> str:
     """Title and place of published facts, for a reader."""
     return "; ".join(dict.fromkeys(f"{_facts()[i].title}, {_facts()[i].locator}" for i in ids))
-
-
-class Record:
-    """A frozen record that turns itself into plain JSON data."""
-
-    def as_dict(self) -> dict:
-        """Plain numbers, lists and texts; what is not finite is None."""
-        return {f.name: clean(getattr(self, f.name)) for f in fields(self)}
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import catalogue
+from ..base.records import Record
 from ..base.show import several
 from ..base.units import DAY_S
 from ..endure import goodput, storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
-from .record import Record, Run, run_of
+from .record import Run, run_of
 
 READ_SHARE = 0.1  # of a recovery that the transfer of the state may add
 SPREAD = 3  # copies kept at the file system at least: newest, the one before, one in flight

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
-from ..base.errors import DesignError
+from ..base.errors import DesignError, closest
 from . import file as design_yaml
 from .fields import Section, about, text
 from .schema import (
@@ -182,13 +181,6 @@ class Design(Section):
             _put(data, tuple(str(path).split(".")), value, str(path))
         return type(self).from_data(data, self._folder)
 
-    def resolve(self) -> Resolved:
-        """Everything the models need: catalogue rows looked up, defaults applied and listed in
-        `assumed`."""
-        from .resolve import resolve
-
-        return resolve(self)
-
     @classmethod
     def section_fields(cls, *path: str) -> dict:
         """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with
@@ -234,40 +226,6 @@ class Design(Section):
 
     def __hash__(self):
         return hash(self.key())
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences],
-    formats, and the pins that hold in it."""
-
-    tokens: float | None
-    seq_len: int
-    global_batch: int
-    precision: str
-    optimizer: str
-    pins: dict
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A design with nothing left to look up; `assumed` lists every input that was not given, with
-    the rule that chose it."""
-
-    design: Design
-    name: str
-    model: Any
-    params: Any
-    cluster: Any
-    phases: tuple[Phase, ...]
-    constraints: Constraints
-    stack: str | None
-    reliability: Reliability
-    prices: Prices
-    measured: dict
-    assumed: tuple
-    calibration: Any = None  # calibration_file.Override
 
 
 def _put(data: dict, path: tuple, value, shown: str) -> None:
@@ -367,8 +325,6 @@ def _example(value):
 
 
 def _near(model, path):
-    from ..base.errors import closest
-
     for section in _SECTIONS:  # a good name in the wrong place
         if path[-1] in _fields(Design, [section]):
             return f"{section}.{path[-1]}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 
+from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.records import Assumed
+from ..catalogue.models.entries import entry
+from ..catalogue.models.shape import parameters
 from . import file as design_yaml
 from .brief.read import Brief
 from .design import Design
@@ -27,8 +30,6 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
     fields = dict(brief.fields) if brief else {}
     assumed = list(brief.assumed) if brief else []
     if like is not None:
-        from ..catalogue.models.entries import entry
-
         if any(k == "model" or k.startswith("model.") for k in fields):
             raise DesignError(
                 "--like",
@@ -82,9 +83,6 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
 
 def starting_devices(model: str) -> int:
     """Devices to start with for a catalogue model; the rule is in `draft`."""
-    from .. import catalogue
-    from ..catalogue.models.entries import entry
-    from ..catalogue.models.shape import parameters
 
     need = _ROOM * _STATE_BYTES * parameters(entry(model).model).total
     return max(8, 2 ** math.ceil(math.log2(need / catalogue.accelerator(_START).hbm_usable_bytes)))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from ..base.errors import DesignError, plain
+from ..base.errors import DesignError, closest, plain
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 24
@@ -114,8 +114,6 @@ def read_text(path) -> str:
 
 
 def _sibling(path):
-    from ..base.errors import closest
-
     try:
         return closest(
             path.name,

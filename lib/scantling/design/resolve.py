@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Assumed
-from ..plans.pins import check_pins
-from .design import Design, Phase, Resolved
+from ..catalogue.models.entries import build_model
+from ..catalogue.models.shape import flops_per_token, parameters
+from .cluster_rules import build_cluster
+from .design import Design
+from .schema import Constraints, Prices, Reliability
 from .words import PRECISIONS
 
 SEQ_LEN = 4096
@@ -19,6 +25,40 @@ LARGE_BATCH_TOKENS = 16 * 2**20
 LARGE_PARAMS = 100e9
 OPTIMIZER = "adamw"
 MOST_MFU = 0.95  # no published run comes near
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences],
+    formats, and the pins that hold in it."""
+
+    tokens: float | None
+    seq_len: int
+    global_batch: int
+    precision: str
+    optimizer: str
+    pins: dict
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """A design with nothing left to look up; `assumed` lists every input that was not given, with
+    the rule that chose it."""
+
+    design: Design
+    name: str
+    model: Any
+    params: Any
+    cluster: Any
+    phases: tuple[Phase, ...]
+    constraints: Constraints
+    stack: str | None
+    reliability: Reliability
+    prices: Prices
+    measured: dict
+    assumed: tuple
+    calibration: Any = None  # physics.calibration_file.Override, where the design names a file
 
 
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
@@ -44,19 +84,17 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
 
 
 def resolve(design: Design) -> Resolved:
-    """`design` with nothing left to look up; see `Design.resolve`. Raises DesignError for an
+    """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
+    `assumed`. Raises DesignError for an
     unknown id or an impossible combination."""
     cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
     stack = _stack(design, assumed)
-    calibration = _calibration(design, cluster, assumed)
     _not_beyond_peak(design.measured, model, phases, cluster)
     if design.reliability.preset is not None:
-        from ..endure.failures import preset
-
-        preset(design.reliability.preset)
+        catalogue.failure_preset(design.reliability.preset)
     return Resolved(
         design=design,
         name=design.title,
@@ -70,20 +108,7 @@ def resolve(design: Design) -> Resolved:
         prices=design.prices,
         measured=design.measured.given(),
         assumed=tuple(assumed),
-        calibration=calibration,
     )
-
-
-def _calibration(design, cluster, assumed):
-    """Constants measured on the devices of this design, where it names a file with some."""
-    if design.calibration is None:
-        return None
-    from ..physics.calibration_file import read
-
-    override = read(design.folder / design.calibration)
-    override.check(cluster.accelerator)
-    assumed.append(Assumed("calibration", override.path, override.says()))
-    return override
 
 
 def _not_beyond_peak(measured, model, phases, cluster):
@@ -91,8 +116,6 @@ def _not_beyond_peak(measured, model, phases, cluster):
     phase = max(phases, key=lambda p: p.tokens or 0)
     if measured.step_s is None and measured.tokens_per_s_per_device is None:
         return
-    from ..catalogue.models.shape import flops_per_token
-
     per_token = flops_per_token(model, phase.seq_len).total
     most = (
         MOST_MFU * cluster.accelerator.peak_flops(phase.precision) / per_token
@@ -122,8 +145,6 @@ def _not_beyond_peak(measured, model, phases, cluster):
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
-    from .cluster_rules import build_cluster
-
     try:
         return build_cluster(json.loads(spec))
     except DesignError as e:
@@ -149,9 +170,6 @@ def _model(design):
 
 @lru_cache(maxsize=256)
 def _built_model(spec: str, folder: str, changed: float):
-    from ..catalogue.models.entries import build_model
-    from ..catalogue.models.shape import parameters
-
     try:
         model, assumed = build_model(json.loads(spec), folder)
     except DesignError as e:
@@ -173,7 +191,7 @@ def _phases(design, model, params, cluster, assumed):
                 else (SEQ_LEN, "not given, and the model's row has none")
             )
             assumed.append(Assumed(f"{at}.seq_len", seq_len, why))
-        phase = Phase(
+        yield Phase(
             tokens=spec.tokens,
             seq_len=seq_len,
             global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
@@ -182,22 +200,6 @@ def _phases(design, model, params, cluster, assumed):
             pins=pins,
             name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )
-        if pins:
-            own = spec.plan.given() if job.phases and spec.plan else {}
-            _check(pins, model, phase, cluster, f"{at}.plan", own)
-        yield phase
-
-
-def _check(pins, model, phase, cluster, at, own):
-    try:
-        check_pins(pins, model, phase, cluster)
-    except DesignError as e:
-        name = e.field.rpartition(".")[2]
-        if name not in own:
-            raise
-        raise DesignError(
-            f"{at}.{name}", e.value, e.allowed, e.nearest, problem=e.problem
-        ) from None
 
 
 def _batch(spec, seq_len, params, cluster, at, assumed):

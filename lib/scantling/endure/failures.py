@@ -11,128 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.errors import DesignError
 from ..base.units import DAY_S
 
 _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"
-_RSC = "Kokolis et al., HPCA'25, arXiv 2410.21680"
 SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
-
-
-@dataclass(frozen=True)
-class Preset:
-    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both
-    come from, and how well that is known."""
-
-    id: str
-    per_1000_node_days: float
-    planned_per_day: float
-    source: str
-    note: str = ""
-    # text: read in the source; secondary: in a digest of it; derived: worked out from its figures
-    verified: str = "text"
-
-
-_PLANNED = (
-    47 / 54
-    # Llama 3: 47 planned stops in 54 days; firmware, configuration and data set changes stop a job
-    # of
-    # any size
-)
-
-PRESETS = {
-    p.id: p
-    for p in (
-        Preset(
-            "typical",
-            3.8,
-            _PLANNED,
-            _LLAMA3 + "; between RSC-2 (2.34) and RSC-1 (6.5)",
-            "the default",
-            "derived",
-        ),
-        Preset("good", 2.3, _PLANNED, _RSC + ": RSC-2", "a fleet long run in", "secondary"),
-        Preset(
-            "bad",
-            6.5,
-            _PLANNED,
-            _RSC + ": RSC-1; the FT-HSDP paper's 18 min at 98,304 devices is the same rate",
-            "",
-            "secondary",
-        ),
-        Preset(
-            "new-cluster",
-            14.0,
-            _PLANNED,
-            "OPT-175B, arXiv 2205.01068 s2.5: at least 105 restarts of 124 nodes in 2 months",
-            "first months of a fleet",
-            "derived",
-        ),
-        Preset(
-            "llama3",
-            419 / (54 * 2048) * 1000,
-            _PLANNED,
-            _LLAMA3,
-            "419 unexpected interruptions in 54 days on 16,384 H100",
-        ),
-        Preset("rsc-1", 6.5, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
-        Preset("rsc-2", 2.34, 0.0, _RSC, "A100; jobs above 128 devices", "secondary"),
-        Preset(
-            "ft-hsdp",
-            1e3 * 8 * DAY_S / (98_304 * 18 * 60),
-            0.0,
-            "FT-HSDP, arXiv 2602.00277: 18 min at 98,304 devices",
-            "synchronous run",
-            "secondary",
-        ),
-        Preset(
-            "byterobust",
-            1000 * 44_184 / (91 * 25_000),
-            0.0,
-            "ByteRobust, arXiv 2509.16293 s1: 38,236 explicit and 5,948 implicit "
-            "failures in 3 months, "
-            "platform of over 200,000 devices",
-            "all 778,135 jobs, users' errors included: an upper bound for a mature job",
-            "derived",
-        ),
-        Preset(
-            "tpu",
-            1.6,
-            0.0,
-            "Zu et al., NSDI'24: 0.08 % of 4-chip machines a day",
-            "TPU v4; cables and switches come on top",
-            "secondary",
-        ),
-        Preset(
-            "imbue",
-            1000 * 0.03 / 7,
-            0.0,
-            "Imbue, 70B infrastructure: 3 % of 511 machines of 8 H100 a week",
-            "",
-            "secondary",
-        ),
-        Preset(
-            "bloom",
-            1000 * 1.5 / 7 / 48,
-            0.0,
-            "BLOOM (Hugging Face 2022): 1-2 device failures a week on 48 nodes of 8 A100",
-        ),
-        Preset(
-            "opt-175b",
-            1000 * 105 / (61 * 124),
-            0.0,
-            "OPT-175B, arXiv 2205.01068 s2.5: 35 manual and 70 automatic restarts in 2 months",
-            "992 A100",
-        ),
-        Preset(
-            "epoch",
-            1000 * 8 * 24 / 50_000,
-            0.0,
-            "Epoch AI: 50,000 h between failures per device",
-            "an assumption, not a measurement",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -176,14 +58,6 @@ CAUSES = tuple(
 )
 EVICTS = sum(c.share for c in CAUSES if c.evicts)
 SDC_SHARE = next(c.share for c in CAUSES if c.id == "sdc")
-
-
-def preset(name: str) -> Preset:
-    """The published fleet of that name. Raises DesignError naming the known ones."""
-    found = PRESETS.get(str(name))
-    if found is None:
-        raise DesignError("reliability.preset", name, sorted(PRESETS))
-    return found
 
 
 def failure_rate_per_s(per_1000_node_days, devices):

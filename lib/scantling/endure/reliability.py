@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from .. import catalogue
 from ..base.records import Assumed
 from ..base.show import shown
 from ..base.units import DAY_S
@@ -534,7 +535,7 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
 
 def _rate(spec, say, devices):
     explicit, name = _get(spec, "failures_per_1000_node_days"), _get(spec, "preset")
-    fleet = failures.preset(name or "typical")
+    fleet = catalogue.failure_preset(name or "typical")
     if explicit is not None:
         if explicit <= 0:
             say.append(

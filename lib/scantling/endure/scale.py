@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import catalogue
 from ..base.units import DAY_S, HOUR_S, MINUTE_S
 from ..physics import stragglers
 from . import elastic, failures, goodput, spares
@@ -59,7 +60,7 @@ def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tu
     e = endurance
     if e is None:
         m0, save, stall, durable, localise, load = (
-            failures.job_mtbf_s(failures.preset(preset).per_1000_node_days, devices),
+            failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices),
             300.0,
             5.0,
             120.0,
@@ -318,7 +319,7 @@ def _spares():
 def _mtbf_100k():
     n = 100_000
     minutes = {
-        p: float(failures.job_mtbf_s(failures.preset(p).per_1000_node_days, n)) / 60
+        p: float(failures.job_mtbf_s(catalogue.failure_preset(p).per_1000_node_days, n)) / 60
         for p in ("rsc-2", "llama3", "rsc-1")
     }
     return said(
@@ -334,7 +335,7 @@ def _mtbf_100k():
 def _half():
     out = {}
     for p in ("rsc-2", "llama3", "rsc-1"):
-        m = float(failures.job_mtbf_s(failures.preset(p).per_1000_node_days, 100_000))
+        m = float(failures.job_mtbf_s(catalogue.failure_preset(p).per_1000_node_days, 100_000))
         at = lambda stall, durable, restart, m=m: float(
             goodput.ettr(
                 m,

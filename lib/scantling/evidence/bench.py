@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 
+from ..plans.prepare import prepare
+
 CASE = (
     "model: llama-3.1-405b\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
     "{{tokens: 15.6e12, seq_len: 8192, global_batch: 2048}}\n"
@@ -31,7 +33,7 @@ def places(counts):
     from ..physics.gather import situation
 
     for devices in counts:
-        r = Design.from_text(CASE.format(devices=devices)).resolve()
+        r = prepare(Design.from_text(CASE.format(devices=devices)))
         yield devices, situation(r, r.phases[0])
 
 
@@ -132,7 +134,7 @@ def main() -> None:
 
     wide, wall, own = timed(lambda: find(where, plans.WIDE))
     print(f"wide space: {wide.legal:,} legal plans, {wall:.2f} s wall, {own:.2f} s of processor")
-    r = Design.from_text(CALCULON).resolve()
+    r = prepare(Design.from_text(CALCULON))
     result, wall, own = timed(lambda: exhaust(situation(r, r.phases[0])))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     print(

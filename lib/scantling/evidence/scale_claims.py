@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..design.design import Design
 from ..endure.scale import Claim, said
 from ..plans import enumerate as planning
+from ..plans.prepare import prepare
 from ..verdict.assess import assess
 
 CASE = {
@@ -32,13 +33,11 @@ def plan_claims() -> tuple[Claim, ...]:
 def links(accelerator: str = "h100-sxm", scale_out: str = "ib-ndr") -> Claim:
     """Scale-up over scale-out rate of one device: as it goes round (both directions over one) and
     like for like."""
-    r = (
+    r = prepare(
         Design.from_data(
             {**CASE, "cluster": {"accelerator": accelerator, "devices": 16, "scale_out": scale_out}}
         )
-        .resolve()
-        .cluster
-    )
+    ).cluster
     like, mixed = (
         r.scale_up_bytes_per_s / r.scale_out_bytes_per_s,
         2 * r.scale_up_bytes_per_s / r.scale_out_bytes_per_s,

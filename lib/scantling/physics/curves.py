@@ -25,7 +25,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from ..cluster.record import Record
+from ..base.records import Record
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 ALGORITHMS = ("ring", "tree", "nvls", "sharp", "hierarchical", "direct", "relayed")

@@ -15,6 +15,7 @@ from ..physics.gather import Situation, situation
 from ..physics.memory.peak import Memory, memory
 from ..physics.step import Step, rates, step_time
 from . import enumerate as planning
+from .prepare import prepare
 from .remote import across
 
 CHUNK = 8192  # rows whose columns stay in a core's cache
@@ -301,7 +302,7 @@ def search(design, space=None, progress=None, scheduler=None):
 
     from .stream import stream
 
-    resolved = design.resolve()
+    resolved = prepare(design)
     phase = max(resolved.phases, key=lambda p: p.tokens or 0)
     space = planning.offered(space or planning.DEFAULT, resolved.stack)
     run = stream if space.offload != ("none",) else find

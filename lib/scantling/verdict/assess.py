@@ -12,12 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from ..base.errors import DesignError
-from ..design.design import Design, Phase, Resolved
+from ..design.design import Design
+from ..design.resolve import Phase, Resolved
 from ..physics.cases import Cases
 from ..physics.gather import Situation, situation
 from ..physics.memory.peak import Memory, memory
 from ..physics.step import Step, step_time
 from ..plans import enumerate as planning
+from ..plans.prepare import prepare
 from ..plans.run import Found, find, unpinned
 
 REFUSAL = "Hardware constraints insufficient for model parameters"
@@ -225,7 +227,7 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
     removed and with state offloaded to
     the host memory and NVMe that the cluster has.
     """
-    resolved = design.resolve()
+    resolved = prepare(design)
     chosen, refusal = [], ()
     for phase in resolved.phases:
         where = situation(resolved, phase)

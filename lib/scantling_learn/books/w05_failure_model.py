@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from scantling import catalogue
 from scantling.base.units import DAY_S, HOUR_S, MINUTE_S
 from scantling.catalogue import storage
 from scantling.catalogue.models.entries import models
@@ -333,7 +334,9 @@ class Facts:
     @property
     def rsc_s(self):
         return float(
-            failures.job_mtbf_s(failures.preset("rsc-1").per_1000_node_days, self.far_devices)
+            failures.job_mtbf_s(
+                catalogue.failure_preset("rsc-1").per_1000_node_days, self.far_devices
+            )
         )
 
 

@@ -39,7 +39,10 @@ class Target:
 
 def m_min(fleet, devices):
     """MTBF in minutes."""
-    return float(failures.job_mtbf_s(failures.preset(fleet).per_1000_node_days, devices)) / MIN
+    return (
+        float(failures.job_mtbf_s(catalogue.failure_preset(fleet).per_1000_node_days, devices))
+        / MIN
+    )
 
 
 def meta(fleet, devices, dt, u0=5.0, w=0.0, q=0.0):

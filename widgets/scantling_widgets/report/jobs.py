@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.plans.prepare import prepare
 
 # the last cell of the notebook hands the assessment over under this type
 RESULT = "application/vnd.scantling.assessment+json"
@@ -177,7 +178,7 @@ def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
     from scantling.design.design import Design
 
-    Design.from_text(job.design, folder).resolve()
+    prepare(Design.from_text(job.design, folder))
 
 
 def _execute(job: Job, folder: Path) -> dict:

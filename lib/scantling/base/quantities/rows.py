@@ -1060,7 +1060,7 @@ ENDURANCE = (
                 "reliability.preset",
                 "",
                 "",
-                "endure.failures.preset",
+                "catalogue.failure_preset",
             ),
             (
                 "failures_per_1000_node_days",
@@ -1071,7 +1071,7 @@ ENDURANCE = (
                 "reliability",
                 "",
                 "per node of 8 devices; scales per device",
-                "endure.failures.preset",
+                "catalogue.failure_preset",
             ),
             (
                 "mtbf_s",
@@ -1104,7 +1104,7 @@ ENDURANCE = (
                 "reliability",
                 "Llama 3, arXiv 2407.21783, s3.3.4",
                 "maintenance and changes; saved before they begin",
-                "endure.failures.preset",
+                "catalogue.failure_preset",
             ),
             (
                 "checkpoint_interval_s",

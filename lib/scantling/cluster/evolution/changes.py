@@ -20,6 +20,7 @@ from ...physics.gather import situation
 from ...physics.memory.peak import memory
 from ...physics.step import PARTS, device_params, step_time
 from ...plans import enumerate as planning
+from ...plans.prepare import prepare
 from ...verdict.limits import LOSSES, short
 from ..record import STANDSTILL, is_torus
 
@@ -231,9 +232,14 @@ def _precision(b: Base, name: str):
     ):
         return None
     try:
-        resolved = b.design.change(
-            {"job.precision": name, **({f"{b.job()}.precision": None} if b.job() != "job" else {})}
-        ).resolve()
+        resolved = prepare(
+            b.design.change(
+                {
+                    "job.precision": name,
+                    **({f"{b.job()}.precision": None} if b.job() != "job" else {}),
+                }
+            )
+        )
         there = situation(resolved, resolved.phases[a.main])
     except DesignError:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..record import Record
+from ...base.records import Record
 from .changes import CHANGES, Base
 
 

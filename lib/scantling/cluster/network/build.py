@@ -8,9 +8,10 @@ from functools import cache
 from math import ceil, isnan
 
 from ... import catalogue
+from ...base.records import Record
 from ...base.units import DAY_S
 from ...catalogue import HERE, read
-from ..record import Record, is_torus
+from ..record import is_torus
 from . import topology as shapes
 from .topology import Topology
 

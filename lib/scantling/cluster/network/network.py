@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from math import ceil, isnan
 
 from ... import catalogue
+from ...base.records import Record
 from ...physics.curves import Curve
 from ..placement import blocks
-from ..record import Record, is_torus
+from ..record import is_torus
 from .build import (
     Alternative,
     Prices,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
-from ..record import Record
+from ...base.records import Record
 
 KINDS = (
     "one switch",

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import catalogue
+from ...base.records import Record
 from ...physics import curves
 from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
 from ...physics.traffic import expected_places
-from ..record import Record, is_torus
+from ..record import is_torus
 
 QUEUE_PAIRS = (
     1,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.records import Record
 from ...base.units import DAY_S
 from ...endure import checkpoint, storage
 from ...endure.reliability import communicator_init_s
 from ...physics.cases import micro_batches
-from ..record import Record
 from .step import CollectiveRow, Piece, collectives, timeline
 
 HEARTBEAT_S = 30.0  # period of a node's health report

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.records import Record
 from ...endure import storage
 from ...physics import compute, curves
 from ...physics.cases import RECOMPUTES, SHARDINGS, micro_batches
@@ -14,7 +15,6 @@ from ...physics.collectives import members_inside
 from ...physics.step import device_params
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
-from ..record import Record
 
 TOKEN_COPY_BYTES = 16  # ids and labels, 8 bytes each, from host memory to a device
 NORM_BYTES = 4  # one fp32 sum

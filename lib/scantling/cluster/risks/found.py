@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ... import catalogue
 from ...advise.diagnose import MEMORY_SD
 from ...base.show import several
 from ...base.units import DAY_S, HOUR_S
@@ -255,7 +256,7 @@ def worse_fleet(s: Scene):
     e = s.a.endurance
     fleets = [
         p
-        for p in failures.PRESETS.values()
+        for p in catalogue.failure_presets().values()
         if p.id not in ("typical", "good", "bad", "new-cluster", "epoch", "byterobust", "tpu")
     ]
     own = float(e.failures_per_1000_node_days)

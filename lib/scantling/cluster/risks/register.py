@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..record import Record, Run, run_of
+from ...base.records import Record
+from ..record import Run, run_of
 from .found import FOUND, Scene
 
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed

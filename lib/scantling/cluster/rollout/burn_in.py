@@ -9,11 +9,12 @@ from functools import cache
 import numpy as np
 
 from ... import catalogue
+from ...base.records import Record
 from ...base.units import DAY_S, HOUR_S
 from ...physics.pipeline import SCHEDULE_NAMES
 from ...physics.step import step_time
 from ..placement import blocks
-from ..record import Record, Run, is_torus, number, source
+from ..record import Run, is_torus, number, source
 
 WHISKERS = (
     2 * 2.698

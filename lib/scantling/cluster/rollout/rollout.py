@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...base.records import Record
 from ...base.units import DAY_S
-from ..record import Record, Run, number, run_of, source
+from ..record import Run, number, run_of, source
 from .burn_in import Screen, Test, burn_in, screen, smoke
 from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 

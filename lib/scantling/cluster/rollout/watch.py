@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.records import Record
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
 from ...physics import stragglers
 from ...physics.step import step_time
 from ..network.build import built
-from ..record import Record, Run, is_torus, number, source
+from ..record import Run, is_torus, number, source
 
 AUTO = (
     0.9  # of the repairs need nobody (MegaScale, R103); 3 of 419 needed somebody in Llama 3 (R025)

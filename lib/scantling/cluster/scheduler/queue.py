@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.records import Record
 from ...base.show import several
 from ...base.units import HOUR_S
 from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
-from ..record import Record, run_of
+from ..record import run_of
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 PREEMPT_S = 2 * HOUR_S  # a job may be stopped after two hours (RSC fleets, arXiv 2410.21680)

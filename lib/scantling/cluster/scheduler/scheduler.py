@@ -8,8 +8,9 @@ from functools import cache
 from math import prod
 
 from ... import catalogue
+from ...base.records import Record
 from ...base.show import several
-from ..record import Record, Run, is_torus, number, run_of, source
+from ..record import Run, is_torus, number, run_of, source
 from .queue import Queue, queue
 from .request import health_checks, request, spares_held
 from .stakes import stakes

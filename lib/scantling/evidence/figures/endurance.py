@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ... import catalogue
 from ...base.units import HOUR_S, MINUTE_S
 from ...endure import elastic, failures, goodput, spares
 from .figures import Figure, points_of, printed
 
 
 def _mtbf_h(preset: str, devices):
-    return failures.job_mtbf_s(failures.preset(preset).per_1000_node_days, devices) / HOUR_S
+    return (
+        failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices) / HOUR_S
+    )
 
 
 def _mtbf_curves():
@@ -28,7 +31,7 @@ def _mtbf_curves():
 
 def _ettr(g, interval_min):
     m = (
-        failures.job_mtbf_s(failures.preset(g["preset"]).per_1000_node_days, g["devices"])
+        failures.job_mtbf_s(catalogue.failure_preset(g["preset"]).per_1000_node_days, g["devices"])
         / MINUTE_S
     )
     return goodput.ettr_meta(1 / m, interval_min, g["stall_min"], g["restart_min"])
@@ -57,7 +60,9 @@ def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str
     ]
     mtbf_min = {
         r["given"]["preset"]: float(
-            failures.job_mtbf_s(failures.preset(r["given"]["preset"]).per_1000_node_days, devices)
+            failures.job_mtbf_s(
+                catalogue.failure_preset(r["given"]["preset"]).per_1000_node_days, devices
+            )
         )
         / MINUTE_S
         for r in rows
@@ -72,13 +77,13 @@ def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str
 def exact_ettr(preset: str, devices, interval_s, *, stall_s=0.0, restart_s=0.0):
     """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order
     figures of the papers should have been."""
-    m = failures.job_mtbf_s(failures.preset(preset).per_1000_node_days, devices)
+    m = failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
     return goodput.ettr(m, stall_s, interval_s, restart_s=restart_s)
 
 
 def _scale(r) -> float:
     g, n = r["given"], r["x"]
-    rate = g["rate"] if "rate" in g else failures.preset(g["preset"]).per_1000_node_days
+    rate = g["rate"] if "rate" in g else catalogue.failure_preset(g["preset"]).per_1000_node_days
     m = float(failures.job_mtbf_s(rate, n)) / MINUTE_S
     match g["kind"]:
         case "linear":
