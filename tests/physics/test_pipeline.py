@@ -87,7 +87,8 @@ def test_barrier_costs_what_was_measured(p, m, f, b, w, kept, with_barrier, with
     """
     share = weight_kept(*kept, 1024, flash=False)
     slow, fast = (
-        m * (f + b + w) + bubble_time("zb-2p", p, 1, m, f, b + w, w, share, barrier)
+        m * (f + b + w)
+        + bubble_time("zb-2p", p, 1, m, f, b + w, w, weight_kept=share, barrier=barrier)
         for barrier in (True, False)
     )
     assert fast / slow == pytest.approx(with_barrier / without, abs=0.035)
@@ -181,11 +182,13 @@ plans = st.tuples(
 def test_columns_equal_scalars(rows):
     name, pp, vpp, m, f, b, part, kept, barrier = (np.array(column) for column in zip(*rows))
     code = schedule_code(name)
-    column = bubble_time(code, pp, vpp, m, f, b, part * b, kept, barrier)
+    column = bubble_time(code, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=barrier)
     held = in_flight(code, pp, vpp, m, pp - 1, kept)
     for i, row in enumerate(rows):
         assert column[i] == pytest.approx(
-            float(bubble_time(row[0], *row[1:6], row[6] * row[5], row[7], row[8]))
+            float(
+                bubble_time(row[0], *row[1:6], row[6] * row[5], weight_kept=row[7], barrier=row[8])
+            )
         )
         assert held[i] == pytest.approx(float(in_flight(row[0], *row[1:4], -1, row[7])))
 
@@ -193,13 +196,13 @@ def test_columns_equal_scalars(rows):
 @given(plans)
 def test_no_plan_idles_less_than_nothing_nor_holds_more_than_it_has(plan):
     name, pp, vpp, m, f, b, part, kept, barrier = plan
-    idle = bubble_time(name, pp, vpp, m, f, b, part * b, kept, barrier)
+    idle = bubble_time(name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=barrier)
     assert idle >= 0
     assert idle == 0 or pp > 1
     assert 0 < in_flight(name, pp, vpp, m, 0, kept) <= m
-    assert bubble_time(name, pp, vpp, m, f, b, part * b, kept, True) >= bubble_time(
-        name, pp, vpp, m, f, b, part * b, kept, False
-    )
+    assert bubble_time(
+        name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=True
+    ) >= bubble_time(name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=False)
 
 
 def test_rules_name_what_is_broken():
@@ -267,3 +270,22 @@ def test_layer_split(layers, pp, vpp, first, last):
 def test_no_empty_part():
     with pytest.raises(ValueError, match="without a layer"):
         layer_split(8, 16)
+
+
+def test_each_formula_stands_under_its_own_name():
+    """p = 8, m = 24, F = 3, B = 4, W = 2: (p - 1)(F + B + W) and what each paper takes off it."""
+    times = dict(p=8, v=2, m=24, F=3.0, B=4.0, W=2.0, k=1.0, barrier=False)
+    bubbles = {name: float(row.bubble(**times)) for name, row in SCHEDULES.items()}
+    assert bubbles == {
+        "gpipe": 63,
+        "1f1b": 63,
+        "interleaved": 31.5,
+        "zb-1p": 35,
+        "zb-2p": 21,
+        "zb-v": 14,
+        "v-half": 7 * 6.5,
+        "v-min": 49 + 24 * 3,
+        "dualpipe": 27,
+        "dualpipe-v": 31.5,
+    }
+    assert all(row.bubble.__doc__ and row.held.__doc__ for row in SCHEDULES.values())

@@ -3,7 +3,8 @@ value. The priors are the rows of catalogue/priors.csv.
 
 A value is prior x exp(global + family + chip + stack offset). Offsets live in
 catalogue/calibration.json, made by
-`python -m scantling.evidence.calibrate.throughput`; a family, chip or stack that is not there has offset 0:
+`python -m scantling.evidence.calibrate.throughput`; a family, chip or stack that is not there has
+offset 0:
 the sourced prior and a wider band.
 """
 
@@ -29,7 +30,8 @@ class Prior:
     value, unit, source
         What it is worth, in which unit, and who says so.
     sd : float
-        How far a fit may move it for all runs alike: standard deviation of the log offset; 0: fixed.
+        How far a fit may move it for all runs alike: standard deviation of the log offset; 0:
+        fixed.
     by : dict
         The same by level, {"family" | "chip" | "stack" | "pair": sd}; a pair is a stack on a chip.
     families : dict

@@ -1,5 +1,14 @@
 """Pipeline schedules in closed form: idle time, activations in flight, weight copies, and what each
-schedule asks of a plan."""
+schedule asks of a plan.
+
+One function per schedule and question. Their symbols: p devices along the pipeline, v model chunks
+on each, m micro-batches a step; F, B, W seconds of one micro-batch through all chunks of one
+device,
+forward, gradient of the inputs, gradient of the weights; k the share of a micro-batch's activations
+that a weight gradient still needs; s the stage, from 0. `bubble_time` and `in_flight` choose among
+them for columns of plans. Transfers are free here and stages even; `scantling.physics.schedule` has
+both.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +33,152 @@ __all__ = [
     "weight_kept",
 ]
 
+_HUANG = (
+    "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, "
+    "arXiv:2104.04473, section 2.2.1"
+)
+_SC21 = "Narayanan et al. 2021, arXiv:2104.04473, section 2.2"
+_ZERO = "Qi et al. 2023, arXiv:2401.10241"
+_CONTROL = (
+    "Qi et al. 2024, arXiv:2405.15362; published for F = B = W, the form for unequal passes "
+    "is that of schedule.lay_out"
+)
+_V3 = "DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1 and table 2"
 
-@dataclass(frozen=True)
+
+def bubble_1f1b(*, p, F, B, W, **_):
+    """(p − 1)(F + B + W) [s], of GPipe and 1F1B alike. Narayanan et al. 2021, section 2.2.1."""
+    return (p - 1) * (F + B + W)
+
+
+def bubble_interleaved(*, p, v, F, B, W, **_):
+    """(p − 1)(F + B + W)/v [s]. Narayanan et al. 2021, section 2.2.2."""
+    return bubble_1f1b(p=p, F=F, B=B, W=W) / v
+
+
+def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
+    """(p − 1)(F + B − W), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H1).
+
+    A device counts from its own first to its own last pass, which needs an optimizer step that does
+    not wait (their post-validation); a barrier makes it at least (p − 1)F, 8 to 10 % of throughput
+    in their table 10.
+    """
+    return _after_barrier((p - 1) * np.maximum(F + B - W, 0.0), p, F, barrier)
+
+
+def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
+    """(p − 1)(F + B − 2W/k), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H2), who state it for k =
+    1.
+
+    Weight gradients that hold less can wait longer under the same memory, which their automatic
+    ZB-2p uses (table 5: under 1 % in most settings, without FlashAttention, k about 0.4). The
+    barrier
+    is that of ZB-H1.
+    """
+    return _after_barrier((p - 1) * np.maximum(F + B - 2 * W / k, 0.0), p, F, barrier)
+
+
+def _after_barrier(idle, p, F, barrier):
+    """Idle time where the optimizer waits for all: the last device starts (p − 1)F after the
+    first."""
+    return np.where(barrier, np.maximum(idle, (p - 1) * F), idle)
+
+
+def bubble_zb_v(*, p, F, B, W, **_):
+    """(p − 1)(max(F, B) − W), at least 0 [s]; the published 0 where F = B = W. Qi et al. 2023,
+    section 6; Qi et al. 2024."""
+    return (p - 1) * np.maximum(np.maximum(F, B) - W, 0.0)
+
+
+def bubble_v_half(*, p, m, F, B, W, **_):
+    """(p − 1)((F + B − W)/2 + max(F, B)) + m·(2·max(F, B) − F − B − W), no term below 0 [s].
+
+    The published half of 1F1B's where F = B = W. With unequal passes it loses time in every
+    micro-batch, which its authors state without a formula. Qi et al. 2024, V-Half.
+    """
+    longest = np.maximum(F, B)
+    return (p - 1) * np.maximum((F + B - W) / 2 + longest, 0.0) + m * np.maximum(
+        2 * longest - F - B - W, 0.0
+    )
+
+
+def bubble_v_min(*, p, m, F, B, W, **_):
+    """(p − 1)(F + B) + m·(3·max(F, B) − F − B − W), no term below 0 [s].
+
+    The published two thirds of 1F1B's where F = B = W; loses much sooner than V-Half where they
+    differ. Qi et al. 2024, V-Min.
+    """
+    return (p - 1) * (F + B) + m * np.maximum(3 * np.maximum(F, B) - F - B - W, 0.0)
+
+
+def bubble_dualpipe(*, p, F, B, W, **_):
+    """(p/2 − 1)(F + 2B − W), at least 0 [s]. DeepSeek-AI 2024, table 2.
+
+    Their table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with
+    F&B = F + B is this. What the overlap hides is a matter of communication, not of the schedule.
+    """
+    return (p / 2 - 1) * np.maximum(F + 2 * B - W, 0.0)
+
+
+def bubble_dualpipe_v(*, p, F, B, W, **_):
+    """(p − 1)/2·(F + 2B − W), at least 0 [s]: DualPipe with two of its stages on each device."""
+    return (p - 1) / 2 * np.maximum(F + 2 * B - W, 0.0)
+
+
+def held_gpipe(*, m, **_):
+    """m micro-batches: every forward runs before the first backward. Huang et al. 2019."""
+    return m
+
+
+def held_1f1b(*, p, s, **_):
+    """p − s micro-batches. Narayanan et al. 2021, section 2.2.1."""
+    return p - s
+
+
+def held_interleaved(*, p, v, s, **_):
+    """(p·v + p − 2s − 1)/v micro-batches: Megatron-LM's warm-up count. On stage 0 it is p·(1 + (p −
+    1)/(p·v)), Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.3."""
+    return (p * v + p - 2 * s - 1) / v
+
+
+def held_zb_h1(*, p, s, k, **_):
+    """p − s + s·k micro-batches. Qi et al. 2023, section 2.3."""
+    return p - s + s * k
+
+
+def held_zb_h2(*, p, s, k, **_):
+    """2(p − s) − 1 + 2s·k micro-batches. Qi et al. 2023, section 2.3."""
+    return 2 * (p - s) - 1 + 2 * s * k
+
+
+def held_zb_v(*, p, **_):
+    """p micro-batches. Qi et al. 2023, section 6."""
+    return p
+
+
+def held_v_half(*, p, **_):
+    """(p + 2)/2 micro-batches. Qi et al. 2024, V-Half."""
+    return (p + 2) / 2
+
+
+def held_v_min(*, p, **_):
+    """(p + 4)/3 micro-batches, in whole chunks, that is halves. Qi et al. 2024, V-Min."""
+    return np.floor((2 * p + 8) / 3 + 1e-9) / 2
+
+
+def held_dualpipe(*, p, **_):
+    """p + 1 micro-batches. DeepSeek-AI 2024, table 2."""
+    return p + 1
+
+
+def held_dualpipe_v(*, p, **_):
+    """p + 1/2 micro-batches. DeepSeek-AI 2024, table 2, with two of its stages on each device."""
+    return p + 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One pipeline schedule: its code, the coefficients of its closed forms, and where they come
-    from.
+    """One pipeline schedule: facts, its two formulas, and where they come from.
 
     Attributes
     ----------
@@ -42,219 +192,134 @@ class Schedule:
         True where input and weight gradients are separate passes.
     placement : str
         "ring": chunk c of device d is model part c·pp + d. "vee": chunk 0 of device d is part d,
-        chunk 1 is part
-        2·pp − 1 − d, so that embedding and head share device 0. "mirror": device d holds part d and
-        part pp − 1 − d,
-        two copies of the model in all.
+        chunk 1 is part 2·pp − 1 − d, so that embedding and head share device 0. "mirror": device d
+        holds part d and part pp − 1 − d, two copies of the model in all.
     weight_copies : int
         How many times each weight is held over the devices of one pipeline.
-    fill : tuple of float
-        (per_pp, constant, F, B, W, max(F, B)): idle = (per_pp·pp + constant)·(sum of the four
-        products), B the input gradient alone.
-    beat : float
-        Where a micro-batch cannot follow the one before in less than beat·max(F, B); 0 where F + B
-        + W suffices.
-    stagger : float
-        First forwards by which the last device starts after the first one, per device, where a
-        barrier makes that idle time.
-    held : tuple of float
-        (per_pp, per_stage, constant, waiting_per_stage): chunks in flight at the peak, those that
-        wait for their weight gradient apart;
-        for `chunks` None another pp·(vpp − 1).
+    bubble, held : function
+        Idle time [s] and peak activations in flight [micro-batches]; symbols of this module.
     source : str
         Paper, table or code of the figures.
     """
 
     name: str
     code: int
-    aliases: tuple[str, ...]
-    chunks: int | None
-    split_backward: bool
-    placement: str
-    weight_copies: int
-    fill: tuple[float, float, float, float, float, float]
-    beat: float
-    stagger: float
-    held: tuple[float, float, float, float]
+    bubble: Callable
+    held: Callable
     source: str
+    aliases: tuple[str, ...] = ()
+    chunks: int | None = 1
+    split_backward: bool = False
+    placement: str = "ring"
+    weight_copies: int = 1
 
 
-_ALL = 1e18  # as many as there are micro-batches: the cap at m makes it exact
-_HUANG = (
-    "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, "
-    "arXiv:2104.04473, section 2.2.1"
+_ROWS = (
+    Schedule(
+        name="gpipe",
+        code=0,
+        aliases=("afab", "all-forward-all-backward"),
+        bubble=bubble_1f1b,
+        held=held_gpipe,
+        source=_HUANG,
+    ),
+    Schedule(
+        name="1f1b",
+        code=1,
+        aliases=("pipedream-flush", "one-forward-one-backward"),
+        bubble=bubble_1f1b,
+        held=held_1f1b,
+        source=_SC21,
+    ),
+    Schedule(
+        name="interleaved",
+        code=2,
+        aliases=("interleaved-1f1b", "virtual-pipeline", "1f1b-i"),
+        chunks=None,
+        bubble=bubble_interleaved,
+        held=held_interleaved,
+        source=_SC21
+        + "; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti et al. 2022, "
+        "arXiv:2205.05198, section 4.2.3",
+    ),
+    Schedule(
+        name="zb-1p",
+        code=3,
+        aliases=("zb-h1", "zb1p"),
+        split_backward=True,
+        bubble=bubble_zb_h1,
+        held=held_zb_h1,
+        source=_ZERO + ", table 2 (ZB-H1)",
+    ),
+    Schedule(
+        name="zb-2p",
+        code=4,
+        aliases=("zb-h2", "zb2p"),
+        split_backward=True,
+        bubble=bubble_zb_h2,
+        held=held_zb_h2,
+        source=_ZERO + ", table 2 (ZB-H2)",
+    ),
+    Schedule(
+        name="zb-v",
+        code=5,
+        aliases=("zbv", "v-zb"),
+        chunks=2,
+        split_backward=True,
+        placement="vee",
+        bubble=bubble_zb_v,
+        held=held_zb_v,
+        source=_ZERO + ", section 6; " + _CONTROL,
+    ),
+    Schedule(
+        name="v-half",
+        code=6,
+        chunks=2,
+        split_backward=True,
+        placement="vee",
+        bubble=bubble_v_half,
+        held=held_v_half,
+        source=_CONTROL,
+    ),
+    Schedule(
+        name="v-min",
+        code=7,
+        chunks=2,
+        split_backward=True,
+        placement="vee",
+        bubble=bubble_v_min,
+        held=held_v_min,
+        source=_CONTROL,
+    ),
+    Schedule(
+        name="dualpipe",
+        code=8,
+        split_backward=True,
+        placement="mirror",
+        weight_copies=2,
+        bubble=bubble_dualpipe,
+        held=held_dualpipe,
+        source=_V3,
+    ),
+    Schedule(
+        name="dualpipe-v",
+        code=9,
+        aliases=("dualpipev", "cut-in-half"),
+        chunks=2,
+        split_backward=True,
+        placement="vee",
+        bubble=bubble_dualpipe_v,
+        held=held_dualpipe_v,
+        source=_V3 + ", with two of its stages on each device",
+    ),
 )
-_SC21 = "Narayanan et al. 2021, arXiv:2104.04473, section 2.2"
-_ZERO = "Qi et al. 2023, arXiv:2401.10241"
-_CONTROL = (
-    "Qi et al. 2024, arXiv:2405.15362; published for F = B = W, the form for unequal passes "
-    "is that of schedule.lay_out"
-)
-_V3 = "DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1 and table 2"
-
-SCHEDULES: dict[str, Schedule] = {
-    row.name: row
-    for row in (
-        Schedule(
-            "gpipe",
-            0,
-            ("afab", "all-forward-all-backward"),
-            1,
-            False,
-            "ring",
-            1,
-            (1, -1, 1, 1, 1, 0),
-            0,
-            0,
-            (0, 0, _ALL, 0),
-            _HUANG,
-        ),
-        Schedule(
-            "1f1b",
-            1,
-            ("pipedream-flush", "one-forward-one-backward"),
-            1,
-            False,
-            "ring",
-            1,
-            (1, -1, 1, 1, 1, 0),
-            0,
-            0,
-            (1, -1, 0, 0),
-            _SC21,
-        ),
-        Schedule(
-            "interleaved",
-            2,
-            ("interleaved-1f1b", "virtual-pipeline", "1f1b-i"),
-            None,
-            False,
-            "ring",
-            1,
-            (1, -1, 1, 1, 1, 0),
-            0,
-            0,
-            (2, -2, -1, 0),
-            _SC21
-            + (
-                "; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti "
-                "et al. 2022, arXiv:2205.05198, section 4.2.3"
-            ),
-        ),
-        Schedule(
-            "zb-1p",
-            3,
-            ("zb-h1", "zb1p"),
-            1,
-            True,
-            "ring",
-            1,
-            (1, -1, 1, 1, -1, 0),
-            0,
-            1,
-            (1, -1, 0, 1),
-            _ZERO + ", table 2 (ZB-H1)",
-        ),
-        Schedule(
-            "zb-2p",
-            4,
-            ("zb-h2", "zb2p"),
-            1,
-            True,
-            "ring",
-            1,
-            (1, -1, 1, 1, -2, 0),
-            0,
-            1,
-            (2, -2, -1, 2),
-            _ZERO + ", table 2 (ZB-H2)",
-        ),
-        Schedule(
-            "zb-v",
-            5,
-            ("zbv", "v-zb"),
-            2,
-            True,
-            "vee",
-            1,
-            (1, -1, 0, 0, -1, 1),
-            0,
-            0,
-            (2, 0, 0, 0),
-            _ZERO + ", section 6; " + _CONTROL,
-        ),
-        Schedule(
-            "v-half",
-            6,
-            (),
-            2,
-            True,
-            "vee",
-            1,
-            (1, -1, 1 / 2, 1 / 2, -1 / 2, 1),
-            2,
-            0,
-            (1, 0, 2, 0),
-            _CONTROL,
-        ),
-        Schedule(
-            "v-min",
-            7,
-            (),
-            2,
-            True,
-            "vee",
-            1,
-            (1, -1, 1, 1, 0, 0),
-            3,
-            0,
-            (2 / 3, 0, 8 / 3, 0),
-            _CONTROL,
-        ),
-        Schedule(
-            "dualpipe",
-            8,
-            (),
-            1,
-            True,
-            "mirror",
-            2,
-            (1 / 2, -1, 1, 2, -1, 0),
-            0,
-            0,
-            (1, 0, 1, 0),
-            _V3,
-        ),
-        Schedule(
-            "dualpipe-v",
-            9,
-            ("dualpipev", "cut-in-half"),
-            2,
-            True,
-            "vee",
-            1,
-            (1 / 2, -1 / 2, 1, 2, -1, 0),
-            0,
-            0,
-            (2, 0, 1, 0),
-            _V3 + ", with two of its stages on each device",
-        ),
-    )
-}
+SCHEDULES: dict[str, Schedule] = {row.name: row for row in _ROWS}
 SCHEDULE_NAMES: tuple[str, ...] = tuple(SCHEDULES)
-DUALPIPES = tuple(
-    i for i, name in enumerate(SCHEDULES) if name.startswith("dualpipe")
-)  # one direction's all-to-all runs beside the other's compute (DeepSeek-V3, section 3.2.1)
+# one direction's all-to-all runs beside the other's compute (DeepSeek-V3, section 3.2.1)
+DUALPIPES = tuple(row.code for row in _ROWS if row.name.startswith("dualpipe"))
 
-_ROWS = tuple(SCHEDULES.values())
-_FILL = np.array([row.fill for row in _ROWS], dtype=float).T.copy()
-_BEAT = np.array([row.beat for row in _ROWS], dtype=float)
-_STAGGER = np.array([row.stagger for row in _ROWS], dtype=float)
-_HELD = np.array([row.held for row in _ROWS], dtype=float).T.copy()
-_CHUNKS = np.array([row.chunks or 0 for row in _ROWS])  # 0: any
 _COPIES = np.array([row.weight_copies for row in _ROWS])
 _CODES = {alias: row.code for row in _ROWS for alias in (row.name, *row.aliases)}
-_TWO_P = _CODES["zb-2p"]
 
 
 def schedule_code(name):
@@ -274,8 +339,19 @@ def schedule_code(name):
     return np.array([schedule_code(str(each)) for each in array.ravel()]).reshape(array.shape)
 
 
+def _by_schedule(question: str, schedule, **symbols):
+    """Each case by the formula of its own schedule; only formulas of schedules that occur run."""
+    code = np.asarray(schedule_code(schedule))
+    occur = np.flatnonzero(np.bincount(code.ravel(), minlength=len(_ROWS)))
+    values = [getattr(_ROWS[i], question)(**symbols) for i in occur]
+    shape = np.broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
+    if len(occur) == 1:
+        return np.broadcast_to(values[0], shape)
+    return np.broadcast_to(np.select([code == i for i in occur], values), shape)
+
+
 def bubble_time(
-    schedule, pp, vpp, m, t_forward, t_backward, t_weight, weight_kept=1.0, barrier=False
+    schedule, pp, vpp, m, t_forward, t_backward, t_weight, *, weight_kept=1.0, barrier=False
 ):
     """Idle time of a device per step, beyond the m·(t_forward + t_backward) that it computes. [s,
     shape of the arguments]
@@ -288,9 +364,8 @@ def bubble_time(
         Pipeline stages (devices); model chunks per device; micro-batches per step.
     t_forward, t_backward, t_weight : float or array
         Times of one micro-batch through all chunks of one device [s]: forward; whole backward
-        (input and weight gradients);
-        the weight-gradient part of it. With uneven stages: the mean over the stages, which counts
-        what the others wait for.
+        (input and weight gradients); the weight-gradient part of it. With uneven stages: the mean
+        over the stages, which counts what the others wait for.
     weight_kept : float or array, default 1
         Share of a micro-batch's activations that a weight gradient still needs (see `weight_kept`);
         zb-2p alone uses it.
@@ -300,46 +375,26 @@ def bubble_time(
 
     Notes
     -----
-    F is the forward, B the gradient of the inputs (t_backward − t_weight), W that of the weights, p
-    is pp, v is vpp, k weight_kept.
-        gpipe, 1f1b: (p − 1)(F + B + W)                interleaved: (p − 1)(F + B + W)/v
-        zb-1p: (p − 1)(F + B − W)                      zb-2p: (p − 1)(F + B − 2W/k)
-        zb-v: (p − 1)(max(F, B) − W)                   v-half: (p − 1)((F + B − W)/2 + max(F, B)) +
-        m·(2·max(F, B) − F − B − W)
-        v-min: (p − 1)(F + B) + m·(3·max(F, B) − F − B − W)
-        dualpipe: (p/2 − 1)(F + 2B − W)                dualpipe-v: (p − 1)/2·(F + 2B − W)
-    no bracket below 0. DeepSeek's table writes B for the whole backward and F&B for an overlapped
-    pair: F&B + B − 3W with F&B = F + B
-    is ours; what the overlap hides is a matter of communication, not of the schedule.
-    With F = B = W the V forms are the published 0, 1/2 and 2/3 of 1F1B's. Else v-half, and v-min
-    much sooner, lose time in every
-    micro-batch, which its authors state without a formula.
-    Qi et al. state ZB-H2 for k = 1; weight gradients that hold less can wait longer under the same
-    memory, which their automatic
-    ZB-2p uses (table 5: under 1 % in most settings, without FlashAttention, k about 0.4).
-    The zero-bubble forms count a device from its own first to its own last pass: they need an
-    optimizer step that does not wait
-    (their post-validation). A barrier makes it at least (p − 1)F for zb-1p and zb-2p; their table
-    10 measures 8 to 10 % of throughput.
-    Meant for W ≤ F and W ≤ B, as in a transformer. Transfers are free here;
-    `scantling.physics.schedule` has them, and uneven stages.
+    Meant for W ≤ F and W ≤ B, as in a transformer. 0 with a single stage.
 
     References
     ----------
-    `SCHEDULES[name].source`.
+    `SCHEDULES[name].bubble` and `.source`.
     """
-    code = schedule_code(schedule)
-    per_pp, constant, forward, backward, weight, longest = (column[code] for column in _FILL)
-    t_input = np.asarray(t_backward) - t_weight
-    t_longest = np.maximum(t_forward, t_input)
-    weight = np.where(code == _TWO_P, weight / weight_kept, weight)
-    one = forward * t_forward + backward * t_input + weight * t_weight + longest * t_longest
-    idle = (per_pp * pp + constant) * np.maximum(one, 0.0) / np.where(_CHUNKS[code] == 0, vpp, 1)
-    idle = idle + m * np.maximum(_BEAT[code] * t_longest - t_forward - t_backward, 0.0)
-    idle = np.where(
-        barrier, np.maximum(idle, _STAGGER[code] * (np.asarray(pp) - 1) * t_forward), idle
+    pp = np.asarray(pp)
+    idle = _by_schedule(
+        "bubble",
+        schedule,
+        p=pp,
+        v=vpp,
+        m=m,
+        F=t_forward,
+        B=np.asarray(t_backward) - t_weight,
+        W=t_weight,
+        k=weight_kept,
+        barrier=barrier,
     )
-    return np.where(np.asarray(pp) > 1, idle, 0.0)[()]
+    return np.where(pp > 1, idle, 0.0)[()]
 
 
 def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
@@ -355,32 +410,18 @@ def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
 
     Notes
     -----
-    s is the stage, p is pp, v is vpp, k weight_kept.
-        gpipe: m             1f1b: min(p − s, m)         interleaved: min(p·v + p − 2s − 1, m·v)/v
-        zb-1p: p − s + s·k   zb-2p: 2(p − s) − 1 + 2s·k  zb-v: p
-        v-half: (p + 2)/2    v-min: (p + 4)/3            dualpipe: p + 1       dualpipe-v: p + 1/2
-    never above m; V schedules in whole chunks, that is half micro-batches.
-    A micro-batch counts in full from the start of its forward to the end of its backward and, where
-    weight gradients are passes of
-    their own, with weight_kept until the end of those. Interleaved on stage 0 is p·(1 + (p −
-    1)/(p·v)), Korthikanti's form.
+    Never above m; 1 with a single stage. A micro-batch counts in full from the start of its forward
+    to the end of its backward and, where weight gradients are passes of their own, with weight_kept
+    until the end of those.
 
     References
     ----------
-    `SCHEDULES[name].source`; zb-1p and zb-2p by stage: Qi et al. 2023, section 2.3.
+    `SCHEDULES[name].held` and `.source`.
     """
-    code = schedule_code(schedule)
-    per_pp, per_stage, constant, waiting = (column[code] for column in _HELD)
-    pp, stage, fixed = np.asarray(pp), np.asarray(stage), _CHUNKS[code]
-    chunks = np.where(fixed == 0, vpp, fixed)
+    pp, stage = np.asarray(pp), np.asarray(stage)
     stage = np.where(stage < 0, pp + stage, stage)
-    held = (
-        np.floor(per_pp * pp + 1e-9 + constant)
-        + per_stage * stage
-        + np.where(fixed == 0, pp * (chunks - 1), 0)
-        + waiting * stage * weight_kept
-    )
-    return (np.minimum(np.where(pp > 1, held, chunks), np.asarray(m) * chunks) / chunks)[()]
+    held = _by_schedule("held", schedule, p=pp, v=vpp, m=m, s=stage, k=weight_kept)
+    return np.minimum(np.where(pp > 1, held, 1.0), m)[()]
 
 
 def weight_kept(hidden, heads, seq_len, flash=True):
@@ -388,14 +429,11 @@ def weight_kept(hidden, heads, seq_len, flash=True):
     gradients are done. [share]
 
     32·s·b·h of the 34·s·b·h + 5·a·s²·b that a GPT layer saves; the second term (attention scores,
-    dropout) is gone with flash
-    attention or recomputed attention. Source: Qi et al. 2023, table 1; Korthikanti et al. 2022,
-    section 4.1.
+    dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
+    Korthikanti et al. 2022, section 4.1.
     """
-    return (
-        32.0
-        / (34.0 + np.where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden)))[()]
-    )
+    scores = np.where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden))
+    return (32.0 / (34.0 + scores))[()]
 
 
 def weight_copies(schedule):
@@ -404,7 +442,7 @@ def weight_copies(schedule):
     return _COPIES[schedule_code(schedule)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """One legality rule: for which schedules, what it says, whose rule it is, and a test of
     columns, True where the rule is kept."""
@@ -415,71 +453,67 @@ class Rule:
     kept: Callable
 
 
-_ONE_CHUNK = tuple(row.name for row in _ROWS if row.chunks == 1)
-_TWO_CHUNKS = tuple(row.name for row in _ROWS if row.chunks == 2)
+def _of_chunks(chunks) -> tuple[str, ...]:
+    """Names of the schedules that hold so many chunks on a device."""
+    return tuple(row.name for row in _ROWS if row.chunks == chunks)
+
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        _ONE_CHUNK,
-        "vpp must be 1 for this schedule",
-        "one model part per device and direction",
-        lambda pp, vpp, m, layers: np.asarray(vpp) == 1,
+        schedules=_of_chunks(1),
+        text="vpp must be 1 for this schedule",
+        source="one model part per device and direction",
+        kept=lambda pp, vpp, m, layers: vpp == 1,
     ),
     Rule(
-        _TWO_CHUNKS,
-        "vpp must be 2 for a V-shaped schedule",
-        "arXiv:2401.10241, section 6",
-        lambda pp, vpp, m, layers: np.asarray(vpp) == 2,
+        schedules=_of_chunks(2),
+        text="vpp must be 2 for a V-shaped schedule",
+        source="arXiv:2401.10241, section 6",
+        kept=lambda pp, vpp, m, layers: vpp == 2,
     ),
     Rule(
-        ("interleaved",),
-        "interleaved needs vpp of at least 2",
-        _SC21,
-        lambda pp, vpp, m, layers: np.asarray(vpp) >= 2,
+        schedules=_of_chunks(None),
+        text="interleaved needs vpp of at least 2",
+        source=_SC21,
+        kept=lambda pp, vpp, m, layers: vpp >= 2,
     ),
     Rule(
-        ("interleaved",),
-        "interleaved needs micro-batches per step divisible by pp",
-        _SC21 + "; asserted by Megatron-LM",
-        lambda pp, vpp, m, layers: np.asarray(m) % pp == 0,
+        schedules=_of_chunks(None),
+        text="interleaved needs micro-batches per step divisible by pp",
+        source=_SC21 + "; asserted by Megatron-LM",
+        kept=lambda pp, vpp, m, layers: m % pp == 0,
     ),
     Rule(
-        ("dualpipe",),
-        "dualpipe needs an even pp",
-        _V3,
-        lambda pp, vpp, m, layers: np.asarray(pp) % 2 == 0,
+        schedules=("dualpipe",),
+        text="dualpipe needs an even pp",
+        source=_V3,
+        kept=lambda pp, vpp, m, layers: pp % 2 == 0,
     ),
     Rule(
-        ("dualpipe",),
-        "dualpipe needs an even number of micro-batches",
-        _V3,
-        lambda pp, vpp, m, layers: np.asarray(m) % 2 == 0,
+        schedules=("dualpipe",),
+        text="dualpipe needs an even number of micro-batches",
+        source=_V3,
+        kept=lambda pp, vpp, m, layers: m % 2 == 0,
     ),
     Rule(
-        ("dualpipe", "dualpipe-v"),
-        "dualpipe needs at least 2·pp micro-batches",
-        "asserted by DeepSeek's DualPipe code",
-        lambda pp, vpp, m, layers: np.asarray(m) >= 2 * np.asarray(pp),
+        schedules=("dualpipe", "dualpipe-v"),
+        text="dualpipe needs at least 2·pp micro-batches",
+        source="asserted by DeepSeek's DualPipe code",
+        kept=lambda pp, vpp, m, layers: m >= 2 * pp,
     ),
     Rule(
-        tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")),
-        "this schedule needs pp of at least 2",
-        "one stage has nothing to reorder",
-        lambda pp, vpp, m, layers: np.asarray(pp) >= 2,
+        schedules=tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")),
+        text="this schedule needs pp of at least 2",
+        source="one stage has nothing to reorder",
+        kept=lambda pp, vpp, m, layers: pp >= 2,
     ),
     Rule(
-        SCHEDULE_NAMES,
-        (
-            "every model part needs a layer, the embedding and the head counting as one "
-            "each: layers + 2 ≥ pp·vpp"
-        ),
-        (
-            "Megatron-LM and torchtitan refuse empty parts; Llama 3 gives its first and "
-            "last a layer less (arXiv:2407.21783, section 3.3.2)"
-        ),
-        lambda pp, vpp, m, layers: (
-            np.asarray(layers) + np.where(np.asarray(pp) * vpp > 2, 2, 0) >= np.asarray(pp) * vpp
-        ),
+        schedules=SCHEDULE_NAMES,
+        text="every model part needs a layer, the embedding and the head counting as one "
+        "each: layers + 2 ≥ pp·vpp",
+        source="Megatron-LM and torchtitan refuse empty parts; Llama 3 gives its first and "
+        "last a layer less (arXiv:2407.21783, section 3.3.2)",
+        kept=lambda pp, vpp, m, layers: layers + np.where(pp * vpp > 2, 2, 0) >= pp * vpp,
     ),
 )
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
@@ -489,12 +523,12 @@ def violations(schedule, pp, vpp, m, layers):
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
-    broken = {}
-    for rule, concerned in zip(RULES, _CONCERNED):
-        bad = concerned[code] & ~rule.kept(pp, vpp, m, layers)
-        if np.any(bad):
-            broken[rule.text] = bad
-    return broken
+    columns = [np.asarray(column) for column in (pp, vpp, m, layers)]
+    broken = {
+        rule.text: concerned[code] & ~rule.kept(*columns)
+        for rule, concerned in zip(RULES, _CONCERNED)
+    }
+    return {text: bad for text, bad in broken.items() if np.any(bad)}
 
 
 def layer_split(layers, pp, vpp=1, first_less=0, last_less=0):

@@ -170,7 +170,14 @@ def step_time(c: Cases) -> Step:
     weight = p_share(layer, gemm, attention, elementwise) * mean
     kept = weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0)
     bubble = bubble_time(
-        p.schedule, p.pp, p.vpp, m, mean * forward_share, mean * (1 - forward_share), weight, kept
+        p.schedule,
+        p.pp,
+        p.vpp,
+        m,
+        mean * forward_share,
+        mean * (1 - forward_share),
+        weight,
+        weight_kept=kept,
     )
 
     dense, experts = device_params(c)

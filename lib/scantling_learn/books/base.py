@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from scantling.design.design import Design
+from scantling.physics.pipeline import bubble_interleaved
 from scantling.verdict.assess import assess
 
 
@@ -57,8 +58,8 @@ def design(
 
 
 def bubble(stages, micro_batches, chunks=1) -> float:
-    """Idle share of a 1F1B step: `i / (m + i)`, i = (p - 1) / chunks."""
-    idle = (stages - 1) / chunks
+    """Idle share of an (interleaved) 1F1B step: `i / (m + i)`, i the idle micro-batches."""
+    idle = bubble_interleaved(p=stages, v=chunks, F=1 / 3, B=1 / 3, W=1 / 3)
     return idle / (micro_batches + idle)
 
 

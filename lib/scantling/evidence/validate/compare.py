@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ...physics.pipeline import bubble_interleaved
 from ..predict import predict_frame
 from ..runs import read_runs
 
@@ -33,13 +34,14 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def baseline(got: pd.DataFrame, table: pd.DataFrame):
-    """Tokens/s by one line: half the peak, the recompute's extra forward, and the 1F1B bubble, 1 /
-    (1 + (pp - 1) / (vpp m))."""
+    """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
+    1F1B or its interleaved form."""
     pp, dp = table.pp.fillna(1), table.dp.fillna(1)
     m = (table.global_batch_seqs / dp / table.micro_batch.fillna(1)).clip(lower=1).fillna(8)
-    bubble = 1 + (pp - 1) / (m * table.vpp.fillna(1))
+    third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
+    idle = bubble_interleaved(p=pp, v=table.vpp.fillna(1), F=third, B=third, W=third)
     recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
-    return got.tokens_per_s_per_device / got.mfu * 0.5 / bubble / recompute
+    return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
 def figures(rows: pd.DataFrame) -> dict:
