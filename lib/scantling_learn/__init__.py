@@ -8,9 +8,19 @@ check("01.params", 405e9)           # the verdict alone
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
+from pathlib import Path
 
 from .beside import Beside, Row, beside
+from .books import (
+    w01_full_round,
+    w02_memory_wall,
+    w03_place_the_axes,
+    w04_moe,
+    w05_failure_model,
+    w06_mfu_fell,
+    w07_review,
+    w08_negotiate,
+)
 from .grade import Verdict, grade, right_answer
 from .question import (
     Choice,
@@ -23,6 +33,7 @@ from .question import (
     Question,
     Slip,
     Walkthrough,
+    read,
 )
 from .rubric import rubric
 from .session import Session
@@ -55,18 +66,17 @@ __all__ = [
 @cache
 def walkthroughs() -> dict[str, Walkthrough]:
     """All walkthroughs by number, in order."""
-    from importlib import resources
-
-    folder = resources.files(__package__).joinpath("books")
-    names = sorted(
-        p.name.removesuffix(".py")
-        for p in folder.iterdir()
-        if p.name.startswith("w")
-        and p.name.endswith(".py")
-        and p.name[1:3].isdigit()
-        and p.name[3] == "_"
+    books = (
+        w01_full_round,
+        w02_memory_wall,
+        w03_place_the_axes,
+        w04_moe,
+        w05_failure_model,
+        w06_mfu_fell,
+        w07_review,
+        w08_negotiate,
     )
-    found = [import_module(f".books.{name}", __package__).WALKTHROUGH for name in names]
+    found = [read(Path(b.__file__).with_suffix(".yaml"), b.Facts) for b in books]
     return {w.number: w for w in found}
 
 

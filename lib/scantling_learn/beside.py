@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
+from html import escape
 
 from scantling.base.show import shown
+
+from . import show
+
+_HEAD = ("", "the kit", "published", "error", "source")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Beside:
             )
 
     def __repr__(self) -> str:
-        lines = [("", "the kit", "published", "error", "source"), *self._cells()]
+        lines = [_HEAD, *self._cells()]
         widths = [max(len(line[i]) for line in lines) for i in range(5)]
         text = "\n".join(
             "  ".join(
@@ -73,27 +77,10 @@ class Beside:
         return f"{self.title}\n{text}" if self.title else text
 
     def _repr_html_(self) -> str:
-        head = (
-            '<tr><th class="t"></th><th>the kit</th><th>published</th><th>error</th><th '
-            'class="t">source</th></tr>'
-        )
-        body = "".join(
-            (
-                f"<tr><td "
-                f'class="t">{html.escape(w)}</td><td>{html.escape(o)}</td><td>{html.escape(p)}</td><td>{html.escape(e)}</td><td '
-                f""
-                f""
-                f""
-                f""
-                f""
-                f""
-                f""
-                f'class="t">{html.escape(s)}</td></tr>'
-            )
-            for w, o, p, e, s in self._cells()
-        )
-        title = f"<p>{html.escape(self.title)}</p>" if self.title else ""
-        return f'<div class="scl">{title}<table class="scl-table">{head}{body}</table></div>'
+        parts = show.parts()
+        table = parts.table(_HEAD, self._cells(), (0, 4))
+        title = f"<p>{escape(self.title)}</p>" if self.title else ""
+        return str(parts.block(title + str(table)))
 
 
 def beside(*rows, title: str = "") -> Beside:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from scantling import catalogue
+from scantling.evidence.runs import read_runs
 
 from .beside import Row
 
@@ -62,8 +63,6 @@ def published(ident: str) -> Total:
 @cache
 def published_runs():
     """The table of published runs, a row a run."""
-    from scantling.evidence.runs import read_runs
-
     return read_runs(Path(catalogue.__file__).with_name("published_runs.csv"))
 
 
@@ -76,7 +75,6 @@ def rate(ident: str) -> float:
 def _table(name: str, idents):
     """(rows of a run table by id, their predictions), in the order of the ids."""
     from scantling.evidence.predict import predict_frame
-    from scantling.evidence.runs import read_runs
 
     table = (
         published_runs()

@@ -1,36 +1,47 @@
 """Questions as data: what is asked, what is right, which wrong answers people give and what to say
 to each.
 
-No answer is typed: `expected` and every slip name a fact of the walkthrough, or are a function of
-its facts, worked out by the models when
-they are asked for. Texts hold {placeholders}, filled from the same facts (see `tell`).
+The questions of a walkthrough stand in a YAML file beside its facts. No answer is typed there:
+`expected` and every slip name a fact of the walkthrough, worked out by the models when it is asked
+for. Texts hold {placeholders}, filled from the same facts (see `tell`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar
 
-Value = str | Callable[[Any], Any]  # a fact by name, or a function of the facts
+import yaml
+
+RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
+Value = str | float  # a fact by name (dots reach inside), or a number as it stands
 
 
 def value_of(value: Value, facts):
-    """The value that a question or a slip names."""
-    return value(facts) if callable(value) else getattr(facts, value)
+    """The value that a question or a slip names. Raises AttributeError for an unknown fact."""
+    return attrgetter(value)(facts) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Slip:
-    """A usual wrong answer of a Number: its value in the base unit, and what to say. `within`:
-    ratio up to which an answer counts as this slip."""
+    """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, and what to
+    say. `within`: ratio up to which an answer counts as this slip."""
 
     value: Value
     says: str
     within: float = 1.04
+    times: float = 1.0
+    over: float = 1.0
+
+    def amount(self, facts) -> float:
+        """The wrong answer. [base unit of the question]"""
+        return float(value_of(self.value, facts)) * self.times / self.over
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
     """One answer of a Choice; `says` is why it is wrong (or, of the right one, why it is right)."""
 
@@ -39,17 +50,17 @@ class Option:
     says: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanSlip:
-    """A usual wrong plan: `example` is one such plan, `when(plan, assessment, facts)` recognises
-    them, `says` may use {a…}, its assessment."""
+    """A usual wrong plan: `example` is one such plan, `when` names the method of the facts that
+    recognises one by (plan, assessment), `says` may use {a…}, its assessment."""
 
     example: Mapping
-    when: Callable[[dict, Any, Any], bool]
+    when: str
     says: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """One point that a strong explanation makes; `words` are regular expressions, one of which
     shows that it was made."""
@@ -58,7 +69,7 @@ class Point:
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What all questions share.
 
@@ -84,7 +95,7 @@ class Question:
         return [self.ask, *self.hints, self.worked, self.takeaway]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Number(Question):
     """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five
     per cent; 1: exactly)."""
@@ -103,14 +114,20 @@ class Number(Question):
         return super().texts() + [s.says for s in self.slips]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choice(Question):
     """One of several options (`several`: all that are right, a list of keys)."""
 
-    expected: Value = ""
+    expected: str | tuple[str, ...] = ""  # a key, keys, or the fact that gives them
     options: tuple[Option, ...] = ()
     several: bool = False
     kind: ClassVar[str] = "choice"
+
+    def right(self, facts) -> str | tuple[str, ...]:
+        """The key that is right, or all keys that are."""
+        if isinstance(self.expected, tuple) or self.option(self.expected):
+            return self.expected
+        return value_of(self.expected, facts)
 
     def option(self, key: str) -> Option | None:
         return next((o for o in self.options if o.key == str(key).strip()), None)
@@ -119,20 +136,17 @@ class Choice(Question):
         return super().texts() + [t for o in self.options for t in (o.text, o.says)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(Question):
     """A plan (a mapping, as in a design file); any that fits and takes at most `slower` times the
     best step is right.
 
-    design : the open design; names : fields that the answer has to set; `must`, a function of
-    (plan, assessment, facts) that returns
-    a text where the plan misses something else that was asked for, else "".
+    design : the open design; names : fields that the answer has to set.
     """
 
     design: Value = ""
     names: tuple[str, ...] = ("tp", "pp", "dp")
     slower: float = 1.10
-    must: Callable[[dict, Any, Any], str] | None = None
     slips: tuple[PlanSlip, ...] = ()
     kind: ClassVar[str] = "plan"
 
@@ -140,7 +154,7 @@ class Plan(Question):
         return super().texts() + [s.says for s in self.slips]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Explain(Question):
     """A few sentences in the reader's own words, set beside the points that a strong answer makes;
     `model` is such an answer."""
@@ -153,7 +167,7 @@ class Explain(Question):
         return super().texts() + [self.model] + [p.says for p in self.points]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Walkthrough:
     """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts
     (made without arguments) and its questions."""
@@ -163,7 +177,7 @@ class Walkthrough:
     title: str
     minutes: int
     facts: Callable[[], Any]
-    questions: tuple[Question, ...] = field(default=())
+    questions: tuple[Question, ...] = ()
 
     def question(self, ident: str) -> Question:
         """The question of that id. Raises KeyError naming what there is."""
@@ -174,3 +188,30 @@ class Walkthrough:
             f"no question {ident!r} in walkthrough {self.number}; there are: "
             f"{', '.join(q.id for q in self.questions)}"
         )
+
+
+_KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
+_INSIDE = {"options": Option, "points": Point}
+
+
+def _tupled(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _question(given: dict) -> Question:
+    """A question of a file: its first key is its kind, with its id."""
+    (kind, ident), *rest = given.items()
+    fields = {name: _tupled(value) for name, value in rest}
+    parts = _INSIDE | {"slips": PlanSlip if kind == "plan" else Slip}
+    for name in parts.keys() & fields.keys():
+        fields[name] = tuple(
+            parts[name](**{k: _tupled(v) for k, v in each.items()}) for each in fields[name]
+        )
+    return _KINDS[kind](id=ident, **fields)
+
+
+def read(path: Path, facts: Callable[[], Any]) -> Walkthrough:
+    """The walkthrough of a YAML file; `facts` is the class whose attributes the file names."""
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    questions = tuple(_question(q) for q in given.pop("questions"))
+    return Walkthrough(**given, facts=facts, questions=questions)

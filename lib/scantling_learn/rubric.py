@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
+
+import yaml
 
 LEVELS = ("mid", "senior", "staff")
 
@@ -33,11 +35,7 @@ class Level:
 @cache
 def rubric() -> tuple[dict[str, Axis], tuple[Level, ...]]:
     """(axes by key, levels from mid to staff) of `rubric.yaml`."""
-    import yaml
-
-    data = yaml.safe_load(
-        resources.files(__package__).joinpath("rubric.yaml").read_text(encoding="utf-8")
-    )
+    data = yaml.safe_load(Path(__file__).with_name("rubric.yaml").read_text(encoding="utf-8"))
     axes = {key: Axis(key, **row) for key, row in data["axes"].items()}
     return axes, tuple(
         Level(name, row["from"], row["says"]) for name, row in data["levels"].items()

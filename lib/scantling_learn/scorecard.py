@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from markupsafe import Markup
+
 from . import show
-from .grade import OPEN, Verdict
-from .question import Question
+from .grade import Verdict, grade
+from .question import OPEN, Question
 from .rubric import LEVELS, Axis, Level, level_of, rubric
 
-HINT_COST, TRY_COST, LEAST = (
-    0.15,
-    0.25,
-    0.25,
-)  # of a question's credit: a hint, a wrong try, what a late right answer keeps
+# of a question's credit: a hint, a wrong try, what a late right answer keeps
+HINT_COST, TRY_COST, LEAST = 0.15, 0.25, 0.25
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AxisScore:
     """One axis that was asked: points earned and points there were to earn (one for senior
     questions, one more for staff ones)."""
@@ -34,7 +33,7 @@ class AxisScore:
         return getattr(self.axis, level_of(share, 1.0).name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scorecard:
     """Scores of one session. `redo`: questions that earned least, worst first, with what to do
     again."""
@@ -70,7 +69,7 @@ class Scorecard:
         return all(c == 1.0 for c in self.credits.values())
 
     @property
-    def _time(self) -> str:
+    def time(self) -> str:
         return f"{self.minutes:.0f} of {self.given:.0f} minutes"
 
     def _when(self, ident: str) -> str:
@@ -80,7 +79,7 @@ class Scorecard:
         lines = [
             (
                 f"{self.title}: {self.points:.1f} of {self.most:.0f} points, "
-                f"{self.level.name} ({self.level.says}), {self._time}"
+                f"{self.level.name} ({self.level.says}), {self.time}"
             )
         ]
         lines += [
@@ -90,71 +89,42 @@ class Scorecard:
             lines += ["Do again:"] + [f"  {q.id}: {why}" for q, why in self.redo]
         return "\n".join(lines)
 
+    def axis_rows(self):
+        """(axis, points, a bar, what it shows) of each axis that was asked."""
+        for a in self.axes:
+            width = 5 * a.points / a.most
+            bar = Markup(f'<span class="scl-bar" style="width:{width:.2f}em"></span>')
+            yield a.axis.name, f"{a.points:.1f} of {a.most:.0f}", bar, a.shows
+
     def _repr_html_(self) -> str:
         if all(v is None or v.status == OPEN for v in self.verdicts.values()):
             return show.style() + show.block(self._rubric())
-        e = show.escape
-        rows = "".join(
-            f'<tr><td class="t">{e(a.axis.name)}</td><td>{a.points:.1f} of {a.most:.0f}</td>'
-            f'<td class="t"><span class="scl-bar" '
-            f'style="width:{5 * a.points / a.most:.2f}em"></span></td><td '
-            f'class="t">{e(a.shows)}</td></tr>'
-            for a in self.axes
-        )
-        questions = "".join(
+        title = f"{self.points:.1f} of {self.most:.0f} points: {self.level.name}"
+        questions = [
             (
-                f"<tr><td "
-                f'class="t"><code>{e(name)}</code></td><td>{show.mark(self.verdicts[name])}</td><td>{credit:.2f}</td><td>{self._when(name)}</td></tr>'
+                Markup("<code>{}</code>").format(name),
+                show.mark(self.verdicts[name]),
+                f"{credit:.2f}",
+                self._when(name),
             )
             for name, credit in self.credits.items()
-        )
-        redo = "".join(f"<li><code>{e(q.id)}</code>: {e(why)}</li>" for q, why in self.redo)
-        missing = ", ".join(a.name.lower() for a in self.not_asked)
-        out = [
-            (
-                f"<p><strong>{self.points:.1f} of {self.most:.0f} points: "
-                f"{self.level.name}</strong>, {e(self.level.says)}. {self._time}.</p>"
-            ),
-            (
-                f'<table class="scl-table"><tr><th '
-                f'class="t">axis</th><th>points</th><th></th><th class="t">what it '
-                f"shows</th></tr>{rows}</table>"
-            ),
-            f"<p>Not asked here: {e(missing)}.</p>" if missing else "",
-            f"<p><strong>Do again</strong></p><ul>{redo}</ul>"
-            if redo
-            else "<p><strong>Nothing to do again.</strong></p>",
-            (
-                f"<details><summary>Question by question</summary><div><table "
-                f'class="scl-table"><tr><th '
-                f'class="t">question</th><th></th><th>credit</th><th>at '
-                f"minute</th></tr>{questions}</table></div></details>"
-            ),
         ]
-        if self.blank:
-            out += [
-                show.block(
-                    f"<div "
-                    f'class="scl-card">{show.ask_part(v.question, self.facts)}{show.verdict_part(v)}{show.answer_part(v.question, self.facts)}</div>'
-                )
-                for v in self.verdicts.values()
-                if v is not None
-            ]
-        return show.style() + show.block("".join(out))
+        missing = ", ".join(a.name.lower() for a in self.not_asked)
+        cards = "".join(self._open_card(v) for v in self.verdicts.values() if self.blank and v)
+        body = show.parts().scorecard(self, title, questions, missing, cards)
+        return show.style() + show.block(body)
+
+    def _open_card(self, v: Verdict) -> str:
+        """A question of a blank with its verdict and the worked answer."""
+        q = v.question
+        inside = show.ask_part(q, self.facts) + show.verdict_part(v)
+        return show.block(show.parts().card(inside + show.answer_part(q, self.facts)))
 
     def _rubric(self) -> str:
         """What is looked for on every axis: for somebody who has not answered yet, or reads the
         page."""
-        e = show.escape
-        named = [(a.axis, a.axis.name) for a in self.axes] + [
-            (axis, f"{axis.name} (not asked here)") for axis in self.not_asked
-        ]
-        rows = "".join(
-            f'<tr><td class="t">{e(name)}</td>'
-            + "".join(f'<td class="t">{e(getattr(axis, level))}</td>' for level in LEVELS)
-            + "</tr>"
-            for axis, name in named
-        )
+        named = [(a.axis, a.axis.name) for a in self.axes]
+        named += [(axis, f"{axis.name} (not asked here)") for axis in self.not_asked]
         data = {
             "axes": [asdict(a.axis) for a in self.axes],
             "levels": [
@@ -163,12 +133,8 @@ class Scorecard:
             ],
             "costs": {"try": TRY_COST, "hint": HINT_COST, "least": LEAST},
         }
-        return (
-            f'<div class="scl-rubric" data-key="{show.packed(data)}"><p>Nothing is '
-            f"answered yet. This is what each axis is judged by:</p><table "
-            f'class="scl-table"><tr><th class="t">axis</th>'
-            f'{"".join(f"""<th class="t">{level}</th>""" for level in LEVELS)}</tr>{rows}</table></div>'
-        )
+        rows = [(name, *(getattr(axis, level) for level in LEVELS)) for axis, name in named]
+        return str(show.parts().rubric(show.packed(data), list(LEVELS), rows))
 
 
 def scorecard(session) -> Scorecard:
@@ -196,29 +162,29 @@ def scorecard(session) -> Scorecard:
         groups = [g for g in groups if g]
         axes.append(
             AxisScore(
-                axis, sum(sum(g) / len(g) for g in groups), len(groups), tuple(q.id for q in asked)
+                axis=axis,
+                points=sum(sum(g) / len(g) for g in groups),
+                most=len(groups),
+                questions=tuple(q.id for q in asked),
             )
         )
     weak = sorted((q for q in w.questions if credits[q.id] < 1.0), key=lambda q: credits[q.id])[:3]
     redo = tuple((q, _why(session, q)) for q in weak)
     verdicts = {q.id: session.last(q.id) for q in w.questions}
     if session.mode == "blank":
-        verdicts = {
-            q.id: verdicts[q.id] or Verdict(q, None, OPEN, "", facts=session.facts)
-            for q in w.questions
-        }
+        verdicts = {q.id: verdicts[q.id] or grade(q, None, session.facts) for q in w.questions}
     return Scorecard(
-        f"Walkthrough {w.number}",
-        tuple(axes),
-        tuple(missing),
-        credits,
-        verdicts,
-        redo,
-        session.minutes(),
-        w.minutes,
-        dict(session.at),
-        session.mode == "blank",
-        session.facts,
+        title=f"Walkthrough {w.number}",
+        axes=tuple(axes),
+        not_asked=tuple(missing),
+        credits=credits,
+        verdicts=verdicts,
+        redo=redo,
+        minutes=session.minutes(),
+        given=w.minutes,
+        at=dict(session.at),
+        blank=session.mode == "blank",
+        facts=session.facts,
     )
 
 

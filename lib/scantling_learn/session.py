@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import show
-from .grade import OPEN, Verdict, grade, right_answer, unanswered
-from .question import Question, Walkthrough
+from .answers import right_answer
+from .grade import Verdict, grade, unanswered
+from .question import OPEN, Question, Walkthrough
 from .scorecard import HINT_COST, LEAST, TRY_COST, scorecard
 from .tell import tell
 
@@ -63,10 +64,7 @@ class Folded:
         return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
 
     def _repr_html_(self) -> str:
-        return show.block(
-            f"<details "
-            f'class="scl-work"{" open" if self.opened else ""}><summary>{show.escape(self.title)}</summary><div>{self.html}</div></details>'
-        )
+        return show.block(show.parts().fold(self.title, self.html, "scl-work", self.opened))
 
 
 class Said:

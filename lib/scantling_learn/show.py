@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
+from functools import cache
+from html import escape
+from pathlib import Path
 
-from .grade import OPEN, RIGHT, Verdict, right_answer, shown_answer
-from .question import Choice, Explain, Number, Plan, Question, value_of
+import numpy as np
+from markupsafe import Markup
+from scantling.verdict.assess import assess
+
+from .answers import right_answer, shown_answer
+from .question import OPEN, RIGHT, Choice, Explain, Number, Plan, Question, value_of
 from .rubric import LEVELS, rubric
 from .tell import tell
 from .typed import confusions, factors
 
-escape = html.escape
+HERE = Path(__file__).parent
 _SIGN = {"right": "✓", "slip": "✗", "near": "≈", "wrong": "✗", "unreadable": "?", "open": "…"}
 _NAME = {
     "right": "Right",
@@ -24,33 +30,14 @@ _NAME = {
     "open": "Open",
 }
 
-STYLE = """
-.scl{--scl-ink:var(--ink,var(--jp-content-font-color1,#1c2430));--scl-soft:var(--soft,var(--jp-content-font-color2,#56616f));
---scl-line:var(--line,var(--jp-border-color2,#d9dee5));--scl-ground:var(--raised,var(--jp-layout-color2,rgba(127,127,127,.07)));
---scl-accent:var(--accent,var(--jp-brand-color1,#1a6fb0));--scl-good:var(--good,var(--jp-success-color0,#1b7f3b));--scl-bad:var(--bad,var(--jp-error-color0,#b3261e));
-color:var(--scl-ink);font-family:var(--jp-content-font-family,inherit);font-size:var(--jp-content-font-size1,1em);line-height:1.5;max-width:60rem}
-.scl p,.scl ul,.scl ol{margin:.35em 0}.scl ul,.scl ol{padding-left:1.5em}
-.scl code{font-family:var(--jp-code-font-family,ui-monospace,'DejaVu Sans Mono',monospace);font-size:.9em;background:none;color:inherit;padding:0}
-.scl pre{white-space:pre-wrap;margin:.5em 0;background:none;color:inherit;border:0;padding:0}
-.scl-card{border:1px solid var(--scl-line);border-left:4px solid var(--scl-accent);border-radius:4px;padding:.6em .9em;margin:.4em 0;background:var(--scl-ground)}
-.scl-head{font-size:.82em;color:var(--scl-soft);display:flex;gap:1em;flex-wrap:wrap}.scl-head b{color:var(--scl-accent);font-weight:600}
-.scl-verdict{border-left:4px solid var(--scl-soft);padding:.1em .8em;margin:.5em 0}
-.scl-verdict.right{border-color:var(--scl-good)}.scl-verdict.slip,.scl-verdict.wrong,.scl-verdict.unreadable{border-color:var(--scl-bad)}
-.scl-verdict b.mark{margin-right:.4em}.scl-verdict.right b.mark{color:var(--scl-good)}.scl-verdict.slip b.mark,.scl-verdict.wrong b.mark{color:var(--scl-bad)}
-.scl details{margin:.3em 0}.scl summary{cursor:pointer;color:var(--scl-accent)}.scl details>div{padding-left:1em;border-left:1px solid var(--scl-line)}
-.scl-options{list-style:none;padding-left:.2em !important}.scl-options li{margin:.2em 0}.scl-options b{margin-right:.5em}
-.scl-take{border:1px solid var(--scl-line);border-left:4px solid var(--scl-good);border-radius:4px;padding:.4em .9em;margin:.7em 0}
-.scl table,.scl-table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums;font-size:.93em}
-.scl th,.scl td{padding:.2em .8em .2em 0;text-align:right !important;border:0;border-bottom:1px solid var(--scl-line);color:var(--scl-ink);background:none;vertical-align:top}
-.scl td:not(.t),.scl th:not(.t){white-space:nowrap}.scl th{color:var(--scl-soft);font-weight:500}.scl th.t,.scl td.t{text-align:left !important}
-.scl .picture{margin:.6em 0}.scl .picture svg{max-width:100%;height:auto}.scl figcaption{color:var(--scl-soft);font-size:.88em}
-.scl .picture svg [fill="#1c2430"]{fill:var(--scl-ink)}.scl .picture svg [stroke="#1c2430"]{stroke:var(--scl-ink)}
-.scl .picture svg [fill="#56616f"]{fill:var(--scl-soft)}.scl .picture svg [stroke="#56616f"]{stroke:var(--scl-soft)}
-.scl .picture svg [fill="#d9dee5"]{fill:var(--scl-line)}.scl .picture svg [stroke="#d9dee5"]{stroke:var(--scl-line)}
-.scl .picture svg [fill="#fefefe"],.scl .picture svg [stroke="#fefefe"]{fill:none}
-.scl .picture svg text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
-.scl-bar{display:inline-block;height:.65em;background:var(--scl-accent);border-radius:2px;vertical-align:baseline}
-"""
+
+@cache
+def parts():
+    """The macros of walkthrough.j2: each gives one part of a page as markup."""
+    from jinja2 import Environment, FileSystemLoader
+
+    loader = FileSystemLoader(HERE)
+    return Environment(loader=loader, autoescape=True).get_template("walkthrough.j2").module
 
 
 def markdown(text: str) -> str:
@@ -62,15 +49,15 @@ def markdown(text: str) -> str:
 
 def block(inside: str, kind: str = "") -> str:
     """A piece of a walkthrough with its look."""
-    return f'<div class="scl{" " + kind if kind else ""}">{inside}</div>'
+    return str(parts().block(inside, kind))
 
 
 def style() -> str:
-    return f"<style>{STYLE}</style>"
+    return f"<style>{(HERE / 'style.css').read_text(encoding='utf-8')}</style>"
 
 
 # ---------------------------------------------------------------- plain text
-def verdict_text(v: Verdict) -> str:
+def verdict_text(v) -> str:
     if v.status == OPEN:
         return f"{v.question.id}: open"
     return f"{v.question.id}: {_NAME[v.status].lower()}. {v.says}".rstrip()
@@ -88,24 +75,19 @@ def answer_text(q: Question, facts) -> str:
 
 
 # ---------------------------------------------------------------- HTML
-def verdict_html(v: Verdict) -> str:
+def verdict_html(v) -> str:
     return block(verdict_part(v))
 
 
-def verdict_part(v: Verdict) -> str:
+def verdict_part(v) -> str:
     if v.status == OPEN:
         return ""
     said = markdown(v.says) if v.says else ""
-    given = f"<p>Your answer: {escape(_given(v))}</p>"
     points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
-    return (
-        f'<div class="scl-verdict {v.status}" role="status"><p><b '
-        f'class="mark">{_SIGN[v.status]} '
-        f"{_NAME[v.status]}</b></p>{given}{said}{points}</div>"
-    )
+    return str(parts().verdict(v.status, _SIGN[v.status], _NAME[v.status], given(v), said, points))
 
 
-def _given(v: Verdict) -> str:
+def given(v) -> str:
     if v.status == "unreadable":
         return str(v.answer)[:200]
     try:
@@ -117,11 +99,13 @@ def _given(v: Verdict) -> str:
 def points_part(q: Explain, facts, hits) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
-    items = "".join(
-        f"<li><b>{'✓' if hit else '○'}</b> {_inline(tell(p.says, facts))}</li>"
-        for p, hit in zip(q.points, hits or [False] * len(q.points))
-    )
-    return f'<ul class="scl-options">{items}</ul>'
+    found = hits or [False] * len(q.points)
+    return _marked(("✓" if hit else "○", tell(p.says, facts)) for p, hit in zip(q.points, found))
+
+
+def _marked(items) -> str:
+    """A list of (mark, markdown)."""
+    return str(parts().marked([(key, _inline(text)) for key, text in items]))
 
 
 def _inline(text: str) -> str:
@@ -137,10 +121,8 @@ def hints_part(q: Question, facts, opened: int = 0) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i in range(len(q.hints), 0, -1):
-        inside = (
-            f"<details{' open' if i <= opened else ''}><summary>Hint "
-            f"{i}</summary><div>{markdown(tell(q.hints[i - 1], facts))}{inside}</div></details>"
-        )
+        hint = markdown(tell(q.hints[i - 1], facts))
+        inside = str(parts().fold(f"Hint {i}", hint + inside, opened=i <= opened))
     return inside
 
 
@@ -148,16 +130,14 @@ def answer_part(q: Question, facts, opened: bool = False) -> str:
     """The worked answer, folded."""
     value = shown_answer(q, right_answer(q, facts), facts)
     if isinstance(q, Choice):
-        right = value_of(q.expected, facts)
+        right = q.right(facts)
         head = options_part([o for o in q.options if o.key in right], facts)
     elif isinstance(q, Explain):
         head = points_part(q, facts, (True,) * len(q.points)) + f"<p><em>{escape(value)}</em></p>"
     else:
         head = f"<p><strong>{escape(value)}</strong></p>"
-    return (
-        f'<details class="scl-answer"{" open" if opened else ""}><summary>Worked '
-        f"answer</summary><div>{head}{markdown(tell(q.worked, facts))}</div></details>"
-    )
+    worked = markdown(tell(q.worked, facts))
+    return str(parts().fold("Worked answer", head + worked, "scl-answer", opened))
 
 
 def slips_part(q: Question, facts) -> str:
@@ -165,38 +145,26 @@ def slips_part(q: Question, facts) -> str:
     theirs with the numbers of the plan that was tried."""
     if isinstance(q, Number):
         rows = [
-            (shown_answer(q, float(value_of(s.value, facts)) / q.scale, facts), tell(s.says, facts))
+            (shown_answer(q, s.amount(facts) / q.scale, facts), tell(s.says, facts))
             for s in q.slips
         ]
     elif isinstance(q, Choice):
-        right = value_of(q.expected, facts)
+        right = q.right(facts)
         rows = [(o.key, tell(o.says, facts)) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
         rows = [(shown_answer(q, dict(s.example), facts), "") for s in q.slips]
     else:
         return ""
-    body = "".join(
-        f'<tr><td class="t">{escape(value)}</td><td class="t">{_inline(says)}</td></tr>'
-        for value, says in rows
-    )
-    return (
-        (
-            f'<details class="scl-slips"><summary>Usual slips</summary><div><table '
-            f'class="scl-table">{body}</table></div></details>'
-        )
-        if rows
-        else ""
-    )
+    if not rows:
+        return ""
+    table = parts().table((), [(value, Markup(_inline(says))) for value, says in rows], (0, 1))
+    return str(parts().fold("Usual slips", table, "scl-slips"))
 
 
 def ask_part(q: Question, facts, options: bool = True) -> str:
     """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
-    head = (
-        f'<div class="scl-head"><b>Commit</b><span>{escape(axis.name)} · '
-        f"{q.level}</span><span>{q.minutes:g} "
-        f"min</span><span><code>{escape(q.id)}</code></span></div>"
-    )
+    head = str(parts().head(axis.name, q.level, f"{q.minutes:g}", q.id))
     body = markdown(tell(q.ask, facts))
     if options and isinstance(q, Choice):
         body += options_part(q.options, facts)
@@ -204,11 +172,7 @@ def ask_part(q: Question, facts, options: bool = True) -> str:
 
 
 def options_part(options, facts) -> str:
-    return (
-        '<ul class="scl-options">'
-        + "".join(f"<li><b>{escape(o.key)}</b>{_inline(tell(o.text, facts))}</li>" for o in options)
-        + "</ul>"
-    )
+    return _marked((o.key, tell(o.text, facts)) for o in options)
 
 
 def wanted(q: Question) -> str:
@@ -225,21 +189,22 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(q: Question, facts, verdict: Verdict | None, mode: str, opened: int = 0) -> str:
+def card(q: Question, facts, verdict, mode: str, opened: int = 0) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
-    parts = [ask_part(q, facts)]
+    inside = ask_part(q, facts)
+    answered = verdict is not None and verdict.status != OPEN
     if mode == "blank":
-        if verdict is not None and verdict.status != OPEN:
-            parts.append(f'<div class="scl-verdict"><p>Noted: {escape(_given(verdict))}</p></div>')
-        return block(f'<div class="scl-card">{"".join(parts)}</div>')
+        if answered:
+            noted = f"<p>Noted: {escape(given(verdict))}</p>"
+            inside += f'<div class="scl-verdict">{noted}</div>'
+        return block(parts().card(inside))
     if verdict is not None:
-        parts.append(verdict_part(verdict))
-    parts += [hints_part(q, facts, opened), answer_part(q, facts, mode == "instructor")]
+        inside += verdict_part(verdict)
+    inside += hints_part(q, facts, opened) + answer_part(q, facts, mode == "instructor")
     if mode == "instructor":
-        parts.append(slips_part(q, facts))
-    key = "" if mode == "instructor" else f' data-key="{_key(q, facts)}"'
-    return block(f'<div class="scl-card"{key}>{"".join(parts)}</div>')
+        return block(parts().card(inside + slips_part(q, facts)))
+    return block(parts().card(inside, _key(q, facts)))
 
 
 def _key(q: Question, facts) -> str:
@@ -263,7 +228,7 @@ def _key(q: Question, facts) -> str:
             "shown": shown_answer(q, right_answer(q, facts), facts),
             "slips": [
                 {
-                    "value": float(value_of(s.value, facts)) / q.scale,
+                    "value": s.amount(facts) / q.scale,
                     "within": s.within,
                     "says": markdown(tell(s.says, facts)),
                 }
@@ -271,7 +236,7 @@ def _key(q: Question, facts) -> str:
             ],
         }
     elif isinstance(q, Choice):
-        right = value_of(q.expected, facts)
+        right = q.right(facts)
         data |= {
             "several": q.several,
             "right": sorted(right) if q.several else right,
@@ -296,9 +261,6 @@ def packed(data) -> str:
 def plan_table(q: Plan, facts) -> dict:
     """Every legal choice of the named fields with the least step that fits [s], null where none
     does: what a page needs to judge a plan."""
-    import numpy as np
-    from scantling.verdict.assess import assess
-
     best = assess(value_of(q.design, facts))
     found = best.chosen.found
     columns = [
@@ -314,6 +276,6 @@ def plan_table(q: Plan, facts) -> dict:
     return {"names": list(q.names), "slower": q.slower, "best": float(best.step_s), "steps": steps}
 
 
-def mark(v: Verdict | None) -> str:
+def mark(v) -> str:
     """One sign for a verdict, for tables."""
     return "·" if v is None or v.status == OPEN else "✓" if v.status == RIGHT else _SIGN[v.status]

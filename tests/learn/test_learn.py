@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 import re
+from html import unescape
 
 import pytest
 import scantling_learn as learn
 from scantling import assess
 from scantling_learn import measured, show
 from scantling_learn.grade import grade, right_answer, unanswered
-from scantling_learn.question import Choice, Explain, Number, Plan, value_of
+from scantling_learn.question import Choice, Explain, Number, Plan
 from scantling_learn.rubric import LEVELS, rubric
 from scantling_learn.tell import tell
 
@@ -74,7 +75,7 @@ def test_every_slip_meets_its_own_feedback(w, q):
     facts = FACTS[w.number]
     assert q.slips
     for i, slip in enumerate(q.slips):
-        value = float(value_of(slip.value, facts)) / q.scale
+        value = slip.amount(facts) / q.scale
         verdict = grade(q, value, facts)
         assert (verdict.status, verdict.slip) == ("slip", i), (i, value, verdict)
         assert verdict.says == tell(slip.says, facts)
@@ -85,7 +86,7 @@ def test_every_slip_meets_its_own_feedback(w, q):
 def test_a_number_off_the_list_is_told_which_way_it_is_off(w, q):
     facts = FACTS[w.number]
     right = right_answer(q, facts)
-    listed = [float(value_of(s.value, facts)) / q.scale for s in q.slips]
+    listed = [s.amount(facts) / q.scale for s in q.slips]
     far = next(
         f
         for f in (7.3, 11.7, 13.1, 17.9, 23.3)
@@ -99,7 +100,7 @@ def test_a_number_off_the_list_is_told_which_way_it_is_off(w, q):
 @of_kind(Choice)
 def test_every_wrong_option_says_why(w, q):
     facts = FACTS[w.number]
-    right = value_of(q.expected, facts)
+    right = q.right(facts)
     right = set(right) if q.several else {right}
     assert right <= {o.key for o in q.options}
     for i, option in enumerate(q.options):
@@ -189,7 +190,7 @@ def test_the_scorecard_names_axes_level_and_what_to_do_again():
     assert empty.level.name == "mid"
     assert len(empty.redo) == 3
     assert all(
-        axis.staff in show.html.unescape(empty._repr_html_())
+        axis.staff in unescape(empty._repr_html_())
         for axis in (a.axis for a in empty.axes)
     ), "nothing answered: the rubric itself is shown"
 

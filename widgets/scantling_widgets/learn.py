@@ -12,8 +12,7 @@ import os
 import ipywidgets as W
 import scantling_learn as learn
 from scantling_learn import beside, show
-from scantling_learn.grade import OPEN
-from scantling_learn.question import Choice, Explain, Number, Plan
+from scantling_learn.question import OPEN, Choice, Explain, Number, Plan
 from scantling_learn.session import Card, Session
 
 from .charts_learn import bars, lines
