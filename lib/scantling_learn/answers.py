@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scantling.base.quantities.table import number, shown
+from scantling.base.show import number, shown
 from scantling.verdict.assess import assess
 
 from .question import Choice, Number, Plan, Question, value_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import number, shown
+from scantling.base.show import number, shown
 from scantling.verdict.assess import assess
 
 from . import show

@@ -12,7 +12,7 @@ from scantling.endure import goodput
 from scantling.verdict.assess import assess
 
 from ..measured import published, runs
-from .base import DAY_S, DesignFacts, bubble, design
+from .base import DesignFacts, bubble, design
 
 
 class Facts(DesignFacts):

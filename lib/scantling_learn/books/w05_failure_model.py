@@ -16,7 +16,6 @@ from scantling.evidence.figures.figures import recreate
 from scantling.physics import stragglers
 
 from ..measured import published
-from .base import DAY_S, HOUR_S, MINUTE_S
 
 
 class Facts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from scantling.base.units import DAY_S, HOUR_S, MINUTE_S
+from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue import storage
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import parameters
@@ -14,7 +14,7 @@ from scantling.evidence.published import best_published
 from scantling.verdict.assess import assess
 
 from ..measured import published
-from .base import DAY_S, HOUR_S, bubble, design
+from .base import bubble, design
 
 
 class Facts:

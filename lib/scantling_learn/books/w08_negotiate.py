@@ -13,7 +13,7 @@ from scantling.evidence.published import best_published
 from scantling.verdict.assess import assess
 
 from ..measured import rate, runs
-from .base import HOUR_S, MINUTE_S, design
+from .base import design
 
 
 class Facts:
