@@ -190,8 +190,7 @@ def test_the_scorecard_names_axes_level_and_what_to_do_again():
     assert empty.level.name == "mid"
     assert len(empty.redo) == 3
     assert all(
-        axis.staff in unescape(empty._repr_html_())
-        for axis in (a.axis for a in empty.axes)
+        axis.staff in unescape(empty._repr_html_()) for axis in (a.axis for a in empty.axes)
     ), "nothing answered: the rubric itself is shown"
 
 
