@@ -149,6 +149,7 @@ def _accelerators() -> dict[str, Accelerator]:
                 date=r["date"],
                 notes=r["notes"],
                 aliases=tuple(r["aliases"].split()),
+                die=r["die"] or r["id"],
             )
             for r in _rows("accelerators")
         ]
@@ -184,6 +185,11 @@ def _fabrics() -> dict[str, Fabric]:
                 date=r["date"],
                 notes=r["notes"],
                 aliases=tuple(r["aliases"].split()),
+                technology=r["technology"],
+                transport=r["transport"],
+                provider=r["provider"],
+                topology_open=r["topology_open"] != "0",
+                judged_on=r["judged_on"],
             )
             for r in _rows("fabrics")
         ]

@@ -71,6 +71,7 @@ class Accelerator:
     notes: str = ""
     date: str = ""
     aliases: tuple[str, ...] = ()
+    die: str = ""  # matrix units that several products share
 
     @property
     def mesh(self) -> bool:
@@ -139,6 +140,11 @@ class Fabric:
     notes: str = ""
     date: str = ""
     aliases: tuple[str, ...] = ()
+    technology: str = ""  # nvlink, infiniband, ethernet, efa …
+    transport: str = ""  # between hosts: verbs (RDMA), srd, tcp, tcpx, tcpxo, cxi, psm2
+    provider: str = ""  # cloud that alone has it
+    topology_open: bool = True  # False: a tenant cannot choose how its switches are joined
+    judged_on: str = ""  # fabric of the published curves by which estimates of it are judged
 
 
 @dataclass(frozen=True, kw_only=True)

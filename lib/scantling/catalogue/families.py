@@ -1,0 +1,68 @@
+"""Chip families: what the chips of one architecture do alike, a row of families.csv each.
+
+A family without a published run has the constants of its most careful measured sibling
+(`constants_of`); a name without a row is the family `other`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from . import HERE, read
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One row of families.csv."""
+
+    id: str
+    label: str  # in legends
+    vendor_stack: str  # nvidia | amd | tpu | other: collective library and device plugin
+    flash: float  # best FlashAttention generation of its kernels, 0 none
+    own_flash: float  # generation that runs whatever the stack says, 0 none
+    torus: bool
+    nvls: bool
+    transformer_engine: bool
+    ordered_launch: bool
+    zero_unsaid: str  # sharding of a published run that prints none, where not the stack's
+    constants_of: str  # the family whose fitted constants and priors hold: itself if measured
+    instead: tuple[str, ...]  # accelerators to try in its place, smallest step first
+    notes: str
+
+    @property
+    def measured(self) -> bool:
+        """Whether anybody has published a run on a chip of the family."""
+        return self.constants_of == self.id
+
+    @property
+    def modern(self) -> bool:
+        """Whether FlashAttention-3 or its like exists for it."""
+        return self.flash >= 3
+
+
+_FLAGS = ("torus", "nvls", "transformer_engine", "ordered_launch")
+
+
+def _of(row) -> Family:
+    return Family(
+        **{n: row[n] for n in ("id", "label", "vendor_stack", "zero_unsaid", "notes")},
+        **{n: float(row[n]) for n in ("flash", "own_flash")},
+        **{n: row[n] == "1" for n in _FLAGS},
+        constants_of=row["constants_of"] or row["id"],
+        instead=tuple(row["instead"].split()),
+    )
+
+
+@cache
+def families() -> dict[str, Family]:
+    """All families by name, `other` among them."""
+    return {r["id"]: _of(r) for r in read(HERE / "families.csv")}
+
+
+def family(name: str) -> Family:
+    """The family of that name; `other` where the table has no such row."""
+    return families().get(name) or families()[OTHER]
+

@@ -1,0 +1,80 @@
+"""Software stacks: what each does unless a design or a published row says otherwise; one YAML file
+a stack, named the way `published_runs.csv` names it.
+
+The switches are facts about the code (its read-me, paper or defaults); the speeds that go with a
+stack are fitted and live in catalogue/calibration.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Defaults of one software stack; the fields of a YAML file, `name` being that of the file."""
+
+    name: str
+    title: str
+    source: str
+    brief: str = ""  # regular expression of its names in a line of text
+    flash: float = 2.0  # generation of flash attention, see cases.Software
+    flash_modern: float = 2.0  # the same where the chip's family has modern attention kernels
+    sequence_parallel: bool = False  # with tp > 1
+    sharding: str = "zero1"
+    schedule: str = ""  # pipeline schedule where none is printed
+    recompute: str = "none"  # where none is printed
+    cp_type: str = ""
+    chunk_layers: int = 0  # layers of a virtual stage where vpp is not printed; 0: not interleaved
+    interleaves: bool = False  # its recipes interleave as finely as layers divide
+    grad_bytes: float = 4.0  # of a gradient
+    bf16_grad_bytes: float = 0.0  # of a gradient under bf16, where not as grad_bytes
+    # a sharded pipeline is driven instruction by instruction: sends and reductions run between them
+    pipeline_engine: bool = False
+    # year since when stages are laid out so that loss and MTP take the place of three layers,
+    # virtual stages or not
+    mtp_layout_since: float = 1e9
+    # a run planned now has a dispatcher that sends a token over a link once
+    dedup_planned: bool = False
+    succeeded_by: str = ""  # the stack that its name stands for on chips with modern kernels
+    software: Mapping[str, float] = field(default_factory=dict)  # switches, see cases.Software
+    # facts of its code and of what its published figures count, see memory.constants
+    memory: Mapping[str, float | str] = field(default_factory=dict)
+    memory_source: str = ""
+    # axis of a plan -> the values that it offers; an axis that is not there is open
+    offers: Mapping[str, tuple] = field(default_factory=dict)
+    offers_source: str = ""
+
+
+def _read(path) -> Stack:
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    offers = {axis: tuple(values) for axis, values in data.pop("offers", {}).items()}
+    return Stack(name=path.stem, offers=offers, **data)
+
+
+@cache
+def _all() -> dict[str, Stack]:
+    return {s.name: s for s in map(_read, sorted(Path(__file__).parent.glob("*.yaml")))}
+
+
+def stacks() -> dict[str, Stack]:
+    """All named stacks, by name."""
+    return {name: s for name, s in _all().items() if name != GENERIC}
+
+
+def stack(name: str | None) -> Stack:
+    """The stack of that name; the generic one where it is unknown or None."""
+    return _all().get(name or GENERIC, _all()[GENERIC])
+
+
+def canonical(name: str | None, modern: bool) -> str | None:
+    """The stack whose code runs: on chips with modern kernels the old Megatron-LM, which predates
+    them, stands for Megatron-Core."""
+    return (modern and stack(name).succeeded_by) or name
