@@ -435,9 +435,10 @@ def test_constants_of_one_source_are_named_and_can_be_left_out():
 def test_megatron_lm_on_hopper_is_megatron_core():
     """Transformer Engine and Megatron-Core came with those chips; the stack of 2021 never ran on
     them."""
-    from scantling.physics.stacks import canonical
+    from scantling.catalogue.families import family
+    from scantling.catalogue.stacks import canonical
 
     assert (
-        canonical("megatron-lm", "hopper") == "megatron-core"
-        and canonical("megatron-lm", "ampere") == "megatron-lm"
+        canonical("megatron-lm", family("hopper").modern) == "megatron-core"
+        and canonical("megatron-lm", family("ampere").modern) == "megatron-lm"
     )

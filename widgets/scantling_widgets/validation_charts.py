@@ -7,6 +7,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
+from scantling import catalogue
+from scantling.catalogue import families
 
 from .palette import ACCENT, SECOND
 from .report.pictures import svg
@@ -37,22 +39,7 @@ COLUMNS = {
 
 def family(accelerator: str) -> str:
     """The generation a chip's point is coloured by."""
-    for word, name in (
-        ("v100", "V100"),
-        ("a100", "A100"),
-        ("a800", "A100"),
-        ("h100", "Hopper"),
-        ("h200", "Hopper"),
-        ("h800", "Hopper"),
-        ("b200", "Blackwell"),
-        ("b300", "Blackwell"),
-        ("gb", "Blackwell"),
-        ("tpu", "TPU"),
-        ("mi", "AMD"),
-    ):
-        if accelerator.startswith(word):
-            return name
-    return accelerator
+    return families.family(catalogue.accelerator(accelerator).family).label
 
 
 def scatter(rows: pd.DataFrame) -> Markup:

@@ -9,19 +9,9 @@ from dataclasses import dataclass, field
 from .. import catalogue
 from ..base.quantities.table import show
 from ..base.show import shown
+from ..catalogue.families import family
 from ..plans.run import skipped
 
-# chips to try instead, by family: what the market offers in their place, smallest step first
-INSTEAD = {
-    "volta": ("a100-80-sxm", "h100-sxm"),
-    "ampere": ("h100-sxm", "h200-sxm"),
-    "ada": ("h100-sxm",),
-    "hopper": ("h200-sxm", "b200-sxm", "gb200-nvl72"),
-    "blackwell": ("gb300-nvl72",),
-    "cdna2": ("mi300x",),
-    "cdna3": ("mi355x",),
-    "tpu": ("tpu-v6e", "tpu-v7x"),
-}
 OWN_OF_CHIP = (
     "cluster.scale_out",
     "cluster.devices_per_node",
@@ -184,7 +174,7 @@ def site_changes(assessment):
     if fits:
         for row in faster_fabrics(r.cluster)[:2]:
             yield Change(3.3, f"{row.name} between nodes", {"cluster.scale_out": row.id}, "fabric")
-    for other in INSTEAD.get(chip.family, ()):
+    for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
             yield Change(
                 3.6,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from . import HERE, read
 
 OTHER = "other"
@@ -66,3 +68,10 @@ def family(name: str) -> Family:
     """The family of that name; `other` where the table has no such row."""
     return families().get(name) or families()[OTHER]
 
+
+def constants_of(names):
+    """The family whose constants hold, of one name or a column of them; a blank name (all families
+    pooled) stays blank."""
+    if names is None or isinstance(names, str):
+        return family(names).constants_of if names else names
+    return np.array([family(n).constants_of for n in np.asarray(names, dtype=str)])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from ..base.errors import DesignError
+from ..catalogue.stacks import stacks
 
 KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "prices")
 
@@ -168,8 +169,6 @@ def _models():
 
 
 def _stacks():
-    """Software stacks: the switches that stacks.py knows."""
-    from ..physics.stacks import STACKS
-
-    for name, stack in STACKS.items():
+    """Software stacks: the fields of their files."""
+    for name, stack in stacks().items():
         yield {"id": name, **{k: v for k, v in vars(stack).items() if k != "name"}}

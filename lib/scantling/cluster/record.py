@@ -8,6 +8,7 @@ from functools import cache
 
 from ..base.records import Record
 from ..base.units import DAY_S
+from ..catalogue.families import family
 
 HORIZON_DAYS = (
     30.0  # stands for the run where the design names no tokens, and where the run hardly advances:
@@ -79,4 +80,4 @@ def idle_nodes(assessment) -> int:
 
 def is_torus(cluster) -> bool:
     """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
-    return cluster.accelerator.family == "tpu" and cluster.scale_up_domain > 1
+    return family(cluster.accelerator.family).torus and cluster.scale_up_domain > 1

@@ -305,14 +305,7 @@ def provider_of(cluster) -> str:
     node = catalogue.nodes().get(cluster.node)
     if node is not None and node.provider in ("AWS", "GCP", "Azure", "OCI"):
         return node.provider
-    return next(
-        (
-            cloud
-            for start, cloud in (("efa", "AWS"), ("gcp", "GCP"), ("dcn-tpu", "GCP"), ("oci", "OCI"))
-            if cluster.scale_out.startswith(start)
-        ),
-        "",
-    )
+    return catalogue.fabric(cluster.scale_out).provider
 
 
 def _candidate(

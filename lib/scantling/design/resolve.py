@@ -12,10 +12,12 @@ from typing import Any
 from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Assumed
+from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
 from .cluster_rules import build_cluster
 from .design import Design
+from ..catalogue.stacks import stack, stacks
 from .schema import Constraints, Prices, Reliability
 from .words import PRECISIONS
 
@@ -91,7 +93,8 @@ def resolve(design: Design) -> Resolved:
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
     phases = tuple(_phases(design, model, params, cluster, assumed))
-    stack = _stack(design, assumed)
+    _family(cluster.accelerator, assumed)
+    software = _stack(design, assumed)
     _not_beyond_peak(design.measured, model, phases, cluster)
     if design.reliability.preset is not None:
         catalogue.failure_preset(design.reliability.preset)
@@ -103,7 +106,7 @@ def resolve(design: Design) -> Resolved:
         cluster=cluster,
         phases=phases,
         constraints=design.constraints,
-        stack=stack,
+        stack=software,
         reliability=design.reliability,
         prices=design.prices,
         measured=design.measured.given(),
@@ -297,11 +300,9 @@ def _stack(design, assumed):
             )
         )
         return None
-    from ..physics.stacks import STACKS
-
     name = design.stack if isinstance(design.stack, str) else design.stack.like
-    if name not in STACKS:
-        raise DesignError("stack", name, list(STACKS), problem="is unknown")
+    if name not in stacks():
+        raise DesignError("stack", name, list(stacks()), problem="is unknown")
     if not isinstance(design.stack, str) and len(design.stack.given()) > 1:
         extra = next(k for k in design.stack.given() if k != "like")
         raise DesignError(
@@ -309,4 +310,22 @@ def _stack(design, assumed):
             allowed="an id alone: a stack has no figures to replace",
             problem="there is no such field",
         )
+    if stack(name).unmeasured:
+        assumed.append(Assumed("stack", name, stack(name).unmeasured))
     return name
+
+
+def _family(chip, assumed):
+    """Says whose constants stand in where nobody has published a run on this kind of chip."""
+    own = family(chip.family)
+    if not own.measured:
+        assumed.append(
+            Assumed(
+                "cluster.accelerator",
+                own.constants_of,
+                (
+                    f"nobody has published a run on {chip.family}: the constants of the most careful "
+                    f"measured family, {own.constants_of}, and a wider band"
+                ),
+            )
+        )

@@ -98,6 +98,7 @@ def band_of(runs: Runs, memory_share=0.0):
         inferred,
         each(bands.single_source, runs.stacks),
         np.nan_to_num(memory_share),
+        each(bands.known_family, runs.families),
     )
 
 

@@ -26,31 +26,6 @@ from .. import catalogue
 LONGEST = 16_384  # tokens
 ROOM = 1.10  # above this many times the best published, the band is wider
 ENOUGH = 64  # devices of a run from which a device is held to its own record
-DIES = {
-    "a100-40-pcie": "a100",
-    "a100-40-sxm": "a100",
-    "a100-80-pcie": "a100",
-    "a100-80-sxm": "a100",
-    "a800-80-sxm": "a100",
-    "h100-sxm": "hopper",
-    "h100-pcie": "hopper",
-    "h100-nvl": "hopper",
-    "h100-96-hbm2e-500w": "hopper",
-    "h800-sxm": "hopper",
-    "h200-sxm": "hopper",
-    "h20-sxm": "hopper",
-    "gh200-96": "hopper",
-    "gh200-144": "hopper",
-    "b200-sxm": "b200",
-    "gb200-nvl72": "b200",
-    "gb200-nvl36": "b200",
-    "b300-sxm": "b300",
-    "gb300-nvl72": "b300",
-    "v100-16-sxm2": "v100",
-    "v100-32-sxm2": "v100",
-    "v100-16-pcie": "v100",
-    "v100-32-pcie": "v100",
-}
 EVERYDAY = ("gpipe", "1f1b", "interleaved")
 AXES = {
     "devices": "devices",
@@ -136,7 +111,8 @@ def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best
     die = [
         b
         for (c, g, m), b in records().items()
-        if (g, m) == (group, kind) and DIES.get(c, c) == DIES.get(chip, chip)
+        if (g, m) == (group, kind)
+        and catalogue.accelerator(c).die == catalogue.accelerator(chip).die
     ]
     return max(die, key=lambda b: b.mfu, default=None)
 

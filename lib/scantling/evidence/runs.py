@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from .. import catalogue
+from ..catalogue.families import family
 from ..catalogue.models.shape import make_shape, parameters
+from ..catalogue.stacks import canonical, stack
 from ..physics import cases
 from ..physics.cases import TILE, Cases, Chip, Job, Link, Plan, Software
 from ..physics.constants import gather
 from ..physics.pipeline import DUALPIPES, schedule_code
-from ..physics.stacks import STACKS, canonical, stack
 
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
 NUMERIC = (
@@ -193,7 +194,8 @@ def _infer(f) -> _Inference:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     note = _Inference(f)
     same = [
-        canonical(n, catalogue.accelerator(a).family) for n, a in zip(f["stack"], f.accelerator)
+        canonical(n, family(catalogue.accelerator(a).family).modern)
+        for n, a in zip(f["stack"], f.accelerator)
     ]
     note.fill("stack", same, "Megatron-LM since Hopper", where=f["stack"].ne(same))
     names = f["stack"].to_numpy()
@@ -228,7 +230,7 @@ def _infer(f) -> _Inference:
     )
     n = f.n_devices.fillna(f.tp.fillna(1) * f.pp.fillna(1) * f.cp.fillna(1) * f.dp.fillna(1))
     f["n_devices"] = n
-    gpu = np.array([c.family not in ("tpu",) for c in chips])
+    gpu = np.array([not family(c.family).torus for c in chips])
     dense_gb = parameters(_shape(f)).total * 18 / 1e9
     usable = np.array([c.hbm_usable_bytes for c in chips]) / 1e9
     lost = (
@@ -296,7 +298,7 @@ def _infer(f) -> _Inference:
     )
     f["sp"] = f.sp.fillna(0)
     default = np.array([stack(s).sharding for s in names], dtype=object)
-    default = np.where([c.family == "volta" for c in chips], "none", default)
+    default = np.array([family(c.family).zero_unsaid or d for c, d in zip(chips, default)])
     note.fill("sharding", default, "the stack's default")
     note.fill("recompute", [stack(s).recompute for s in names], "the stack's default")
     inputs = (
@@ -407,8 +409,8 @@ def _chip(f, chips):
         column("hbm_bytes_per_s"),
         column("hbm_usable_bytes"),
         column("host_link_bytes_per_s"),
-        np.array([float(c.family == "tpu") for c in chips]),
-        np.array([float(c.family in ("hopper", "blackwell")) for c in chips]),
+        np.array([float(family(c.family).torus) for c in chips]),
+        np.array([float(family(c.family).modern) for c in chips]),
         np.nan_to_num(column("sms")) * TILE,
     )
 
@@ -488,16 +490,16 @@ def _software(f, opts, chips, schedule):
     )  # noqa: E731
     names = f["stack"].to_numpy()
     column = {
-        a.name: _stack_column(names, a.name)
+        a.name: np.array([float(stack(n).software.get(a.name, a.default)) for n in names])
         for a in fields(Software)
-        if hasattr(STACKS["megatron-core"], a.name)
     }
-    hopper = np.array([c.family in ("hopper", "blackwell") for c in chips])
-    tpu = np.array([c.family == "tpu" for c in chips])
+    column["flash"] = _stack_column(names, "flash")
+    modern = np.array([family(c.family).modern for c in chips])
+    own = np.array([family(c.family).own_flash for c in chips])
     flash = np.where(
-        hopper,
-        np.where(_stack_column(names, "flash") == 1, 1.0, _stack_column(names, "flash_hopper")),
-        np.where((column["flash"] == 0) & tpu, 2.0, column["flash"]),
+        modern,
+        _stack_column(names, "flash_modern"),
+        np.where(column["flash"] == 0, own, column["flash"]),
     )
     flash = np.where(_year(f) < FLASH_SINCE, 0.0, flash)
     flash = np.where(

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .. import catalogue
+from ..catalogue.families import family
+
 
 class Var(NamedTuple):
     """One variable: name, value, why. A value that starts with $ is left for the shell to
@@ -143,11 +146,7 @@ def environment(launch, module) -> tuple[Var, ...]:
 def _nvidia(launch):
     out, k = [], launch.cluster
     share = launch.memory["total"] / launch.memory["capacity"]
-    if (
-        k.accelerator.family in ("hopper", "blackwell", "rubin")
-        and k.scale_up_domain >= 4
-        and share > 0.85
-    ):
+    if family(k.accelerator.family).nvls and k.scale_up_domain >= 4 and share > 0.85:
         out.append(
             Var(
                 "NCCL_NVLS_ENABLE",
@@ -185,11 +184,15 @@ def _nvidia(launch):
     return out
 
 
+_CLOUD_NET = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # value of NCCL_NET by transport
+
+
 def _fabric(launch):
     """Between nodes: what the network of the design needs."""
     if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
         return []
-    name, k = str(launch.cluster.scale_out).lower(), launch.cluster
+    k = launch.cluster
+    fabric = catalogue.fabric(k.scale_out)
     patient = Var(
         "NCCL_IB_TIMEOUT",
         "22",
@@ -198,7 +201,7 @@ def _fabric(launch):
             "run is given up"
         ),
     )
-    if name.startswith("ib") or name.endswith("so-ndr"):
+    if fabric.technology == "infiniband":
         rails = (
             [
                 Var(
@@ -214,7 +217,7 @@ def _fabric(launch):
             else []
         )
         return [patient, *rails]
-    if "efa" in name:
+    if fabric.technology == "efa":
         return [
             Var("FI_PROVIDER", "efa", "libfabric over the cloud's adapter, not over TCP"),
             Var(
@@ -223,7 +226,7 @@ def _fabric(launch):
                 "data loaders that fork run out of huge pages otherwise",
             ),
         ]
-    if name == "gcp-roce-a3u":
+    if fabric.provider == "GCP" and fabric.transport == "verbs":
         return [
             Var(
                 "NCCL_NET",
@@ -231,7 +234,7 @@ def _fabric(launch):
                 "the cloud's own transport over RoCE; source its set_nccl_env.sh before this file",
             )
         ]
-    if name.startswith("eth"):
+    if fabric.transport == "tcp":
         return [
             Var(
                 "NCCL_IB_DISABLE",
@@ -241,15 +244,15 @@ def _fabric(launch):
             Var("NCCL_SOCKET_NTHREADS", "4", "one thread does not fill a fast Ethernet port"),
             Var("NCCL_NSOCKS_PERTHREAD", "4", "nor does one connection"),
         ]
-    if "tcpx" in name:
+    if fabric.transport in _CLOUD_NET:
         return [
             Var(
                 "NCCL_NET",
-                "FasTrak" if "tcpxo" in name else "GPUDirectTCPX_v7",
+                _CLOUD_NET[fabric.transport],
                 "the cloud's own transport; source its nccl-env-profile.sh before this file",
             )
         ]
-    if "roce" in name or "spectrum" in name:
+    if fabric.transport == "verbs":
         return [
             patient,
             Var(
@@ -261,7 +264,7 @@ def _fabric(launch):
                 ),
             ),
         ]
-    if name.startswith("slingshot"):
+    if fabric.technology == "slingshot":
         return [
             Var("FI_CXI_ATS", "0", "the adapter's address translation does not know device memory"),
             Var(
@@ -289,8 +292,8 @@ def site(launch) -> list[tuple[str, str, str]]:
             "the first barrier over gloo hangs",
         ),
     ]
-    name = str(launch.cluster.scale_out).lower()
-    if name.startswith("ib") or "roce" in name or "so-ndr" in name or "spectrum" in name:
+    fabric = catalogue.fabric(launch.cluster.scale_out)
+    if fabric.transport == "verbs":
         out.append(
             (
                 "NCCL_IB_HCA",
@@ -301,7 +304,7 @@ def site(launch) -> list[tuple[str, str, str]]:
                 "half the bandwidth of nccl-tests, or a storage NIC in the ring",
             )
         )
-    if "roce" in name or "spectrum" in name:
+    if fabric.transport == "verbs" and fabric.technology == "ethernet":
         out.append(
             (
                 "NCCL_IB_TC",

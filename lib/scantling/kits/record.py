@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..physics.cases import devices as devices_of
 from ..physics.memory.peak import memory_by_stage
@@ -128,16 +129,7 @@ class LaunchPlan:
     def chip(self) -> str:
         """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks
         to."""
-        family = self.cluster.accelerator.family
-        return (
-            "tpu"
-            if family == "tpu"
-            else "amd"
-            if family.startswith("cdna")
-            else "nvidia"
-            if family in NVIDIA
-            else "other"
-        )
+        return family(self.cluster.accelerator.family).vendor_stack
 
     @property
     def lead_s(self) -> int:
@@ -160,9 +152,6 @@ class LaunchPlan:
 
     def __getitem__(self, key):
         return self.plan[key]
-
-
-NVIDIA = ("volta", "ampere", "hopper", "blackwell", "ada", "turing", "rubin")
 
 
 def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None) -> LaunchPlan:

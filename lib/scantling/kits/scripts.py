@@ -8,6 +8,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from .. import catalogue
 from ..base.errors import plain
 from ..base.units import DAY_S
 from .quote import comment, js, md, py, sh, slug
@@ -144,16 +145,12 @@ def segment(launch) -> int:
 def rdma(launch) -> list[tuple[str, int]]:
     """(resource, count) of the network's device plugin: without it pods of several nodes talk over
     TCP."""
-    name = str(launch.cluster.scale_out).lower()
     if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
         return []
-    if "efa" in name:
+    fabric = catalogue.fabric(launch.cluster.scale_out)
+    if fabric.technology == "efa":
         return [("vpc.amazonaws.com/efa", int(launch.cluster.nics_per_node))]
-    return (
-        [("rdma/rdma_shared_device_a", 1)]
-        if name.startswith("ib") or "roce" in name or "so-ndr" in name or "spectrum" in name
-        else []
-    )
+    return [("rdma/rdma_shared_device_a", 1)] if fabric.transport == "verbs" else []
 
 
 def tpu_slice(launch) -> tuple[str, str] | None:

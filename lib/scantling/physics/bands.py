@@ -16,15 +16,17 @@ from importlib.resources import files
 
 import numpy as np
 
+from ..catalogue.families import family as family_of
+from ..catalogue.stacks import canonical
 from .cases import Cases, devices, micro_batches
 from .constants import calibration, gather
-from .stacks import canonical
 from .step import rates, step_time
 
 # factor on both half widths where one of these holds, from the spread of the left-out errors with
 # and without it
 WIDER = {
     "unseen chip": 1.5,
+    "unseen family": 1.5,  # on top: a prior, as far again as an unseen chip of a seen family
     "inferred": 1.1,
     "memory": 1.1,
     "zero1 wide": 1.3,
@@ -40,6 +42,11 @@ DEFAULT = {
 def known_chip(name) -> bool:
     """True where runs on this accelerator are behind the calibration."""
     return name in calibration().get("support", {}).get("chip", {})
+
+
+def known_family(name) -> bool:
+    """True where somebody has published a run on a chip of this family."""
+    return family_of(name).measured
 
 
 def known_stack(name) -> bool:
@@ -79,7 +86,7 @@ def without_single_source(
     The stack's (and a chip's) own offsets are replaced by what all runs share, as the validation
     page does for its headline.
     """
-    stack = canonical(stack, family) or ""
+    stack = canonical(stack, family_of(family).modern) or ""
     support = calibration().get("support", {})
     alone = [
         name
@@ -94,7 +101,15 @@ def without_single_source(
     return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
 
 
-def band(c: Cases, known=True, seen_chip=True, inferred=False, single=False, memory_share=0.0):
+def band(
+    c: Cases,
+    known=True,
+    seen_chip=True,
+    inferred=False,
+    single=False,
+    memory_share=0.0,
+    seen_family=True,
+):
     """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars.
 
     known: the stack has runs behind its constants; seen_chip: so has the accelerator; inferred: a
@@ -116,8 +131,11 @@ def band(c: Cases, known=True, seen_chip=True, inferred=False, single=False, mem
         )
 
     p = c.plan
-    wide = np.where(np.asarray(seen_chip, bool), 1.0, WIDER["unseen chip"]) * np.where(
-        np.asarray(inferred, bool), WIDER["inferred"], 1.0
+    wide = np.where(np.asarray(seen_family, bool), 1.0, WIDER["unseen family"])
+    wide = (
+        wide
+        * np.where(np.asarray(seen_chip, bool), 1.0, WIDER["unseen chip"])
+        * np.where(np.asarray(inferred, bool), WIDER["inferred"], 1.0)
     )
     wide = (
         wide

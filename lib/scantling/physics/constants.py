@@ -18,6 +18,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from ..catalogue.families import constants_of
 from .memory import constants as memory_constants
 
 
@@ -102,6 +103,7 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
     constant differs.
     """
     offsets = calibration()["offsets"] if offsets is None else offsets
+    families = constants_of(families)
     levels = {"family": families, "chip": chips, "stack": stacks, "pair": pairs(stacks, chips)}
     columns = {}
     for name, prior in PRIORS.items():

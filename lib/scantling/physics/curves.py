@@ -393,9 +393,9 @@ def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None)
 
     reference = catalogue.fabric("ib-ndr")
     up, out = catalogue.fabric(cluster.scale_up), fabric or catalogue.fabric(cluster.scale_out)
-    nvlink = up.id.startswith("nvlink")
+    nvlink = up.technology == "nvlink"
     generation = max(0, int(up.id[6]) - 3) if nvlink and up.id[6:7].isdigit() else 0
-    efa = out.id.startswith("efa")
+    efa = out.technology == "efa"
     scale, hop = (
         (1.0, 1.0)
         if efa
@@ -406,7 +406,7 @@ def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None)
     )
     pair = up.p2p_bytes_per_s
     mesh = (
-        up.id.startswith("xgmi")
+        up.technology == "xgmi"
         and abs(pair * (up.domain_devices - 1) / cluster.scale_up_bytes_per_s - 1) < 0.01
     )
     return Wires(

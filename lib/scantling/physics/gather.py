@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..catalogue.families import family
 from ..catalogue.hardware import known_link
 from ..catalogue.models.shape import shape_of
+from ..catalogue.stacks import canonical, stack
 from .cases import PRECISIONS, TILE, Cases, Chip, Job, Link, Plan, Software, code
 from .constants import gather
 from .pipeline import DUALPIPES
-from .stacks import canonical, stack
 
 # state per parameter: bytes of moments, bytes of a master copy (Rajbhandari et al. 2020, section
 # 3.1; bitsandbytes; Shazeer & Stern 2018; Muon)
@@ -41,6 +42,7 @@ class Situation:
     link: Link
     software: Software
     stack: object
+    stack_name: str  # "" where none is named
 
     def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
@@ -49,7 +51,7 @@ class Situation:
         if np.any(self.shape.experts):
             software = replace(
                 software,
-                ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, self.stack.ep_overlap)[
+                ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, software.ep_overlap)[
                     ()
                 ],
             )
@@ -79,16 +81,16 @@ class Situation:
             self.link,
             plan,
             software,
-            gather(
-                chip.family, chip.id, canonical(self.resolved.stack, chip.family) or "", offsets
-            ),
+            gather(chip.family, chip.id, self.stack_name, offsets),
         )
 
 
 def situation(resolved, phase) -> Situation:
     """The columns that a phase of a resolved design fixes; the plan is what remains."""
     cluster, chip = resolved.cluster, resolved.cluster.accelerator
-    names = stack(canonical(resolved.stack, chip.family))
+    kind = family(chip.family)
+    name = canonical(resolved.stack, kind.modern)
+    names = stack(name)
     moments, master = OPTIMIZER_BYTES[phase.optimizer]
     precision = SAME_RATE.get(phase.precision, phase.precision)
     half = (
@@ -96,16 +98,13 @@ def situation(resolved, phase) -> Situation:
         if precision not in ("fp16", "fp32")
         else chip.peak_flops(precision)
     )
-    modern = chip.family in ("hopper", "blackwell")
-    old = chip.family == "volta"
-    flash = names.flash_hopper if modern else names.flash or (2.0 if chip.family == "tpu" else 0.0)
-    flash = 0.0 if old else 1.0 if names.flash == 1 else flash
+    flash = names.flash_modern if kind.modern else names.flash or kind.own_flash
     moe = resolved.model.is_moe
-    torus = chip.family == "tpu" and cluster.scale_up_domain > 1
-    own = {
-        f.name: float(getattr(names, f.name)) for f in fields(Software) if hasattr(names, f.name)
-    }
-    own |= dict(flash=flash, balanced_layout=1.0 if resolved.model.mtp_layers else 0.0)
+    torus = kind.torus and cluster.scale_up_domain > 1
+    own = {k: float(v) for k, v in names.software.items()} | dict(
+        flash=float(min(flash, kind.flash and 4)),
+        balanced_layout=1.0 if resolved.model.mtp_layers else 0.0,
+    )
     if moe and names.dedup_planned:
         own |= dict(
             dedup_dispatch=1.0, group_limit=4.0 if resolved.model.attention == "mla" else 0.0
@@ -133,7 +132,7 @@ def situation(resolved, phase) -> Situation:
             chip.hbm_usable_bytes,
             known_link(chip.host_link_bytes_per_s),
             float(torus),
-            float(modern),
+            float(kind.modern),
             0.0 if math.isnan(chip.sms) else chip.sms * TILE,
         ),
         Link(
@@ -148,4 +147,5 @@ def situation(resolved, phase) -> Situation:
         ),
         software,
         names,
+        name or "",
     )

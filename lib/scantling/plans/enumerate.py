@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.errors import DesignError
+from ..catalogue.stacks import stacks
 from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, code
 from ..physics.pipeline import RULES, SCHEDULES, schedule_code
 
@@ -110,80 +111,12 @@ LAST_RESORT = Space(
 )
 
 
-# what a named stack does not offer is not searched; a pin may still ask for it
-STACK_AXES = {
-    "megatron-lm": (
-        dict(
-            sharding=("none",), recompute=("none", "full"), recompute_share=(1.0,), cp=(1,), sp=(0,)
-        ),
-        (
-            "Narayanan et al. 2021: no sharded optimizer, context or sequence parallelism "
-            "yet, recompute of all layers or none"
-        ),
-    ),
-    "megatron-deepspeed": (
-        dict(
-            sharding=("zero1",),
-            recompute=("none", "full"),
-            recompute_share=(1.0,),
-            cp=(1,),
-            sp=(0,),
-            schedule=("1f1b",),
-        ),
-        (
-            "DeepSpeed's PipelineEngine: 1F1B, ZeRO-1 at most with a pipeline, and its "
-            "BF16_Optimizer never less; BigScience tr11"
-        ),
-    ),
-    "gpt-neox": (
-        dict(
-            sharding=("none", "zero1"),
-            recompute=("none", "full"),
-            cp=(1,),
-            sp=(0,),
-            schedule=("1f1b",),
-        ),
-        "GPT-NeoX read-me: DeepSpeed's PipelineEngine",
-    ),
-    "zero-bubble": (
-        dict(
-            sharding=("none",), cp=(1,), schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v")
-        ),
-        "Qi et al. 2023, section 5",
-    ),
-    "pytorch-fsdp": (
-        dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero2", "zero3", "hsdp")),
-        "Zhao et al. 2023: data parallelism alone",
-    ),
-    "deepspeed": (
-        dict(tp=(1,), pp=(1,), cp=(1,), sharding=("zero1", "zero2", "zero3")),
-        "DeepSpeed's ZeRO engine",
-    ),
-    "torchtitan": (
-        dict(sharding=("zero3", "hsdp"), recompute=("selective", "full"), recompute_share=(1.0,)),
-        "torchtitan: FSDP2 in the data dimension; its published runs all recompute",
-    ),
-    "maxtext": (
-        dict(
-            pp=(1,),
-            sharding=("zero3", "hsdp"),
-            recompute=("selective", "full"),
-            recompute_share=(1.0,),
-        ),
-        "MaxText: fsdp and tensor axes in the mesh; its published runs all recompute",
-    ),
-    "hai-llm": (
-        dict(sharding=("zero1",), schedule=("1f1b", "interleaved", "dualpipe")),
-        "DeepSeek-V3 report, section 3.2",
-    ),
-}
-
-
 def offered(space: Space, stack: str | None) -> Space:
     """The space without what the named stack does not offer, and with the schedules that are its
     own; where nothing of an axis would be left,
-    the stack's values."""
-    axes, _ = STACK_AXES.get(stack or "", ({}, ""))
+    the stack's values. What a named stack does not offer is not searched; a pin may still ask for
+    it."""
+    axes = stacks().get(stack).offers if stack in stacks() else {}
     return replace(
         space,
         **{

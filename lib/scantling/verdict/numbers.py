@@ -64,6 +64,7 @@ def _step_band(assessment, chosen) -> tuple[float, float]:
         False,
         bands.single_source(stack),
         float(chosen.memory.total / chosen.memory.capacity),
+        bands.known_family(assessment.resolved.cluster.accelerator.family),
     )
     from ..advise.beyond import untried
 

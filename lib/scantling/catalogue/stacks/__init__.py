@@ -51,6 +51,7 @@ class Stack:
     # axis of a plan -> the values that it offers; an axis that is not there is open
     offers: Mapping[str, tuple] = field(default_factory=dict)
     offers_source: str = ""
+    unmeasured: str = ""  # what stands in because no published run supports constants of its own
 
 
 def _read(path) -> Stack:

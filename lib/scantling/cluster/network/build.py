@@ -19,11 +19,6 @@ LIFE_YEARS = 4.0  # over which a network is written off
 # of an H100 cluster's all-in price: 8 to 13 % (catalogue prices.csv, "h100 cluster all-in")
 NETWORK_SHARE = 0.105
 RAIL_ONLY_ALL_TO_ALL = 0.112  # longer, the upper end of arXiv 2307.12169's 8.2 to 11.2 %
-PROVIDED = (
-    "efa",
-    "gcp-tcpx",
-    "dcn",
-)  # fabrics whose topology the provider does not let a tenant choose
 RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXiv 2407.21783)
 
 
@@ -198,7 +193,7 @@ def _built(cluster) -> tuple[Topology, str, bool]:
     n, rate = cards(cluster)
     switch = switch_for(cluster.scale_out) or switches()["sn5600"]
     k, rails = radix_of(switch, rate), cluster.nics_per_node
-    provided = cluster.scale_out.startswith(PROVIDED)
+    provided = not catalogue.fabric(cluster.scale_out).topology_open
     own = " (of the provider: an equivalent is shown)" if provided else ""
     pod = (
         ceil(

@@ -210,23 +210,7 @@ def curves_of(assessment) -> tuple[curves.Curve, ...]:
     return tuple(out)
 
 
-# fabric of the published curves that stands for a design's, by the start of its id; the first that
-# fits
-_JUDGED_UP = (
-    ("nvlink3", "NVLink3"),
-    ("nvlink4", "NVLink4"),
-    ("nvlink5-nvl72", "NVLink5 NVL72"),
-    ("nvlink5", "NVLink5"),
-    ("xgmi-mi3", "xGMI"),
-)
-_JUDGED_OUT = (
-    ("efa-v4", "NVLink5 + EFA v4 8x400G"),
-    ("efa", "NVLink4 + EFA v2 32x100G"),
-    ("gb200-so", "NVL72 + Quantum-X800/NDR + SHARP"),
-    ("ib-", "NDR400 IB + SHARP"),
-    ("rocev2-400", "RoCE 8x400G"),
-    ("gcp-tcpxo", "NVLink4 + TCPXO 8x200G"),
-)
+_RACK = "gb200-so-ndr"  # the network whose curves were measured between racks of one domain
 
 
 def trust(cluster) -> tuple[dict, ...]:
@@ -239,27 +223,21 @@ def trust(cluster) -> tuple[dict, ...]:
     nobody has published a curve of such a fabric.
     """
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
-    wide = cluster.scale_up_domain > cluster.devices_per_node and cluster.scale_up.startswith(
-        "nvlink5"
-    )
+    up, network = catalogue.fabric(cluster.scale_up), catalogue.fabric(cluster.scale_out)
+    # a rack-wide domain over InfiniBand was measured as a whole
+    wide = cluster.scale_up_domain > cluster.devices_per_node and up.technology == "nvlink"
+    rack = wide and network.technology == "infiniband"
     out = []
-    for tier, fabric, judged in (
-        ("scale-up", cluster.scale_up, _JUDGED_UP),
-        (
-            "scale-out",
-            "gb200-so"
-            if wide and cluster.scale_out.startswith(("ib-", "gb200"))
-            else cluster.scale_out,
-            _JUDGED_OUT,
-        ),
+    for tier, fabric, name in (
+        ("scale-up", up, up.judged_on),
+        ("scale-out", network, catalogue.fabric(_RACK).judged_on if rack else network.judged_on),
     ):
-        name = next((n for start, n in judged if fabric.startswith(start)), None)
         row = errors.get(name, {})
         out.append(
             {
                 "tier": tier,
-                "fabric": cluster.scale_up if tier == "scale-up" else cluster.scale_out,
-                "judged_on": name,
+                "fabric": fabric.id,
+                "judged_on": name or None,
                 "large_error": row.get("large_error"),
                 "small_error": row.get("small_error"),
             }
@@ -429,8 +407,7 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
     out = []
     uplinks = int(t.ports.get("leaf", {}).get("up", 0)) if t.tiers > 1 else 0
     crossing = [a for a in out_rows if a.widest not in ("leaf unit", "node", "scale-up domain")]
-    ethernet = fabric.id.startswith(("rocev2", "oci", "gcp-roce", "eth", "spectrum"))
-    band = fabric.id.startswith("ib-") or fabric.id == "gb200-so-ndr"
+    ethernet, band = fabric.technology == "ethernet", fabric.technology == "infiniband"
     if uplinks and crossing:
         bad = fullest_uplink(1.0, uplinks)
         need = next(
@@ -452,7 +429,7 @@ def settings(assessment, t, switch, rows) -> tuple[Setting, ...]:
                     "fullest uplink over mean without it",
                 )
             )
-        elif fabric.id.startswith("efa"):
+        elif fabric.technology == "efa":
             out.append(
                 Setting(
                     "routing",

@@ -419,8 +419,7 @@ def slow_network(s: Scene):
     if cluster.nodes < 2 or is_torus(cluster):
         return None
     c = s.a.chosen.case
-    fabric = cluster.scale_out.lower()
-    ethernet = any(word in fabric for word in ("roce", "ethernet", "eth", "tcp"))
+    ethernet = catalogue.fabric(cluster.scale_out).technology == "ethernet"
     factor = 1 + number("R168") / 100 if ethernet else 2.0
     slow = float(
         step_time(

@@ -3,6 +3,7 @@ limits and prices are in brief_limits.py."""
 
 from __future__ import annotations
 
+from ...catalogue.stacks import stacks
 from .grammar import BE, Rules, num, whole
 
 RULES = Rules()
@@ -210,14 +211,9 @@ simple(
     r"(?:no|without)\s+(?:activation\s+)?(?:recompute|recomputation)",
     value="none",
 )
-for _word, _pattern in (
-    ("megatron-core", r"megatron(?:[\s-](?:core|lm|bridge))?|nemo"),
-    ("torchtitan", r"torch[\s-]?titan"),
-    ("deepspeed", r"deepspeed"),
-    ("maxtext", r"max[\s-]?text"),
-    ("megatron-deepspeed", r"megatron[\s-]deepspeed"),
-):
-    simple("stack", rf"{_pattern}(?:\s+(?:framework|stack))?", value=_word)
+for _stack in stacks().values():
+    if _stack.brief:
+        simple("stack", rf"(?:{_stack.brief})(?:\s+(?:framework|stack))?", value=_stack.name)
 
 FILLERS = frozenset(
     """

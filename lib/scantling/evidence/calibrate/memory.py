@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ...catalogue.stacks import stack as stack_of
 from ...physics.cases import Cases
-from ...physics.memory.constants import FACTS, PRIORS, gather
+from ...physics.memory.constants import PRIORS, gather
 from ...physics.memory.peak import memory
 from ..runs import read_runs, to_runs
 
@@ -98,7 +99,7 @@ def fit(rows: Rows) -> dict:
     dense = [
         str(stack)
         for stack in np.unique(rows.stacks)
-        if FACTS.get(str(stack), {}).get("dense_masks")
+        if stack_of(str(stack)).memory.get("dense_masks")
     ]
     stacks = {
         name: dense if name == "pair_bytes" else [str(stack) for stack in np.unique(rows.stacks)]

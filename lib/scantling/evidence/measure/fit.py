@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from ...catalogue.families import family
 from ...physics.calibration_file import implausible, prior_of
 from ...physics.constants import PRIORS
 
@@ -73,7 +74,7 @@ def attention_share(points, chip, launch_s: float) -> float:
             s
             / (s + half)
             * (0.8 if 2 * d <= 128 else 1.0)
-            * (older if p["backend"] == "flash" and chip.family in ("hopper", "blackwell") else 1.0)
+            * (older if p["backend"] == "flash" and family(chip.family).modern else 1.0)
         )
         shares.append(
             flops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...base.units import DAY_S
+from ...catalogue.families import family
 from ..env import Var
 from ..quote import sh
 from ..record import NORM_EPSILON, SEED, Gap, Words, rotary_base
@@ -90,7 +91,7 @@ WORDS = Words(
 
 def before_te(launch) -> bool:
     """Whether the device is older than what Transformer Engine runs on: Ampere and later."""
-    return launch.cluster.accelerator.family in ("volta", "turing")
+    return not family(launch.cluster.accelerator.family).transformer_engine
 
 
 def gaps(launch):
@@ -480,7 +481,8 @@ def arguments(launch, lr: float) -> list[tuple]:
 def environment(launch):
     """Megatron's own demand on the launch order of kernels."""
     p = launch.plan
-    if launch.cluster.accelerator.family in ("blackwell", "rubin") or p["sharding"] in ZERO:
+    ordered = family(launch.cluster.accelerator.family).ordered_launch
+    if not ordered or p["sharding"] in ZERO:
         return ()
     if p["tp"] > 1 or p["cp"] > 1:
         return (

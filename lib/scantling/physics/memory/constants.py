@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ...catalogue.stacks import stack as stack_of
+
 PRIORS: dict[
     str, tuple[float, float, float, str, str]
 ] = {  # value, sd of the global and of a stack's log offset, unit, source
@@ -85,7 +87,8 @@ FRAGMENTATION = {
 # tell beforehand; a compiler that plans all memory has no such rest
 UNKNOWN_SHARE = 0.05
 CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's figures
-# Facts of each stack's code and of what its published figures count; not fitted.
+# Facts of each stack's code and of what its published figures count stand in its file of
+# catalogue/stacks, under `memory`; not fitted.
 #   dropout: masks kept
 #   fp32_shards: the sharded fp32 weight is the only copy
 #   bf16_gradients: bytes of a gradient under bf16, the 16-bit one and the fp32 one it is added to
@@ -101,24 +104,6 @@ CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's fi
 # held back
 # figures: what the numbers count; "planned": a compiler lays all memory out beforehand, nothing is
 # left over between blocks
-FACTS: dict[str, dict] = {
-    "megatron-core": {"low_weights": 1.0, "figures": "allocated"},
-    "megatron-lm": {"dropout": 1.0},
-    "megatron-deepspeed": {"dropout": 1.0, "bf16_gradients": 6.0},
-    "zero-bubble": {"dropout": 1.0, "figures": "allocated"},
-    "torchtitan": {"fp32_shards": 1.0, "per_op": 1.0, "figures": "reserved"},
-    "pytorch-fsdp": {"fp32_shards": 1.0, "figures": "reserved", "logit_bytes": 3.0},
-    "maxtext": {
-        "fp32_shards": 1.0,
-        "per_op": 1.0,
-        "layers_gathered": 1.0,
-        "framework_bytes": 0.5e9,
-        "figures": "planned",
-    },
-    "deepspeed": {"figures": "reserved"},
-    "hai-llm": {"low_weights": 1.0, "ran": 1.0},
-    "aleph-alpha-scaling": {"dense_masks": 1.0},
-}
 
 
 @dataclass(frozen=True)
@@ -182,7 +167,7 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     # a stack that is named but unmeasured may take more than the pooled constants say; where none
     # is named the estimate is the pooled one
     known = not stack or any(stack in fitted.get("stack", {}) for fitted in offsets.values())
-    facts = dict(FACTS.get(stack, {}))
+    facts = dict(stack_of(stack).memory)
     known |= bool(facts.pop("ran", 0.0))
     for name in facts.keys() & PRIORS.keys():
         values[name] *= facts.pop(name) / PRIORS[name][0]
