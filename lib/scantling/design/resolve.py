@@ -15,9 +15,9 @@ from ..base.records import Assumed
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.stacks import stack, stacks
 from .cluster_rules import build_cluster
 from .design import Design
-from ..catalogue.stacks import stack, stacks
 from .schema import Constraints, Prices, Reliability
 from .words import PRECISIONS
 
