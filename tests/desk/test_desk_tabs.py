@@ -198,7 +198,7 @@ def test_the_roofline_picture_holds_the_library_s_points_under_its_lines(desk):
 def test_the_drawn_replica_is_all_of_its_ranks_once(desk):
     placement = desk.result.blueprint.placement.as_dict()
     plan = desk.result.plan
-    data = charts_network._nodes_data({}, placement, "pp")["devices"]
+    data = charts_network.nodes["pp"].data({}, placement=placement, by="pp")["devices"]
     assert len(data["node"]) == plan["tp"] * plan["cp"] * plan["pp"]
     assert len(set(zip(data["node"], data["device"]))) == len(data["node"])
     assert set(data["value"]) == set(range(plan["pp"]))
@@ -206,7 +206,7 @@ def test_the_drawn_replica_is_all_of_its_ranks_once(desk):
 
 def test_peers_of_a_device_are_its_groups(desk):
     placement = desk.result.blueprint.placement.as_dict()
-    data = charts_network._nodes_data({}, placement, "peers")["devices"]
+    data = charts_network.nodes["peers"].data({}, placement=placement, by="peers")["devices"]
     assert data["group"].count("TP") == desk.result.plan["tp"] - 1
     tp = [n for n, g in zip(data["node"], data["group"]) if g == "TP"]
     assert set(tp) == {"0"}, "tensor parallelism stays in one node"

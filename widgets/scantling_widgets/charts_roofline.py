@@ -5,181 +5,87 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .figures import Figure, named
-from .grammar import alt
-from .palette import SECOND
+from .figures import Figure, told
+from .palette import KERNELS, SECOND
 from .words import axis, share, show
 
-_KERNELS = {
-    "projections": "#0072b2",
-    "mlp": "#56b4e9",
-    "experts": "#d55e00",
-    "shared_experts": "#e69f00",
-    "attention": "#cc79a7",
-    "elementwise": "#009e73",
-    "logits": "#8a8f98",
-    "optimizer": "#9b72aa",
-}
 _LINKS = {"scale-up": "#0072b2", "scale-out": SECOND}
 _RATE, _PER_BYTE = "roofline.achieved_flops", "roofline.intensity"
 _DECADES = [10.0**e for e in range(-3, 10)]
 _BETWEEN = [200.0, 500.0, 2000.0, 5000.0]
 _LOW, _ROOM = 0.4, 2.2  # of the lowest point, and above the peak
+_UNIT, _TICKS = axis(_RATE)
+_AXES = {
+    "unit": _UNIT,
+    "ticks": _TICKS,
+    "decades": _DECADES,
+    "flops_decades": [1e12 * v for v in _DECADES + _BETWEEN],
+}
 
 
-def _roof(name: str, rate: float, peak: float, floor: float, right: float) -> dict:
+def _roof(name: str, rate: float, peak: float, floor: float, right: float) -> list[dict]:
     """The two ends and the ridge of one roof: a slope of `rate` bytes/s up to the peak, then
     level."""
-    return {"x": [floor / rate, peak / rate, right], "y": [floor, peak, peak], "roof": [name] * 3}
-
-
-def _join(tables) -> dict:
-    tables = list(tables)
-    return (
-        {key: [value for table in tables for value in table[key]] for key in tables[0]}
-        if tables
-        else {}
-    )
+    ends = ((floor / rate, floor), (peak / rate, peak), (right, peak))
+    return [{"x": x, "y": y, "roof": name} for x, y in ends]
 
 
 # ---------------------------------------------------------------- kernels
-def _kernels_data(given, roof: Mapping | None = None) -> dict:
+def _kernels_rows(given, roof: Mapping | None = None) -> dict:
     """`roof`: `scantling.physics.roofline.roofline(assessment).as_dict()`."""
     if not roof:
-        return {"points": {}}
-    rows = roof["kernels"]
-    hbm = roof["hbm_bytes_per_s"]
+        return {"points": []}
+    rows, hbm = roof["kernels"], roof["hbm_bytes_per_s"]
     low, high = min(k["achieved_flops"] for k in rows) * _LOW, max(k["peak_flops"] for k in rows)
     right = max(max(k["intensity"] for k in rows) * 3, high / hbm * 3)
-    peaks = {p: "" for p in sorted({k["peak_flops"] for k in rows} | {roof["peak_flops"]})}
-    tops = [
-        {
-            "x": [right if p == high else p / hbm],
-            "y": [p],
-            "side": ["over" if p == high else "under"],
-            "says": [
-                f"{show(_RATE, p)}"
-                + (", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak")
-            ],
-        }
-        for p in peaks
+    peaks = sorted({k["peak_flops"] for k in rows} | {roof["peak_flops"]})
+    bits = [
+        ", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak" for p in peaks
     ]
     return {
-        "points": {
-            "x": [k["intensity"] for k in rows],
-            "y": [k["achieved_flops"] for k in rows],
-            "what": [k["label"] for k in rows],
-            "kernel": [k["kernel"] for k in rows],
-            "share": [k["share"] for k in rows],
-            "says": [
-                f"{k['label']}: {show(_PER_BYTE, k['intensity'])}, "
-                f"{show(_RATE, k['achieved_flops'])} of "
-                f"{show(_RATE, k['attainable_flops'])} under the roof "
-                f"({k['bound']}-bound), {share(k['share'])} of the step"
-                for k in rows
-            ],
-        },
-        "roofs": _join(_roof(f"HBM {i}", hbm, p, low, right) for i, p in enumerate(peaks)),
-        "tops": _join(tops),
-        "slopes": {
-            "x": [0.1 * high / hbm],
-            "y": [0.1 * high],
-            "says": [f"HBM {show('communication.bytes', hbm)}/s"],
-        },
-        "frame": {"x": [low / hbm, right], "y": [low, high * _ROOM]},
+        "points": [
+            {
+                "x": k["intensity"],
+                "y": k["achieved_flops"],
+                "what": k["label"],
+                "kernel": k["kernel"],
+                "share": k["share"],
+                "says": (
+                    f"{k['label']}: {show(_PER_BYTE, k['intensity'])}, "
+                    f"{show(_RATE, k['achieved_flops'])} of {show(_RATE, k['attainable_flops'])} "
+                    f"under the roof ({k['bound']}-bound), {share(k['share'])} of the step"
+                ),
+            }
+            for k in rows
+        ],
+        "roofs": [r for i, p in enumerate(peaks) for r in _roof(f"HBM {i}", hbm, p, low, right)],
+        "tops": [
+            {
+                "x": right if p == high else p / hbm,
+                "y": p,
+                "side": "over" if p == high else "under",
+                "says": show(_RATE, p) + bit,
+            }
+            for p, bit in zip(peaks, bits)
+        ],
+        "slopes": [
+            {
+                "x": 0.1 * high / hbm,
+                "y": 0.1 * high,
+                "says": f"HBM {show('communication.bytes', hbm)}/s",
+            }
+        ],
+        "frame": [{"x": low / hbm, "y": low}, {"x": right, "y": high * _ROOM}],
     }
 
 
-def _kernels_words(given, roof=None) -> str:
-    return (
-        "Kernels under the roofline. "
-        + "; ".join(_kernels_data(given, roof)["points"].get("says", []))
-        + "."
-    )
-
-
-def _axes(x_title: str):
-    unit, ticks = axis(_RATE)
-    x = alt.X(
-        "x:Q",
-        title=x_title,
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(
-            labelFlush=False,
-            labelExpr="datum.value < 1000 ? format(datum.value, '~r') : format(datum.value, '~s')",
-            values=_DECADES,
-            grid=False,
-        ),
-    )
-    y = alt.Y(
-        "y:Q",
-        title=unit,
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(labelExpr=ticks, values=[1e12 * v for v in _DECADES + _BETWEEN]),
-    )
-    return x, y
-
-
-def _kernels_chart(legend: bool = True) -> alt.Chart:
-    x, y = _axes("FLOP per byte of HBM traffic")
-    tip = alt.Tooltip("says:N", title=" ")
-    names = {
-        "projections": "QKV and output projections",
-        "mlp": "MLP",
-        "experts": "Routed experts (grouped)",
-        "shared_experts": "Shared experts",
-        "attention": "Attention core",
-        "elementwise": "Element-wise chains",
-        "logits": "Output head and loss",
-        "optimizer": "Optimizer update",
-    }
-    scale = alt.Scale(domain=list(names.values()), range=[_KERNELS[k] for k in names])
-    roofs = (
-        alt.Chart(named("roofs"))
-        .mark_line(strokeWidth=1.8, style="soft")
-        .encode(x=x, y=y, detail="roof:N")
-    )
-    tops = [
-        alt.Chart(named("tops"))
-        .transform_filter(f"datum.side == '{side}'")
-        .mark_text(align=align, baseline=base, dx=dx, dy=dy, fontSize=10.5, style="ink-text")
-        .encode(x=x, y=y, text="says:N")
-        for side, align, base, dx, dy in (
-            ("over", "right", "bottom", 0, -4),
-            ("under", "right", "middle", -8, 0),
-        )
-    ]
-    slopes = (
-        alt.Chart(named("slopes"))
-        .mark_text(align="right", dx=-9, fontSize=10.5, style="ink-text")
-        .encode(x=x, y=y, text="says:N")
-    )
-    points = (
-        alt.Chart(named("points"))
-        .mark_point(filled=True, opacity=0.95, strokeWidth=0.8)
-        .encode(
-            x=x,
-            y=y,
-            size=alt.Size(
-                "share:Q",
-                scale=alt.Scale(type="sqrt", domain=[0, 0.7], range=[50, 520]),
-                legend=None,
-            ),
-            color=alt.Color("what:N", scale=scale, sort=None, legend=None),
-            tooltip=tip,
-        )
-    )
-    frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y=y)
-    return alt.layer(frame, roofs, *tops, slopes, points)
-
-
-COLOURS = _KERNELS
 kernels = Figure(
-    "roofline",
-    "Kernels under the roof of HBM",
-    _kernels_chart,
-    _kernels_data,
-    _kernels_words,
+    name="roofline",
+    title="Kernels under the roof of HBM",
+    rows=_kernels_rows,
+    words=told("Kernels under the roofline.", _kernels_rows, "points"),
+    looks="kernels",
+    given={**_AXES, "names": list(KERNELS), "hues": list(KERNELS.values())},
     height=270,
 )
 
@@ -195,113 +101,54 @@ def _sides(places, near: float = 2.0) -> list[str]:
     return out
 
 
-def _links_data(given, roof: Mapping | None = None) -> dict:
+def _links_rows(given, roof: Mapping | None = None) -> dict:
     if not roof or not roof["axes"]:
-        return {"points": {}}
-    rows, peak = roof["axes"], roof["peak_flops"]
+        return {"points": []}
+    rows, peak, achieved = roof["axes"], roof["peak_flops"], roof["achieved_flops"]
     rates = {"scale-up": roof["scale_up_bytes_per_s"], "scale-out": roof["scale_out_bytes_per_s"]}
-    low = roof["achieved_flops"] * 0.04
-    left, right = (
-        low / max(rates.values()) / 8,
-        max(max(a["intensity"] for a in rows) * 3, 3 * peak / min(rates.values())),
-    )  # room for the names of the slopes
+    low, slow, fast = achieved * 0.04, min(rates.values()), max(rates.values())
+    left = low / fast / 8  # room for the names of the slopes
+    right = max(max(a["intensity"] for a in rows) * 3, 3 * peak / slow)
     return {
-        "points": {
-            "x": [a["intensity"] for a in rows],
-            "y": [a["achieved_flops"] for a in rows],
-            "name": [a["axis"].upper() for a in rows],
-            "tier": [a["tier"] for a in rows],
-            "side": _sides([a["intensity"] for a in rows]),
-            "says": [
-                f"{a['axis'].upper()} over {a['tier']}: "
-                f"{show(_PER_BYTE, a['intensity'])} sent; the link alone would allow "
-                f"{show(_RATE, a['attainable_flops'])}; "
-                f"{show('step_s', a['exposed_s'])} of {show('step_s', a['time_s'])} exposed"
-                for a in rows
-            ],
-        },
-        "roofs": _join(_roof(tier, rate, peak, low, right) for tier, rate in rates.items()),
-        "slopes": _join(
+        "points": [
             {
-                "x": [0.14 * peak / rate],
-                "y": [0.14 * peak],
-                "says": [f"{tier} {show('communication.bytes', rate)}/s"],
-                "tier": [tier],
-                "side": [side],
+                "x": a["intensity"],
+                "y": a["achieved_flops"],
+                "name": a["axis"].upper(),
+                "tier": a["tier"],
+                "side": side,
+                "says": (
+                    f"{a['axis'].upper()} over {a['tier']}: {show(_PER_BYTE, a['intensity'])} "
+                    f"sent; the link alone would allow {show(_RATE, a['attainable_flops'])}; "
+                    f"{show('step_s', a['exposed_s'])} of {show('step_s', a['time_s'])} exposed"
+                ),
+            }
+            for a, side in zip(rows, _sides([a["intensity"] for a in rows]))
+        ],
+        "roofs": [r for tier, rate in rates.items() for r in _roof(tier, rate, peak, low, right)],
+        "slopes": [
+            {
+                "x": 0.14 * peak / rate,
+                "y": 0.14 * peak,
+                "says": f"{tier} {show('communication.bytes', rate)}/s",
+                "tier": tier,
+                "side": side,
             }
             for (tier, rate), side in zip(rates.items(), ("left", "right"))
-        ),
-        "tops": {"x": [right], "y": [peak], "says": [f"{show(_RATE, peak)} dense peak"]},
-        "step": {
-            "y": [roof["achieved_flops"]],
-            "x": [left],
-            "says": [f"this plan: {show(_RATE, roof['achieved_flops'])}"],
-        },
-        "frame": {"x": [left, right], "y": [low, peak * _ROOM]},
+        ],
+        "tops": [{"x": right, "y": peak, "says": f"{show(_RATE, peak)} dense peak"}],
+        "step": [{"x": left, "y": achieved, "says": f"this plan: {show(_RATE, achieved)}"}],
+        "frame": [{"x": left, "y": low}, {"x": right, "y": peak * _ROOM}],
     }
 
 
-def _links_words(given, roof=None) -> str:
-    return (
-        "Axes of the plan under the roofs of their links. "
-        + "; ".join(_links_data(given, roof)["points"].get("says", []))
-        + "."
-    )
-
-
-def _links_chart(legend: bool = True) -> alt.Chart:
-    x, y = _axes("FLOP of the step per byte that one device sends")
-    tip = alt.Tooltip("says:N", title=" ")
-    colour = alt.Scale(domain=list(_LINKS), range=list(_LINKS.values()))
-    roofs = (
-        alt.Chart(named("roofs"))
-        .mark_line(strokeWidth=1.8)
-        .encode(x=x, y=y, color=alt.Color("roof:N", scale=colour, legend=None))
-    )
-    slopes = alt.Chart(named("slopes"))
-    texts = [
-        slopes.transform_filter(f"datum.side == '{side}'")
-        .mark_text(
-            align="right" if side == "left" else "left",
-            dx=-9 if side == "left" else 9,
-            fontSize=10.5,
-            style="ink-text",
-        )
-        .encode(x=x, y=y, text="says:N")
-        for side in ("left", "right")
-    ]
-    tops = (
-        alt.Chart(named("tops"))
-        .mark_text(align="right", baseline="bottom", dy=-4, fontSize=10.5, style="ink-text")
-        .encode(x=x, y=y, text="says:N")
-    )
-    level = alt.Chart(named("step"))
-    rule = level.mark_rule(strokeDash=[4, 3], strokeWidth=1.2, style="soft").encode(y=y)
-    said = level.mark_text(
-        align="left", baseline="bottom", dx=4, dy=-4, fontSize=10.5, style="ink-text"
-    ).encode(x=x, y=y, text="says:N")
-    points = (
-        alt.Chart(named("points"))
-        .mark_point(filled=True, size=110, shape="diamond", opacity=1)
-        .encode(x=x, y=y, color=alt.Color("tier:N", scale=colour, legend=None), tooltip=tip)
-    )
-    names = [
-        alt.Chart(named("points"))
-        .transform_filter(f"datum.side == '{side}'")
-        .mark_text(baseline=base, dy=dy, fontSize=11, fontWeight="bold", style="ink-text")
-        .encode(x=x, y=y, text="name:N", tooltip=tip)
-        for side, base, dy in (("over", "bottom", -8), ("under", "top", 9))
-    ]
-    frame = alt.Chart(named("frame")).mark_point(opacity=0).encode(x=x, y=y)
-    return alt.layer(frame, roofs, rule, *texts, tops, said, points, *names)
-
-
 links = Figure(
-    "roofline-links",
-    "Axes of the plan under the roofs of their links",
-    _links_chart,
-    _links_data,
-    _links_words,
+    name="roofline-links",
+    title="Axes of the plan under the roofs of their links",
+    rows=_links_rows,
+    words=told("Axes of the plan under the roofs of their links.", _links_rows, "points"),
+    looks="links",
+    given={**_AXES, "tiers": list(_LINKS), "hues": list(_LINKS.values())},
     height=270,
     empty="One device: nothing is sent.",
 )

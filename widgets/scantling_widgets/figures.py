@@ -1,30 +1,80 @@
 """A figure: one chart that the desk keeps on the page and the report prints, fed from an
 assessment.
 
-`build` draws over named data and runs once; `data` turns an assessment into columns and runs on
-every change.
-Neither computes physics: they pick, order and label what the assessment holds.
+How it looks is a Vega-Lite chart in `specs/`; what it shows are rows made from an assessment on
+every change. Neither computes: they pick, order and label what the assessment holds.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scantling.base.quantities import rows as quantities_rows
+import yaml
 
-from .grammar import alt
-from .kept import kept
-from .livechart import LiveChart, columns, spec_of
+from .livechart import LiveChart, columns
+from .palette import ACCENT, MEMORY, OVER, SECOND, STEP
+from .words import PERCENT
 
+SPECS = Path(__file__).parent / "specs"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # of a static picture, in pixels
+
+
+def hatch(colour: str, stripes: int = 9, between: str = "#ffffff") -> dict:
+    """A striped fill: reads as hatching without colour vision and in print."""
+    stops = [
+        {"offset": (i + part) / stripes, "color": ink}
+        for i in range(stripes)
+        for part, ink in ((0, colour), (0.5, colour), (0.5, between), (1, between))
+    ]
+    return {"gradient": "linear", "x1": 0, "y1": 0, "x2": 0.5, "y2": 1, "stops": stops}
+
+
+# what `$word` stands for in every specification
+_SHARED = {
+    "accent": ACCENT,
+    "over": OVER,
+    "second": SECOND,
+    "percent": PERCENT,
+    "tip": {"field": "says", "type": "nominal", "title": " "},
+    "hatch": hatch(OVER),
+    "memory": [name for name, _ in MEMORY.values()],
+    "memory_hues": [hue for _, hue in MEMORY.values()],
+    "step": [name for name, _ in STEP.values()],
+    "step_hues": [hue for _, hue in STEP.values()],
+}
+
+
+def spec(name: str, **given) -> dict:
+    """The Vega-Lite chart `specs/{name}.yaml`.
+
+    In it `$word` stands for `given["word"]`, and a mapping with `when: word` is null unless
+    `given["word"]` is true.
+    """
+    return _filled(_read(name), {**_SHARED, **given})
+
+
+@cache
+def _read(name: str) -> dict:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load((SPECS / f"{name}.yaml").read_text(encoding="utf-8"), loader)
+
+
+def _filled(node, given: Mapping):
+    if isinstance(node, str):
+        return given[node[1:]] if node.startswith("$") else node
+    if isinstance(node, list):
+        return [_filled(item, given) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if not given.get(node.get("when"), True):
+        return None
+    return {key: _filled(item, given) for key, item in node.items() if key != "when"}
 
 
 def facts(result) -> Mapping[str, Any]:
@@ -32,105 +82,88 @@ def facts(result) -> Mapping[str, Any]:
     return result if isinstance(result, Mapping) else result.as_dict()
 
 
-def named(name: str) -> alt.NamedData:
-    return alt.NamedData(name=name)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Figure:
     """A chart by name.
 
-    build(legend) -> Altair chart over named data, without a width
-    data(facts, **more) -> {data name: {column: values}}
+    rows(facts, **more) -> {data name: list of records, or columns by name}
     words(facts, **more) -> what the picture says, for somebody who cannot see it
+    looks : its file in `specs/`; `given`: what the words with a dollar stand for there
     """
 
     name: str
     title: str
-    build: Callable[..., alt.Chart]
-    data: Callable[..., dict[str, dict]]
+    rows: Callable[..., Mapping[str, Any]]
     words: Callable[..., str]
-    height: int = 220
+    looks: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+    height: Any = 220
     empty: str = "Nothing to draw for this design."
     renderer: str = "svg"
 
-    def __call__(
-        self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more
-    ) -> alt.Chart:
-        """The chart as a static picture of one assessment, its data inside."""
-        return alt.Chart.from_dict(
-            self.static(result, width=width, legend=legend, title=title, **more)
-        )
+    def data(self, result, **more) -> dict[str, dict]:
+        """{data name: {column: values}} of an assessment."""
+        return {name: table(frame) for name, frame in self.rows(facts(result), **more).items()}
+
+    def __call__(self, result, **more):
+        """The chart as a static Altair chart of one assessment, its data inside."""
+        import altair
+
+        return altair.Chart.from_dict(self.static(result, **more))
 
     def static(
         self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more
     ) -> dict:
-        """The specification of that picture: what a program draws, without a second pass through
-        Altair's schema."""
-        given = facts(result)
-        chart = self.build(legend).properties(
-            width=width, height=self.height, description=self.words(given, **more)
-        )
-        if title is not None:
-            chart = chart.properties(title=title)
+        """The specification of that picture."""
+        data = self.data(result, **more)
         return {
-            **chart.to_dict(),
-            "datasets": {name: rows(frame) for name, frame in self.data(given, **more).items()},
+            **self.spec(legend),
+            "width": width,
+            "description": self.words(facts(result), **more),
+            "datasets": {name: records(frame) for name, frame in data.items()},
+            **({} if title is None else {"title": title}),
         }
 
-    def live(self, result=None, *, legend: bool = False, **more) -> LiveChart:
-        """The chart as a widget; `show` gives it the next assessment."""
-        data = self.data(facts(result), **more) if result is not None else {}
-        words = self.words(facts(result), **more) if result is not None else ""
+    def live(self, *, legend: bool = False) -> LiveChart:
+        """The chart as a widget without data; `show` gives it an assessment."""
         widget = LiveChart(
-            self.spec(legend),
-            data,
-            alt=words,
-            empty=self.empty,
-            file_name=self.name,
-            renderer=self.renderer,
+            self.spec(legend), {}, empty=self.empty, file_name=self.name, renderer=self.renderer
         )
         widget.layout.min_height = f"{self.height + 30}px"
         widget.layout.width = "100%"
         return widget
 
-    def spec(self, legend: bool = False) -> dict:
-        """The specification for the desk, kept between sessions for as long as its sources are the
-        same."""
-
-        def make() -> str:
-            return json.dumps(
-                spec_of(self.build(legend).properties(width="container", height=self.height))
-            )
-
-        return json.loads(
-            kept(
-                f"{self.name}-{_sources(self.build.__code__.co_filename)}-{self.height}-{legend:d}.json",
-                make,
-            )
-        )
+    def spec(self, legend: bool = False, **given) -> dict:
+        """The specification for the desk, as wide as its place."""
+        looks = spec(self.looks, **{**self.given, **given}, legend=legend)
+        return {"$schema": SCHEMA, "width": "container", "height": self.height, **looks}
 
     def show(self, widget: LiveChart, result, **more) -> None:
         """Put another assessment under a chart that `live` made."""
-        widget.update(self.data(facts(result), **more), self.words(facts(result), **more))
+        widget.update(self.data(result, **more), self.words(facts(result), **more))
 
 
-@cache
-def _sources(file: str) -> str:
-    """Digest of everything that a specification is made from."""
-    here = Path(__file__).parent
-    texts = [
-        Path(f).read_bytes()
-        for f in (file, __file__, here / "palette.py", here / "words.py", quantities_rows.__file__)
-    ]
-    return hashlib.sha256(b"".join([*texts, metadata.version("altair").encode()])).hexdigest()[:16]
+def told(lead: str, rows: Callable, frame: str, most: int | None = None) -> Callable[..., str]:
+    """The words of a figure whose records say themselves: a start, then each record's `says`."""
+
+    def words(given, **more) -> str:
+        says = table(rows(given, **more).get(frame, [])).get("says", [])
+        return f"{lead} {'; '.join(says[:most])}."
+
+    return words
 
 
-def rows(frame) -> list[dict]:
+def table(frame) -> Mapping[str, Any]:
+    """A list of records as columns; columns stay as they are."""
+    if isinstance(frame, Mapping):
+        return frame
+    return {name: [row[name] for row in frame] for name in (frame[0] if frame else ())}
+
+
+def records(frame) -> list[dict]:
     """Columns as the list of records that a Vega-Lite specification holds."""
     lists = columns(frame)
-    count = max((len(v) for v in lists.values()), default=0)
-    return [{name: values[i] for name, values in lists.items()} for i in range(count)]
+    return [dict(zip(lists, values)) for values in zip(*lists.values(), strict=True)]
 
 
 def stacked(values) -> tuple[np.ndarray, np.ndarray]:
@@ -138,24 +171,3 @@ def stacked(values) -> tuple[np.ndarray, np.ndarray]:
     ends = np.cumsum(np.nan_to_num(np.asarray(values, float)), axis=-1)
     starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
     return starts, ends
-
-
-def colours(parts: Mapping[str, tuple[str, str]]) -> alt.Scale:
-    """The fixed colour scale of a family of parts, by their names on screen."""
-    return alt.Scale(
-        domain=[name for name, _ in parts.values()], range=[colour for _, colour in parts.values()]
-    )
-
-
-def hatch(colour: str, stripes: int = 9, between: str = "#ffffff") -> dict:
-    """A striped fill: reads as hatching without colour vision and in print."""
-    stops = []
-    for i in range(stripes):
-        a, m, b = i / stripes, (i + 0.5) / stripes, (i + 1) / stripes
-        stops += [
-            {"offset": a, "color": colour},
-            {"offset": m, "color": colour},
-            {"offset": m, "color": between},
-            {"offset": b, "color": between},
-        ]
-    return {"gradient": "linear", "x1": 0, "y1": 0, "x2": 0.5, "y2": 1, "stops": stops}

@@ -19,6 +19,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from . import charts
+from .figures import SCHEMA
 from .report import run as reports
 from .report.jobs import today
 from .report.page import document
@@ -289,41 +291,17 @@ def thumbnail(data: dict) -> bytes:
 
 
 def _charts(data: dict) -> dict:
-    from .charts import memory, step
-
     parts, datasets = [], {}
-    for figure, height in ((memory, 150), (step, 70)):
-        spec = figure(data, width=THUMBNAIL - 80, legend=False).to_dict()
-        names = spec.pop("datasets")
-        datasets.update({f"{figure.name} {name}": rows for name, rows in names.items()})
-        parts.append(
-            {
-                **_renamed(
-                    {k: v for k, v in spec.items() if k not in ("$schema", "config")},
-                    set(names),
-                    figure.name,
-                ),
-                "height": height,
-            }
-        )
+    for figure, height in ((charts.memory, 150), (charts.step, 70)):
+        spec = figure.static(data, width=THUMBNAIL - 80, legend=False)
+        datasets |= spec.pop("datasets")
+        parts.append({k: v for k, v in spec.items() if k != "$schema"} | {"height": height})
     return {
-        "$schema": spec["$schema"],
+        "$schema": SCHEMA,
         "vconcat": parts,
         "datasets": datasets,
         "resolve": {"scale": {"color": "independent"}},
     }
-
-
-def _renamed(node, names: set[str], lead: str):
-    """A specification whose named data carry `lead`, so that two can stand in one picture."""
-    if isinstance(node, dict):
-        return {
-            k: {**v, "name": f"{lead} {v['name']}"}
-            if k == "data" and isinstance(v, dict) and v.get("name") in names
-            else _renamed(v, names, lead)
-            for k, v in node.items()
-        }
-    return [_renamed(v, names, lead) for v in node] if isinstance(node, list) else node
 
 
 def _refusal() -> dict:
@@ -331,7 +309,7 @@ def _refusal() -> dict:
 
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "$schema": SCHEMA,
         "width": THUMBNAIL - 80,
         "height": 300,
         "data": {"values": [{}]},

@@ -42,6 +42,17 @@ STEP = {
     key: (quantity(f"step_breakdown_s.{key}").label.removesuffix(", exposed"), colour)
     for key, colour in _STEP.items()
 }
+# kernels of the roofline, by the library's names
+KERNELS = {
+    "projections": "#0072b2",
+    "mlp": "#56b4e9",
+    "experts": "#d55e00",
+    "shared_experts": "#e69f00",
+    "attention": "#cc79a7",
+    "elementwise": "#009e73",
+    "logits": "#8a8f98",
+    "optimizer": "#9b72aa",
+}
 
 OVER = "#d64541"  # what lies beyond the memory of a device, and what misses a limit
 ACCENT = "#2e86c1"  # 3 : 1 and more on white and on JupyterLab's dark

@@ -14,7 +14,10 @@ PERCENT = (
     "format(datum.value * 100, '~r') + ' %'"  # the ticks of an axis of shares, in Vega's words
 )
 
+MORE_IS_BETTER = ("mfu", "goodput", "tokens_per_s_per_device")
+
 __all__ = [
+    "MORE_IS_BETTER",
     "PERCENT",
     "at",
     "axis",

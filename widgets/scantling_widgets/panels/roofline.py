@@ -4,8 +4,9 @@ plan."""
 from __future__ import annotations
 
 from .. import theme
-from ..charts_roofline import COLOURS, kernels, links
+from ..charts_roofline import kernels, links
 from ..legend import Key, entry
+from ..palette import KERNELS
 from ..table import Table, cell
 from ..words import label, share, show
 from .base import Panel
@@ -78,7 +79,7 @@ class Roofline(Panel):
         kernels.show(self.kernels, given, roof=roof)
         links.show(self.links, given, roof=roof)
         self.key.show(
-            [entry(COLOURS[k["kernel"]], k["label"], share(k["share"])) for k in roof["kernels"]]
+            [entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in roof["kernels"]]
         )
         self.note.value = (
             f"<p>Executed "

@@ -8,7 +8,7 @@ import ipywidgets as W
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
-from ..charts_sweeps import entitled, heat, kind, line
+from ..charts_sweeps import heat, kind, line
 from ..table import Table, cell
 from ..words import label, share, show, titled
 from .base import Panel
@@ -194,7 +194,7 @@ class Sensitivity(Panel):
             + "</span>"
         )
         if across is None:
-            self.map.spec = entitled(line[key].spec(True), along.name)
+            self.map.spec = line[key].spec(True, along=along.name)
             line[key].show(
                 self.map,
                 of.given,
@@ -205,7 +205,7 @@ class Sensitivity(Panel):
                 now=along.now,
             )
         else:
-            self.map.spec = entitled(heat[key].spec(True), along.name, across.name)
+            self.map.spec = heat[key].spec(True, along=along.name, across=across.name)
             here = (
                 across.now * len(along.values) + along.now
                 if along.now >= 0 and across.now >= 0

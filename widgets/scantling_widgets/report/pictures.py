@@ -90,49 +90,31 @@ class Picture:
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     """A `Figure` of an assessment as a picture; None where it has nothing to show."""
-    from ..figures import facts
-
-    given = facts(assessment)
-    data = figure.data(given, **more)
-    if not any(len(column) for frame in data.values() for column in frame.values()):
+    spec = figure.static(assessment, width=width, **more)
+    if not any(spec["datasets"].values()):
         return None
-    words = figure.words(given, **more)
-    return Picture(
-        _only_present(figure.static(assessment, width=width, **more)), words, figure.title
-    )
+    return Picture(_only_present(spec), spec["description"], figure.title)
 
 
 def _only_present(spec: dict) -> dict:
     """The specification with legends that name the parts that are there, and no others."""
-    there = {
-        row["part"]
-        for rows in spec.get("datasets", {}).values()
-        for row in rows
-        if "part" in row and row["end"] > row["start"]
-    }
-
-    def trim(node):
-        if isinstance(node, dict):
-            colour = node.get("color")
-            if (
-                isinstance(colour, dict)
-                and isinstance(colour.get("legend"), dict)
-                and there
-                and isinstance(colour.get("scale"), dict)
-                and "domain" in colour["scale"]
-            ):
-                colour["legend"]["values"] = [
-                    name for name in colour["scale"]["domain"] if name in there
-                ]
-                colour["legend"]["columns"] = 5
-            for inner in node.values():
-                trim(inner)
-        elif isinstance(node, list):
-            for inner in node:
-                trim(inner)
-
-    trim({k: v for k, v in spec.items() if k != "datasets"})
+    rows = (row for rows in spec["datasets"].values() for row in rows if "part" in row)
+    there = {row["part"] for row in rows if row["end"] > row["start"]}
+    for mapping in _mappings({k: v for k, v in spec.items() if k != "datasets"}):
+        domain = (mapping.get("scale") or {}).get("domain")
+        if there and domain and mapping.get("legend"):
+            names = [name for name in domain if name in there]
+            mapping["legend"] |= {"values": names, "columns": 5}
     return spec
+
+
+def _mappings(node):
+    """Every mapping in a specification."""
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    for inner in node if isinstance(node, list) else ():
+        yield from _mappings(inner)
 
 
 def svg(spec: dict, words: str) -> str:
