@@ -239,9 +239,7 @@ def tables(assessment) -> dict:
     ]
     return dict(
         memory_by_stage=[dict(row) for row in memory_by_stage(chosen.case)],
-        hidden_s={
-            k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")
-        },
+        hidden_s={k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()},
         communication=communication(chosen),
         candidates=candidates(found),
         legal=found.legal,
@@ -375,7 +373,7 @@ def communication(chosen) -> list[dict]:
     out = []
     for axis, what, group, where, size, calls in rows:
         if group > 1:
-            open_s, hidden = float(getattr(step, axis)), float(getattr(step, f"hidden_{axis}"))
+            open_s, hidden = float(getattr(step, axis)), float(step.axes[axis].hidden_s)
             out.append(
                 dict(
                     axis=axis,

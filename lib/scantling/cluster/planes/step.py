@@ -114,7 +114,7 @@ def timeline(assessment) -> tuple[Piece, ...]:
         assessment.chosen.plan,
         assessment.chosen.phase,
     )
-    hidden = {k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")}
+    hidden = {k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()}
     rows = {r["axis"]: r for r in _communication(assessment)}
     m = int(round(float(micro_batches(c.job, c.plan))))
     by, dp = passes(chosen), dp_shares(chosen)
