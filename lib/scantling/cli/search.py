@@ -283,7 +283,7 @@ def _recompute(plans) -> list[str]:
 
 def _untried(plans) -> list[str]:
     """What among the plans shown nobody has published, each once."""
-    from ..evidence.published import beyond
+    from ..catalogue.published import beyond
 
     out = []
     for row in plans.to_dict("records"):
@@ -307,7 +307,7 @@ def spaces(file, as_json):
         from .design import read
 
         r = prepare(read(file))
-        counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
+        counts = counted(r, r.main_phase)
     if as_json:
         print_json({"spaces": listed, **({"design": counts} if counts else {})})
         return

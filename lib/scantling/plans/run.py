@@ -303,7 +303,7 @@ def search(design, space=None, progress=None, scheduler=None):
     from .stream import stream
 
     resolved = prepare(design)
-    phase = max(resolved.phases, key=lambda p: p.tokens or 0)
+    phase = resolved.main_phase
     space = planning.offered(space or planning.DEFAULT, resolved.stack)
     run = stream if space.offload != ("none",) else find
     outcomes = []

@@ -89,9 +89,10 @@ def axes(assessment) -> tuple[Axis, ...]:
     two need not agree.
     """
     from ...verdict.numbers import communication
+    from ..placement import placement
 
     chosen = assessment.chosen
-    spans = {g.axis: g for g in assessment.blueprint.placement.groups}
+    spans = {g.axis: g for g in placement(assessment).groups}
     step = float(chosen.step.total)
     out = []
     for row in communication(chosen):
