@@ -17,15 +17,17 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from scantling import Design, DesignError, assess, catalogue, fixes
+from scantling import Design, DesignError, assess, catalogue
 from scantling.advise.frontier import plan_front
 from scantling.catalogue.models import entries as model_rows
+from scantling.physics.cases import SHARDINGS
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
-from scantling.plans import enumerate as plans
-from scantling.plans.run import find, unpinned, why_not
-from scantling.verdict.limits import limits
+from scantling.plans import space as plans
+from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.fit import why_not
+from scantling.plans.run import find, unpinned
 
 VERDICTS = ("feasible", "constraint-missed", "impossible")
 FIXES_EVERY, MORE_EVERY = 100, 20  # the dear properties are looked at in one design of so many
@@ -123,7 +125,7 @@ def drawn(number: int) -> dict:
         ("pp", [1, 2, 4, 8, 5], 0.1),
         ("cp", [1, 2, 4], 0.05),
         ("micro_batch", [1, 2, 3, 4], 0.08),
-        ("sharding", list(plans.SHARDINGS), 0.1),
+        ("sharding", list(SHARDINGS), 0.1),
         ("recompute", ["none", "selective", "full"], 0.08),
         ("schedule", ["1f1b", "interleaved", "zb-1p", "dualpipe"], 0.05),
         ("offload", ["optimizer"], 0.03),
@@ -206,18 +208,18 @@ def looked_at(number: int, dear: bool | None = None) -> str:
 
 def refused(a):
     """Impossible is said by argument; the widest space agrees."""
-    assert len(limits(a)) >= 3 and a.error
+    assert len(a.limits) >= 3 and a.error
     fits = []
     for phase in a.resolved.phases:
         where = unpinned(situation(a.resolved, phase))
         fits.append(find(where, plans.LAST_RESORT).best() is not None)
-        every = plans.enumerate_plans(
+        every = enumerate_plans(
             where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE, {}
         )
         rows = np.linspace(0, every.tp.size - 1, min(WIDE_SAMPLE, every.tp.size)).astype(int)
         if not fits[-1]:
             from scantling.base.records import take
-            from scantling.plans.run import host_bytes
+            from scantling.plans.fit import host_bytes
 
             assert np.all(
                 why_not(memory(where.cases(take(every, rows))), host_bytes(where.resolved.cluster))
@@ -330,12 +332,14 @@ def more_never_hurts(a):
 
 def fixes_hold(a):
     """Applying a fix gives the verdict it was shown with."""
-    for fix in fixes(a):
+    for fix in a.nearest_fixes:
         b = assess(a.design.change(fix["set"]))
         assert b.verdict == fix["verdict"], (
             f"{fix['change']}: shown {fix['verdict']}, is {b.verdict}"
         )
-        assert [m.text for m in b.missed] == fix["missed"] and b.days == fix["days"], fix["change"]
+        assert [m.text for m in b.missed] == fix["missed"] and b.figures["days"] == fix["days"], (
+            fix["change"]
+        )
 
 
 def main(argv=None) -> int:

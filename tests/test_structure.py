@@ -4,6 +4,9 @@ ahead. Every import counts, those inside functions too."""
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,7 +46,6 @@ HEAVY = {
 # what is left of an older layout: room -> rooms that it still looks up to
 AHEAD = {
     ("advise", "evidence"),
-    ("design", "physics"),
     ("physics", "verdict"),
     ("verdict", "advise"),
     ("verdict", "cluster"),
@@ -136,6 +138,42 @@ def test_a_forbidden_import_inside_a_function_is_found(line, why):
 def test_a_heavy_import_inside_a_function_is_allowed():
     text = "from ..base.errors import DesignError\n\n\ndef table(x):\n    import pandas as pd\n"
     assert not list(looked_up(text, "scantling.physics.formula"))
+
+
+GALLERY = Path(__file__).parents[1] / "gallery" / "designs"
+ASSESS_ALL = """
+import json, sys
+from pathlib import Path
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ImportError(name)
+
+BLOCKED = set(sys.argv[2].split())
+sys.meta_path.insert(0, Blocked())
+import scantling
+from scantling.base.json import clean
+out = {}
+for file in sorted(Path(sys.argv[1]).glob("*.yaml")):
+    figures = clean(scantling.assess(scantling.Design.read(file)).as_dict())
+    out[file.stem] = {k: v for k, v in figures.items() if k != "search_seconds"}
+plans = scantling.search(scantling.Design.read(file))
+out["search"] = [len(plans["step_s"]), float(plans["step_s"][0]), plans.attrs["legal"]]
+print(json.dumps(out))
+"""
+
+
+def test_the_core_needs_numpy_pydantic_and_yaml_alone():
+    """Every design of the gallery is assessed without the heavy modules, to the same figures."""
+
+    def run(blocked):
+        call = [sys.executable, "-c", ASSESS_ALL, str(GALLERY), " ".join(blocked)]
+        return json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+
+    without, with_them = run({*HEAVY, "click"}), run(())
+    assert len(with_them) > 20
+    assert without == with_them
 
 
 def test_the_library_knows_no_widget_and_no_chart():

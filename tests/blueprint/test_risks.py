@@ -2,7 +2,7 @@
 design."""
 
 import pytest
-from scantling import Design, assess, blueprint, catalogue
+from scantling import Design, assess, catalogue
 from scantling.cluster.record import run_of
 from scantling.cluster.risks import found as risks_found
 from scantling.cluster.risks.found import Scene
@@ -166,9 +166,9 @@ def test_nodes_that_the_plan_leaves_idle_stand_in_for_spares():
             }
         )
     )
-    assert a.devices_used == 8192
-    assert not {"spares", "repairs", "domains"} & {r.id for r in blueprint(a).risks.rows}
-    assert blueprint(a).domains.row("cube").spares_cover
+    assert a.figures["devices_used"] == 8192
+    assert not {"spares", "repairs", "domains"} & {r.id for r in a.blueprint.risks.rows}
+    assert a.blueprint.domains.row("cube").spares_cover
 
 
 def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():

@@ -16,7 +16,7 @@ from scantling import Design
 from scantling.advise import sweeps
 from scantling.cli.app import main
 from scantling.physics.gather import situation
-from scantling.plans import enumerate as plans
+from scantling.plans import space as plans
 from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 from scantling.plans.stream import stream

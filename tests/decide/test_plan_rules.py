@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scantling import Design, DesignError
-from scantling.plans import enumerate as plans
+from scantling.plans import space as plans
+from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.prepare import prepare
 
 JUDGE = Path(__file__).parents[1] / "rules/judge.py"
@@ -108,9 +109,7 @@ def legal(x):
                 )
             )
         )
-        columns = plans.enumerate_plans(
-            r.model, r.phases[0], r.cluster, plans.DEFAULT, r.phases[0].pins
-        )
+        columns = enumerate_plans(r.model, r.phases[0], r.cluster, plans.DEFAULT, r.phases[0].pins)
         return bool(columns.tp.size), ""
     except DesignError as error:
         return False, str(error)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scantling.design.design import Design, DesignError
 from scantling.physics.cases import RECOMPUTES, SHARDINGS
 from scantling.physics.pipeline import SCHEDULE_NAMES
-from scantling.plans import enumerate as plans
+from scantling.plans import laws
+from scantling.plans import space as plans
+from scantling.plans.enumerate import as_dict, enumerate_plans
 from scantling.plans.prepare import prepare
 
 SMALL = plans.Space(tp=(1, 2, 4), cp=(1, 2), micro_batch=(1, 2), recompute_share=(0.5, 1.0))
@@ -193,7 +195,7 @@ def listed(plan, model):
 )
 def test_every_legal_plan_once_and_no_other(text):
     model, phase, cluster = setting(text)
-    found = listed(plans.enumerate_plans(model, phase, cluster, SMALL), model)
+    found = listed(enumerate_plans(model, phase, cluster, SMALL), model)
     assert len(found) == len(set(found))
     assert set(found) == plain(model, phase, cluster, SMALL)
 
@@ -205,7 +207,7 @@ def test_the_default_space_of_405b_is_large():
             "{seq_len: 8192, global_batch: 2048}"
         )
     )
-    p = plans.enumerate_plans(r.model, r.phases[0], r.cluster)
+    p = enumerate_plans(r.model, r.phases[0], r.cluster)
     assert p.tp.size >= 20_000
     names = (
         "tp",
@@ -294,7 +296,7 @@ def test_plans_that_ran_are_legal(name):
         f"{{seq_len: {seq}, global_batch: {batch}}}\nplan: {pins}"
     ).replace("'", "")
     m, phase, cluster = setting(text)
-    p = plans.enumerate_plans(m, phase, cluster, plans.DEFAULT, phase.pins)
+    p = enumerate_plans(m, phase, cluster, plans.DEFAULT, phase.pins)
     assert p.tp.size
     for field, value in pins.items():
         if field != "schedule":
@@ -352,7 +354,7 @@ def test_a_pin_that_breaks_a_rule_names_rule_and_field(name):
     ) + f"plan: {pins}".replace("'", "")
     with pytest.raises(DesignError) as caught:
         model, phase, cluster = setting(text)
-        plans.enumerate_plans(model, phase, cluster, plans.DEFAULT, phase.pins)
+        enumerate_plans(model, phase, cluster, plans.DEFAULT, phase.pins)
     assert caught.value.field.startswith(field)
     assert words in str(caught.value)
 
@@ -369,7 +371,7 @@ def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, m
         f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
         f"{{seq_len: {seq}, global_batch: {batch}}}"
     )
-    p = plans.enumerate_plans(m, phase, cluster, plans.COARSE)
+    p = enumerate_plans(m, phase, cluster, plans.COARSE)
     assert p.tp.size
     used = p.tp * p.cp * p.pp * p.dp
     assert np.all(used <= devices) and np.all(used >= 1)
@@ -377,12 +379,12 @@ def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, m
     columns = {
         k: np.broadcast_to(np.asarray(getattr(p, k)), p.tp.shape) for k in p.__dataclass_fields__
     }
-    for rule in (*plans.LAWS, *plans.LATER):
+    for rule in laws.LAWS:
         assert np.all(rule.kept(columns, m, phase, cluster)), rule.text
 
 
 def test_every_law_says_what_and_whose():
-    for rule in (*plans.LAWS, *plans.LATER):
+    for rule in laws.LAWS:
         assert len(rule.text) > 10 and len(rule.source) > 5
         assert rule.field in {"tp", "cp", "pp", "dp", "ep", "etp", "micro_batch", "sp", "sharding"}
 
@@ -392,6 +394,6 @@ def test_pinned_recompute_layers_are_kept(layers):
     m, phase, cluster = setting(
         (DENSE % (16, 64)) + f"plan: {{pp: 4, recompute: full, recompute_layers: {layers}}}"
     )
-    p = plans.enumerate_plans(m, phase, cluster, plans.DEFAULT, phase.pins)
-    assert plans.as_dict(p, 0, m, phase)["recompute_layers"] == layers
-    assert isinstance(SimpleNamespace(**plans.as_dict(p, 0, m, phase)).sp, bool)
+    p = enumerate_plans(m, phase, cluster, plans.DEFAULT, phase.pins)
+    assert as_dict(p, 0, m, phase)["recompute_layers"] == layers
+    assert isinstance(SimpleNamespace(**as_dict(p, 0, m, phase)).sp, bool)

@@ -13,10 +13,11 @@ from scantling import Design, assess
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
-from scantling.plans import enumerate as plans
+from scantling.plans import space as plans
+from scantling.plans.enumerate import enumerate_plans, one
+from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
-from scantling.plans.run import REASONS, disk_bytes_per_s, find, on_disk
-from scantling.verdict.limits import limits
+from scantling.plans.run import find
 
 SMALL = plans.Space(
     tp=(1, 2, 4, 8),
@@ -60,12 +61,10 @@ def place(text, **change):
 def test_the_winner_is_that_of_a_plain_loop(name):
     where = place(DESIGNS[name])
     found = find(where, SMALL)
-    columns = plans.enumerate_plans(
-        where.resolved.model, where.phase, where.resolved.cluster, SMALL
-    )
+    columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, SMALL)
     best, fitting = (np.inf, None), 0
     for i in range(columns.tp.size):
-        c = where.cases(plans.one(columns, i))
+        c = where.cases(one(columns, i))
         if float(memory(c).total) <= float(memory(c).capacity):
             fitting += 1
             best = min(best, (float(step_time(c).total), i))
@@ -236,4 +235,4 @@ def test_state_on_nvme_moves_at_the_rate_of_the_drives():
             * float(on_disk(a.resolved.cluster, a.chosen.memory))
             / disk_bytes_per_s(a.resolved.cluster)
         )
-        assert a.step_s > least and any("NVMe, counted at" in line for line in limits(a))
+        assert a.step_s > least and any("NVMe, counted at" in line for line in a.limits)

@@ -8,7 +8,7 @@ import pytest
 from scantling import Design, assess
 from scantling.advise import answers, sensitivity, sweeps
 from scantling.advise.scaling_laws import compute_optimal
-from scantling.plans import enumerate as plans
+from scantling.plans import space as plans
 
 TEXT = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -21,7 +21,7 @@ D = Design.from_text(TEXT)
 def test_signs_of_the_tornado(key):
     a = assess(D)
     rows = {r["what"]: r for r in sensitivity.tornado(a, key)}
-    now = a.headline()[key]
+    now = a.figures[key]
     worse = (lambda v: v >= now * (1 - 1e-9)) if key != "mfu" else (lambda v: v <= now * (1 + 1e-9))
     better = (
         (lambda v: v <= now * (1 + 1e-9)) if key != "mfu" else (lambda v: v >= now * (1 - 1e-9))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scantling import Design
 from scantling.physics.gather import situation
-from scantling.plans import enumerate as plans
+from scantling.plans import space as plans
 from scantling.plans.prepare import prepare
 from scantling.plans.run import find
 from scantling.plans.stream import stream

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scantling import Design, assess
+from scantling import Design
 from scantling.kits import FRAMEWORKS, Inexpressible, kits
+from scantling.verdict.assess import assess
 
 DENSE = dict(
     layers=32,

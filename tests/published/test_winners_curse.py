@@ -6,12 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scantling import Design, assess, catalogue
-from scantling.catalogue import published
-from scantling.evidence import published as tables
-from scantling.verdict.limits import limits
+from scantling import Design, assess
+from scantling.advise.beyond import record_of, untried
+from scantling.evidence import published
 from scantling.verdict.numbers import UNTRIED
-from scantling.verdict.unpublished import record_of, untried
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
 
@@ -28,7 +26,7 @@ def test_the_winner_is_no_more_than_a_tenth_above_the_best_published(path):
         pytest.skip("nobody has published such a run")
     assert a.mfu <= 1.10 * record.mfu
     if a.mfu > record.mfu:
-        assert any(line.startswith("untried") for line in limits(a))
+        assert any(line.startswith("untried") for line in a.limits)
 
 
 def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(monkeypatch):
@@ -44,7 +42,7 @@ def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(m
     )
     a = assess(Design.from_text(text))
     assert a.mfu == plain.mfu and untried(a.chosen)
-    assert any("untried" in line and "30.0 %" in line and "a source" in line for line in limits(a))
+    assert any("untried" in line and "30.0 %" in line and "a source" in line for line in a.limits)
     assert a.step_s_high / a.step_s == pytest.approx((plain.step_s_high / plain.step_s) ** UNTRIED)
 
 
@@ -63,7 +61,7 @@ def test_tensor_parallelism_across_nodes_wins_only_where_nothing_else_fits():
         )
     )
     assert pinned.plan["tp"] == 16 and any(
-        "crosses the scale-up domain" in line for line in limits(pinned)
+        "crosses the scale-up domain" in line for line in pinned.limits
     )
 
 
@@ -73,9 +71,7 @@ def test_a_device_is_held_to_its_own_record_where_a_large_run_made_it():
     own = published.best_published("h800-sxm", "fp8-block", True, 4096)
     assert own.chip == "h800-sxm" and own.devices >= 1000 and own.mfu < 0.25
     die = published.best_published("h200-sxm", "bf16", False, 8192)
-    assert (
-        die.chip != "h200-sxm" and catalogue.accelerator(die.chip).die == "hopper" and die.mfu > 0.5
-    )
+    assert die.chip != "h200-sxm" and published.DIES[die.chip] == "hopper" and die.mfu > 0.5
     assert published.best_published("h100-sxm", "bf16", False, 131072) is None
 
 
@@ -87,16 +83,16 @@ def test_further_than_anybody_went_is_said_and_widens_the_band():
         "dp: %d, micro_batch: 1}\n"
     )
     large, tried = (assess(Design.from_text(text % (n, n // 128))) for n in (131_072, 16_384))
-    assert any(line.startswith("untried: 131,072 devices") for line in limits(large)) and untried(
+    assert any(line.startswith("untried: 131,072 devices") for line in large.limits) and untried(
         large.chosen
     )
-    assert not any("devices, beyond" in line for line in limits(tried))
+    assert not any("devices, beyond" in line for line in tried.limits)
     plain = (tried.step_s_high / tried.step_s) ** UNTRIED
     assert large.step_s_high / large.step_s == pytest.approx(plain, rel=0.1)
     zero = assess(
         Design.from_text((text % (2048, 16)).replace("plan: {", "plan: {schedule: zb-1p, "))
     )
-    assert any("schedule zb-1p" in line and "at most" in line for line in limits(zero))
+    assert any("schedule zb-1p" in line and "at most" in line for line in zero.limits)
 
 
 def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):
@@ -108,8 +104,8 @@ def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):
         for name in ("published_best.csv", "published_reach.csv")
     }
     written = {}
-    monkeypatch.setattr(tables, "_write", lambda name, rows: written.update({name: rows}))
-    tables.main()
+    monkeypatch.setattr(published, "_write", lambda name, rows: written.update({name: rows}))
+    published.main()
     for name, text in before.items():
         import csv
         import io

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import scantling
 from pages import Page
-from scantling import blueprint
 from scantling.advise.sensitivity import tornado
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
@@ -273,7 +272,7 @@ def known_numbers(design: Design) -> set[str]:
 
     assessment, resolved = scantling.assess(design), prepare(design)
     walk(assessment.as_dict())
-    walk(blueprint(assessment).as_dict())
+    walk(assessment.blueprint.as_dict())
     walk(design.data())
     walk(tornado(assessment, "days" if assessment.days is not None else "tokens_per_s_per_device"))
     for part in (

@@ -48,8 +48,14 @@ def _ratio(value: float) -> str:
     return shown(value, "ratio")
 
 
+def main_phase(resolved) -> int:
+    """The phase that most tokens go through; the job sliders are about it."""
+    return max(range(len(resolved.phases)), key=lambda i: resolved.phases[i].tokens or 0.0)
+
+
 def job_path(session) -> str:
-    return session.now.resolved.job_path
+    design = session.now.design
+    return f"job.phases.{main_phase(session.now.resolved)}" if design.job.phases else "job"
 
 
 # ---------------------------------------------------------------- what the controls show
@@ -100,7 +106,7 @@ def _list(field, label, value, choices_, help="", **more) -> dict:
 def _front(session) -> dict:
     design, resolved = session.now.design, session.now.resolved
     cluster, model, params = resolved.cluster, resolved.model, resolved.params
-    phase = resolved.main_phase
+    phase = resolved.phases[main_phase(resolved)]
     job = job_path(session)
     named = design.model if isinstance(design.model, str) else design.model.like
     own = not isinstance(design.model, str)
@@ -325,17 +331,18 @@ def _ways(session, name) -> list[int]:
 def refusals(session, field: str) -> dict:
     """Values of a plan field that the design cannot take as it stands, each with the library's
     reason in a few words."""
-    from scantling.plans import enumerate as plans
+    from scantling.plans import space as plans
+    from scantling.plans.enumerate import enumerate_plans
 
     name = field.removeprefix("plan.")
     if name == field or name not in _PLAN_SHOWN:
         return {}
     resolved = session.now.resolved
-    phase = resolved.main_phase
+    phase = resolved.phases[main_phase(resolved)]
     out = {}
     for value in _PLAN_WORDS.get(name) or _ways(session, name):
         try:
-            plans.enumerate_plans(
+            enumerate_plans(
                 resolved.model, phase, resolved.cluster, plans.DEFAULT, {**phase.pins, name: value}
             )
         except DesignError as error:
@@ -350,7 +357,7 @@ def refusals(session, field: str) -> dict:
 
 def _folded(session) -> list[dict]:
     design, resolved, given = session.now.design, session.now.resolved, session.now.given
-    phase = resolved.main_phase
+    phase = resolved.phases[main_phase(resolved)]
     job = job_path(session)
     tokens, model = phase.tokens, resolved.model
     sparse = model.experts > 0

@@ -11,7 +11,6 @@ import numpy as np
 from scantling.base.show import number, shown
 from scantling.evidence.figures import figures as published_figures
 from scantling.evidence.figures import runs as published_figures_runs
-from scantling.verdict.limits import limits
 
 from . import series
 from .grammar import alt
@@ -508,7 +507,7 @@ def verdict(result) -> Html:
             + "."
         )
     return say(
-        "{head}\n\n{lines}", head=said_, lines="\n".join(f"- {line}" for line in limits(result)[:3])
+        "{head}\n\n{lines}", head=said_, lines="\n".join(f"- {line}" for line in result.limits[:3])
     )
 
 

@@ -48,7 +48,7 @@ class Refusal:
 def assess(design, quick: bool = False):
     """The default judge: the library's own; `quick` searches the coarse space."""
     import scantling
-    from scantling.plans import enumerate as plans
+    from scantling.plans import space as plans
 
     return scantling.assess(design, space=plans.COARSE) if quick else scantling.assess(design)
 

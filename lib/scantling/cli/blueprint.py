@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import click
 
-from ..advise.whole import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..plans.prepare import prepare
@@ -47,14 +46,14 @@ def blueprint(ctx, file, as_json, parts):
     Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
     is wrong.
     """
-    from ..cluster import PARTS, Blueprint
+    from ..cluster import PARTS
 
     assessment = _assessed(file)
     if not assessment.phases:
         from .design import refuse
 
-        ctx.exit(refuse(as_dict(assessment), as_json))
-    found = Blueprint(assessment).as_dict(parts or PARTS)
+        ctx.exit(refuse(assessment.as_dict(), as_json))
+    found = assessment.blueprint.as_dict(parts or PARTS)
     if as_json:
         print_json({"name": assessment.resolved.name, "verdict": assessment.verdict, **found})
     else:

@@ -104,7 +104,7 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
 
     Ctrl-C ends a search early with what it has looked at.
     """
-    from ..plans.space import SPACES
+    from ..plans.axes import SPACES
     from .design import assessed, refuse
 
     if wide and space not in (None, "wide"):
@@ -163,7 +163,7 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
 
 def _plans(design, space, over, scheduler, bar, top):
     if not over:
-        from ..plans.run import search as run
+        from ..plans.search import search as run
 
         return run(design, space, bar, scheduler)
     import pandas as pd
@@ -283,7 +283,7 @@ def _recompute(plans) -> list[str]:
 
 def _untried(plans) -> list[str]:
     """What among the plans shown nobody has published, each once."""
-    from ..catalogue.published import beyond
+    from ..evidence.published import beyond
 
     out = []
     for row in plans.to_dict("records"):
@@ -299,7 +299,7 @@ def _untried(plans) -> list[str]:
 def spaces(file, as_json):
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""
-    from ..plans.space import SPACES, counted, described
+    from ..plans.axes import SPACES, counted, described
 
     listed = {name: described(name) for name in SPACES}
     counts = []
@@ -307,7 +307,7 @@ def spaces(file, as_json):
         from .design import read
 
         r = prepare(read(file))
-        counts = counted(r, r.main_phase)
+        counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
     if as_json:
         print_json({"spaces": listed, **({"design": counts} if counts else {})})
         return

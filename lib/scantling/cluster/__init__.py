@@ -1,7 +1,7 @@
 """The site around one job: network, placement, planes, scheduler, stores, failure domains, risks,
 roll-out, evolution.
 
-`blueprint(assessment)` is a `Blueprint`. Each part is worked out when it is first read, by the one
+`assessment.blueprint` is a `Blueprint`. Each part is worked out when it is first read, by the one
 public function of the module
 of the same name: `network(assessment)` in `blueprint.network`, and so on. Every part has
 `as_dict()`.
@@ -45,11 +45,6 @@ def _part(name: str, doc: str) -> cached_property:
 
     read.__doc__ = doc
     return cached_property(read)
-
-
-def blueprint(assessment) -> Blueprint:
-    """The site around the job of an assessment."""
-    return Blueprint(assessment)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def domains(assessment) -> Domains:
     """
     r, e, plan = assessment.resolved, assessment.endurance, assessment.chosen.plan
     cluster, run = r.cluster, run_of(assessment)
-    used, per_node = int(assessment.devices_used), int(cluster.devices_per_node)
+    used, per_node = int(assessment.figures["devices_used"]), int(cluster.devices_per_node)
     tp_cp, dp = plan["tp"] * plan["cp"], plan["dp"]
     span = min(dp, max(1, -(-plan["ep"] * plan["etp"] // tp_cp)))
     m = float(micro_batches(assessment.chosen.case.job, assessment.chosen.case.plan))

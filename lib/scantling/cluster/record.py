@@ -58,7 +58,7 @@ def run_of(assessment) -> Run:
     from ..endure.cost import price
 
     r, e = assessment.resolved, assessment.endurance
-    days = assessment.days if float(e.goodput) > STANDSTILL else None
+    days = assessment.figures["days"] if float(e.goodput) > STANDSTILL else None
     paid = r.cluster.devices + int(e.spares) * r.cluster.devices_per_node
     usd = price(r.cluster, r.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
     return Run(
@@ -73,7 +73,9 @@ def run_of(assessment) -> Run:
 def idle_nodes(assessment) -> int:
     """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
     cluster = assessment.resolved.cluster
-    return int((cluster.devices - int(assessment.devices_used)) // cluster.devices_per_node)
+    return int(
+        (cluster.devices - int(assessment.figures["devices_used"])) // cluster.devices_per_node
+    )
 
 
 def is_torus(cluster) -> bool:

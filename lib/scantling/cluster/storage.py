@@ -116,7 +116,7 @@ def stores(assessment) -> Stores:
     """
     r, e, plan = assessment.resolved, assessment.endurance, assessment.chosen.plan
     cluster, run = r.cluster, run_of(assessment)
-    size, used = float(e.checkpoint_bytes), int(assessment.devices_used)
+    size, used = float(e.checkpoint_bytes), int(assessment.figures["devices_used"])
     period, nodes = (
         float(e.checkpoint_interval_s + e.checkpoint_stall_s),
         -(-used // int(cluster.devices_per_node)),
@@ -135,9 +135,9 @@ def stores(assessment) -> Stores:
     phase = assessment.chosen.phase
     batch = phase.global_batch * phase.seq_len
     text = storage.corpus(
-        tokens or batch * run.days * DAY_S / assessment.step_s,
+        tokens or batch * run.days * DAY_S / assessment.figures["step_s"],
         r.model.vocab,
-        step_s=assessment.step_s,
+        step_s=assessment.figures["step_s"],
         global_batch_tokens=batch,
         readers=plan["dp"],
     )

@@ -29,15 +29,21 @@ def optimum_interval(mtbf_s, stall_s):
     Source: optimality condition of Daly's
     complete model (Daly 2006, doi:10.1016/j.future.2004.11.016), solved.
     """
-    from scipy.special import lambertw
-
     m, d = np.asarray(mtbf_s, float), np.asarray(stall_s, float)
-    x = d / m
-    # near the branch point the argument loses digits; there the series in sqrt(x) is exact to
-    # rounding
+    return m * _best_share(d / m)
+
+
+def _best_share(x):
+    """tau* / M at x = stall / M: the root t of (1 - t) exp(t) = exp(-x), which is 1 + W0(-exp(-1 -
+    x)), by Halley's method from the series at the branch point. Below x = 1e-6, where the
+    difference of the two sides loses digits, the series in sqrt(x) is exact to rounding."""
     series = np.sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
-    w = np.real(lambertw(-np.exp(-1 - x)))
-    return m * np.where(x < 1e-6, series, 1 + w)
+    p = np.sqrt(-2 * np.expm1(-x))
+    t = p - p * p / 3 + 11 / 72 * p**3
+    for _ in range(5):
+        slope, off = -t * np.exp(t), (1 - t) * np.exp(t) - np.exp(-x)
+        t = t - 2 * off * slope / np.maximum(2 * slope**2 + off * (1 + t) * np.exp(t), 1e-300)
+    return np.where(x < 1e-6, series, t)
 
 
 def young(mtbf_s, stall_s):

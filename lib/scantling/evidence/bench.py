@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from ..plans.enumerate import enumerate_plans, one
 from ..plans.prepare import prepare
 
 CASE = (
@@ -55,13 +56,11 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     from ..base.records import take
     from ..physics.memory.peak import memory
     from ..physics.step import step_time
-    from ..plans import enumerate as plans
+    from ..plans import space as plans
     from ..plans.run import CHUNK
 
     _, where = next(places((16384,)))
-    columns = plans.enumerate_plans(
-        where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE
-    )
+    columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE)
     n = min(rows, columns.tp.size)
 
     def blocks():
@@ -71,7 +70,7 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
     def loop(some=200):
         for i in np.linspace(0, n - 1, some).astype(int):
-            c = where.cases(plans.one(columns, int(i)))
+            c = where.cases(one(columns, int(i)))
             memory(c), step_time(c)
         return some
 
@@ -83,10 +82,9 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
-    from ..advise.whole import as_dict
     from ..design.design import Design
     from ..physics.gather import situation
-    from ..plans import enumerate as plans
+    from ..plans import space as plans
     from ..verdict.assess import assess
     from .exhaustive import exhaust
 
@@ -107,14 +105,14 @@ def main() -> None:
             f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
         )
     designs = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
-    as_dict(assess(designs[0]), advice=False)
-    times = [timed(lambda d=d: assess(d))[1:] for d in designs[1:]]
+    assess(designs[0]).as_dict(advice=False)
+    times = [timed(lambda d=d: assess(d).figures)[1:] for d in designs[1:]]
     print(
         f"one design assessed, all plans searched: median "
         f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
         f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
     )
-    coarse = [timed(lambda d=d: assess(d, space=plans.COARSE))[1:] for d in designs[1:]]
+    coarse = [timed(lambda d=d: assess(d, space=plans.COARSE).figures)[1:] for d in designs[1:]]
     print(
         f"one design assessed, coarse space: median "
         f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "

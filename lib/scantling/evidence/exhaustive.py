@@ -27,7 +27,7 @@ from ..physics.memory.peak import memory
 from ..physics.pipeline import schedule_code
 from ..physics.step import step_time
 from ..plans.enumerate import divisors
-from ..plans.run import REASONS, host_bytes, why_not
+from ..plans.fit import REASONS, host_bytes, why_not
 
 CHUNK = 8192
 TIER = "an axis does not fit on the network it is given"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..base.errors import DesignError
-from ..plans import enumerate as planning
+from ..plans import space as planning
 from ..verdict.assess import assess
 from .record import Gap, LaunchPlan, launch_plan
 

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..advise.avoid import why
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..physics.cases import devices as devices_of
 from ..physics.memory.peak import memory_by_stage
-from ..verdict.limits import limits
-from ..verdict.numbers import communication
+from ..verdict.numbers import communication, step_s
 from .quote import slug
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
@@ -187,20 +185,18 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
         devices=int(devices_of(chosen.case.plan)),
         stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
         memory=memory,
-        step_s=chosen.step_s,
+        step_s=float(step_s(assessment, chosen)),
         figures={
-            k: v
-            for k, v in assessment.headline().items()
-            if isinstance(v, (int, float, type(None)))
+            k: v for k, v in assessment.figures.items() if isinstance(v, (int, float, type(None)))
         },
         endurance=assessment.endurance.as_dict(),
-        why=tuple(why(assessment)) if which == assessment.resolved.main else (),
+        why=tuple(assessment.why) if which == assessment.main else (),
         communication=tuple(communication(chosen)),
-        limits=tuple(limits(assessment)),
+        limits=tuple(assessment.limits),
         assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
         gaps=tuple(gaps),
         asked=dict(asked.plan) if asked else dict(chosen.plan),
-        asked_step_s=float(asked.step_s if asked else chosen.step_s),
+        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)),
         stack=r.stack,
         leaf_nodes=leaf_nodes(assessment),
     )

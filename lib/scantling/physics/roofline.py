@@ -97,8 +97,8 @@ def roofline(assessment) -> Roofline | None:
         return None
     from ..verdict.numbers import communication
 
-    chosen = assessment.chosen
-    c, parts, step_s = chosen.case, assessment.step_breakdown_s, assessment.step_s
+    chosen, figures = assessment.chosen, assessment.figures
+    c, parts, step_s = chosen.case, figures["step_breakdown_s"], figures["step_s"]
     stretch = (
         step_s
         / float(chosen.step.total)

@@ -15,7 +15,6 @@ import numpy as np
 from .cases import (
     SHARDINGS,
     Cases,
-    Column,
     low_precision_bytes,
     micro_batches,
     moe_share,
@@ -27,32 +26,14 @@ from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Exchange:
-    """One axis: seconds on the wire, seconds exposed, bytes that each device sends, calls. Columns
-    or scalars."""
+    """One axis: seconds on the wire, seconds exposed, bytes that each device sends. Columns or
+    scalars."""
 
-    wire_s: Column
-    exposed_s: Column
-    bytes: Column
-    calls: Column
-
-    @property
-    def hidden_s(self):
-        """Seconds that run beside compute."""
-        return np.maximum(self.wire_s - self.exposed_s, 0)
-
-    def times(self, passes) -> Exchange:
-        """The same exchange so many times."""
-        return Exchange(
-            wire_s=self.wire_s * passes,
-            exposed_s=self.exposed_s * passes,
-            bytes=self.bytes * passes,
-            calls=self.calls * passes,
-        )
-
-
-NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
+    wire_s: object
+    exposed_s: object
+    bytes: object
 
 
 def exposed(communication, window):
@@ -82,16 +63,11 @@ def tensor_parallel(c: Cases) -> Exchange:
     ) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
     pipelined = np.maximum(c.software.tp_overlap, 0)
     alone = k.tp_exposed * np.where(
-        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
+        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, 1.25
     )
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
-    return Exchange(
-        wire_s=wire,
-        exposed_s=wire * share,
-        bytes=2 * blocks * payload * (p.tp - 1) / p.tp,
-        calls=2 * blocks,
-    )
+    return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
 
 
 def context_parallel(c: Cases, attention_s) -> Exchange:
@@ -112,10 +88,7 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
     left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
     return Exchange(
-        wire_s=wire,
-        exposed_s=left,
-        bytes=np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp,
-        calls=np.select([p.cp_type == 0, p.cp_type == 2], [p.cp - 1, 4], 1),
+        wire, left, np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp
     )
 
 
@@ -179,12 +152,7 @@ def expert_parallel(c: Cases) -> Exchange:
         np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped),
         1.0,
     )  # cards hide less than links
-    return Exchange(
-        wire_s=wire * moe,
-        exposed_s=wire * moe * share,
-        bytes=sent * moe * (p.ep - 1) / p.ep,
-        calls=2 * moe,
-    )
+    return Exchange(wire * moe, wire * moe * share, sent * moe * (p.ep - 1) / p.ep)
 
 
 def pipeline_send(c: Cases) -> Exchange:
@@ -199,22 +167,20 @@ def pipeline_send(c: Cases) -> Exchange:
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
     return Exchange(
-        wire_s=wire,
-        exposed_s=wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
-        bytes=np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
-        calls=2 * p.vpp,
+        wire,
+        wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
+        np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DataParallel:
     """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every
     micro-batch (`micro`)."""
 
-    step_wire_s: Column
-    micro_wire_s: Column
-    bytes: Column  # per device and step
-    calls: Column  # per step
+    step_wire_s: object
+    micro_wire_s: object
+    bytes: object  # per device and step
 
 
 def uplink(c: Cases, group):
@@ -256,7 +222,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         rate = np.where(ranks > inside, rate * k.dp_rate, rate)
         share = (ranks - 1) / ranks
         grads, weights = params * job.grad_bytes, params * 2.0
-        buckets = np.maximum(grads / k.dp_bucket_bytes, 1.0)
+        buckets = np.maximum(grads / 0.5e9, 1.0)
         latency = k.dp_hop_s * (ranks - 1) * buckets
         plain = np.where(
             p.sharding == 0,
@@ -292,9 +258,4 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
             (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p),
             plain * share,
         )
-    return DataParallel(
-        step_wire_s=step,
-        micro_wire_s=micro,
-        bytes=sent,
-        calls=np.where(full | hybrid, 3 * micro_batches(job, p), 2.0),
-    )
+    return DataParallel(step, micro, sent)

@@ -1,9 +1,8 @@
-"""Plans: which combinations of degrees are legal for a model on a cluster, each rule with its
-reason, and all of them as columns.
+"""Every legal plan of a space as columns.
 
 A pin fixes an axis; what is not pinned takes every value of its axis in the space. Columns are
-crossed one axis at a time and
-cut by the rules as soon as a rule can be told, so the product of all axes never exists.
+crossed one axis at a time and cut by the laws as soon as a law can be told, so the product of all
+axes never exists.
 """
 
 from __future__ import annotations
@@ -14,250 +13,13 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.errors import DesignError
-from ..catalogue.stacks import stacks
 from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, code
-from ..physics.pipeline import RULES, SCHEDULES, schedule_code
+from ..physics.pipeline import RULES, SCHEDULES
+from .laws import HSDP, of
+from .space import DEFAULT, Space
 
-INTERLEAVED, ONE_F = schedule_code("interleaved"), schedule_code("1f1b")
-ULYSSES = code(CP_TYPES, "ulysses")
-ZERO2, ZERO3, HSDP = (code(SHARDINGS, name) for name in ("zero2", "zero3", "hsdp"))
-# tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
-# runs use
-MIN_CHUNK = 4096
-
-
-@dataclass(frozen=True)
-class Space:
-    """Values of each axis that a search tries where a field is not pinned. The defaults are the
-    default space:
-
-    tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp
-    every depth that divides layers or
-    layers + 2 (embedding and head a layer each), and powers of two where layers are odd
-    (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage
-    (interleaved) ·
-    dp the largest divisor of global_batch that the devices allow, and where it differs the one
-    above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the
-    experts to 256 ·
-    etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and
-    hsdp (not interleaved) ·
-    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
-    · schedule 1f1b, interleaved · cp_type ring, or the stack's own.
-
-    Zero-bubble and DualPipe schedules, other exchanges of context parallelism, offload,
-    micro-batches that are no power of two and other depths are in WIDE:
-    too few runs are published with them to tell what they cost in practice, so they are tried where
-    they are asked for or pinned.
-    """
-
-    tp: tuple = (1, 2, 4, 8, 16)  # () = every divisor of the heads
-    cp: tuple = (1, 2, 4, 8, 16, 32)
-    pp: tuple = ()  # () = every depth that divides layers, or layers + 2
-    vpp: tuple = ()  # () = every number of chunks to 20 that divides a stage
-    micro_batch: tuple = (1, 2, 4, 8, 16)
-    ep: tuple = ()  # () = divisors of the experts, to 256
-    etp: tuple = (1, 0)  # 0 = the same as tp
-    sharding: tuple = ("none", "zero1", "zero2", "zero3", "hsdp")
-    recompute: tuple = ("none", "selective", "full")
-    recompute_share: tuple = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers, under full recompute
-    schedule: tuple = ("1f1b", "interleaved")
-    offload: tuple = ("none",)
-    cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
-    sp: tuple = (0, 1)
-    uneven: bool = False  # also depths that divide neither layers nor layers + 2
-    precision: tuple = ()  # tried where the design leaves its precision open, besides its own
-    min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
-
-
-DEFAULT = Space()
-COARSE = Space(
-    tp=(1, 2, 4, 8),
-    cp=(1, 2, 4, 8, 16),
-    micro_batch=(1, 2, 4),
-    sharding=("zero1", "zero3"),
-    recompute_share=(0.5, 1.0),
-    etp=(1,),
-    sp=(1,),
-)
-# some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default
-# space's
-MAP = replace(COARSE, micro_batch=(1, 2), recompute=("none", "full"), recompute_share=(1.0,))
-WIDE = Space(
-    tp=(1, 2, 4, 8, 16, 32, 64),
-    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),
-    schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
-    offload=OFFLOADS,
-    cp_type=CP_TYPES,
-    uneven=True,
-    etp=(1, 2, 4, 8, 0),
-    precision=("bf16", "fp8"),
-)
-# where nothing fits as it is
-OFFLOADED = replace(DEFAULT, offload=OFFLOADS, uneven=True)
-# the lean end of every axis that memory falls along: what does not fit here fits nowhere
-LAST_RESORT = Space(
-    tp=(),
-    cp=tuple(2**i for i in range(12)),
-    min_chunk=1,
-    micro_batch=(1,),
-    vpp=(1,),
-    schedule=("1f1b",),
-    sharding=("zero1", "zero3"),
-    recompute=("full",),
-    recompute_share=(1.0,),
-    offload=OFFLOADS,
-    sp=(1,),
-    uneven=True,
-)
-
-
-def offered(space: Space, stack: str | None) -> Space:
-    """The space without what the named stack does not offer, and with the schedules that are its
-    own; where nothing of an axis would be left,
-    the stack's values. What a named stack does not offer is not searched; a pin may still ask for
-    it."""
-    axes = stacks().get(stack).offers if stack in stacks() else {}
-    return replace(
-        space,
-        **{
-            k: values
-            if k == "schedule"
-            else tuple(v for v in values if v in getattr(space, k)) or values
-            for k, values in axes.items()
-        },
-    )
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One law that a plan must keep: the field it concerns, what it says, whose it is."""
-
-    field: str
-    text: str
-    source: str
-    kept: object  # function(columns, model, phase, cluster) -> bool column
-
-
-def _divides(a, b):
-    return (b % np.maximum(a, 1)) == 0
-
-
-LAWS = (
-    Rule(
-        "tp",
-        "tp divides the attention heads",
-        "Megatron-LM asserts num_attention_heads % tp == 0",
-        lambda c, m, j, k: _divides(c["tp"], m.heads),
-    ),
-    Rule(
-        "tp",
-        "tp divides the key-value heads or is a multiple of them",
-        "Megatron-LM replicates key-value heads only by whole copies",
-        lambda c, m, j, k: (
-            _divides(c["tp"], m.kv_heads) | (c["tp"] % m.kv_heads == 0)
-            if m.attention != "mla"
-            else c["tp"] > 0
-        ),
-    ),
-    Rule(
-        "tp",
-        "tp divides the width of the feed-forward layer",
-        "column-parallel linear layers split evenly (Megatron-LM, torchtitan)",
-        lambda c, m, j, k: _divides(c["tp"], m.ffn_hidden) & _divides(c["tp"], m.shared_ffn_hidden),
-    ),
-    Rule(
-        "cp",
-        "2 x cp divides the sequence",
-        "causal load balance gives each rank two chunks (Megatron-Core, Llama 3 section 3.3.2)",
-        lambda c, m, j, k: (c["cp"] == 1) | (j.seq_len % (2 * c["cp"]) == 0),
-    ),
-    Rule(
-        "pp",
-        "every stage holds a layer",
-        "Megatron-LM and torchtitan refuse empty stages",
-        lambda c, m, j, k: c["pp"] <= m.layers,
-    ),
-    Rule(
-        "tp",
-        "tp x cp x pp is at most the devices",
-        "one rank a device",
-        lambda c, m, j, k: c["tp"] * c["cp"] * c["pp"] <= k.devices,
-    ),
-)
-BATCH = (
-    Rule(
-        "micro_batch",
-        "dp x micro_batch divides the global batch",
-        "every step must see the whole batch (convergence)",
-        lambda c, m, j, k: j.global_batch % (c["dp"] * c["micro_batch"]) == 0,
-    ),
-)
-EXPERTS = (
-    Rule(
-        "ep",
-        "ep divides the experts",
-        "each rank holds whole experts (Megatron-Core)",
-        lambda c, m, j, k: _divides(c["ep"], max(m.experts, 1)),
-    ),
-    Rule(
-        "ep",
-        "ep x etp divides dp x cp x tp",
-        "expert groups fold into the other ranks (Liu et al. 2025)",
-        lambda c, m, j, k: (c["dp"] * c["cp"] * c["tp"]) % (c["ep"] * c["etp"]) == 0,
-    ),
-    Rule(
-        "etp",
-        "etp divides the expert width",
-        "column-parallel experts",
-        lambda c, m, j, k: _divides(c["etp"], max(m.expert_ffn_hidden, 1)) | (c["etp"] == 1),
-    ),
-)
-SEQUENCE = (
-    Rule(
-        "sp",
-        "with sequence parallelism, tp (with cp: tp x 2 cp) divides the sequence",
-        "torchtitan's trainer asks for it; Megatron-Core splits a rank's tokens over tp",
-        lambda c, m, j, k: (
-            (c["sp"] == 0) | (j.seq_len % (c["tp"] * np.where(c["cp"] > 1, 2 * c["cp"], 1)) == 0)
-        ),
-    ),
-)
-SHARDED = (
-    Rule(
-        "sharding",
-        "zero3 and hsdp do not combine with interleaved chunks",
-        "weights would be gathered once per chunk; no framework offers it",
-        lambda c, m, j, k: (c["sharding"] < ZERO3) | (c["vpp"] == 1),
-    ),
-)
-HEADS = (
-    Rule(
-        "cp",
-        "with ulysses, tp x cp divides the heads and the key-value heads",
-        "Transformer Engine asks both to be multiples of cp after tp (attention by all-to-all)",
-        lambda c, m, j, k: (
-            (c["cp_type"] != ULYSSES)
-            | (c["cp"] == 1)
-            | (
-                _divides(c["tp"] * c["cp"], m.heads)
-                & ((m.attention == "mla") | _divides(c["tp"] * c["cp"], m.kv_heads))
-            )
-        ),
-    ),
-)
-GROUPS = (
-    Rule(
-        "ep",
-        "under hsdp, ep x etp divides shard_group x tp",
-        "torchtitan folds expert ranks into one shard group's",
-        lambda c, m, j, k: (
-            (c["sharding"] != HSDP)
-            | (c["ep"] == 1)
-            | ((c["shard_group"] * c["tp"]) % (c["ep"] * c["etp"]) == 0)
-        ),
-    ),
-)
-LATER = (*BATCH, *EXPERTS, *SEQUENCE, *SHARDED, *HEADS, *GROUPS)
+ZERO2 = code(SHARDINGS, "zero2")
+CODES = ("sharding", "schedule", "recompute", "offload", "cp_type")
 
 
 @lru_cache(maxsize=4096)
@@ -281,115 +43,112 @@ def keep(columns: dict, mask) -> dict:
     return columns if np.all(mask) else {k: v[mask] for k, v in columns.items()}
 
 
+def depths(layers: int, space: Space, devices: int) -> list[int]:
+    """Pipeline depths of a space, ascending."""
+    if space.pp:
+        return [p for p in space.pp if p <= min(layers, devices)]
+    even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}
+    if layers % 2:
+        even |= {2**i for i in range(9)}
+    if space.uneven:
+        even |= {2**i for i in range(9)} | set(range(1, 17))
+    return sorted(p for p in even if p <= min(layers, devices, 128))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What plans are asked for: the space, the pins in it, and what they have to suit."""
+
+    model: object
+    phase: object
+    cluster: object
+    space: Space
+    pins: dict
+
+    def pick(self, name: str, default):
+        """The pin of an axis alone, else the values of the space."""
+        return (self.pins[name],) if self.pins.get(name) is not None else default
+
+
 def enumerate_plans(
     model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None
 ) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
     dp is the largest divisor of global_batch that the devices allow, and the roundest one beside
-    it, so an awkward count leaves some
-    idle rather than none legal.
-    Raises DesignError, naming the rule, where the pins leave no legal plan.
+    it, so an awkward count leaves some idle rather than none legal.
+    Raises DesignError, naming the law, where the pins leave no legal plan.
     """
-    pins = pins or {}
-    pick = lambda name, default: (pins[name],) if pins.get(name) is not None else default  # noqa: E731
+    q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
+    c = _degrees(q)
+    for axis in (
+        _data_parallel,
+        _micro_batches,
+        _experts,
+        _schedules,
+        _sharding,
+        _shard_groups,
+        _recompute,
+        _offload,
+        _sequence,
+        _exchange,
+    ):
+        c = axis(c, q)
+    columns = {k: v if k in CODES else v.astype(float) for k, v in c.items()}
+    return Plan(**columns)
+
+
+def _degrees(q: Question) -> dict:
+    """Tensor, context and pipeline parallelism."""
+    devices = q.cluster.devices
+    tps = [int(t) for t in q.space.tp or divisors(q.model.heads) if t <= devices]
+    cps = [x for x in q.space.cp if x == 1 or q.phase.seq_len // x >= q.space.min_chunk]
     c: dict = {}
     for name, values in (
-        (
-            "tp",
-            pick("tp", [int(t) for t in space.tp or divisors(model.heads) if t <= cluster.devices]),
-        ),
-        (
-            "cp",
-            pick("cp", [x for x in space.cp if x == 1 or phase.seq_len // x >= space.min_chunk]),
-        ),
-        ("pp", pick("pp", depths(model.layers, space, cluster.devices))),
+        ("tp", tps),
+        ("cp", cps),
+        ("pp", depths(q.model.layers, q.space, devices)),
     ):
-        c = cross(c, name, values)
-    c = _lawful(c, LAWS, model, phase, cluster, pins)
-    room = cluster.devices // (c["tp"] * c["cp"] * c["pp"])
-    if pins.get("dp") is not None:
-        c = keep({**c, "dp": np.full(len(room), pins["dp"])}, room >= pins["dp"])
-        _some(c, "plan.dp", pins["dp"], "at most devices / (tp x cp x pp)", int(room.max()))
-    else:
-        table = divisors(phase.global_batch)
-        if pins.get("micro_batch"):
-            table = table[phase.global_batch % (table * pins["micro_batch"]) == 0]
-        if pins.get("grad_accum"):
-            table = table[phase.global_batch % (table * pins["grad_accum"]) == 0]
-        if not len(table):
-            raise DesignError(
-                "plan.micro_batch",
-                pins.get("micro_batch"),
-                f"a divisor of the global batch {phase.global_batch:,}",
-            )
-        c["dp"] = table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]
-        if cluster.devices & (cluster.devices - 1) or phase.global_batch & (phase.global_batch - 1):
-            c = _rounder(c, table, room)
-    if pins.get("grad_accum") is not None:
-        c["micro_batch"] = phase.global_batch // (c["dp"] * pins["grad_accum"])
-        bad = (c["micro_batch"] < 1) | (
-            c["micro_batch"] * c["dp"] * pins["grad_accum"] != phase.global_batch
+        c = cross(c, name, q.pick(name, values))
+    return _lawful(c, "degrees", q)
+
+
+def _data_parallel(c: dict, q: Question) -> dict:
+    batch, devices, pinned = q.phase.global_batch, q.cluster.devices, q.pins.get("dp")
+    room = devices // (c["tp"] * c["cp"] * c["pp"])
+    if pinned is not None:
+        c = keep({**c, "dp": np.full(len(room), pinned)}, room >= pinned)
+        _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
+        return c
+    table = divisors(batch)
+    for name in ("micro_batch", "grad_accum"):
+        if q.pins.get(name):
+            table = table[batch % (table * q.pins[name]) == 0]
+    if not len(table):
+        raise DesignError(
+            "plan.micro_batch",
+            q.pins.get("micro_batch"),
+            f"a divisor of the global batch {batch:,}",
         )
-        whole = keep(c, ~bad)
-        _some(
-            whole,
-            "plan.grad_accum",
-            pins["grad_accum"],
-            f"dp x micro_batch x grad_accum = global_batch {phase.global_batch:,}",
+    c = {**c, "dp": table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]}
+    powers_of_two = devices & (devices - 1) == batch & (batch - 1) == 0
+    return c if powers_of_two else _rounder(c, table, room)
+
+
+def _micro_batches(c: dict, q: Question) -> dict:
+    batch, steps, pinned = q.phase.global_batch, q.pins.get("grad_accum"), q.pins.get("micro_batch")
+    if steps is None:
+        return _lawful(
+            cross(c, "micro_batch", q.pick("micro_batch", q.space.micro_batch)), "batch", q
         )
-        if pins.get("micro_batch") is not None:
-            whole = keep(whole, whole["micro_batch"] == pins["micro_batch"])
-            _some(
-                whole,
-                "plan.grad_accum",
-                pins["grad_accum"],
-                f"dp x micro_batch x grad_accum = global_batch {phase.global_batch:,}",
-            )
-        c = whole
-    else:
-        c = cross(c, "micro_batch", pick("micro_batch", space.micro_batch))
-    c = _lawful(c, BATCH, model, phase, cluster, pins)
-    c = _experts(c, model, space, pick)
-    c = _lawful(c, EXPERTS, model, phase, cluster, pins)
-    c = _schedules(c, model, phase, space, pick)
-    c = cross(c, "sharding", [code(SHARDINGS, s) for s in pick("sharding", space.sharding)])
-    if pins.get("sharding") is None:
-        # zero2 with accumulation is one of two things: gradients reduced after every micro-batch,
-        # which sends them m times (DeepSpeed), or kept whole
-        # until the last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed
-        # optimizer). Neither is the zero2 of the table, so only a pin asks for it
-        once = phase.global_batch <= c["dp"] * c["micro_batch"]
-        alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
-        c = keep(
-            c,
-            (~alone | (c["sharding"] == c["sharding"].min()))
-            & (alone | once | (c["sharding"] != ZERO2)),
-        )
-        c["sharding"] = np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"])
-    c = _lawful(c, SHARDED, model, phase, cluster, pins)
-    c = _lawful(_shard_groups(c, cluster, pins), GROUPS, model, phase, cluster, pins)
-    c = _recompute(c, model, space, pins, pick)
-    c = cross(c, "offload", [code(OFFLOADS, v) for v in pick("offload", space.offload)])
-    c = cross(c, "sp", [int(v) for v in pick("sp", space.sp)])
-    if pins.get("sp") is None:  # one row where only one value is left
-        able = (c["tp"] > 1) & SEQUENCE[0].kept({**c, "sp": 1}, model, phase, cluster)
-        c = keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(space.sp)))
-    else:
-        c = _lawful(c, SEQUENCE, model, phase, cluster, pins)
-    types = [code(CP_TYPES, v) for v in pick("cp_type", space.cp_type)]
-    if len(types) > 1 or ULYSSES in types:
-        c = cross(c, "cp_type", types)
-        c = _lawful(
-            keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), HEADS, model, phase, cluster, pins
-        )
-    columns = {
-        k: v.astype(float)
-        if k not in ("sharding", "schedule", "recompute", "offload", "cp_type")
-        else v
-        for k, v in c.items()
-    }
-    return Plan(**{"cp_type": types[0], **columns})
+    size = batch // (c["dp"] * steps)
+    whole = (size >= 1) & (size * c["dp"] * steps == batch)
+    if pinned is not None:
+        whole &= size == pinned
+    c = keep({**c, "micro_batch": size}, whole)
+    law = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
+    _some(c, "plan.grad_accum", steps, law)
+    return _lawful(c, "batch", q)
 
 
 def _rounder(c, table, room):
@@ -411,24 +170,113 @@ def _rounder(c, table, room):
     return {k: np.concatenate([v, more[k]]) for k, v in c.items()}
 
 
-def _recompute(c, model, space, pins, pick):
+def _experts(c: dict, q: Question) -> dict:
+    if not q.model.is_moe:
+        return {**c, "ep": np.ones(len(c["tp"]), int), "etp": np.ones(len(c["tp"]), int)}
+    etps = q.pick("etp", q.space.etp)  # 0 is the same as tp
+    c = cross(
+        c,
+        "ep",
+        q.pick("ep", q.space.ep or divisors(q.model.experts)[divisors(q.model.experts) <= 256]),
+    )
+    c = cross(c, "etp", etps)
+    said_already = (c["etp"] == 0) & np.isin(c["tp"], [v for v in etps if v])
+    c = keep(c, ~said_already)
+    return _lawful({**c, "etp": np.where(c["etp"] == 0, c["tp"], c["etp"])}, "experts", q)
+
+
+def _chunks(name: str, q: Question, deepest: int) -> list:
+    """Model parts a stage that a schedule is tried with."""
+    fixed = SCHEDULES[name].chunks
+    if fixed is not None:
+        return [v for v in q.pick("vpp", (fixed,)) if v == fixed]
+    return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
+
+
+def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
+    """Rows of one schedule: every number of model parts that its rules allow."""
+    layers, row = q.model.layers, SCHEDULES[name]
+    c = cross({**c, "m": m}, "vpp", values)
+    lawful = np.ones(len(c["tp"]), bool)
+    for rule in RULES:
+        if name in rule.schedules:
+            lawful &= rule.kept(c["pp"], c["vpp"], c["m"], layers)
+    if row.chunks is None and q.pins.get("vpp") is None:
+        whole = np.where(layers % c["pp"] == 0, layers, layers + 2)
+        lawful &= whole % (c["pp"] * c["vpp"]) == 0
+    c = keep(c, lawful)
+    return {**c, "schedule": np.full(len(c["tp"]), row.code)}
+
+
+def _schedules(c: dict, q: Question) -> dict:
+    names = q.pick("schedule", q.space.schedule)
+    m = q.phase.global_batch // (c["dp"] * c["micro_batch"])
+    deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
+    tried = {name: values for name in names if (values := _chunks(name, q, deepest))}
+    parts = [_scheduled(name, c, m, values, q) for name, values in tried.items()]
+    whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
+    if not len(whole["tp"]):
+        rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
+        raise DesignError("plan.schedule", names[0], rules, problem="leaves no legal plan")
+    del whole["m"]
+    return whole
+
+
+def _sharding(c: dict, q: Question) -> dict:
+    """What data-parallel ranks share out. zero2 with accumulation is one of two things: gradients
+    reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
+    last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
+    the zero2 of the table, so only a pin asks for it."""
+    names = q.pick("sharding", q.space.sharding)
+    c = cross(c, "sharding", [code(SHARDINGS, name) for name in names])
+    if q.pins.get("sharding") is None:
+        once = q.phase.global_batch <= c["dp"] * c["micro_batch"]
+        alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
+        first = c["sharding"] == c["sharding"].min()
+        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
+        c = {**c, "sharding": np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"])}
+    return _lawful(c, "sharding", q)
+
+
+def _shard_groups(c: dict, q: Question) -> dict:
+    ranks = c["dp"] * c["cp"]
+    inside = np.maximum(q.cluster.scale_up_domain // np.maximum(c["tp"], 1), 1)
+    group = q.pins.get("shard_group") or np.maximum(np.gcd(ranks, inside), 1)
+    hybrid = c["sharding"] == HSDP
+    c = {**c, "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks)}
+    legal = ~hybrid | (
+        (c["shard_group"] > 1)
+        & (ranks % np.maximum(c["shard_group"], 1) == 0)
+        & (c["shard_group"] < ranks)
+    )
+    out = keep(c, legal)
+    _some(
+        out,
+        "plan.shard_group",
+        q.pins.get("shard_group"),
+        "a divisor of dp x cp, above 1 and below it, for hsdp",
+    )
+    return _lawful(out, "shard_group", q)
+
+
+def _recompute(c: dict, q: Question) -> dict:
     """Recompute and the share of a stage's layers that it covers, in whole layers; a share that
     rounds to another one is left out."""
     full = RECOMPUTES.index("full")
-    some = pins.get("recompute_layers")
+    some = q.pins.get("recompute_layers")
     shares = (
         (1.0,)
-        if some is not None or pins.get("recompute") is not None
-        else tuple(sorted(space.recompute_share))
+        if some is not None or q.pins.get("recompute") is not None
+        else tuple(sorted(q.space.recompute_share))
     )  # pinned: all layers
     pairs = [
         (code(RECOMPUTES, name), s)
-        for name in pick("recompute", space.recompute)
+        for name in q.pick("recompute", q.space.recompute)
         for s in (shares if name == "full" else (1.0,))
     ]
     c = cross(c, "recompute", np.arange(len(pairs)))
     kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
-    held = -(-model.layers // c["pp"])
+    held = -(-q.model.layers // c["pp"])
     if some is not None:
         return {
             **c,
@@ -445,131 +293,50 @@ def _recompute(c, model, space, pins, pick):
     )
 
 
-def _lawful(c, rules, model, phase, cluster, pins):
-    for rule in rules:
-        c_next = keep(c, rule.kept(c, model, phase, cluster))
-        if not len(c_next["tp"]):
-            field = (
-                rule.field
-                if pins.get(rule.field) is not None
-                else next(
-                    (
-                        f
-                        for f in ("tp", "cp", "pp", "dp", "micro_batch", "ep")
-                        if pins.get(f) is not None
-                    ),
-                    rule.field,
-                )
-            )
+def _offload(c: dict, q: Question) -> dict:
+    return cross(c, "offload", [code(OFFLOADS, v) for v in q.pick("offload", q.space.offload)])
+
+
+def _sequence(c: dict, q: Question) -> dict:
+    """Sequence parallelism beside tensor parallelism; one row where only one value is left."""
+    c = cross(c, "sp", [int(v) for v in q.pick("sp", q.space.sp)])
+    if q.pins.get("sp") is not None:
+        return _lawful(c, "sequence", q)
+    able = c["tp"] > 1
+    for law in of("sequence"):
+        able = able & law.kept({**c, "sp": 1}, q.model, q.phase, q.cluster)
+    kept = able | (c["sp"] == max(q.space.sp))
+    return keep({**c, "sp": np.where(able, c["sp"], 0)}, kept)
+
+
+def _exchange(c: dict, q: Question) -> dict:
+    """How context parallelism exchanges keys and values; one row where there is none."""
+    types = [code(CP_TYPES, v) for v in q.pick("cp_type", q.space.cp_type)]
+    c = cross(c, "cp_type", types)
+    c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), "exchange", q)
+    return {**c, "cp_type": types[0]} if len(types) == 1 else c
+
+
+def _lawful(c: dict, stage: str, q: Question) -> dict:
+    """The rows that keep the laws of one stage."""
+    for law in of(stage):
+        c = keep(c, law.kept(c, q.model, q.phase, q.cluster))
+        if not len(c["tp"]):
+            degrees = ("tp", "cp", "pp", "dp", "micro_batch", "ep")
+            pinned = [f for f in (law.field, *degrees) if q.pins.get(f) is not None]
+            field = pinned[0] if pinned else law.field
             raise DesignError(
                 f"plan.{field}",
-                pins.get(field),
-                f"{rule.text} ({rule.source})",
+                q.pins.get(field),
+                f"{law.text} ({law.source})",
                 problem="leaves no legal plan",
             )
-        c = c_next
     return c
 
 
 def _some(c, field, value, allowed, nearest=None):
     if not len(c["tp"]):
         raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
-
-
-def depths(layers: int, space: Space, devices: int) -> list[int]:
-    """Pipeline depths of a space, ascending."""
-    if space.pp:
-        return [p for p in space.pp if p <= min(layers, devices)]
-    even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}
-    if layers % 2:
-        even |= {2**i for i in range(9)}
-    if space.uneven:
-        even |= {2**i for i in range(9)} | set(range(1, 17))
-    return sorted(p for p in even if p <= min(layers, devices, 128))
-
-
-def _experts(c, model, space, pick):
-    if not model.is_moe:
-        return {**c, "ep": np.ones(len(c["tp"]), int), "etp": np.ones(len(c["tp"]), int)}
-    ep = space.ep or [int(d) for d in divisors(model.experts) if d <= 256]
-    c = cross(c, "ep", pick("ep", ep))
-    etp = pick("etp", space.etp)
-    c = cross(c, "etp", etp)
-    same = c["etp"] == 0
-    if np.any(same):
-        c = keep(
-            c, ~(same & np.isin(c["tp"], [v for v in etp if v]))
-        )  # said by another value already
-        c = {**c, "etp": np.where(c["etp"] == 0, c["tp"], c["etp"])}
-    return c
-
-
-def _schedules(c, model, phase, space, pick):
-    names = pick("schedule", space.schedule)
-    m = phase.global_batch // (c["dp"] * c["micro_batch"])
-    parts = []
-    for name in names:
-        row = SCHEDULES[name]
-        per_stage = max(1, -(-model.layers // int(c["pp"].min())))
-        if row.chunks is None:
-            values = [
-                v
-                for v in pick(
-                    "vpp", space.vpp or [int(d) for d in range(2, min(per_stage, 20) + 1)]
-                )
-                if v > 1
-            ]
-        else:
-            values = [v for v in pick("vpp", (row.chunks,)) if v == row.chunks]
-        if not values:
-            continue
-        part = cross({**c, "m": m}, "vpp", values)
-        lawful = np.ones(len(part["tp"]), bool)
-        for rule in RULES:
-            if name in rule.schedules:
-                lawful &= rule.kept(part["pp"], part["vpp"], part["m"], model.layers)
-        if row.chunks is None:
-            layers = np.where(model.layers % part["pp"] == 0, model.layers, model.layers + 2)
-            lawful &= (layers % (part["pp"] * part["vpp"]) == 0) | (np.size(pick("vpp", ())) > 0)
-        part = keep(part, lawful)
-        part["schedule"] = np.full(len(part["tp"]), row.code)
-        parts.append(part)
-    whole = (
-        {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
-        if parts
-        else {**c, "m": m, "vpp": m[:0]}
-    )
-    if not parts or not len(whole["tp"]):
-        rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
-        field, value = (
-            ("plan.schedule", pick("schedule", (None,))[0])
-            if pick("schedule", ())
-            else ("plan.vpp", pick("vpp", (None,))[0])
-        )
-        raise DesignError(field, value, rules, problem="leaves no legal plan")
-    del whole["m"]
-    return whole
-
-
-def _shard_groups(c, cluster, pins):
-    ranks = c["dp"] * c["cp"]
-    inside = np.maximum(cluster.scale_up_domain // np.maximum(c["tp"], 1), 1)
-    group = pins.get("shard_group") or np.maximum(np.gcd(ranks, inside), 1)
-    hybrid = c["sharding"] == HSDP
-    c = {**c, "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks)}
-    legal = ~hybrid | (
-        (c["shard_group"] > 1)
-        & (ranks % np.maximum(c["shard_group"], 1) == 0)
-        & (c["shard_group"] < ranks)
-    )
-    out = keep(c, legal)
-    _some(
-        out,
-        "plan.shard_group",
-        pins.get("shard_group"),
-        "a divisor of dp x cp, above 1 and below it, for hsdp",
-    )
-    return out
 
 
 def as_dict(plan: Plan, i: int, model, phase) -> dict:

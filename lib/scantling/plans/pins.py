@@ -1,4 +1,4 @@
-"""Pinned fields of a plan against the laws of plans.py, before any search: the field, the law it
+"""Pinned fields of a plan against the laws of plans, before any search: the field, the law it
 breaks and the nearest legal value."""
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ import math
 import numpy as np
 
 from ..base.errors import DesignError
+from ..physics.cases import SHARDINGS
+from .enumerate import divisors
+from .laws import LAWS
 
 _DEGREES = ("tp", "pp", "cp", "dp")
 
@@ -106,7 +109,7 @@ def _batch(pins, batch, at):
     if len(given) == 3 or batch % rest:
         fitting = [batch // rest] if batch % rest == 0 else []
     else:
-        fitting = [d for d in _divisors(batch) if batch % (d * rest) == 0]
+        fitting = [d for d in divisors(batch).tolist() if batch % (d * rest) == 0]
     law = f"{what} {'equal to' if len(given) == 3 else 'that divides'} global_batch {batch:,}"
     nearest = min(fitting, key=lambda d: abs(d - pins[name])) if fitting else None
     raise DesignError(
@@ -120,17 +123,11 @@ def _batch(pins, batch, at):
     )
 
 
-def _divisors(n):
-    return sorted({d for i in range(1, math.isqrt(n) + 1) if n % i == 0 for d in (i, n // i)})
-
-
 def _laws(pins, model, phase, cluster, at):
-    from .enumerate import LATER, LAWS
-
     known = _columns(pins)
     if not known:
         return
-    broken = [rule for rule in (*LAWS, *LATER) if not _kept(rule, known, model, phase, cluster)]
+    broken = [rule for rule in LAWS if not _kept(rule, known, model, phase, cluster)]
     if not broken:
         return
     first = broken[0]
@@ -159,8 +156,6 @@ def _laws(pins, model, phase, cluster, at):
 
 
 def _columns(pins):
-    from ..physics.cases import SHARDINGS
-
     columns = {
         k: np.array([v]) for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)
     }

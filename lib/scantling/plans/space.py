@@ -1,153 +1,123 @@
-"""Which plans a search tries: every axis of the coarse, the default and the wide space with its
-values, in words and for one design."""
+"""Spaces: which values of every axis a search tries where a field is not pinned."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
+from ..catalogue.stacks import stacks
+from ..physics.cases import CP_TYPES, OFFLOADS
 
-from ..physics.cases import OFFLOADS, RECOMPUTES, SHARDINGS
-from ..physics.pipeline import SCHEDULE_NAMES
-from . import enumerate as planning
-
-SPACES = {"coarse": planning.COARSE, "default": planning.DEFAULT, "wide": planning.WIDE}
-NAMED = {
-    "sharding": SHARDINGS,
-    "schedule": SCHEDULE_NAMES,
-    "recompute": RECOMPUTES,
-    "offload": OFFLOADS,
-}
+# tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
+# runs use
+MIN_CHUNK = 4096
 
 
-@dataclass(frozen=True)
-class Axis:
-    """One axis of the search: its field, what it is, values(space) in words."""
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """Values of each axis that a search tries where a field is not pinned. The defaults are the
+    default space:
 
-    field: str
-    what: str
-    values: object
+    tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp
+    every depth that divides layers or
+    layers + 2 (embedding and head a layer each), and powers of two where layers are odd
+    (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage
+    (interleaved) ·
+    dp the largest divisor of global_batch that the devices allow, and where it differs the one
+    above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the
+    experts to 256 ·
+    etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and
+    hsdp (not interleaved) ·
+    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
+    · schedule 1f1b, interleaved · cp_type ring, or the stack's own.
+
+    Zero-bubble and DualPipe schedules, other exchanges of context parallelism, offload,
+    micro-batches that are no power of two and other depths are in WIDE:
+    too few runs are published with them to tell what they cost in practice, so they are tried where
+    they are asked for or pinned.
+    """
+
+    tp: tuple = (1, 2, 4, 8, 16)  # () = every divisor of the heads
+    cp: tuple = (1, 2, 4, 8, 16, 32)
+    pp: tuple = ()  # () = every depth that divides layers, or layers + 2
+    vpp: tuple = ()  # () = every number of chunks to 20 that divides a stage
+    micro_batch: tuple = (1, 2, 4, 8, 16)
+    ep: tuple = ()  # () = divisors of the experts, to 256
+    etp: tuple = (1, 0)  # 0 = the same as tp
+    sharding: tuple = ("none", "zero1", "zero2", "zero3", "hsdp")
+    recompute: tuple = ("none", "selective", "full")
+    recompute_share: tuple = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers, under full recompute
+    schedule: tuple = ("1f1b", "interleaved")
+    offload: tuple = ("none",)
+    cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
+    sp: tuple = (0, 1)
+    uneven: bool = False  # also depths that divide neither layers nor layers + 2
+    precision: tuple = ()  # tried where the design leaves its precision open, besides its own
+    min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
 
 
-def _list(values) -> str:
-    return " ".join(str(v) for v in values)
+DEFAULT = Space()
 
 
-def _depths(space) -> str:
-    even = (
-        "every depth to 128 that divides layers or layers + 2; powers of two where layers are odd"
-    )
-    return (
-        _list(space.pp)
-        if space.pp
-        else even
-        + ("; 1 to 16 and powers of two to 128 whatever the layers" if space.uneven else "")
-    )
-
-
-AXES = (
-    Axis("tp", "tensor-parallel ways", lambda s: _list(s.tp)),
-    Axis(
-        "cp",
-        "context-parallel ways",
-        lambda s: f"{_list(s.cp)}; at least {s.min_chunk:,} tokens of a sequence a rank",
-    ),
-    Axis(
-        "cp_type",
-        "how cp exchanges keys and values",
-        lambda s: _list(s.cp_type) + ("" if len(s.cp_type) > 1 else ", or the stack's own"),
-    ),
-    Axis("pp", "pipeline stages", _depths),
-    Axis(
-        "vpp",
-        "model parts a stage (interleaved)",
-        lambda s: _list(s.vpp) if s.vpp else "2 to 20, those that divide a stage",
-    ),
-    Axis("schedule", "pipeline schedule", lambda s: _list(s.schedule)),
-    Axis(
-        "dp",
-        "data-parallel ways",
-        lambda s: (
-            "the largest divisor of the global batch that the devices allow, and above "
-            "half of that the one with most factors of two"
-        ),
-    ),
-    Axis("micro_batch", "sequences a micro-batch", lambda s: _list(s.micro_batch)),
-    Axis(
-        "ep",
-        "expert-parallel ways (MoE)",
-        lambda s: _list(s.ep) if s.ep else "divisors of the experts to 256",
-    ),
-    Axis(
-        "etp",
-        "tensor-parallel ways of an expert (MoE)",
-        lambda s: _list("as tp" if v == 0 else v for v in s.etp),
-    ),
-    Axis(
-        "sp", "sequence parallelism beside tp", lambda s: _list("on" if v else "off" for v in s.sp)
-    ),
-    Axis(
-        "sharding",
-        "what data-parallel ranks share out",
-        lambda s: (
-            f"{_list(s.sharding)}"
-            + (
-                (
-                    "; zero2 with one micro-batch a step alone (with more, its gradients "
-                    "are reduced m times or kept whole as in zero1)"
-                )
-                if "zero2" in s.sharding
-                else ""
-            )
-        ),
-    ),
-    Axis(
-        "shard_group",
-        "ranks of a shard group (hsdp)",
-        lambda s: "those of one scale-up domain" if "hsdp" in s.sharding else "—",
-    ),
-    Axis(
-        "recompute",
-        "activations computed again",
-        lambda s: (
-            f"{_list(s.recompute)}; full for "
-            f"{_list(f'{100 * x:g} %' for x in s.recompute_share)} of a stage's layers"
-        ),
-    ),
-    Axis("offload", "state in host memory", lambda s: _list(s.offload)),
-    Axis(
-        "precision",
-        "number format, where the design leaves it open",
-        lambda s: _list(s.precision) if s.precision else "the design's",
-    ),
+COARSE = Space(
+    tp=(1, 2, 4, 8),
+    cp=(1, 2, 4, 8, 16),
+    micro_batch=(1, 2, 4),
+    sharding=("zero1", "zero3"),
+    recompute_share=(0.5, 1.0),
+    etp=(1,),
+    sp=(1,),
 )
 
 
-def described(name: str) -> list[dict]:
-    """The axes of one space: [{field, what, values}]. Raises KeyError for a name that is not in
-    SPACES."""
-    return [dict(field=a.field, what=a.what, values=a.values(SPACES[name])) for a in AXES]
+# some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default
+# space's
+MAP = replace(COARSE, micro_batch=(1, 2), recompute=("none", "full"), recompute_share=(1.0,))
 
 
-def counted(resolved, phase) -> list[dict]:
-    """For one phase of a design, under its pins and its stack: [{space, legal, axes: {field: values
-    that occur}}], smallest space first."""
-    out = []
-    for name, space in SPACES.items():
-        plan = planning.enumerate_plans(
-            resolved.model,
-            phase,
-            resolved.cluster,
-            planning.offered(space, resolved.stack),
-            phase.pins,
-        )
-        n = plan.tp.size
-        axes = {}
-        for a in AXES:
-            if hasattr(plan, a.field):
-                values = np.unique(np.broadcast_to(getattr(plan, a.field), n))
-                axes[a.field] = [
-                    NAMED[a.field][int(v)] if a.field in NAMED else int(v) for v in values
-                ]
-        out.append(dict(space=name, legal=int(n), axes=axes))
-    return out
+WIDE = Space(
+    tp=(1, 2, 4, 8, 16, 32, 64),
+    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),
+    schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
+    offload=OFFLOADS,
+    cp_type=CP_TYPES,
+    uneven=True,
+    etp=(1, 2, 4, 8, 0),
+    precision=("bf16", "fp8"),
+)
+
+
+# where nothing fits as it is
+OFFLOADED = replace(DEFAULT, offload=OFFLOADS, uneven=True)
+
+
+# the lean end of every axis that memory falls along: what does not fit here fits nowhere
+LAST_RESORT = Space(
+    tp=(),
+    cp=tuple(2**i for i in range(12)),
+    min_chunk=1,
+    micro_batch=(1,),
+    vpp=(1,),
+    schedule=("1f1b",),
+    sharding=("zero1", "zero3"),
+    recompute=("full",),
+    recompute_share=(1.0,),
+    offload=OFFLOADS,
+    sp=(1,),
+    uneven=True,
+)
+
+
+def offered(space: Space, stack: str | None) -> Space:
+    """The space without what the named stack does not offer, and with the schedules that are its
+    own; where nothing of an axis would be left, the stack's values. What a named stack does not
+    offer is not searched; a pin may still ask for it."""
+    axes = stacks()[stack].offers if stack in stacks() else {}
+    return replace(
+        space,
+        **{
+            k: values
+            if k == "schedule"
+            else tuple(v for v in values if v in getattr(space, k)) or values
+            for k, values in axes.items()
+        },
+    )

@@ -11,9 +11,10 @@ from ..base.errors import DesignError
 from ..base.records import take
 from ..physics.cases import Plan
 from ..physics.gather import Situation
-from . import enumerate as planning
+from .enumerate import depths, divisors
+from .fit import REASONS
 from .remote import across
-from .run import REASONS, Found, find, practised, ranked
+from .run import Found, find, practised, ranked
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
 
@@ -27,7 +28,7 @@ def stream(
     progress=None,
     scheduler=None,
 ) -> Found:
-    """The search of `searching.find`, whose outcome holds the `keep` fastest fitting plans alone;
+    """The search of `run.find`, whose outcome holds the `keep` fastest fitting plans alone;
     its counts are of all.
 
     Memory: one part of the space and what is kept, whatever the size of the space.
@@ -85,17 +86,17 @@ def stream(
         {text: c for text in REASONS if (c := sum(r[2].get(text, 0) for r in done))},
     )
     return Found(
-        where,
-        plan,
-        total,
-        np.ones(n, bool),
-        np.full(n, -1),
-        step_s,
-        np.arange(n),
-        known,
-        time.perf_counter() - start,
-        len(parts) - len(done),
-        tally,
+        situation=where,
+        plan=plan,
+        total_bytes=total,
+        fits=np.ones(n, bool),
+        reason=np.full(n, -1),
+        step_s=step_s,
+        order=np.arange(n),
+        practised=known,
+        seconds=time.perf_counter() - start,
+        unseen=len(parts) - len(done),
+        tally=tally,
     )
 
 
@@ -105,14 +106,12 @@ def _parts(where, space, pins):
     tps = (
         [pins["tp"]]
         if pins.get("tp") is not None
-        else [
-            int(t) for t in space.tp or planning.divisors(r.model.heads) if t <= r.cluster.devices
-        ]
+        else [int(t) for t in space.tp or divisors(r.model.heads) if t <= r.cluster.devices]
     )
     pps = (
         [pins["pp"]]
         if pins.get("pp") is not None
-        else planning.depths(r.model.layers, space, r.cluster.devices)
+        else depths(r.model.layers, space, r.cluster.devices)
     )
     if not r.model.is_moe:
         yield from ({**pins, "tp": tp} for tp in tps)

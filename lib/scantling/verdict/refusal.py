@@ -7,8 +7,9 @@ import numpy as np
 
 from ..base.quantities.table import show
 from ..physics.memory.peak import memory
-from ..plans import enumerate as planning
-from ..plans.run import find, host_bytes, unpinned
+from ..plans import space as planning
+from ..plans.fit import host_bytes
+from ..plans.run import find, unpinned
 from ..plans.words import short
 
 

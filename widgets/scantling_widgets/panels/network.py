@@ -4,7 +4,6 @@ the part that is not hidden."""
 from __future__ import annotations
 
 import ipywidgets as W
-from scantling.cluster import blueprint
 
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
@@ -146,8 +145,8 @@ class Network(Panel):
         ]
 
     def draw(self):
-        given, site_ = self.session.now.given, blueprint(self.session.now.result)
-        self.placement, network = site_.placement.as_dict(), site_.network.as_dict()
+        given, blueprint = self.session.now.given, self.session.now.result.blueprint
+        self.placement, network = blueprint.placement.as_dict(), blueprint.network.as_dict()
         self._show_nodes()
         matrix.show(self.matrix, given, network=network)
         site.show(self.site, given, placement=self.placement)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from scantling.cluster import blueprint
 from scantling.plans.prepare import prepare
 
 _PLAIN = (str, int, float, list, tuple, dict)
@@ -69,8 +68,8 @@ class Report:
             assessment = scantling.assess(design)
         self.design, self.assessment = design, assessment
         self.data = text.plain(assessment.as_dict()) | {"name": assessment.resolved.name}
-        self.view = text.view(self.data, prepare(design), assessment.resolved.main) | {
-            "b": text.Parts(blueprint(assessment))
+        self.view = text.view(self.data, prepare(design), getattr(assessment, "main", 0)) | {
+            "b": text.Parts(assessment.blueprint)
         }
 
     @property

@@ -19,7 +19,7 @@ from ...physics.cases import SHARDINGS
 from ...physics.gather import situation
 from ...physics.memory.peak import memory
 from ...physics.step import PARTS, device_params, step_time
-from ...plans import enumerate as planning
+from ...plans import space as planning
 from ...plans.prepare import prepare
 from ...verdict.limits import LOSSES, short
 from ..record import STANDSTILL, is_torus
@@ -49,6 +49,10 @@ class Base:
         self.a, self.searches = assessment, 0
         self.design = assessment.design.change({"measured": None, "constraints": None})
         self._coarse = None
+
+    def job(self) -> str:
+        phases = self.a.resolved.phases
+        return f"job.phases.{self.a.main}" if self.a.design.job.phases and len(phases) else "job"
 
     def look(self, changes: dict):
         """The assessment of a changed design with the plan's own pins dropped where they cannot
@@ -147,7 +151,7 @@ def _grown(b: Base, k: int):
         ),
     )
     watts = float(power_w(then.resolved.cluster))
-    job, batch = b.a.resolved.job_path, phase.global_batch * k
+    job, batch = b.job(), phase.global_batch * k
     wider = b.look({**paths, f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None})
     alone = None if wider is None else _rate(wider) / _rate(now)
     if float(then.endurance.goodput) < STANDSTILL:
@@ -175,7 +179,7 @@ def _grown(b: Base, k: int):
             ("speed with the batch grown as well", 1.0, alone, "ratio"),
             ("tokens that such a batch costs", 1.0, 1 + advice.extra_tokens[0], "ratio"),
             ("step", float(now.chosen.step.total), float(then.chosen.step.total), "s"),
-            ("MFU", now.mfu, then.mfu, "share"),
+            ("MFU", now.figures["mfu"], then.figures["mfu"], "share"),
             ("goodput", float(now.endurance.goodput), float(then.endurance.goodput), "share"),
             ("time between failures", float(now.endurance.mtbf_s), mtbf, "s"),
             (
@@ -196,8 +200,8 @@ def _grown(b: Base, k: int):
             *_switches_of(now, then),
             (
                 "days",
-                now.days,
-                then.days if float(then.endurance.goodput) > 1e-3 else None,
+                now.figures["days"],
+                then.figures["days"] if float(then.endurance.goodput) > 1e-3 else None,
                 "days",
             ),
         ),
@@ -228,10 +232,15 @@ def _precision(b: Base, name: str):
     ):
         return None
     try:
-        job = b.a.resolved.job_path
-        changes = {"job.precision": name} | ({f"{job}.precision": None} if job != "job" else {})
-        resolved = prepare(b.design.change(changes))
-        there = situation(resolved, resolved.main_phase)
+        resolved = prepare(
+            b.design.change(
+                {
+                    "job.precision": name,
+                    **({f"{b.job()}.precision": None} if b.job() != "job" else {}),
+                }
+            )
+        )
+        there = situation(resolved, resolved.phases[a.main])
     except DesignError:
         return None
     case = there.cases(a.chosen.case.plan)
@@ -336,7 +345,7 @@ def _sparser(b: Base):
 
 def _longer(b: Base, k: int):
     """k times the sequence at the same tokens a step."""
-    phase, job, now = b.a.chosen.phase, b.a.resolved.job_path, b.coarse
+    phase, job, now = b.a.chosen.phase, b.job(), b.coarse
     batch = phase.global_batch // k
     if batch < 1:
         return None
@@ -380,7 +389,7 @@ def _longer(b: Base, k: int):
                 "share",
             ),
             ("exposed context traffic", float(now.chosen.step.cp), float(then.chosen.step.cp), "s"),
-            ("MFU", now.mfu, then.mfu, "share"),
+            ("MFU", now.figures["mfu"], then.figures["mfu"], "share"),
             (
                 "memory per device",
                 float(now.chosen.memory.total),
@@ -554,7 +563,7 @@ def _post_training(b: Base):
         / (active + seqs * cache)
         / devices
     )
-    trained = a.tokens_per_s_per_device
+    trained = a.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
     sync = weights / (
         devices * float(cluster.scale_out_bytes_per_s) * float(cluster.scale_out_efficiency)

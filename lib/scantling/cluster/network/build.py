@@ -397,7 +397,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
 
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
     base = float(chosen.step.total)
-    days = assessment.days or 30.0
+    days = assessment.figures.get("days") or 30.0
     money = assessment.cost
     per_day = (
         float(money.usd_per_device_hour) * cluster.devices * DAY_S / 3600
@@ -435,7 +435,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
                 and cluster.scale_up_domain < chosen.plan["ep"] * chosen.plan["etp"]
             ):
                 seconds += RAIL_ONLY_ALL_TO_ALL * (
-                    float(chosen.step.ep) + float(chosen.step.axes["ep"].hidden_s)
+                    float(chosen.step.ep) + float(chosen.step.hidden_ep)
                 )
         price = (
             usd(t) if cluster.devices > cluster.scale_up_domain else None

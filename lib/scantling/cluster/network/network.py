@@ -9,7 +9,7 @@ from math import ceil, isnan
 from ... import catalogue
 from ...base.records import Record
 from ...physics.curves import Curve
-from ..placement import blocks, placement
+from ..placement import blocks
 from ..record import is_torus
 from .build import (
     Alternative,
@@ -285,7 +285,7 @@ def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
     share of the cards, over the
     oversubscription where that lies (pods, or leaves of two tiers). Even spreading is the best
     case; `settings` says what hashing makes of it."""
-    cluster, place = assessment.resolved.cluster, placement(assessment)
+    cluster, place = assessment.resolved.cluster, assessment.blueprint.placement
     step, out = float(assessment.chosen.step.total), []
     at_leaf = t.oversubscription if t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints else 1.0
     for name, per, ratio in (

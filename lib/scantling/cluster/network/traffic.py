@@ -89,10 +89,9 @@ def axes(assessment) -> tuple[Axis, ...]:
     two need not agree.
     """
     from ...verdict.numbers import communication
-    from ..placement import placement
 
     chosen = assessment.chosen
-    spans = {g.axis: g for g in placement(assessment).groups}
+    spans = {g.axis: g for g in assessment.blueprint.placement.groups}
     step = float(chosen.step.total)
     out = []
     for row in communication(chosen):

@@ -18,7 +18,6 @@ from ...base.units import DAY_S
 from ...endure import checkpoint, storage
 from ...endure.reliability import communicator_init_s
 from ...physics.cases import micro_batches
-from ..network.network import network
 from .step import CollectiveRow, Piece, collectives, timeline
 
 HEARTBEAT_S = 30.0  # period of a node's health report
@@ -79,7 +78,7 @@ def planes(assessment) -> Planes:
     return Planes(
         of_the_design(assessment),
         timeline(assessment),
-        float(assessment.step_s),
+        float(assessment.figures["step_s"]),
         collectives(assessment),
         found,
         total("training"),
@@ -96,7 +95,7 @@ def contents(assessment) -> checkpoint.Contents:
     return checkpoint.contents(
         n.total + n.mtp,
         optimizer=assessment.chosen.phase.optimizer,
-        ranks=assessment.devices_used,
+        ranks=assessment.figures["devices_used"],
         readers=plan["dp"],
     )
 
@@ -105,7 +104,7 @@ def states(assessment) -> tuple[State, ...]:
     """What is held where. Training state by checkpoint.contents; working gradients, activations and
     buffers live for one step only."""
     parts, plan = contents(assessment), assessment.chosen.plan
-    n, readers = assessment.devices_used, plan["dp"]
+    n, readers = assessment.figures["devices_used"], plan["dp"]
     model = plan["tp"] * plan["pp"]
     shards = {
         "none": f"tp x pp = {model:,} ways, a copy per replica",
@@ -118,7 +117,7 @@ def states(assessment) -> tuple[State, ...]:
         "zero3": f"all of it {model * plan['dp'] * plan['cp']:,} ways",
         "hsdp": f"all of it {model * plan['shard_group']:,} ways, a copy per shard group",
     }[plan["sharding"]]
-    memory = assessment.memory_bytes
+    memory = assessment.figures["memory_bytes"]
     grads = float(memory["gradients"])
     return (
         State(
@@ -217,7 +216,7 @@ def states(assessment) -> tuple[State, ...]:
 def consistent(assessment, parts) -> tuple[str, ...]:
     """What one copy must have in common, with this design's numbers."""
     plan, phase = assessment.chosen.plan, assessment.chosen.phase
-    n = assessment.devices_used
+    n = assessment.figures["devices_used"]
     e = assessment.endurance
     each = float(parts.total) / n
     stride = phase.global_batch
@@ -246,14 +245,14 @@ def consistent(assessment, parts) -> tuple[str, ...]:
 def of_the_design(assessment) -> tuple[Plane, ...]:
     """The four planes with this design's numbers."""
     chosen, cluster, r = assessment.chosen, assessment.resolved.cluster, assessment.resolved
-    plan, phase, e = chosen.plan, chosen.phase, assessment.endurance
-    n, nodes = assessment.devices_used, cluster.nodes
+    plan, phase, f, e = chosen.plan, chosen.phase, assessment.figures, assessment.endurance
+    n, nodes = f["devices_used"], cluster.nodes
     m = int(round(float(micro_batches(chosen.case.job, chosen.case.plan))))
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
     corpus = storage.corpus(
         tokens or phase.global_batch * phase.seq_len,
         r.model.vocab,
-        step_s=assessment.step_s,
+        step_s=f["step_s"],
         global_batch_tokens=phase.global_batch * phase.seq_len,
         readers=plan["dp"],
     )
@@ -264,7 +263,7 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
     )
     start = float(communicator_init_s(n))
     save = float(e.checkpoint_bytes) / float(e.checkpoint_interval_s)
-    step_flops = assessment.model_tflops_per_device * n
+    step_flops = f["model_tflops_per_device"] * n
     return (
         Plane(
             "control",
@@ -291,13 +290,13 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
             + (f", ep {plan['ep']}" if plan["ep"] > 1 else "")
             + f", {plan['schedule']}, {plan['sharding']}",
             f"{n:,} {cluster.accelerator.name}",
-            network(assessment).bursts.mean_bytes_per_s * n,
+            assessment.blueprint.network.bursts.mean_bytes_per_s * n,
             {
-                "step_s": assessment.step_s,
+                "step_s": f["step_s"],
                 "micro_batches": m,
-                "mfu": assessment.mfu,
+                "mfu": f["mfu"],
                 "model_tflops": step_flops,
-                "memory_bytes_per_device": assessment.memory_bytes["total"],
+                "memory_bytes_per_device": f["memory_bytes"]["total"],
             },
             f"all {n:,} devices wait at the same barrier",
         ),
@@ -310,7 +309,7 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
             corpus.read_bytes_per_s,
             {
                 "tokens_per_step": float(phase.global_batch * phase.seq_len),
-                "bytes_per_step": corpus.read_bytes_per_s * assessment.step_s,
+                "bytes_per_step": corpus.read_bytes_per_s * f["step_s"],
                 "corpus_bytes": corpus.bytes if tokens else None,
                 "token_bytes": corpus.token_bytes,
                 "read_bytes_per_s_per_reader": corpus.read_bytes_per_s_per_reader,
@@ -328,7 +327,7 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
                 "interval_s": float(e.checkpoint_interval_s),
                 "stall_s": float(e.checkpoint_stall_s),
                 "durable_s": float(e.checkpoint_durable_s),
-                "steps_between": float(e.checkpoint_interval_s) / assessment.step_s,
+                "steps_between": float(e.checkpoint_interval_s) / f["step_s"],
                 "copies_kept": int(np.max(e.retention)),
             },
             (

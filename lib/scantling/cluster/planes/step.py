@@ -109,12 +109,12 @@ def timeline(assessment) -> tuple[Piece, ...]:
     """
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
     parts, c, plan, phase = (
-        assessment.step_breakdown_s,
+        assessment.figures["step_breakdown_s"],
         assessment.chosen.case,
         assessment.chosen.plan,
         assessment.chosen.phase,
     )
-    hidden = {k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()}
+    hidden = {k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")}
     rows = {r["axis"]: r for r in _communication(assessment)}
     m = int(round(float(micro_batches(c.job, c.plan))))
     by, dp = passes(chosen), dp_shares(chosen)
@@ -345,9 +345,9 @@ def timeline(assessment) -> tuple[Piece, ...]:
             per_step * float(e.checkpoint_durable_s),
             "the steps after a save",
             1,
-            float(e.checkpoint_bytes) / max(assessment.devices_used, 1) * per_step,
+            float(e.checkpoint_bytes) / max(assessment.figures["devices_used"], 1) * per_step,
             (
-                f"every {float(e.checkpoint_interval_s) / assessment.step_s:,.0f} "
+                f"every {float(e.checkpoint_interval_s) / assessment.figures['step_s']:,.0f} "
                 f"steps; its stall of {float(e.checkpoint_stall_s):.2f} s counts in goodput, "
                 f"{per_step * float(e.checkpoint_stall_s) * 1e3:.2f} ms a step"
             ),
@@ -375,8 +375,8 @@ def timeline(assessment) -> tuple[Piece, ...]:
 
 def chosen_step_share(assessment) -> float:
     """Steps over the checkpoint interval: the share of a save that one step carries."""
-    return assessment.step_s / max(
-        float(assessment.endurance.checkpoint_interval_s), assessment.step_s
+    return assessment.figures["step_s"] / max(
+        float(assessment.endurance.checkpoint_interval_s), assessment.figures["step_s"]
     )
 
 
@@ -394,7 +394,7 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
     time is part of the host's.
     """
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
-    ranks = assessment.devices_used
+    ranks = assessment.figures["devices_used"]
     out = []
     for row in _communication(assessment):
         axis = row["axis"]

@@ -55,7 +55,7 @@ class Scene:
     @classmethod
     def of(cls, assessment, run: Run) -> Scene:
         good = float(assessment.endurance.goodput)
-        return cls(assessment, run, good, run.days * DAY_S * good / assessment.step_s)
+        return cls(assessment, run, good, run.days * DAY_S * good / assessment.figures["step_s"])
 
     def goodput_at(
         self, *, mtbf_s=None, durable_s=None, restart_s=None, spare_nodes=None, repair_s=None
@@ -83,7 +83,7 @@ class Scene:
                     durable,
                     self.a.resolved.constraints,
                     None,
-                    self.a.step_s,
+                    self.a.figures["step_s"],
                 )[0]
             )
         at = lambda *x: float(
@@ -139,19 +139,19 @@ class Scene:
 
 
 def slower_than_estimated(s: Scene):
-    f, wants = s.a, s.a.resolved.constraints
-    if f.step_s_high <= f.step_s:
+    f, wants = s.a.figures, s.a.resolved.constraints
+    if f["step_s_high"] <= f["step_s"]:
         return None
-    sd = math.log(f.step_s_high / f.step_s) / Z80
+    sd = math.log(f["step_s_high"] / f["step_s"]) / Z80
     over = 2 * (
         math.exp(sd * sd / 2) * 0.5 * (1 + math.erf(sd / math.sqrt(2))) - 0.5
     )  # mean excess of a log-normal, given that it exceeds its median
-    edge = s.run.days * (f.step_s_high / f.step_s - 1)
+    edge = s.run.days * (f["step_s_high"] / f["step_s"] - 1)
     late, deadline = "", wants.deadline_days
     if (
         deadline is not None
-        and f.days is not None
-        and (missed := 1 - chance_below(deadline, f.days_low, f.days, f.days_high)) >= 0.01
+        and f["days"] is not None
+        and (missed := 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])) >= 0.01
     ):
         late = f"; the deadline of {deadline:g} days is missed with a chance of {missed:.0%}"
     kept = _scatter()
@@ -168,7 +168,7 @@ def slower_than_estimated(s: Scene):
         source="the estimate is the median of its band",
         days=s.run.days * over,
         evidence=(
-            f"MFU {f.mfu:.1%}, 80 % band {f.mfu_low:.1%} to {f.mfu_high:.1%}; at "
+            f"MFU {f['mfu']:.1%}, 80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%}; at "
             f"the low edge the run takes {edge:.1f} days longer"
         )
         + late,
@@ -177,7 +177,7 @@ def slower_than_estimated(s: Scene):
             "into the design as measured"
         ),
         left=left,
-        cost_usd=s.run.usd(100 * f.step_s / DAY_S),
+        cost_usd=s.run.usd(100 * f["step_s"] / DAY_S),
         owner="performance engineer",
     )
 
@@ -361,7 +361,9 @@ def corruption(s: Scene):
     from ...physics import stragglers
 
     rate = failures.SDC_SHARE / float(e.mtbf_s)
-    every, overhead = (float(x) for x in stragglers.verified_interval(0.0, rate, s.a.step_s, 0.0))
+    every, overhead = (
+        float(x) for x in stragglers.verified_interval(0.0, rate, s.a.figures["step_s"], 0.0)
+    )
     return dict(
         id="corruption",
         risk="silent corruption is found late",
@@ -452,7 +454,7 @@ def slow_network(s: Scene):
             owner="network engineer",
         )
     shared = (
-        0.4 * (16 + 1) / (27 + 2) * min(s.a.devices_used / 512, 1.0)
+        0.4 * (16 + 1) / (27 + 2) * min(s.a.figures["devices_used"] / 512, 1.0)
     )  # R138: 16 of 27 jobs, 40 % of the causes
     episode = (slow - 1) * 72 / 60 / 24
     return dict(
@@ -474,7 +476,7 @@ def slow_network(s: Scene):
 
 def unscreened(s: Scene):
     cut = screen(s.a, s.run)
-    counted = s.a.step_breakdown_s["straggler"] / s.a.step_s
+    counted = s.a.figures["step_breakdown_s"]["straggler"] / s.a.figures["step_s"]
     extra, after = max(cut.waits_unscreened - counted, 0.0), max(cut.waits_screened - counted, 0.0)
     if extra <= 0:
         return None

@@ -392,8 +392,8 @@ def burn_in(assessment, run: Run) -> tuple[Test, ...]:
             )
     step = assessment.step_s
     whole = max(4 * HOUR_S, 100 * step)
-    flops = assessment.model_tflops_per_device * 1e12
-    low = assessment.step_s / assessment.step_s_high
+    flops = assessment.figures["model_tflops_per_device"] * 1e12
+    low = assessment.figures["step_s"] / assessment.figures["step_s_high"]
     out.append(
         Test(
             "the job itself",
@@ -583,7 +583,7 @@ def screen(assessment, run: Run) -> Screen:
     correlated and is found by position.
     """
     r = assessment.resolved
-    used, per_node = int(assessment.devices_used), int(r.cluster.devices_per_node)
+    used, per_node = int(assessment.figures["devices_used"]), int(r.cluster.devices_per_node)
     nodes, spread = -(-used // per_node), _spread()
     slow_share, slow_by = number("R155") / 100, number("R156") / 100
     from scipy.special import ndtri
@@ -600,7 +600,7 @@ def screen(assessment, run: Run) -> Screen:
     gain = base - left
     expected = nodes * cut / (1 - cut)
     held = int(np.ceil(expected))
-    share = assessment.step_breakdown_s["straggler"] / assessment.step_s
+    share = assessment.figures["step_breakdown_s"]["straggler"] / assessment.figures["step_s"]
     sigma = min(float(ndtri(keep[best])) * spread, (left + slow_by) / 2)
     run_usd = run.usd(run.days)
     paid = None if run_usd is None else run_usd * expected / max(nodes, 1)
@@ -654,7 +654,7 @@ def smoke(assessment, run: Run) -> dict:
     span = max(1, -(-plan["ep"] * plan["etp"] // (plan["tp"] * plan["cp"])))
     devices *= min(span, plan["dp"])
     seconds = SMOKE_STEPS * assessment.step_s
-    share = devices / max(assessment.devices_used, 1)
+    share = devices / max(assessment.figures["devices_used"], 1)
     first = float(np.log(model.vocab))
     return dict(
         devices=int(devices),

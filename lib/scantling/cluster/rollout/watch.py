@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...advise.recovery import recovery
 from ...base.records import Record
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
@@ -63,8 +62,8 @@ def alerts(assessment, run: Run, screen) -> tuple[Alert, ...]:
     from scipy.special import ndtri
     from scipy.stats import poisson
 
-    e = assessment.endurance
-    step, per_day = assessment.step_s, sum(float(x) for x in e.failures_per_day.values())
+    f, e = assessment.figures, assessment.endurance
+    step, per_day = f["step_s"], sum(float(x) for x in e.failures_per_day.values())
     period = float(e.checkpoint_interval_s + e.checkpoint_stall_s)
     z = float(-ndtri(min(FALSE_ALARMS_PER_DAY * step / DAY_S, 0.4)))
     many = max(float(poisson.ppf(0.99, per_day)), 1.0)
@@ -73,14 +72,14 @@ def alerts(assessment, run: Run, screen) -> tuple[Alert, ...]:
     low = max(float(e.goodput) - 2.33 * float(spread), 0.0)
     busy = float(failures.EVICTS * per_day / DAY_S * float(e.repair_s))
     timeout = hang_timeout_s(step, float(e.checkpoint_stall_s))
-    capacity = assessment.memory_bytes["capacity"]
-    own = assessment.memory_bytes["total"] / capacity
+    capacity = f["memory_bytes"]["capacity"]
+    own = f["memory_bytes"]["total"] / capacity
     out = [
         Alert(
             "step time, median of 10",
             "job",
             step,
-            assessment.step_s_high,
+            f["step_s_high"],
             "s",
             "above",
             10 * step,
@@ -103,8 +102,8 @@ def alerts(assessment, run: Run, screen) -> tuple[Alert, ...]:
         Alert(
             "MFU",
             "job",
-            assessment.mfu,
-            assessment.mfu_low,
+            f["mfu"],
+            f["mfu_low"],
             "share",
             "below",
             HOUR_S,
@@ -310,7 +309,7 @@ def timeout_gain(assessment) -> dict:
     """What the watchdog's setting is worth: detection and goodput at the usual 30 min against the
     design's, first order."""
     e = assessment.endurance
-    now = hang_timeout_s(assessment.step_s, float(e.checkpoint_stall_s))
+    now = hang_timeout_s(assessment.figures["step_s"], float(e.checkpoint_stall_s))
     slow, fast = (
         float(failures.detection_s(hang_share=HANG, timeout_s=t)) for t in (DEFAULT_TIMEOUT_S, now)
     )
@@ -342,7 +341,7 @@ def collectives(assessment, run: Run) -> dict:
     cards, nodes = max(1, int(cluster.nics_per_node)), int(cluster.nodes)
     rows = communication(assessment.chosen)
     calls = float(sum(r["calls"] for r in rows))
-    init = float(communicator_init_s(assessment.devices_used))
+    init = float(communicator_init_s(assessment.figures["devices_used"]))
     leaves = built(assessment)[0].leaf if nodes > 1 and not is_torus(cluster) else 0
     stops = (
         float(failures.network_crashes_per_s(nodes * cards, leaves)) * run.days * DAY_S
@@ -407,8 +406,8 @@ def spikes(steps: float) -> tuple[float, float]:
 def playbooks(assessment, run: Run, screen) -> tuple[Playbook, ...]:
     """Loss spike, silent corruption, creeping step time: signals, steps in order, what one costs
     here, how many to expect."""
-    e, plan = assessment.endurance, assessment.chosen.plan
-    step, period = assessment.step_s, float(e.checkpoint_interval_s + e.checkpoint_stall_s)
+    f, e, plan = assessment.figures, assessment.endurance, assessment.chosen.plan
+    step, period = f["step_s"], float(e.checkpoint_interval_s + e.checkpoint_stall_s)
     good, stop = float(e.goodput), float(e.restart_s)
     steps = run.days * DAY_S * good / step
     usd = lambda s: run.usd(s / DAY_S)  # noqa: E731
@@ -528,8 +527,8 @@ def playbooks(assessment, run: Run, screen) -> tuple[Playbook, ...]:
 def drills(assessment) -> tuple[dict, ...]:
     """Failures to stage before the run, with the time each may take: [{what, breaks, expected_s,
     pass_s, checks}]. pass = 1.5 x expected."""
-    e, plan, again = assessment.endurance, assessment.chosen.plan, recovery(assessment)
-    tiers = {t["id"]: t for t in again["tiers"]["copies"]}
+    e, plan = assessment.endurance, assessment.chosen.plan
+    tiers = {t["id"]: t for t in assessment.recovery["tiers"]["copies"]}
     launch = max(float(e.restart_s) - tiers["L2"]["restore_s"], 0.0)
     rows = [
         (
@@ -570,7 +569,7 @@ def drills(assessment) -> tuple[dict, ...]:
         ),
         ("fill the spares", "none", float(e.repair_s), "the job waits or shrinks as planned"),
     ]
-    if plan["dp"] > 1 and again.get("elastic"):
+    if plan["dp"] > 1 and assessment.recovery.get("elastic"):
         shrink = elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"])
         rows.append(
             (

@@ -103,7 +103,7 @@ def queue(assessment, topology: dict) -> Queue:
                     usable=good * (size - spare) / size,
                 )
             )
-    used, paid = int(assessment.devices_used), run.devices_paid
+    used, paid = int(assessment.figures["devices_used"]), run.devices_paid
     chain, left = [], 1.0
     bad = {k: float(v) for k, v in e.badput.items()}
     for stage, share in (
@@ -128,7 +128,10 @@ def queue(assessment, topology: dict) -> Queue:
             f"a node is in repair {down:.2%} of the time; of blocks of "
             f"{several(worst['block_nodes'], 'node')} {worst['whole']:.1%} are whole"
         ),
-        (f"{left:.1%} of the paid device time trains, at {assessment.mfu:.1%} of the peak"),
+        (
+            f"{left:.1%} of the paid device time trains, at {assessment.figures['mfu']:.1%} "
+            f"of the peak"
+        ),
     )
     return Queue(
         tuple(waits),
@@ -136,6 +139,6 @@ def queue(assessment, topology: dict) -> Queue:
         down,
         tuple(chain),
         left,
-        left * assessment.mfu,
+        left * assessment.figures["mfu"],
         lines,
     )

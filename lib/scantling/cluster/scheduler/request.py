@@ -24,10 +24,10 @@ def request(assessment, choice: str) -> dict:
     """
     a, r = assessment, assessment.resolved
     plan, cluster, e = a.chosen.plan, r.cluster, a.endurance
-    per_node, used = int(cluster.devices_per_node), int(a.devices_used)
+    per_node, used = int(cluster.devices_per_node), int(a.figures["devices_used"])
     nodes = -(-used // per_node)
     topology = _topology(plan, cluster, nodes, per_node, leaf_nodes(a))
-    days = a.days_high or a.days
+    days = a.figures["days_high"] or a.figures["days"]
     limit = None if days is None else days * DAY_S * 1.1
     out = dict(
         gang=dict(
@@ -381,7 +381,7 @@ def health_checks(assessment) -> tuple[dict, ...]:
         (
             "silent for",
             "always",
-            max(2 * assessment.step_s, 60.0),
+            max(2 * assessment.figures["step_s"], 60.0),
             "s at most",
             "dump the flight recorder, restart in place",
             source("R067"),

@@ -75,7 +75,7 @@ def stakes(assessment, run: Run):
             f"{waits:.2%} of the time"
         ),
     )
-    idle = 1 - assessment.devices_used / run.devices_paid
+    idle = 1 - assessment.figures["devices_used"] / run.devices_paid
     yield "share", idle, f"{idle:.1%} of the devices paid for are spares or left over by the plan"
     yield "services", 0.0, "a pre-training run needs none; rollouts and evaluation would"
 

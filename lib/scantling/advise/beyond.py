@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from ..base.quantities.table import show
 from ..base.show import percent, shown
-from ..catalogue.published import ROOM, best_published, beyond
+from ..evidence.published import ROOM, best_published, beyond
 from ..physics.cases import CP_TYPES, devices
 from ..physics.step import rates, step_time
-from ..plans.enumerate import HEADS
-from ..plans.run import disk_bytes_per_s, on_disk, skipped
+from ..plans import laws
+from ..plans.fit import disk_bytes_per_s, on_disk
+from ..plans.run import skipped
 from ..plans.words import short
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
@@ -95,7 +96,10 @@ def exchanges(chosen) -> dict[str, float]:
         i
         for i, name in enumerate(CP_TYPES)
         if name != p["cp_type"]
-        and HEADS[0].kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None)
+        and all(
+            law.kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None)
+            for law in laws.of("exchange")
+        )
     ]
     return {
         CP_TYPES[i]: float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total)

@@ -1,0 +1,156 @@
+"""A search as a table: every fitting plan with its names, figures and zone, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..base.records import take
+from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, devices
+from ..physics.gather import situation
+from ..physics.pipeline import SCHEDULE_NAMES
+from ..physics.step import rates
+from .fit import REASONS
+from .prepare import prepare
+from .run import SAFE, Found, find, ranked
+from .space import DEFAULT, Space, offered
+from .stream import stream
+
+NAMES = {
+    "sharding": SHARDINGS,
+    "schedule": SCHEDULE_NAMES,
+    "recompute": RECOMPUTES,
+    "cp_type": CP_TYPES,
+    "offload": OFFLOADS,
+}
+
+
+class Columns(dict):
+    """Columns by name, all of one length; `attrs` holds the counts of the search."""
+
+    attrs: dict
+
+
+def search(
+    design,
+    space: Space | None = None,
+    progress: Callable | None = None,
+    scheduler=None,
+):
+    """`plan_columns` as a pandas DataFrame where pandas is installed, else as a mapping of columns;
+    the counts stand in `.attrs`. Raises DesignError for a wrong design."""
+    columns = plan_columns(design, space, progress, scheduler)
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    table = pd.DataFrame(columns)
+    table.attrs = columns.attrs
+    return table
+
+
+def plan_columns(
+    design,
+    space: Space | None = None,
+    progress: Callable | None = None,
+    scheduler=None,
+) -> Columns:
+    """All fitting plans of a design's longest phase, best first, as columns.
+
+    Where the space names precisions and the design leaves its own open, each of them that the chip
+    has is searched too.
+    A space with offload (the wide one) is streamed: its 50,000 fastest plans are listed, its counts
+    are of all.
+    progress, scheduler : as `find`.
+
+    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
+    mfu, memory_bytes, zone ("safe" | "tight"),
+    practised (False for a kind of plan that nobody has published: `assess` takes the first row
+    where it is True).
+    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
+    not looked at); legal = fitting + rejected.
+    """
+    resolved = prepare(design)
+    phase = max(resolved.phases, key=lambda p: p.tokens or 0)
+    space = offered(space or DEFAULT, resolved.stack)
+    run = stream if space.offload != ("none",) else find
+    outcomes = []
+    for name in precisions(resolved, phase, space):
+        found = run(
+            situation(resolved, replace(phase, precision=name)),
+            space,
+            progress=progress,
+            scheduler=scheduler,
+        )
+        outcomes.append(found)
+        if found.unseen:
+            break
+    table = Columns(_joined([_columns(found) for found in outcomes]))
+    rejected = {
+        text: n for text in REASONS if (n := sum(f.rejected.get(text, 0) for f in outcomes))
+    }
+    table.attrs = {
+        "legal": sum(f.legal for f in outcomes),
+        "evaluated": sum(f.fitting for f in outcomes),
+        "seconds": sum(f.seconds for f in outcomes),
+        "rejected": rejected,
+        "unseen": sum(f.unseen for f in outcomes),
+    }
+    return table
+
+
+def precisions(resolved, phase, space) -> list[str]:
+    """The phase's precision and, where the design leaves it open, those of the space that the chip
+    has."""
+    left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
+    chip = resolved.cluster.accelerator
+    return [
+        phase.precision,
+        *(
+            p
+            for p in space.precision
+            if left_open and p != phase.precision and getattr(chip, f"{p[:3]}_flops", 0) > 0
+        ),
+    ]
+
+
+def _joined(tables: list[dict]) -> dict:
+    """The rows of several tables by step time."""
+    if len(tables) == 1:
+        return tables[0]
+    whole = {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
+    order = np.argsort(whole["step_s"], kind="stable")
+    return {k: v[order] for k, v in whole.items()}
+
+
+def _columns(found: Found) -> dict:
+    """All fitting plans of one search, best first."""
+    rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
+    plan, step_s, memory = take(found.plan, rows), found.step_s[rows], found.total_bytes[rows]
+    tokens, _, mfu = rates(found.situation.cases(plan), step_s)
+    safe = memory <= SAFE * found.situation.chip.usable_bytes
+    return columns_of(found, plan, len(rows)) | dict(
+        devices_used=np.broadcast_to(devices(plan), len(rows)).astype(int),
+        step_s=step_s,
+        tokens_per_s_per_device=np.broadcast_to(tokens, len(rows)),
+        mfu=np.broadcast_to(mfu, len(rows)),
+        memory_bytes=memory,
+        practised=found.practised[rows],
+        zone=np.where(safe, "safe", "tight"),
+        precision=np.full(len(rows), found.situation.phase.precision),
+    )
+
+
+def columns_of(found: Found, plan: Plan, n: int) -> dict:
+    """Plan columns with names instead of codes."""
+    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
+    out = {k: at[k].astype(int) for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")}
+    out["sp"] = at["sp"] > 0
+    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
+    out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
+    out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
+    batch = found.situation.phase.global_batch
+    out["grad_accum"] = np.maximum(batch // (out["dp"] * out["micro_batch"]), 1)
+    return out
