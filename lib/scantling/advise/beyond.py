@@ -111,11 +111,7 @@ def exchanged(chosen) -> list[str]:
     """A line where another exchange of keys and values would be WORTH faster, and neither the
     design nor its stack has settled it."""
     ways = exchanges(chosen)
-    if (
-        not ways
-        or chosen.phase.pins.get("cp_type")
-        or getattr(chosen.found.situation.stack, "cp_type", "")
-    ):
+    if not ways or chosen.phase.pins.get("cp_type") or chosen.found.situation.stack.cp_type:
         return []
     name, ratio = min(ways.items(), key=lambda kv: kv[1])
     if ratio > 1 - WORTH:

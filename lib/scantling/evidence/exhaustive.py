@@ -162,7 +162,7 @@ def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
                     domain=np.where(inner[6][v] == 0, np.maximum(sizes[r, v], part.tp), 1.0),
                 )
                 case = where.cases(part)
-                software = replace(where.software, tp_overlap=inner[5][v], dp_overlap=inner[4][v])
+                software = replace(case.software, tp_overlap=inner[5][v], dp_overlap=inner[4][v])
                 seconds = step_time(replace(case, link=link, software=software)).total
                 timed += len(r)
                 k = np.argsort(seconds, kind="stable")[:top]

@@ -1,17 +1,23 @@
-"""From a resolved design to cases: everything but the plan, in columns."""
+"""From designs and from rows of run tables to cases: what chips, stacks and jobs bring, in columns.
+
+Both take the same functions here. A design has one chip and one stack and the plan varies; a row of
+a table has its own of each, and its words have been settled into columns (`said`).
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
-from ..catalogue.families import family
-from ..catalogue.hardware import known_link
+from ..catalogue.families import Family, family
+from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
-from ..catalogue.stacks import canonical, stack
-from .cases import PRECISIONS, TILE, Cases, Chip, Job, Link, Plan, Software, code
+from ..catalogue.stacks import GENERIC, Stack, canonical, stack
+from .cases import PRECISIONS, TILE, Cases, Chip, Column, Job, Link, Plan, Software, code
 from .constants import gather
 from .pipeline import DUALPIPES
 
@@ -26,126 +32,186 @@ OPTIMIZER_BYTES = {
     "muon": (4.0, 4.0),
     "sgd": (4.0, 4.0),
 }
-SAME_RATE = {"fp8-block": "fp8-current"}
+SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 WHOLE_POD = 1e9  # devices: no boundary
+FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
+NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
+SWITCHES = {f.name: f.default for f in fields(Software)}
 
 
-@dataclass(frozen=True)
+def column(values: Sequence) -> Column:
+    """One number where all rows have but one, else a column of floats."""
+    values = [float(v) for v in values]
+    return values[0] if len(values) == 1 else np.array(values)
+
+
+def precision_code(name: str) -> int:
+    """Code in PRECISIONS of a precision by name. Raises ValueError where it is unknown."""
+    return code(PRECISIONS, SAME_RATE.get(name, name))
+
+
+def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Column) -> Chip:
+    """What each device can do at the precision of its job; `domain` devices to a scale-up domain.
+
+    Raises DesignError where a chip has no unit of the precision.
+    """
+
+    def half(chip, precision):
+        """Dense peak of what stays in 16 bit [FLOP/s]."""
+        if precision in ("fp16", "fp32"):
+            return chip.peak_flops(precision)
+        peaks = (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops)
+        return next(x for x in peaks if not math.isnan(x))
+
+    kinds = [family(c.family) for c in chips]
+    jobs = list(zip(chips, precisions))
+    return Chip(
+        linear_flops=column([c.peak_flops(p) for c, p in jobs]),
+        bf16_flops=column([half(c, p) for c, p in jobs]),
+        hbm_bytes_per_s=column([c.hbm_bytes_per_s for c in chips]),
+        usable_bytes=column([c.hbm_usable_bytes for c in chips]),
+        host_bytes_per_s=column([known_link(c.host_link_bytes_per_s) for c in chips]),
+        is_tpu=(column([k.torus for k in kinds]) * (np.asarray(domain) > 1))[()],
+        newer_flash=column([k.modern for k in kinds]),
+        wave_outputs=column([0.0 if math.isnan(c.sms) else c.sms * TILE for c in chips]),
+    )
+
+
+def job_of(
+    stacks: Sequence[Stack],
+    precisions: Sequence[str],
+    seq_len: Column,
+    global_batch: Column,
+    *,
+    optimizer: str = "adamw",
+    grad_bytes: Column = math.nan,
+) -> Job:
+    """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
+    moments, master = OPTIMIZER_BYTES[optimizer]
+    codes = np.array([precision_code(p) for p in precisions])
+    under_bf16 = np.where(codes == precision_code("bf16"), [s.bf16_grad_bytes for s in stacks], 0.0)
+    kept = np.where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
+    kept = np.where(under_bf16 > 0, under_bf16, kept)
+    return Job(
+        seq_len=seq_len,
+        global_batch=global_batch,
+        precision=codes if len(codes) > 1 else int(codes[0]),
+        optimizer_bytes=moments,
+        master_bytes=master,
+        grad_bytes=column(kept),
+    )
+
+
+def _flash(stacks, kinds: Sequence[Family], released):
+    """Generation of flash attention: the stack's on such chips, none before the first."""
+    best = [
+        s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
+        for s, k in zip(stacks, kinds)
+    ]
+    return np.where(np.asarray(released) < FLASH_SINCE, 0.0, column(best))[()]
+
+
+def software_of(
+    stacks: Sequence[Stack],
+    chips: Sequence[Accelerator],
+    shape: Any,
+    plan: Plan,
+    said: Mapping[str, Column],
+    *,
+    planned: bool = False,
+) -> Software:
+    """What each stack's kernels and runtime do under the plan's columns.
+
+    `said` holds switches of Software that a row states, nan where it does not. `planned`: the run
+    is to come, and has what the stack offers by now.
+    """
+
+    def told(name, otherwise):
+        value = said.get(name)
+        return otherwise if value is None else np.where(np.isnan(value), otherwise, value)
+
+    released = told("released", SWITCHES["released"])
+    own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
+    flash = _flash(stacks, [family(c.family) for c in chips], released)
+    own |= {"released": released, "flash": told("flash", flash)}
+    if np.any(shape.experts):
+        overlapped = np.isin(plan.schedule, DUALPIPES)
+        own["ep_overlap"] = np.maximum(own["ep_overlap"], overlapped)[()]
+        if planned and stacks[0].dedup_planned:
+            own["dedup_dispatch"] = 1.0
+            own["group_limit"] = np.where(shape.mla > 0, NODE_LIMIT, 0.0)[()]
+    if any(s.pipeline_engine for s in stacks):  # it sends and reduces between its instructions
+        driven = column([s.pipeline_engine for s in stacks]) > 0
+        engine = driven & (np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1)
+        own["step_engine"] = np.where(engine, 1.0, 0.0)[()]
+        own["grad_all_reduce"] = np.maximum(own["grad_all_reduce"], own["step_engine"])
+        own["dp_overlap"] = own["dp_overlap"] * (1 - own["step_engine"])
+        own["p2p_overlap"] = own["p2p_overlap"] * (1 - own["step_engine"])
+    if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
+        late = np.asarray(released) >= column([s.mtp_layout_since for s in stacks])
+        laid_out = late | (np.asarray(plan.vpp) > 1) | (np.asarray(own["balanced_layout"]) > 0)
+        own["balanced_layout"] = np.where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
+    else:
+        own["balanced_layout"] = 0.0
+    return Software(**own)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Situation:
     """One phase of a design without its plan."""
 
-    resolved: object
-    phase: object
-    shape: object
+    resolved: Any
+    phase: Any
+    shape: Any
     job: Job
     chip: Chip
     link: Link
-    software: Software
-    stack: object
-    stack_name: str  # "" where none is named
+    stack: Stack  # the one whose code runs
+    said: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
 
     def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
-        software = self.software
-        if np.any(self.shape.experts):
-            software = replace(
-                software,
-                ep_overlap=np.where(np.isin(plan.schedule, DUALPIPES), 1.0, software.ep_overlap)[
-                    ()
-                ],
-            )
-        if self.stack.pipeline_engine:  # it sends and reduces between its instructions
-            engine = np.where(
-                (np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1), 1.0, 0.0
-            )[()]
-            software = replace(
-                software,
-                step_engine=engine,
-                grad_all_reduce=np.maximum(software.grad_all_reduce, engine),
-                dp_overlap=software.dp_overlap * (1 - engine),
-                p2p_overlap=1 - engine,
-            )
-        if (
-            np.any(self.shape.mtp_layers) and software.released < self.stack.mtp_layout_since
-        ):  # only virtual stages let loss and MTP be balanced
-            software = replace(
-                software, balanced_layout=np.where(np.asarray(plan.vpp) > 1, 1.0, 0.0)[()]
-            )
         if offsets is None and self.resolved.calibration is not None:
             offsets = self.resolved.calibration.offsets
+        name = "" if self.stack.name == GENERIC else self.stack.name
         return Cases(
             self.shape,
             self.job,
             self.chip,
             self.link,
             plan,
-            software,
-            gather(chip.family, chip.id, self.stack_name, offsets),
+            software_of([self.stack], [chip], self.shape, plan, self.said, planned=True),
+            gather(chip.family, chip.id, name, offsets),
         )
 
 
 def situation(resolved, phase) -> Situation:
     """The columns that a phase of a resolved design fixes; the plan is what remains."""
     cluster, chip = resolved.cluster, resolved.cluster.accelerator
-    kind = family(chip.family)
-    name = canonical(resolved.stack, kind.modern)
-    names = stack(name)
-    moments, master = OPTIMIZER_BYTES[phase.optimizer]
-    precision = SAME_RATE.get(phase.precision, phase.precision)
-    half = (
-        next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not math.isnan(x))
-        if precision not in ("fp16", "fp32")
-        else chip.peak_flops(precision)
-    )
-    flash = names.flash_modern if kind.modern else names.flash or kind.own_flash
-    moe = resolved.model.is_moe
-    torus = kind.torus and cluster.scale_up_domain > 1
-    own = {k: float(v) for k, v in names.software.items()} | dict(
-        flash=float(min(flash, kind.flash and 4)),
-        balanced_layout=1.0 if resolved.model.mtp_layers else 0.0,
-    )
-    if moe and names.dedup_planned:
-        own |= dict(
-            dedup_dispatch=1.0, group_limit=4.0 if resolved.model.attention == "mla" else 0.0
-        )
-    software = Software(**own)
-    grads = (
-        names.bf16_grad_bytes if names.bf16_grad_bytes and precision == "bf16" else names.grad_bytes
-    )
+    software = stack(canonical(resolved.stack, family(chip.family).modern))
+    domain = float(cluster.scale_up_domain)
     return Situation(
-        resolved,
-        phase,
-        shape_of(resolved.model),
-        Job(
+        resolved=resolved,
+        phase=phase,
+        shape=shape_of(resolved.model),
+        job=job_of(
+            [software],
+            [phase.precision],
             float(phase.seq_len),
             float(phase.global_batch),
-            code(PRECISIONS, precision),
-            moments,
-            master,
-            grads,
+            optimizer=phase.optimizer,
         ),
-        Chip(
-            chip.peak_flops(phase.precision),
-            half,
-            chip.hbm_bytes_per_s,
-            chip.hbm_usable_bytes,
-            known_link(chip.host_link_bytes_per_s),
-            float(torus),
-            float(kind.modern),
-            0.0 if math.isnan(chip.sms) else chip.sms * TILE,
+        chip=chip_of([chip], [phase.precision], domain),
+        link=Link(
+            domain=domain,
+            up_bytes_per_s=cluster.scale_up_bytes_per_s,
+            up_latency_s=cluster.scale_up_latency_s,
+            out_bytes_per_s=cluster.scale_out_bytes_per_s,
+            out_latency_s=cluster.scale_out_latency_s,
+            pod_devices=float(cluster.pod_devices or WHOLE_POD),
+            oversubscription=cluster.oversubscription,
+            mesh=float(chip.mesh and cluster.scale_up_domain == chip.scale_up_domain),
         ),
-        Link(
-            float(cluster.scale_up_domain),
-            cluster.scale_up_bytes_per_s,
-            cluster.scale_up_latency_s,
-            cluster.scale_out_bytes_per_s,
-            cluster.scale_out_latency_s,
-            float(cluster.pod_devices or WHOLE_POD),
-            cluster.oversubscription,
-            float(chip.mesh and cluster.scale_up_domain == chip.scale_up_domain),
-        ),
-        software,
-        names,
-        name or "",
+        stack=software,
     )

@@ -103,7 +103,7 @@ def find(
     """
     start = time.perf_counter()
     pins = {
-        "cp_type": getattr(where.stack, "cp_type", "") or None,
+        "cp_type": where.stack.cp_type or None,
         **(where.phase.pins if pins is None else pins),
     }
     plan = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
