@@ -5,9 +5,11 @@ import json
 import math
 
 import pytest
-from scantling import Design, assess
-from scantling.cluster.record import number, plain, run_of
+from scantling import Design, assess, cluster
+from scantling.cluster import blueprint
 from scantling.cluster.risks.register import HARMLESS
+from scantling.cluster.site import run_of
+from scantling.cluster.texts import number
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
 MAY_FALL = ("gain", "days_gained")  # differences: of either sign
@@ -26,7 +28,7 @@ def walk(value, path=""):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_is_plain_data_with_no_negative_figure(each, part):
-    data = getattr(each.blueprint, part).as_dict()
+    data = cluster.part(each, part).as_dict()
     json.dumps(data, allow_nan=False)
     for path, value in walk(data):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -39,13 +41,11 @@ def test_a_part_is_plain_data_with_no_negative_figure(each, part):
 
 
 def test_an_impossible_design_has_none_of_it(assessed):
-    assert all(
-        getattr(assessed("case-2-1t-dense-8-v100").blueprint, part) is None for part in PARTS
-    )
+    assert all(cluster.part(assessed("case-2-1t-dense-8-v100"), part) is None for part in PARTS)
 
 
 def test_figures_follow_the_design_and_are_not_canned(assessed):
-    small, large = assessed("bloom-176b-384-a100").blueprint, assessed("case-6-100k-gpus").blueprint
+    small, large = map(blueprint, (assessed("bloom-176b-384-a100"), assessed("case-6-100k-gpus")))
     for part in PARTS:
         a, b = (dict(walk(getattr(x, part).as_dict())) for x in (small, large))
         same = [
@@ -78,7 +78,7 @@ def test_facts_that_are_used_are_numbers_with_sources():
 def test_more_failures_never_help_any_part(assessed):
     base = assessed("llama-3.1-405b")
     worse = assess(base.design.change({"reliability.failures_per_1000_node_days": 14.0}))
-    a, b = base.blueprint, worse.blueprint
+    a, b = blueprint(base), blueprint(worse)
     assert b.domains.unplanned_cost > a.domains.unplanned_cost
     assert b.scheduler.requeue["gain"] > a.scheduler.requeue["gain"]
     assert b.stores.need("write").needed > a.stores.need("write").needed
@@ -95,13 +95,13 @@ def test_prices_move_dollars_and_nothing_else(assessed):
     free = assess(
         base.design.change({"prices.usd_per_device_hour": base.cost.usd_per_device_hour * 2})
     )
-    a, b = base.blueprint.domains, free.blueprint.domains
+    a, b = cluster.part(base, "domains"), cluster.part(free, "domains")
     assert b.row("device").usd_lost == pytest.approx(2 * a.row("device").usd_lost)
     assert b.row("device").days_lost == pytest.approx(a.row("device").days_lost)
 
 
 def test_harmless_risks_are_small_and_listed_ones_are_not(each):
-    found = each.blueprint.risks
+    found = cluster.part(each, "risks")
     whole = found.run.usd(found.run.days)
     for r in found.rows:
         assert r.expected_days >= HARMLESS * found.run.days or (r.expected_usd or 0) >= HARMLESS * (
@@ -120,5 +120,5 @@ def test_a_price_that_is_not_known_leaves_days():
             }
         )
     )
-    data = a.blueprint.risks
+    data = cluster.part(a, "risks")
     assert data.rows and all(r.expected_days >= 0 for r in data.rows)

@@ -6,6 +6,7 @@ from math import comb, exp, factorial
 import numpy as np
 import pytest
 from scantling import Design, assess, catalogue
+from scantling.cluster import blueprint, part
 from scantling.cluster.network import build as network_build
 from scantling.cluster.network import topology
 from scantling.cluster.network import traffic as network_traffic
@@ -140,7 +141,7 @@ def test_oversubscribed_leaves():
 
 def test_every_part_counts_the_same_leaves(each):
     """Failure domains, scheduler's request and placement speak of the network's own leaf."""
-    b, cluster = each.blueprint, each.resolved.cluster
+    b, cluster = blueprint(each), each.resolved.cluster
     leaf = min(b.placement.per_unit // cluster.devices_per_node, b.placement.node_count)
     rows = {x.id: x for x in b.domains.rows}
     if "leaf" in rows:
@@ -172,13 +173,13 @@ def test_meta_on_a_design_whose_pods_and_ratio_are_stated():
             job={"global_batch": 1920},
         )
     )
-    n = a.blueprint.network
+    n = part(a, "network")
     assert (
         n.topology.kind == "pods"
         and n.topology.pod_endpoints == 3072
         and n.tiers[-1].device_bytes_per_s == pytest.approx(50e9 / 7)
     )
-    assert a.blueprint.placement.pod_count == 8
+    assert part(a, "placement").pod_count == 8
 
 
 def test_tpu_v4_pod():
@@ -238,13 +239,13 @@ def test_nvl72_rack():
             }
         )
     )
-    up = a.blueprint.network.scale_up
+    up = part(a, "network").scale_up
     assert (up.devices, up.domains, up.switches, up.links) == (72, 8, 18, 72 * 18)
     assert 5000 < up.copper_cables < 5300
     assert up.bisection_bytes_per_s * 2 * 2 == pytest.approx(130e12, rel=0.01), (
         "130 TB/s in all, both directions"
     )
-    h100 = assess(design(scale_out="ib-ndr")).blueprint.network.scale_up
+    h100 = part(assess(design(scale_out="ib-ndr")), "network").scale_up
     assert up.egress_bytes_per_s == pytest.approx(
         3.6e12
     ) and up.egress_bytes_per_s / h100.egress_bytes_per_s == pytest.approx(9)
@@ -303,12 +304,12 @@ def test_network_share_of_an_h100_cluster():
 
 def test_link_to_card_ratio_of_the_h100(llama):
     """900 GB/s of NVLink as printed against one 400 Gb/s rail: 18 times; both one way: 9."""
-    up = llama.blueprint.network.scale_up
+    up = part(llama, "network").scale_up
     assert up.ratio_as_printed == pytest.approx(18) and up.ratio_one_way == pytest.approx(9)
 
 
 def test_tensor_parallelism_rides_nvlink_and_the_rest_the_cards(llama):
-    rows = {a.axis: a for a in llama.blueprint.network.axes}
+    rows = {a.axis: a for a in part(llama, "network").axes}
     assert rows["tp"].tier == "scale-up" and rows["tp"].widest == "scale-up domain"
     assert rows["pp"].tier == rows["dp"].tier == "scale-out"
     for a in rows.values():
@@ -319,7 +320,7 @@ def test_tensor_parallelism_rides_nvlink_and_the_rest_the_cards(llama):
 
 
 def test_the_alternatives_start_with_the_network_of_the_design(llama):
-    n = llama.blueprint.network
+    n = part(llama, "network")
     assert n.alternatives[0].chosen and sum(a.chosen for a in n.alternatives) == 1
     assert n.alternatives[0].topology.switches == n.topology.switches == 1280
     kinds = {a.kind for a in n.alternatives}
@@ -332,7 +333,7 @@ def test_the_alternatives_start_with_the_network_of_the_design(llama):
 def pods_of(a):
     return {
         x.topology.oversubscription: x.step_change
-        for x in a.blueprint.network.alternatives
+        for x in part(a, "network").alternatives
         if x.kind == "pods"
     }
 
@@ -369,7 +370,7 @@ def test_narrow_pods_slow_many_rings_and_spare_few():
     ],
 )
 def test_routing_follows_the_fabric(fabric, words):
-    n = assess(design(scale_out=fabric)).blueprint.network
+    n = part(assess(design(scale_out=fabric)), "network")
     assert any(words in s.choice for s in n.settings), n.settings
     assert n.provided == fabric.startswith("efa")
 
@@ -377,19 +378,22 @@ def test_routing_follows_the_fabric(fabric, words):
 def test_quality_of_service_follows_the_traffic():
     """A plan whose groups stay inside one domain asks for nothing; expert exchange across nodes
     brings fan-in that rings do not have."""
-    small = assess(design("llama-3.1-8b", 8, plan={}, job={"global_batch": 64})).blueprint.network
+    small = part(assess(design("llama-3.1-8b", 8, plan={}, job={"global_batch": 64})), "network")
     assert [s.what for s in small.settings] == ["scale-out"] and small.bursts.busy_share == 0
-    moe = assess(
-        design(
-            "deepseek-v3",
-            2048,
-            plan={"tp": 1, "pp": 16, "dp": 128, "ep": 64},
-            scale_out="rocev2-400",
-            job={"seq_len": 4096, "global_batch": 15360},
-        )
-    ).blueprint.network
+    moe = part(
+        assess(
+            design(
+                "deepseek-v3",
+                2048,
+                plan={"tp": 1, "pp": 16, "dp": 128, "ep": 64},
+                scale_out="rocev2-400",
+                job={"seq_len": 4096, "global_batch": 15360},
+            )
+        ),
+        "network",
+    )
     assert moe.bursts.incast == 64 / 8 - 1 and any(s.what == "fan-in" for s in moe.settings)
-    rings = assess(design(scale_out="rocev2-400")).blueprint.network
+    rings = part(assess(design(scale_out="rocev2-400")), "network")
     assert rings.bursts.incast == 1 and any(s.what == "congestion control" for s in rings.settings)
 
 
@@ -407,7 +411,7 @@ def test_hashed_flows_against_the_poisson_law():
 
 
 def test_peak_over_mean(llama):
-    b = llama.blueprint.network.bursts
+    b = part(llama, "network").bursts
     assert (
         b.factor == pytest.approx(b.peak_bytes_per_s / b.mean_bytes_per_s)
         and b.factor > 1
@@ -438,13 +442,13 @@ def test_every_kind_of_cluster_gets_a_network_in_plain_json():
                 }
             )
         )
-        n = assess(d).blueprint.network
+        n = part(assess(d), "network")
         assert kind in (None, n.topology.kind), (chip, n.topology.kind)
         json.dumps(n.as_dict(), allow_nan=False)
 
 
 def test_curves_say_how_far_they_were_off(llama):
-    n = llama.blueprint.network
+    n = part(llama, "network")
     assert [r["judged_on"] for r in n.curve_errors] == ["NVLink4", "NDR400 IB + SHARP"]
     assert all(r["large_error"] <= 0.15 for r in n.curve_errors)
     assert {c["series"] for c in n.measured_curves} <= set(
@@ -462,7 +466,7 @@ def test_curves_say_how_far_they_were_off(llama):
                 }
             )
         )
-        other[chip] = a.blueprint.network.curve_errors
+        other[chip] = part(a, "network").curve_errors
     assert [r["judged_on"] for r in other["mi300x"]] == ["xGMI", "RoCE 8x400G"] and all(
         r["large_error"] <= 0.15 for r in other["mi300x"]
     )
@@ -482,8 +486,8 @@ def test_impossible_designs_have_no_network():
     )
     assert (
         a.verdict == "impossible"
-        and a.blueprint.network is None
-        and a.blueprint.as_dict(("network", "placement"))["placement"] is None
+        and part(a, "network") is None
+        and blueprint(a).as_dict(("network", "placement"))["placement"] is None
     )
 
 
@@ -499,7 +503,7 @@ def test_sites_have_a_network_each():
             job={"global_batch": 2048},
         )
     )
-    n = a.blueprint.network
+    n = part(a, "network")
     one = topology.clos(8192, 64, NDR, rails=8, kind="rail-optimised")
     assert (
         n.topology.switches == 4 * one.switches == 4 * 5 * 8192 // 64
@@ -524,7 +528,7 @@ def test_beyond_every_other_topology_a_fourth_tier():
             job={"global_batch": 9375},
         )
     )
-    t = a.blueprint.network.topology
+    t = part(a, "network").topology
     assert (
         t.kind == "pods"
         and t.tiers == 4
@@ -543,7 +547,7 @@ def test_a_small_group_in_a_mesh_is_warned_of():
     }
     alone = {}
     for tp in (2, 8):
-        n = assess(Design.from_data({**spec, "plan": {"tp": tp, "pp": 4}})).blueprint.network
+        n = part(assess(Design.from_data({**spec, "plan": {"tp": tp, "pp": 4}})), "network")
         alone[tp] = next(a for a in n.axes if a.axis == "tp")
         assert tp == 2 or not any("links" in note for note in n.notes)
     rate = {tp: a.bytes / a.alone_s for tp, a in alone.items()}

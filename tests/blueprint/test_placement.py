@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from scantling import Design, assess
+from scantling.cluster import part
 from scantling.cluster.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
 
 
@@ -127,12 +128,12 @@ def meta():
 def test_llama_3s_order_keeps_pipelines_in_a_pod(meta):
     """Llama 3, section 3.3.2: tp, cp, pp, dp, so that only data parallelism meets the narrow tier.
     Both orders over pods of 3,072."""
-    kit, llama = meta.blueprint.placement.orders
+    kit, llama = part(meta, "placement").orders
     assert llama["order"] == "tp-cp-pp-dp" and kit["over_pod"]["pp"] > 0 == llama["over_pod"].get(
         "pp", 0
     )
     assert llama["bytes_over_pod"] < kit["bytes_over_pod"]
-    assert any("tp-cp-pp-dp" in note for note in meta.blueprint.placement.notes)
+    assert any("tp-cp-pp-dp" in note for note in part(meta, "placement").notes)
 
 
 def test_bytes_over_an_edge_counted_by_hand():
@@ -158,7 +159,7 @@ def test_bytes_over_an_edge_counted_by_hand():
 
 
 def test_first_replica_and_node_columns(meta):
-    p = meta.blueprint.placement
+    p = part(meta, "placement")
     ranks = p.first_replica["rank"]
     assert len(ranks) == len(set(ranks.tolist())) == 8 * 16, "tp x cp x pp devices hold one copy"
     assert len(p.nodes["node"]) == p.node_count == 2048
@@ -180,5 +181,5 @@ def test_idle_devices_are_said():
             }
         )
     )
-    p = a.blueprint.placement
+    p = part(a, "placement")
     assert p.devices == 16 and p.idle_devices == 8 and any("free" in n for n in p.notes)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from scantling import Design, assess
+from scantling.cluster import part
 from scantling.verdict.numbers import communication
 
 DESIGNS = {
@@ -71,7 +72,7 @@ def case(request):
 
 
 def test_exposed_pieces_sum_to_the_step_and_follow_one_another(case):
-    pieces = case.blueprint.planes.timeline
+    pieces = part(case, "planes").timeline
     assert sum(p.exposed_s for p in pieces) == pytest.approx(case.step_s)
     at = 0.0
     for p in pieces:
@@ -82,7 +83,7 @@ def test_exposed_pieces_sum_to_the_step_and_follow_one_another(case):
 
 def test_hidden_communication_is_all_there(case):
     network = sum(
-        p.hidden_s for p in case.blueprint.planes.timeline if p.plane in ("network", "compute")
+        p.hidden_s for p in part(case, "planes").timeline if p.plane in ("network", "compute")
     )
     assert network == pytest.approx(
         sum(case.as_dict(advice=False)["hidden_s"].values()), rel=1e-6, abs=1e-9
@@ -91,11 +92,11 @@ def test_hidden_communication_is_all_there(case):
 
 def test_a_measured_step_is_what_the_timeline_sums_to():
     a = assessment("dense", measured={"step_s": 7.5})
-    assert sum(p.exposed_s for p in a.blueprint.planes.timeline) == pytest.approx(7.5)
+    assert sum(p.exposed_s for p in part(a, "planes").timeline) == pytest.approx(7.5)
 
 
 def test_collectives_sum_to_the_traffic_of_their_axis(case):
-    rows = case.blueprint.planes.collectives
+    rows = part(case, "planes").collectives
     for row in communication(case.chosen):
         mine = [r for r in rows if r.axis == row["axis"]]
         assert sum(r.bytes for r in mine) == pytest.approx(row["bytes"])
@@ -110,7 +111,7 @@ def test_sequence_parallel_layers_gather_and_scatter_twice_each_way():
     """Korthikanti et al. 2022, section 4.2.2: two all-gathers and two reduce-scatters a layer,
     forward and backward alike."""
     a = assessment("dense")
-    rows = [r for r in a.blueprint.planes.collectives if r.axis == "tp"]
+    rows = [r for r in part(a, "planes").collectives if r.axis == "tp"]
     layers = 126 / 16 * a.plan["grad_accum"]
     assert {(r.operation, r.times) for r in rows} == {
         ("all_gather", round(2 * layers)),
@@ -123,7 +124,7 @@ def test_experts_exchange_tokens_twice_a_layer_each_way():
     """Dispatch and combine in every MoE layer, forward and backward (DeepSeek-V3, section 3.2): 58
     of 61 layers."""
     a = assessment("experts")
-    rows = [r for r in a.blueprint.planes.collectives if r.axis == "ep"]
+    rows = [r for r in part(a, "planes").collectives if r.axis == "ep"]
     assert len(rows) == 4 and all(r.operation == "all_to_all" for r in rows)
     assert rows[0].times == pytest.approx(58 / 16 * a.plan["grad_accum"], rel=0.01)
 
@@ -133,19 +134,20 @@ def test_zero_volumes():
     backward, gradients scattered once a pass;
     stage 1 scatters gradients and gathers updated weights once a step."""
     full = assessment("fsdp")
-    weights, gradients = (r for r in full.blueprint.planes.collectives if r.axis == "dp")
+    weights, gradients = (r for r in part(full, "planes").collectives if r.axis == "dp")
     layers, m = 32, full.plan["grad_accum"]
     assert (weights.times, gradients.times) == (2 * layers * m, layers * m), (
         "each of 32 layers twice forward and back, once for its gradients"
     )
     assert weights.bytes / (2 * m) == pytest.approx(2 * 8.03e9 * 63 / 64, rel=0.01)
-    assert [
-        r.times for r in assessment("dense").blueprint.planes.collectives if r.axis == "dp"
-    ] == [1, 1]
+    assert [r.times for r in part(assessment("dense"), "planes").collectives if r.axis == "dp"] == [
+        1,
+        1,
+    ]
 
 
 def test_the_saved_state_is_the_checkpoint(case):
-    p = case.blueprint.planes
+    p = part(case, "planes")
     assert p.training_state_bytes + p.job_state_bytes == pytest.approx(
         case.checkpoint_bytes, rel=1e-6
     )
@@ -163,12 +165,12 @@ def test_the_saved_state_is_the_checkpoint(case):
 def test_mixed_precision_adam_saves_14_bytes_a_parameter():
     """2 bytes of bf16 weight, 4 of fp32 master, 8 of moments (Rajbhandari et al. 2020, section 3.1,
     without its gradients)."""
-    p = assessment("dense").blueprint.planes
+    p = part(assessment("dense"), "planes")
     assert p.training_state_bytes / 405.85e9 == pytest.approx(14, rel=0.001)
 
 
 def test_four_planes_decide_run_feed_and_remember(case):
-    rows = case.blueprint.planes.planes
+    rows = part(case, "planes").planes
     assert [(p.plane, p.role) for p in rows] == [
         ("control", "decides"),
         ("compute", "runs"),
@@ -183,9 +185,9 @@ def test_four_planes_decide_run_feed_and_remember(case):
 
 def test_feeding_is_far_from_the_step(case):
     """Megabytes a second for the whole job: text does not starve devices by bandwidth."""
-    read = next(p for p in case.blueprint.planes.timeline if p.what == "next batch read")
+    read = next(p for p in part(case, "planes").timeline if p.what == "next batch read")
     assert read.exposed_s == 0 and read.hidden_s < 0.05 * case.step_s
 
 
 def test_plain_json(case):
-    json.dumps(case.blueprint.planes.as_dict(), allow_nan=False)
+    json.dumps(part(case, "planes").as_dict(), allow_nan=False)

@@ -3,11 +3,12 @@ design."""
 
 import pytest
 from scantling import Design, assess, catalogue
-from scantling.cluster.record import run_of
+from scantling.cluster import part
 from scantling.cluster.risks import found as risks_found
 from scantling.cluster.risks.found import Scene
 from scantling.cluster.risks.register import risks
 from scantling.cluster.rollout.watch import spikes
+from scantling.cluster.site import site_of
 
 
 def by_id(found):
@@ -105,7 +106,7 @@ def test_memory_is_a_risk_only_where_it_is_tight(assessed):
 
 
 def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
-    scene = Scene.of(each, run_of(each))
+    scene = Scene(site_of(each))
     assert scene.goodput_at() >= float(each.endurance.goodput) * (
         1 - 1e-9
     )  # shrinking may beat waiting, never the other way
@@ -121,7 +122,7 @@ def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
 
 def test_a_scene_agrees_with_the_design_evaluated_anew(assessed):
     base = assessed("llama-3.1-405b")
-    scene = Scene.of(base, run_of(base))
+    scene = Scene(site_of(base))
     for field, key, value in (
         ("restart_s", "reliability.restart_s", 900.0),
         ("durable_s", "reliability.checkpoint_durable_s", 100.0),
@@ -167,8 +168,8 @@ def test_nodes_that_the_plan_leaves_idle_stand_in_for_spares():
         )
     )
     assert a.figures["devices_used"] == 8192
-    assert not {"spares", "repairs", "domains"} & {r.id for r in a.blueprint.risks.rows}
-    assert a.blueprint.domains.row("cube").spares_cover
+    assert not {"spares", "repairs", "domains"} & {r.id for r in part(a, "risks").rows}
+    assert part(a, "domains").row("cube").spares_cover
 
 
 def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():

@@ -4,7 +4,6 @@ papers they come from."""
 import numpy as np
 import pytest
 from scantling import assess
-from scantling.cluster.record import run_of
 from scantling.cluster.rollout.burn_in import (
     RATIOS,
     burn_in,
@@ -18,7 +17,7 @@ from scantling.cluster.rollout.watch import alerts, hang_timeout_s, timeout_gain
 
 
 def burned(a):
-    return {t.id: t for t in burn_in(a, run_of(a))}
+    return {t.id: t for t in burn_in(a)}
 
 
 def test_node_all_reduce_is_what_azure_accepts(assessed):
@@ -86,14 +85,14 @@ def test_truncated_maximum_is_what_drawing_gives():
 def test_the_screen_cuts_a_few_percent_slow_and_saves_more_than_it_costs(assessed):
     """'More than a few per cent slower' is the usual rule; MegaScale (NSDI'24) found 0.5 % of
     machines 10 % slow."""
-    cut = screen(assessed("llama-3.1-405b"), run_of(assessed("llama-3.1-405b")))
+    cut = screen(assessed("llama-3.1-405b"))
     assert 0.02 < cut.evict_slower_than < 0.10 and 0.005 <= cut.cut < 0.03
     assert cut.percentile == pytest.approx(100 * (1 - cut.cut))
     assert cut.usd_gain > cut.usd_cost
 
 
 def test_screening_never_makes_the_step_longer_and_pays_more_at_scale(each):
-    cut = screen(each, run_of(each))
+    cut = screen(each)
     assert 0 <= cut.waits_screened <= cut.waits_unscreened and cut.gain == pytest.approx(
         cut.waits_unscreened - cut.waits_screened
     )
@@ -106,13 +105,13 @@ def test_the_spread_of_equal_devices_is_the_published_one(assessed):
     deviations out."""
     from scipy.stats import norm
 
-    cut = screen(assessed("llama-3.1-405b"), run_of(assessed("llama-3.1-405b")))
+    cut = screen(assessed("llama-3.1-405b"))
     quartile = norm.ppf(0.75)
     assert cut.spread * 2 * (quartile + 1.5 * 2 * quartile) == pytest.approx(0.08, rel=1e-3)
 
 
 def test_the_first_loss_is_the_entropy_of_the_vocabulary(assessed):
-    s = smoke(assessed("llama-3.1-405b"), run_of(assessed("llama-3.1-405b")))
+    s = smoke(assessed("llama-3.1-405b"))
     assert (
         s["first_loss"] == pytest.approx(np.log(128_256))
         and s["devices"] == 8 * 16 * assessed("llama-3.1-405b").plan["cp"]
@@ -120,8 +119,7 @@ def test_the_first_loss_is_the_entropy_of_the_vocabulary(assessed):
 
 
 def test_alerts_stand_beyond_what_a_sound_run_does(each):
-    run = run_of(each)
-    for a in alerts(each, run, screen(each, run)):
+    for a in alerts(each, screen(each)):
         if a.normal is not None and a.beyond == "above":
             assert a.threshold >= a.normal, a
         elif a.normal is not None:
@@ -133,9 +131,7 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
     from math import exp, factorial
 
     a = assessed("llama-3.1-405b")
-    row = next(
-        x for x in alerts(a, run_of(a), screen(a, run_of(a))) if x.metric == "failures in a day"
-    )
+    row = next(x for x in alerts(a, screen(a)) if x.metric == "failures in a day")
     below = lambda k: sum(
         exp(-row.normal) * row.normal**i / factorial(i) for i in range(int(k) + 1)
     )  # noqa: E731

@@ -9,6 +9,7 @@ import pytest
 import scantling
 from scantling.advise import sweeps
 from scantling.base.quantities.table import show
+from scantling.cluster import blueprint, part
 from scantling.design.design import Design
 from scantling.physics.roofline import roofline
 from scantling_widgets import (
@@ -138,16 +139,16 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 
 
 def test_every_input_of_every_formula_has_a_value(desk):
-    given, resolved, blueprint = (
+    given, resolved, around = (
         desk.session.now.given,
         headline.inputs(desk.session),
-        desk.result.blueprint,
+        blueprint(desk.result),
     )
-    network = blueprint.network.as_dict()
+    network = around.network.as_dict()
     topology = network["alternatives"][0]
     rows = {
-        "domains": blueprint.domains.as_dict()["rows"][0],
-        "risks": blueprint.risks.as_dict()["rows"][0],
+        "domains": around.domains.as_dict()["rows"][0],
+        "risks": around.risks.as_dict()["rows"][0],
         "topologies": {**topology["topology"], **topology},
         "crossings": network["crossings"][0],
     }
@@ -196,7 +197,7 @@ def test_the_roofline_picture_holds_the_library_s_points_under_its_lines(desk):
 
 # ---------------------------------------------------------------- network
 def test_the_drawn_replica_is_all_of_its_ranks_once(desk):
-    placement = desk.result.blueprint.placement.as_dict()
+    placement = part(desk.result, "placement").as_dict()
     plan = desk.result.plan
     data = charts_network.nodes["pp"].data({}, placement=placement, by="pp")["devices"]
     assert len(data["node"]) == plan["tp"] * plan["cp"] * plan["pp"]
@@ -205,7 +206,7 @@ def test_the_drawn_replica_is_all_of_its_ranks_once(desk):
 
 
 def test_peers_of_a_device_are_its_groups(desk):
-    placement = desk.result.blueprint.placement.as_dict()
+    placement = part(desk.result, "placement").as_dict()
     data = charts_network.nodes["peers"].data({}, placement=placement, by="peers")["devices"]
     assert data["group"].count("TP") == desk.result.plan["tp"] - 1
     tp = [n for n, g in zip(data["node"], data["group"]) if g == "TP"]
@@ -213,7 +214,7 @@ def test_peers_of_a_device_are_its_groups(desk):
 
 
 def test_the_matrix_has_the_traffic_that_the_assessment_lists(desk):
-    network = desk.result.blueprint.network.as_dict()
+    network = part(desk.result, "network").as_dict()
     data = charts_network.matrix.data(desk.session.now.given, network=network)
     listed = {
         row["axis"].upper(): show("communication.bytes", row["bytes"])
@@ -236,7 +237,7 @@ def test_the_matrix_has_the_traffic_that_the_assessment_lists(desk):
 )
 def test_any_cluster_can_be_drawn(name):
     result = scantling.assess(Design.read(example(name)))
-    given, placement = result.as_dict(advice=False), result.blueprint.placement.as_dict()
+    given, placement = result.as_dict(advice=False), part(result, "placement").as_dict()
     for by, figure in charts_network.nodes.items():
         data = figure.data(given, placement=placement, by=by)
         assert data["devices"]["node"]
@@ -330,10 +331,10 @@ def test_a_cell_that_is_clicked_becomes_the_design(desk):
 # ---------------------------------------------------------------- reliability
 def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     panel = opened(desk, "Reliability")
-    blueprint = desk.result.blueprint
-    assert len(panel.domains.rows) == len(blueprint.domains.as_dict()["rows"])
+    around = blueprint(desk.result, ("domains", "risks"))
+    assert len(panel.domains.rows) == len(around.domains.as_dict()["rows"])
     assert [row[0]["text"] for row in panel.risks.rows] == [
-        r["risk"] for r in blueprint.risks.as_dict()["rows"]
+        r["risk"] for r in around.risks.as_dict()["rows"]
     ]
     lost = panel.lost.data["lost"]
     assert sum(lost["share"]) == pytest.approx(
@@ -364,8 +365,8 @@ def pictures():
     result = scantling.assess(Design.read(example()))
     roof, placement, network = (
         roofline(result).as_dict(),
-        result.blueprint.placement.as_dict(),
-        result.blueprint.network.as_dict(),
+        part(result, "placement").as_dict(),
+        part(result, "network").as_dict(),
     )
     cells = sweeps.sweep(
         result.design, {"cluster.devices": [8192, 16384], "job.global_batch": [1024, 2048]}

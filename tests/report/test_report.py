@@ -16,6 +16,7 @@ from pages import Page
 from scantling.advise.sensitivity import tornado
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
+from scantling.cluster import blueprint
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling_widgets import report
@@ -272,7 +273,7 @@ def known_numbers(design: Design) -> set[str]:
 
     assessment, resolved = scantling.assess(design), prepare(design)
     walk(assessment.as_dict())
-    walk(assessment.blueprint.as_dict())
+    walk(blueprint(assessment).as_dict())
     walk(design.data())
     walk(tornado(assessment, "days" if assessment.days is not None else "tokens_per_s_per_device"))
     for part in (

@@ -6,9 +6,14 @@ from __future__ import annotations
 import click
 
 from ..base.console import console, print_json
-from ..base.errors import DesignError, plain
+from ..base.errors import DesignError, closest, plain
+from ..cluster import PARTS
+from ..cluster import blueprint as site_around
 from ..plans.prepare import prepare
+from ..verdict.assess import assess
 from .app import EXIT
+from .blueprint_tables import show_parts
+from .design import read, refuse
 
 
 class Parts(click.ParamType):
@@ -17,9 +22,6 @@ class Parts(click.ParamType):
     name = "part"
 
     def convert(self, value, param, ctx):
-        from ..base.errors import closest
-        from ..cluster import PARTS
-
         if value not in PARTS:
             raise DesignError("--part", value, PARTS, nearest=closest(value, PARTS))
         return value
@@ -46,32 +48,22 @@ def blueprint(ctx, file, as_json, parts):
     Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
     is wrong.
     """
-    from ..cluster import PARTS
-
     assessment = _assessed(file)
     if not assessment.phases:
-        from .design import refuse
-
         ctx.exit(refuse(assessment.as_dict(), as_json))
-    found = assessment.blueprint.as_dict(parts or PARTS)
+    found = site_around(assessment, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
         print_json({"name": assessment.resolved.name, "verdict": assessment.verdict, **found})
     else:
-        from .blueprint_tables import show_parts
-
         show_parts(assessment.resolved.name, found, console())
     ctx.exit(EXIT[assessment.verdict])
 
 
 def _assessed(file: str):
     """The assessment of FILE; a DesignError about a field gets the file's name in front."""
-    from .design import read
-
     try:
         design = read(file)
-        prepare(design)  # whatever is wrong with the file, before the models are imported
-        from ..verdict.assess import assess
-
+        prepare(design)  # whatever is wrong with the file, before anything is searched
         return assess(design)
     except DesignError as e:
         name = plain(file, 200)

@@ -1,112 +1,66 @@
 """The site around one job: network, placement, planes, scheduler, stores, failure domains, risks,
 roll-out, evolution.
 
-`assessment.blueprint` is a `Blueprint`. Each part is worked out when it is first read, by the one
-public function of the module
-of the same name: `network(assessment)` in `blueprint.network`, and so on. Every part has
-`as_dict()`.
+`blueprint(assessment)` is a record of all parts; `PARTS` maps the name of a part to the function
+that works it out alone. Every part has `as_dict()`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
 
-PARTS = (
-    "network",
-    "placement",
-    "planes",
-    "scheduler",
-    "stores",
-    "domains",
-    "risks",
-    "rollout",
-    "evolution",
-)
+from ..verdict.assess import Assessment
+from .domains import Domains, domains
+from .evolution.evolution import Evolution, evolution
+from .network.network import Network, network
+from .placement import Placement, placement
+from .planes.planes import Planes, planes
+from .risks.register import Risks, risks
+from .rollout.rollout import Rollout, rollout
+from .scheduler.scheduler import Scheduler, scheduler
+from .site import site_of
+from .storage import Stores, stores
 
-
-WHERE = {
-    "network": "network.network",
-    "planes": "planes.planes",
-    "scheduler": "scheduler.scheduler",
-    "stores": "storage",
-    "risks": "risks.register",
-    "rollout": "rollout.rollout",
-    "evolution": "evolution.evolution",
+PARTS = {
+    "network": network,
+    "placement": placement,
+    "planes": planes,
+    "scheduler": scheduler,
+    "stores": stores,
+    "domains": domains,
+    "risks": risks,
+    "rollout": rollout,
+    "evolution": evolution,
 }
 
 
-def _part(name: str, doc: str) -> cached_property:
-    def read(self):
-        if not self.assessment.phases:
-            return None
-        return getattr(import_module(f".{WHERE.get(name, name)}", __name__), name)(self.assessment)
-
-    read.__doc__ = doc
-    return cached_property(read)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Blueprint:
-    """What has to stand around a design's job; every part is None where the design is
-    impossible."""
+    """What has to stand around a design's job; a part is None where it was not asked for, every
+    part where the design is impossible."""
 
-    assessment: object
+    network: Network | None = None
+    placement: Placement | None = None
+    planes: Planes | None = None
+    scheduler: Scheduler | None = None
+    stores: Stores | None = None
+    domains: Domains | None = None
+    risks: Risks | None = None
+    rollout: Rollout | None = None
+    evolution: Evolution | None = None
 
-    network = _part(
-        "network",
-        (
-            "Topology, its counts and cost, alternatives, axis by tier, bursts, settings of "
-            "the fabric: network.Network."
-        ),
-    )
-    placement = _part(
-        "placement",
-        (
-            "Which device, node, rack and pod every rank of tp, cp, ep, dp and pp stands "
-            "on: placement.Placement."
-        ),
-    )
-    planes = _part(
-        "planes",
-        (
-            "Control, compute, data and storage planes, timeline and collectives of one "
-            "step, states: planes.Planes."
-        ),
-    )
-    scheduler = _part(
-        "scheduler",
-        (
-            "Scheduler by stated criteria, the request for this job, spares, preemption: "
-            "scheduler.Scheduler."
-        ),
-    )
-    stores = _part(
-        "stores",
-        "File system, burst tier and object store sized for ingest and checkpoints: stores.Stores.",
-    )
-    domains = _part(
-        "domains",
-        "What each failure domain takes out, how often, and what brings it back: domains.Domains.",
-    )
-    risks = _part("risks", "Risk register ordered by expected cost: risks.Risks.")
-    rollout = _part(
-        "rollout",
-        (
-            "Burn-in, screens, alerts, playbooks and drills with this design's thresholds: "
-            "rollout.Rollout."
-        ),
-    )
-    evolution = _part(
-        "evolution",
-        "What breaks next at more devices, other precision, longer context: evolution.Evolution.",
-    )
-
-    def as_dict(self, parts=PARTS) -> dict:
+    def as_dict(self, parts=tuple(PARTS)) -> dict:
         """Plain data of the named parts."""
-        out = {}
-        for name in parts:
-            part = getattr(self, name)
-            out[name] = None if part is None else part.as_dict()
-        return out
+        named = {name: getattr(self, name) for name in parts}
+        return {name: None if part is None else part.as_dict() for name, part in named.items()}
+
+
+def part(assessment: Assessment, name: str):
+    """One part of the site around an assessed design; None where the design is impossible."""
+    return PARTS[name](assessment) if assessment.phases else None
+
+
+def blueprint(assessment: Assessment, parts=tuple(PARTS)) -> Blueprint:
+    """The site around an assessed design, or the named parts of it."""
+    site = site_of(assessment) if assessment.phases else assessment
+    return Blueprint(**{name: part(site, name) for name in parts})

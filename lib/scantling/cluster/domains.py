@@ -14,7 +14,8 @@ from ..endure import elastic, failures
 from ..physics.cases import micro_batches
 from .network.build import built
 from .placement import blocks
-from .record import Run, idle_nodes, is_torus, number, run_of, source
+from .site import Run, is_torus, run_of, site_of
+from .texts import number, source
 
 SWITCH_SHARE = (
     0.01  # of all failures take a switch and the machines on it, 32 there (R074, ByteRobust s8.2)
@@ -123,6 +124,8 @@ def domains(assessment) -> Domains:
     sums overstate it at short times between failures). Waiting for nodes beyond the spares is the
     smaller of one repair and shrinking.
     """
+    site = site_of(assessment)
+    assessment = site.a
     r, e, plan = assessment.resolved, assessment.endurance, assessment.chosen.plan
     cluster, run = r.cluster, run_of(assessment)
     used, per_node = int(assessment.figures["devices_used"]), int(cluster.devices_per_node)
@@ -131,7 +134,7 @@ def domains(assessment) -> Domains:
     m = float(micro_batches(assessment.chosen.case.job, assessment.chosen.case.plan))
     period = float(e.checkpoint_interval_s + e.checkpoint_stall_s)
     base = float(e.detect_s + e.restart_s + e.checkpoint_durable_s) + period / 2
-    spares, repair = int(e.spares) + idle_nodes(assessment), float(e.repair_s)
+    spares, repair = int(e.spares) + site.idle_nodes, float(e.repair_s)
     per_day = sum(float(x) for x in e.failures_per_day.values())
     raw = []
     for id, what, devices, rate_per_day, where, copy, scattered in _domains(
@@ -220,7 +223,7 @@ def _domains(assessment, used: int, per_day: float, planned_per_day: float):
     share = {c.id: c.share for c in failures.CAUSES}
     cluster = assessment.resolved.cluster
     per_node, torus = int(cluster.devices_per_node), is_torus(cluster)
-    unit, _, rack = blocks(assessment)
+    unit, _, rack = blocks(cluster)
     leaf, rack = (
         unit // per_node,
         min(
@@ -281,7 +284,7 @@ def _domains(assessment, used: int, per_day: float, planned_per_day: float):
         else "a card, cable or transceiver: one rail of one node"
     )
     yield "link", link, 1, per_day * (share["network"] - switch), _LLAMA3, "L1", True
-    circuits = built(assessment)[0].circuits
+    circuits = built(cluster)[0].circuits
     if circuits:
         yield (
             "cube",

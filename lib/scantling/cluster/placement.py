@@ -218,8 +218,9 @@ def _few(rows: np.ndarray, most: int = 256) -> np.ndarray:
 def placement(assessment) -> Placement:
     """Placement of the main phase's plan on its cluster, with the leaf units and pods of the
     network blueprint."""
+    assessment = getattr(assessment, "a", assessment)
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
-    unit, pod, rack = blocks(assessment)
+    unit, pod, rack = blocks(cluster)
     site = max(cluster.devices // max(cluster.sites, 1), 1)
     plan = chosen.plan
     shape = dict(
@@ -292,13 +293,13 @@ def placement(assessment) -> Placement:
     )
 
 
-def blocks(assessment) -> tuple[int, int, int]:
+def blocks(cluster) -> tuple[int, int, int]:
     """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
     network."""
     from .. import catalogue
     from .network.build import built
 
-    cluster, fabric = assessment.resolved.cluster, built(assessment)[0]
+    fabric = built(cluster)[0]
     per_card = cluster.devices / max(fabric.endpoints, 1)
     unit = max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card))
     pod = min(cluster.pod_devices or cluster.devices, cluster.devices)
@@ -313,9 +314,9 @@ def blocks(assessment) -> tuple[int, int, int]:
     return unit, pod, max(int(many), 1) * cluster.devices_per_node
 
 
-def leaf_nodes(assessment) -> int:
+def leaf_nodes(cluster) -> int:
     """Nodes under one leaf switch (of each rail) of the design's network."""
-    return max(1, blocks(assessment)[0] // assessment.resolved.cluster.devices_per_node)
+    return max(1, blocks(cluster)[0] // cluster.devices_per_node)
 
 
 def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from ..base.show import several
 from ..base.units import DAY_S
 from ..endure import goodput, storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
-from .record import Run, run_of
+from .site import Run, run_of, site_of
 
 READ_SHARE = 0.1  # of a recovery that the transfer of the state may add
 SPREAD = 3  # copies kept at the file system at least: newest, the one before, one in flight
@@ -114,6 +114,7 @@ def stores(assessment) -> Stores:
     month are the
     catalogue's; appliances have none. A figure that nobody has published is named, not guessed.
     """
+    assessment = site_of(assessment).a
     r, e, plan = assessment.resolved, assessment.endurance, assessment.chosen.plan
     cluster, run = r.cluster, run_of(assessment)
     size, used = float(e.checkpoint_bytes), int(assessment.figures["devices_used"])

@@ -198,5 +198,5 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
         asked=dict(asked.plan) if asked else dict(chosen.plan),
         asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)),
         stack=r.stack,
-        leaf_nodes=leaf_nodes(assessment),
+        leaf_nodes=leaf_nodes(assessment.resolved.cluster),
     )

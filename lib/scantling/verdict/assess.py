@@ -185,14 +185,6 @@ class Assessment:
 
         return finishing_day(self) if self.phases else None
 
-    @cached_property
-    def blueprint(self):
-        """The site around the job, part by part: blueprint.Blueprint; its parts are None where the
-        design is impossible."""
-        from ..cluster import Blueprint
-
-        return Blueprint(self)
-
     def as_dict(self, advice: bool = True) -> dict:
         """The contract's keys and the panels' tables as plain data; `advice=False` leaves out what
         takes more searches (fixes)."""

@@ -4,6 +4,7 @@ the part that is not hidden."""
 from __future__ import annotations
 
 import ipywidgets as W
+from scantling.cluster import part
 
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
@@ -145,8 +146,8 @@ class Network(Panel):
         ]
 
     def draw(self):
-        given, blueprint = self.session.now.given, self.session.now.result.blueprint
-        self.placement, network = blueprint.placement.as_dict(), blueprint.network.as_dict()
+        given, result = self.session.now.given, self.session.now.result
+        self.placement, network = (part(result, x).as_dict() for x in ("placement", "network"))
         self._show_nodes()
         matrix.show(self.matrix, given, network=network)
         site.show(self.site, given, placement=self.placement)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scantling.cluster import part
+
 from .. import theme
 from ..charts_endurance import badput, spares
 from ..table import Table, cell
@@ -108,7 +110,7 @@ class Reliability(Panel):
         badput.show(self.lost, given)
         spares.show(self.spares, given, waiting=waiting(result.endurance))
         self.table.rows = numbers("endurance", given.get("endurance") or {})
-        domains, risks = result.blueprint.domains.as_dict(), result.blueprint.risks.as_dict()
+        domains, risks = part(result, "domains").as_dict(), part(result, "risks").as_dict()
         self.domains.note = self.risks.note = (
             ""
             if domains["run"]["of_the_run"]

@@ -69,7 +69,7 @@ class Report:
         self.design, self.assessment = design, assessment
         self.data = text.plain(assessment.as_dict()) | {"name": assessment.resolved.name}
         self.view = text.view(self.data, prepare(design), getattr(assessment, "main", 0)) | {
-            "b": text.Parts(assessment.blueprint)
+            "b": text.Parts(assessment)
         }
 
     @property

@@ -9,6 +9,7 @@ import re
 from types import SimpleNamespace
 
 import jinja2
+from scantling import cluster as blueprint
 
 from .phrases import ASKED, FILTERS, band, fabric, in_unit, show, value_text
 
@@ -115,11 +116,11 @@ def view(data: dict, resolved, main: int = 0) -> dict:
 class Parts:
     """The parts of a blueprint as plain data, each worked out when a section first asks for it."""
 
-    def __init__(self, blueprint):
-        self._blueprint = blueprint
+    def __init__(self, assessment):
+        self._assessment = assessment
 
     def __getattr__(self, name: str):
-        part = getattr(self._blueprint, name)
+        part = blueprint.part(self._assessment, name)
         made = None if part is None else plain(part.as_dict())
         setattr(self, name, made)
         return made

@@ -1,15 +1,17 @@
 """The changes that come next, each evaluated on one design. A function returns what it found, None
-where the change cannot be made."""
+where the change cannot be made; the words stand in tables/changes.yaml."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from ... import catalogue
 from ...advise import scaling_laws as convergence
 from ...base.errors import DesignError
+from ...base.records import Record
 from ...catalogue.models.shape import parameters
 from ...endure import elastic
 from ...endure.cost import power_w
@@ -21,12 +23,15 @@ from ...physics.memory.peak import memory
 from ...physics.step import PARTS, device_params, step_time
 from ...plans import space as planning
 from ...plans.prepare import prepare
+from ...verdict.assess import assess
 from ...verdict.limits import LOSSES, short
-from ..record import STANDSTILL, is_torus
+from ..network.build import built
+from ..site import STANDSTILL, Site, is_torus, site_of
+from ..texts import constant, fill, texts
 
 GROWTH = (2, 4, 10)
 CONTEXT = (4, 16)
-DIP = 0.05  # of the ideal speed that a change may take before it counts as breaking
+DIP = constant("dip")
 SHAPE = (
     "layers",
     "hidden",
@@ -39,27 +44,60 @@ SHAPE = (
     "attention",
     "tied_embeddings",
 )
+MOE = ("top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers", "mtp_layers")
+MLA = ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
+RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Record):
+    """One figure before and after a change."""
+
+    name: str
+    now: float | None
+    then: float | None
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Record):
+    """One change evaluated: the figure that it moves most, others beside it, what breaks and what
+    would mend it."""
+
+    id: str
+    what: str
+    figure: Figure
+    more: tuple[Figure, ...] = ()
+    works: bool = True  # whether a plan fits and trains
+    breaks: str = ""
+    mend: str = ""
+    confirm: str = ""  # what an ML specialist has to confirm, empty where nothing
 
 
 class Base:
     """A design, and the same design with its plan searched on the coarse space: what the changed
     ones are compared with."""
 
-    def __init__(self, assessment):
-        self.a, self.searches = assessment, 0
-        self.design = assessment.design.change({"measured": None, "constraints": None})
-        self._coarse = None
+    def __init__(self, site: Site):
+        self.s, self.searches = site, 0
+        self.design = site.a.design.change({"measured": None, "constraints": None})
 
+    @property
     def job(self) -> str:
-        phases = self.a.resolved.phases
-        return f"job.phases.{self.a.main}" if self.a.design.job.phases and len(phases) else "job"
+        """Path of the main phase's fields in the design."""
+        a = self.s.a
+        phases = a.design.job.phases and len(a.resolved.phases)
+        return f"job.phases.{a.main}" if phases else "job"
 
-    def look(self, changes: dict):
-        """The assessment of a changed design with the plan's own pins dropped where they cannot
-        hold; None where nothing fits."""
-        from ...verdict.assess import assess
+    @property
+    def unpinned(self) -> dict:
+        """The design's own pins, dropped."""
+        return {f"plan.{k}": None for k in self.design.plan.given()}
 
-        pins = {f"plan.{k}": None for k in self.design.plan.given()}
+    def look(self, changes: dict) -> Site | None:
+        """The site of a changed design with the plan's own pins dropped where they cannot hold;
+        None where nothing fits."""
+        pins = self.unpinned
         for paths in (changes, {**changes, **pins}) if pins else (changes,):
             try:
                 self.searches += 1
@@ -67,341 +105,192 @@ class Base:
             except DesignError:
                 continue
             if found.phases and all(c.fits for c in found.phases):
-                return found
+                return site_of(found)
         return None
 
-    @property
-    def coarse(self):
-        """Today's design on the coarse space; the assessment itself where nothing of that space
+    @cached_property
+    def coarse(self) -> Site:
+        """Today's design on the coarse space; the design itself where nothing of that space
         fits."""
-        if self._coarse is None:
-            self._coarse = self.look({}) or self.a
-        return self._coarse
+        return self.look({}) or self.s
 
 
-def _rate(a) -> float:
-    """Useful tokens per second of the whole job, failures counted."""
-    phase = a.chosen.phase
-    return (
-        phase.global_batch * phase.seq_len / float(a.chosen.step.total) * float(a.endurance.goodput)
+def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **values) -> Change:
+    """The change of that kind in tables/changes.yaml, filled with what was found; `broken` and
+    `mend` name the texts that apply, empty where nothing breaks."""
+    words = texts("changes")[kind]
+
+    def figure(name, unit, *cells) -> Figure:
+        if len(cells) == 1:
+            cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
+        now, then = (None if x is None else float(x) for x in fill([*cells], s, **values))
+        return Figure(name=name, now=now, then=then, unit=unit)
+
+    def text(key: str) -> str:
+        return fill(words.get(key, ""), s, **values)
+
+    return Change(
+        id=id or kind.removesuffix(" refused"),
+        what=text("what"),
+        figure=figure(*words["figure"]),
+        more=tuple(figure(*row) for row in words.get("more", ())),
+        works=values.get("works", not kind.endswith("refused")),
+        breaks=text(broken),
+        mend=text(mend),
+        confirm=text("confirm"),
     )
 
 
-def _grown(b: Base, k: int):
-    n = b.a.resolved.cluster.devices
-    now, cluster = b.coarse, b.a.resolved.cluster
-    paths = {
-        "cluster.devices": n * k,
-        "plan.dp": None,
-        "plan.grad_accum": None,
-        "plan.micro_batch": None,
-        "plan.ep": None,
-        "plan.etp": None,
-        "reliability.spares": None,
-    }
-    if is_torus(cluster) and cluster.scale_up_domain >= n:
-        paths["cluster.scale_up_domain"] = min(n * k, int(cluster.accelerator.scale_up_domain_max))
+def tokens_per_s(s: Site) -> float:
+    """Useful tokens per second of the whole job, failures counted."""
+    return s.phase.global_batch * s.phase.seq_len / s.model_step_s * s.e.goodput
+
+
+def step_shares(s: Site) -> dict[str, float]:
+    """Exposed parts of the step as shares of it."""
+    return {p: float(getattr(s.chosen.step, p)) / s.model_step_s for p in PARTS}
+
+
+def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
+    """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
+    it."""
+    before, after = step_shares(now), step_shares(then)
+    useful = [p for p in PARTS if p not in ("gemm", "attention", "elementwise")]
+    return {
+        "failures and saves": 1 - then.e.goodput / now.e.goodput,
+        "devices that the batch cannot fill": 1 - then.figures["devices_used"] / devices,
+    } | {LOSSES.get(p, p): after[p] - before[p] for p in useful}
+
+
+def grown(b: Base, k: int) -> Change:
+    """k times the devices, at the same batch and with the batch grown as well."""
+    s, cluster, now, id = b.s, b.s.cluster, b.coarse, f"devices-{k}"
+    n = cluster.devices * k
+    paths = {"cluster.devices": n, "reliability.spares": None}
+    paths |= {f"plan.{axis}": None for axis in RESIZED}
+    if is_torus(cluster) and cluster.scale_up_domain >= cluster.devices:
+        most = int(cluster.accelerator.scale_up_domain_max)
+        paths["cluster.scale_up_domain"] = min(n, most)
     then = b.look(paths)
     if then is None:
-        return dict(
-            id=f"devices-{k}",
-            what=f"{n * k:,} devices",
-            figure=("goodput", float(now.endurance.goodput), None, "share"),
-            works=False,
-            breaks="no plan spreads over them",
-            mend="a larger global batch",
-        )
-    speed = _rate(then) / _rate(now)
-    used = then.devices_used / (n * k)
-    parts = lambda a: {
-        p: float(getattr(a.chosen.step, p)) / float(a.chosen.step.total) for p in PARTS
-    }  # noqa: E731
-    before, after = parts(now), parts(then)
-    useful = float(then.endurance.goodput) / float(now.endurance.goodput)
-    losses = {"failures and saves": 1 - useful, "devices that the batch cannot fill": 1 - used}
-    losses |= {
-        LOSSES.get(p, p): after[p] - before[p]
-        for p in PARTS
-        if p not in ("gemm", "attention", "elementwise")
-    }
-    cause = max(losses, key=losses.get)
-    phase = then.chosen.phase
+        return change(s, "devices refused", id, devices=n, now=now)
+    batch, tokens = then.phase.global_batch * k, then.phase.tokens
     advice = convergence.batch_advice(
-        phase.global_batch * phase.seq_len * k, phase.tokens or 20 * b.a.resolved.params.total
+        batch * then.phase.seq_len, tokens or 20 * s.a.resolved.params.total
     )
-    breaks = (
-        ""
-        if speed > k * (1 - DIP)
-        else (
-            f"{cause} take{'s' if not cause.startswith(('devices', 'failures')) else ''} "
-            f"{losses[cause]:.1%} more; {speed:.2f} times as fast instead of {k}"
-        )
+    wider = b.look({**paths, f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
+    faster, stands = tokens_per_s(then) / tokens_per_s(now), then.e.goodput < STANDSTILL
+    losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
+    cause = max(losses, key=losses.get)
+    mend = texts("changes")["devices"]["mends"].get(cause, texts("changes")["devices"]["mend"])
+    if stands:
+        broken = "standstill"
+    else:
+        broken = "slower" if faster < 1 else "breaks" if faster <= k * (1 - DIP) else ""
+    found = change(
+        s,
+        "devices",
+        id,
+        broken=broken,
+        **dict(devices=n, now=now, then=then, k=k, faster=faster, cause=cause, low=low, high=high),
+        s="" if cause.startswith(("devices", "failures")) else "s",
+        more=losses[cause],
+        speed=0.0 if stands else faster,
+        alone=None if wider is None else tokens_per_s(wider) / tokens_per_s(now),
+        batch_tokens=1 + low,
+        watts=power_w(cluster),
+        watts_then=power_w(then.cluster),
+        network=built(now.cluster)[0],
+        network_then=built(then.cluster)[0],
+        days=now.figures["days"],
+        days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
-    mtbf = float(then.endurance.mtbf_s)
-    mend = {
-        "failures and saves": (
-            "restart in place from peers' memory, replica-level recovery (the recovery ladder)"
-        ),
-        "devices that the batch cannot fill": f"a global batch {k} times as large",
-    }.get(
-        cause,
-        (
-            f"a global batch {k} times as large costs {advice.extra_tokens[0]:.0%} to "
-            f"{advice.extra_tokens[1]:.0%} more tokens"
-        ),
-    )
-    watts = float(power_w(then.resolved.cluster))
-    job, batch = b.job(), phase.global_batch * k
-    wider = b.look({**paths, f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None})
-    alone = None if wider is None else _rate(wider) / _rate(now)
-    if float(then.endurance.goodput) < STANDSTILL:
-        speed, breaks = (
-            0.0,
-            (
-                f"a failure every {mtbf:,.0f} s, {float(then.endurance.recovery_s):,.0f} s "
-                f"to recover from one: the run hardly advances"
-            ),
-        )
-    elif speed < 1:
-        breaks = (
-            f"at the same batch more devices make it slower: {cause} "
-            f"take{'s' if not cause.startswith(('devices', 'failures')) else ''} "
-            f"{losses[cause]:.1%} more"
-        )
-    return dict(
-        id=f"devices-{k}",
-        what=f"{n * k:,} devices",
-        figure=("speed over today's", 1.0, speed, "ratio"),
-        breaks=breaks,
-        mend=mend if breaks else "",
-        confirm="the larger batch" if breaks and "batch" in mend else "",
-        more=(
-            ("speed with the batch grown as well", 1.0, alone, "ratio"),
-            ("tokens that such a batch costs", 1.0, 1 + advice.extra_tokens[0], "ratio"),
-            ("step", float(now.chosen.step.total), float(then.chosen.step.total), "s"),
-            ("MFU", now.figures["mfu"], then.figures["mfu"], "share"),
-            ("goodput", float(now.endurance.goodput), float(then.endurance.goodput), "share"),
-            ("time between failures", float(now.endurance.mtbf_s), mtbf, "s"),
-            (
-                "micro-batches a replica",
-                float(now.plan["grad_accum"]),
-                float(then.plan["grad_accum"]),
-                "count",
-            ),
-            ("devices used", float(now.devices_used), float(then.devices_used), "count"),
-            ("spare nodes", float(now.endurance.spares), float(then.endurance.spares), "nodes"),
-            (
-                "write rate needed",
-                float(now.endurance.write_bytes_per_s_needed),
-                float(then.endurance.write_bytes_per_s_needed),
-                "bytes/s",
-            ),
-            ("power at the nodes", float(power_w(cluster)), watts, "W"),
-            *_switches_of(now, then),
-            (
-                "days",
-                now.figures["days"],
-                then.figures["days"] if float(then.endurance.goodput) > 1e-3 else None,
-                "days",
-            ),
-        ),
-    )
+    mend = fill(mend, k=k, low=low, high=high) if broken else ""
+    return replace(found, mend=mend, confirm=found.confirm if "batch" in mend else "")
 
 
-def _switches_of(now, then):
-    """Switches and their tiers before and after, as the network part builds them."""
-    from ..network.build import built
-
-    a, b = built(now)[0], built(then)[0]
-    return ("switches", float(a.switches), float(b.switches), "count"), (
-        "tiers of switches",
-        float(a.tiers),
-        float(b.tiers),
-        "count",
-    )
-
-
-def _precision(b: Base, name: str):
+def other_precision(b: Base, name: str) -> Change | None:
     """The same plan in another precision of the matrix products."""
-    a = b.a
-    chip, phase = a.resolved.cluster.accelerator, a.chosen.phase
-    if (
-        name not in chip.precisions()
-        or name in phase.precision
-        or phase.precision.endswith(name[-3:])
-    ):
+    s, own = b.s, b.s.phase.precision
+    offered = name in s.cluster.accelerator.precisions()
+    if not offered or name in own or own.endswith(name[-3:]):
         return None
+    paths = {"job.precision": name}
+    if b.job != "job":
+        paths[f"{b.job}.precision"] = None
     try:
-        resolved = prepare(
-            b.design.change(
-                {
-                    "job.precision": name,
-                    **({f"{b.job()}.precision": None} if b.job() != "job" else {}),
-                }
-            )
-        )
-        there = situation(resolved, resolved.phases[a.main])
+        resolved = prepare(b.design.change(paths))
+        there = situation(resolved, resolved.phases[s.a.main])
     except DesignError:
         return None
-    case = there.cases(a.chosen.case.plan)
-    now, then = float(a.chosen.step.total), float(step_time(case).total)
-    used, had = float(memory(case).total), float(a.chosen.memory.total)
-    peak = float(case.chip.linear_flops) / float(a.chosen.case.chip.linear_flops)
-    rest = 1 - float(a.chosen.step.gemm) / now
-    fits = used <= float(a.chosen.memory.capacity)
-    return dict(
-        id=f"precision-{name}",
-        what=f"{name} matrix products, same plan",
-        figure=("step", now, then, "s"),
-        works=fits,
-        more=(("memory per device", had, used, "bytes"), ("peak", 1.0, peak, "ratio")),
-        breaks=(
-            f"{now / then:.2f} times as fast, not {peak:.1f}: {rest:.0%} of the step is not "
-            f"matrix products"
-        )
-        if now / then < peak * (1 - DIP)
-        else "",
-        mend="fused casts, fewer bytes outside the products",
-        confirm="loss against bf16 at small scale",
+    case, now, held = there.cases(s.case.plan), s.model_step_s, s.chosen.memory
+    then, used = float(step_time(case).total), float(memory(case).total)
+    peak = float(case.chip.linear_flops) / float(s.case.chip.linear_flops)
+    return change(
+        s,
+        "precision",
+        f"precision-{name}",
+        broken="breaks" if now / then < peak * (1 - DIP) else "",
+        works=used <= float(held.capacity),
+        **dict(name=name, now=now, then=then, had=held.total, used=used, peak=peak),
+        faster=now / then,
+        rest=1 - float(s.chosen.step.gemm) / now,
     )
 
 
-def _sparser(b: Base):
+def sparser_model(m) -> dict | None:
     """Twice the experts at the same active parameters; a dense model becomes eight experts of which
     two run, each half as wide."""
-    m = b.a.resolved.model
+    if not m.is_moe and m.ffn_hidden % 2:
+        return None
+    names = (*SHAPE, *(MOE if m.is_moe else ()), *(MLA if m.attention == "mla" else ()))
+    shape = {k: getattr(m, k) for k in names}
     if m.is_moe:
-        shape = {
-            k: getattr(m, k)
-            for k in (
-                *SHAPE,
-                "top_k",
-                "expert_ffn_hidden",
-                "shared_ffn_hidden",
-                "moe_layers",
-                "mtp_layers",
-            )
-        } | {"experts": 2 * m.experts}
-        what = f"{2 * m.experts} experts instead of {m.experts}, the same {m.top_k} active"
-    else:
-        if m.ffn_hidden % 2:
-            return None
-        shape = {k: getattr(m, k) for k in SHAPE} | {
-            "experts": 8,
-            "top_k": 2,
-            "expert_ffn_hidden": m.ffn_hidden // 2,
-            "moe_layers": m.layers,
-        }
-        what = "8 experts of half the width, 2 active: the same FLOPs a token"
-    if m.attention == "mla":
-        shape |= {
-            k: getattr(m, k) for k in ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
-        }
-    pins = {f"plan.{k}": None for k in b.design.plan.given()}
+        return shape | {"experts": 2 * m.experts}
+    half = m.ffn_hidden // 2
+    return shape | dict(experts=8, top_k=2, expert_ffn_hidden=half, moe_layers=m.layers)
+
+
+def sparser(b: Base) -> Change | None:
+    """More experts for the same FLOPs a token."""
+    m, now, words = b.s.model, b.coarse, texts("changes")["sparsity"]
+    shape = sparser_model(m)
+    if shape is None:
+        return None
     try:
-        then = b.look({"model": shape, **pins})
+        then = b.look({"model": shape, **b.unpinned})
     except DesignError:
         return None
-    now = b.coarse
-    figure = (
-        "time of a step over today's",
-        1.0,
-        None if then is None else float(then.chosen.step.total) / float(now.chosen.step.total),
-        "ratio",
-    )
+    what = fill(words["experts" if m.is_moe else "dense"], m=m, twice=2 * m.experts)
     if then is None:
-        return dict(
-            id="sparsity",
-            what=what,
-            figure=figure,
-            works=False,
-            breaks="the experts do not fit",
-            mend="more devices, or offload",
-        )
-    extra = float(then.chosen.step.total) / float(now.chosen.step.total) - 1
-    return dict(
-        id="sparsity",
-        what=what,
-        figure=figure,
-        more=(
-            ("step", float(now.chosen.step.total), float(then.chosen.step.total), "s"),
-            ("parameters", float(now.params), float(then.params), "count"),
-            (
-                "memory per device",
-                float(now.chosen.memory.total),
-                float(then.chosen.memory.total),
-                "bytes",
-            ),
-            ("exposed expert traffic", float(now.chosen.step.ep), float(then.chosen.step.ep), "s"),
-            ("ep", float(now.plan["ep"]), float(then.plan["ep"]), "count"),
-        ),
-        breaks=f"the step takes {extra:+.0%} for the same FLOPs a token: {short(then.plan)}"
-        if extra > DIP
-        else "",
-        mend="node-limited routing, overlapped dispatch",
-        confirm="routing balance and quality at equal active parameters",
-    )
+        return change(b.s, "sparsity refused", what=what)
+    ratio, plan = then.model_step_s / now.model_step_s, short(then.plan)
+    broken = "breaks" if ratio - 1 > DIP else ""
+    values = dict(what=what, now=now, then=then, ratio=ratio, extra=ratio - 1, plan=plan)
+    return change(b.s, "sparsity", broken=broken, **values)
 
 
-def _longer(b: Base, k: int):
+def longer(b: Base, k: int) -> Change | None:
     """k times the sequence at the same tokens a step."""
-    phase, job, now = b.a.chosen.phase, b.job(), b.coarse
-    batch = phase.global_batch // k
+    phase, now, id = b.s.phase, b.coarse, f"context-{k}"
+    batch, tokens = phase.global_batch // k, phase.seq_len * k
     if batch < 1:
         return None
-    then = b.look(
-        {
-            f"{job}.seq_len": phase.seq_len * k,
-            f"{job}.global_batch": batch,
-            f"{job}.global_batch_tokens": None,
-            "plan.dp": None,
-            "plan.grad_accum": None,
-            "plan.micro_batch": None,
-            "plan.cp": None,
-            "plan.ep": None,
-            "plan.etp": None,
-        }
-    )
-    what = f"sequences of {phase.seq_len * k:,} tokens, {batch:,} a step"
-    base = float(now.chosen.step.total)
+    paths = {f"plan.{axis}": None for axis in (*RESIZED, "cp")}
+    paths |= {f"{b.job}.seq_len": tokens, f"{b.job}.global_batch": batch}
+    then = b.look({**paths, f"{b.job}.global_batch_tokens": None})
     if then is None:
-        return dict(
-            id=f"context-{k}",
-            what=what,
-            figure=("time of the same tokens", 1.0, None, "ratio"),
-            works=False,
-            breaks="activations do not fit on these devices",
-            mend="more context parallelism, full recompute, offload",
-            confirm="quality at the longer context",
-        )
-    took = float(then.chosen.step.total)
-    return dict(
-        id=f"context-{k}",
-        what=what,
-        figure=("time of the same tokens", 1.0, took / base, "ratio"),
-        more=(
-            ("step", base, took, "s"),
-            ("cp", float(now.plan["cp"]), float(then.plan["cp"]), "count"),
-            (
-                "attention's share",
-                float(now.chosen.step.attention) / base,
-                float(then.chosen.step.attention) / took,
-                "share",
-            ),
-            ("exposed context traffic", float(now.chosen.step.cp), float(then.chosen.step.cp), "s"),
-            ("MFU", now.figures["mfu"], then.figures["mfu"], "share"),
-            (
-                "memory per device",
-                float(now.chosen.memory.total),
-                float(then.chosen.memory.total),
-                "bytes",
-            ),
-        ),
-        breaks=f"the same tokens take {took / base:.2f} times as long"
-        if took > base * (1 + DIP)
-        else "",
-        mend="attention that is not quadratic (windows, sparse), or the long phase last and short",
-        confirm="quality at the longer context",
+        return change(b.s, "context refused", id, tokens=tokens, batch=batch)
+    times = then.model_step_s / now.model_step_s
+    attention, later = (step_shares(x)["attention"] for x in (now, then))
+    return change(
+        b.s,
+        "context",
+        id,
+        broken="breaks" if times > 1 + DIP else "",
+        **dict(tokens=tokens, batch=batch, now=now, then=then, times=times),
+        attention=attention,
+        attention_then=later,
     )
 
 
@@ -409,195 +298,123 @@ def reduced_in_network(case, gain: float) -> tuple[float, float]:
     """(exposed data-parallel seconds now, with reducing switches).
 
     An all-reduce in the switches moves S instead of 2 S (n-1)/n: the plain part is divided by
-    `gain`. A reduce-scatter and all-gather
-    (zero1 and up) already move S each way, so only the ring's n - 1 hops become log2 n. What
-    compute hides is solved from today's
-    e = c^2 / (c + w).
+    `gain`. A reduce-scatter and all-gather (zero1 and up) already move S each way, so only the
+    ring's n - 1 hops become log2 n. What compute hides is solved from today's e = c^2 / (c + w).
     """
     dense, experts = device_params(case)
     wire = float(traffic.data_parallel(case, dense, experts).step_wire_s)
     ranks = max(float(case.plan.dp * case.plan.cp), 1.0)
     grads = float(dense + experts) * float(case.job.grad_bytes)
-    hops = float(case.constants.dp_hop_s) * (ranks - 1) * max(grads / 0.5e9, 1.0)
-    hops = min(hops, wire)
-    part = SHARDINGS[int(case.plan.sharding)]
-    sent = wire - hops
-    less = (sent / gain if part == "none" else sent) + hops * np.log2(max(ranks, 2)) / max(
-        ranks - 1, 1
-    )
-    now = float(traffic.exposed(wire, _window(case, wire)))
-    return now, float(traffic.exposed(less, _window(case, wire)))
+    buckets = max(grads / constant("grow_bucket_bytes"), 1.0)
+    hops = min(float(case.constants.dp_hop_s) * (ranks - 1) * buckets, wire)
+    plain = SHARDINGS[int(case.plan.sharding)] == "none"
+    fewer = np.log2(max(ranks, 2)) / max(ranks - 1, 1)
+    less = (wire - hops) / (gain if plain else 1.0) + hops * fewer
+    window = overlap_window(case, wire)
+    now, then = (float(traffic.exposed(x, window)) for x in (wire, less))
+    return now, then
 
 
-def _window(case, wire: float) -> float:
+def overlap_window(case, wire: float) -> float:
+    """Compute that hides traffic, solved from the exposed share of today's [s]."""
     share = float(step_time(case).dp) / max(wire, 1e-30)
-    return wire / share - wire if 0 < share < 1 else 0.0 if share >= 1 else 1e30
+    if share >= 1:
+        return 0.0
+    return wire / share - wire if share > 0 else 1e30
 
 
-def _switches(b: Base):
-    cluster, c = b.a.resolved.cluster, b.a.chosen.case
-    if cluster.nodes < 2 or is_torus(cluster) or cluster.in_network_reduction:
+def reducing_switches(b: Base) -> Change | None:
+    """Switches that reduce, in place of the fabric's own."""
+    s, cluster, plan = b.s, b.s.cluster, b.s.case.plan
+    if s.nodes < 2 or is_torus(cluster) or cluster.in_network_reduction:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
-    known = [
-        f.in_network_gain
-        for f in catalogue.fabrics().values()
-        if f.in_network_gain == f.in_network_gain
-    ]
     if own is not None and not own.in_network_reduction:
-        return dict(
-            id="in-network",
-            what="switches that reduce (SHARP and its like)",
-            figure=("step", float(b.a.chosen.step.total), None, "s"),
-            works=False,
-            breaks=f"the switches of {own.name} do not reduce",
-            mend="another fabric",
-        )
-    published = own is not None and own.in_network_gain == own.in_network_gain
+        return change(s, "in-network refused", name=own.name)
+    gains = [f.in_network_gain for f in catalogue.fabrics().values()]
+    known = [g for g in gains if g == g]
+    published = own is not None and own.in_network_gain in known
     gain = own.in_network_gain if published else float(np.median(known or [1.0]))
-    now, then = reduced_in_network(c, gain)
-    step = float(b.a.chosen.step.total)
-    plain = SHARDINGS[int(c.plan.sharding)] == "none"
-    return dict(
-        id="in-network",
-        what="switches that reduce (SHARP and its like)",
-        figure=("step", step, step - now + then, "s"),
-        more=(
-            ("exposed data-parallel traffic", now, then, "s"),
-            ("all-reduce over a ring", 1.0, gain, "ratio"),
-        ),
-        breaks=""
-        if plain
-        else (
-            f"{SHARDINGS[int(c.plan.sharding)]} sends a reduce-scatter and an all-gather, "
-            f"which the switches do not shorten; only the {int(c.plan.dp * c.plan.cp) - 1} "
-            f"hops do"
-        ),
-        mend=("" if plain else "worth it for latency at many ranks, not for bytes")
-        + (
-            ""
-            if published
-            else "; no gain is published for this fabric, the median of the others is used"
-        ),
+    now, then = reduced_in_network(s.case, gain)
+    sharding, words = SHARDINGS[int(plan.sharding)], texts("changes")["in-network"]
+    plain = sharding == "none"
+    return change(
+        s,
+        "in-network",
+        broken="" if plain else "breaks",
+        **dict(now_s=now, reduced_s=then, gain=gain, sharding=sharding),
+        then_s=s.model_step_s - now + then,
+        hops=int(plan.dp * plan.cp) - 1,
+        worth="" if plain else words["worth"],
+        unpublished="" if published else words["unpublished"],
     )
 
 
-def _apart(b: Base):
+def two_sites(b: Base) -> Change | None:
     """Two datacentres instead of one."""
-    a = b.a
-    if a.resolved.cluster.sites > 1 or a.resolved.cluster.nodes < 2:
+    s, cluster, resolved = b.s, b.s.cluster, b.s.a.resolved
+    if s.sites > 1 or s.nodes < 2:
         return None
-    size = float(a.endurance.checkpoint_bytes)
+    size = s.e.checkpoint_bytes
     then = endure(
-        replace(a.resolved.cluster, sites=2),
-        a.resolved.reliability,
+        replace(cluster, sites=2),
+        resolved.reliability,
         checkpoint_bytes=size,
-        state_bytes_per_device=size / a.devices_used,
-        step_s=a.step_s,
+        state_bytes_per_device=size / s.figures["devices_used"],
+        step_s=s.step_s,
     )
-    between = a.resolved.cluster.site_bytes_per_s
-    way = elastic.apart(a.resolved.params.total, a.step_s, 2, between)
-    return dict(
-        id="sites-2",
-        what="two datacentres, local updates",
-        figure=("goodput", float(a.endurance.goodput), float(then.goodput), "share"),
-        more=(
-            ("one exchange", 0.0, float(way["sync_s"]), "s"),
-            ("lost where gradients cross every step", 0.0, float(way["every_step_share"]), "share"),
-            (
-                "devices a site",
-                float(a.resolved.cluster.devices),
-                a.resolved.cluster.devices / 2,
-                "count",
-            ),
-        ),
-        breaks=(
-            f"{way['sync_s']:,.0f} s over {between * 8 / 1e9:,.0f} Gbit/s for each average "
-            f"of {elastic.INNER_STEPS} steps of {a.step_s:.3g} s"
-        ),
-        mend="int8 averages, overlapped; more waves between the sites",
-        confirm="loss of local updates against the synchronous run",
-    )
+    way = elastic.apart(resolved.params.total, s.step_s, 2, cluster.site_bytes_per_s)
+    return change(s, "sites-2", goodput=then.goodput, steps=elastic.INNER_STEPS, **way)
 
 
 def kv_bytes_per_token(model) -> float:
     """Cache of one token in 16 bit: 2 x layers x kv heads x head size x 2, or the latent and rotary
     part of MLA. [bytes]"""
-    width = (
-        model.kv_lora + model.qk_rope
-        if model.attention == "mla" and model.kv_lora
-        else 2 * model.kv_heads * model.head_dim
-    )
+    latent = model.attention == "mla" and model.kv_lora
+    width = model.kv_lora + model.qk_rope if latent else 2 * model.kv_heads * model.head_dim
     return 2.0 * model.layers * width
 
 
-def _post_training(b: Base):
+def post_training(b: Base) -> Change | None:
     """Rollouts and training on the same fleet: the share of devices that keeps both busy.
 
     One engine is the fewest nodes that hold the weights in 16 bit with a third of the memory free.
-    Decode is bound by memory traffic:
-    tokens/s = s x rate / (active weights + s x cache of a sequence of seq_len), s as many sequences
-    as the free memory holds, at most 256 a
-    device. Training runs at today's tokens/s per device. Balanced where generated = trained.
+    Decode is bound by memory traffic: tokens/s = s x rate / (active weights + s x cache of a
+    sequence of seq_len), s as many sequences as the free memory holds, at most 256 a device.
+    Training runs at today's tokens/s per device. Balanced where generated = trained.
     """
-    a, model, cluster = b.a, b.a.resolved.model, b.a.resolved.cluster
-    c = a.chosen.case
-    per, usable = int(cluster.devices_per_node), float(c.chip.usable_bytes)
-    n = parameters(model)
-    weights = 2.0 * float(n.total)
-    nodes = max(1, int(np.ceil(weights / (usable * per * 2 / 3))))
-    devices = nodes * per
+    s, cluster, chip, n = b.s, b.s.cluster, b.s.case.chip, parameters(b.s.model)
+    weights, usable = 2.0 * float(n.total), float(chip.usable_bytes)
+    held = usable * s.per_node * constant("engine_memory")
+    devices = max(1, int(np.ceil(weights / held))) * s.per_node
     if devices * 2 > cluster.devices:
         return None
-    cache = kv_bytes_per_token(model) * a.chosen.phase.seq_len
-    free = usable * devices * 0.9 - weights
-    seqs = max(1.0, min(free / cache, 256.0 * devices))
-    active = 2.0 * float(
-        n.total if seqs * max(model.top_k, 1) >= max(model.experts, 1) else n.active
-    )
-    made = (
-        seqs
-        * float(c.chip.hbm_bytes_per_s)
-        * devices
-        * float(c.constants.hbm_share)
-        / (active + seqs * cache)
-        / devices
-    )
-    trained = a.figures["tokens_per_s_per_device"]
+    cache = kv_bytes_per_token(s.model) * s.phase.seq_len
+    free = usable * devices * constant("engine_usable") - weights
+    seqs = max(1.0, min(free / cache, constant("engine_sequences") * devices))
+    all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
+    read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
+    rate = float(chip.hbm_bytes_per_s) * float(s.case.constants.hbm_share)
+    made, trained = seqs * rate / read, s.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
-    sync = weights / (
-        devices * float(cluster.scale_out_bytes_per_s) * float(cluster.scale_out_efficiency)
-    )
-    return dict(
-        id="post-training",
-        what="reinforcement learning on the same fleet",
-        figure=("share of devices that generate", 0.0, share, "share"),
-        more=(
-            ("tokens/s per device, training", trained, trained, "tokens/s"),
-            ("tokens/s per device, generating", None, made, "tokens/s"),
-            ("sequences in flight per engine", None, seqs, "count"),
-            ("new weights to an engine", None, sync, "s"),
-            ("devices of an engine", None, float(devices), "count"),
-            ("a billion tokens of fine-tuning", None, 1e9 / (trained * a.devices_used) / 3600, "h"),
-        ),
-        breaks=(
-            f"{share:.0%} of the devices would generate: the {seqs:,.0f} sequences of "
-            f"{a.chosen.phase.seq_len:,} tokens in an engine's memory bound it"
-        )
-        if share > 0.5
-        else "",
-        mend="shorter rollouts, a quantised cache, speculative decoding",
-        confirm="how stale the weights of rollouts may be",
+    wire = float(cluster.scale_out_bytes_per_s) * float(cluster.scale_out_efficiency)
+    return change(
+        s,
+        "post-training",
+        broken="breaks" if share > 0.5 else "",
+        **dict(share=share, trained=trained, made=made, seqs=seqs, devices=devices),
+        load_s=weights / (devices * wire),
+        tuned_h=1e9 / (trained * s.figures["devices_used"]) / 3600,
     )
 
 
 CHANGES = (
-    *(lambda b, k=k: _grown(b, k) for k in GROWTH),
-    lambda b: _precision(b, "fp8"),
-    lambda b: _precision(b, "nvfp4"),
-    _sparser,
-    *(lambda b, k=k: _longer(b, k) for k in CONTEXT),
-    _switches,
-    _apart,
-    _post_training,
+    *(partial(grown, k=k) for k in GROWTH),
+    partial(other_precision, name="fp8"),
+    partial(other_precision, name="nvfp4"),
+    sparser,
+    *(partial(longer, k=k) for k in CONTEXT),
+    reducing_switches,
+    two_sites,
+    post_training,
 )

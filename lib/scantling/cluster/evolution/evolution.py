@@ -3,38 +3,15 @@ reducing switches, several sites, post-training."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from ...base.records import Record
-from .changes import CHANGES, Base
+from ..site import site_of
+from .changes import CHANGES, Base, Change
 
 
-@dataclass(frozen=True)
-class Figure(Record):
-    """One figure before and after a change."""
-
-    name: str
-    now: float | None
-    then: float | None
-    unit: str
-
-
-@dataclass(frozen=True)
-class Change(Record):
-    """One change evaluated: the figure that it moves most, others beside it, what breaks and what
-    would mend it."""
-
-    id: str
-    what: str
-    figure: Figure
-    more: tuple[Figure, ...]
-    works: bool  # whether a plan fits and trains
-    breaks: str
-    mend: str
-    confirm: str  # what an ML specialist has to confirm, empty where nothing
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evolution(Record):
     """All changes in the order of the list, and the first thing that breaks as the cluster
     grows."""
@@ -46,39 +23,24 @@ class Evolution(Record):
 
     def change(self, id: str) -> Change:
         """One change by id. Raises KeyError for an unknown one."""
-        for one in self.changes:
-            if one.id == id:
-                return one
-        raise KeyError(id)
+        return {one.id: one for one in self.changes}[id]
 
 
 def evolution(assessment) -> Evolution:
     """Evaluate the changes that come next for a design; each is assessed, none is asserted.
 
     Growth and longer context are searched again on the coarse space, before and after, so that the
-    ratio is like with like; precision
-    keeps the plan; switches, sites and post-training are formulas of `evolution_changes`. A change
-    that the chip or the model does not
-    allow is left out.
+    ratio is like with like; precision keeps the plan; switches, sites and post-training are
+    formulas of `changes`. A change that the chip or the model does not allow is left out.
     """
-    import time
-
     start = time.perf_counter()
-    base = Base(assessment)
-    found = []
-    for look in CHANGES:
-        row = look(base)
-        if row is not None:
-            found.append(_change(**row))
-    grown = [c for c in found if c.id.startswith("devices-")]
-    first = next(
-        (f"at {c.what}: {c.breaks}" for c in grown if c.breaks),
-        "nothing up to ten times the devices",
-    )
-    return Evolution(tuple(found), first, base.searches, time.perf_counter() - start)
-
-
-def _change(*, id, what, figure, more=(), works=True, breaks="", mend="", confirm="") -> Change:
-    return Change(
-        id, what, Figure(*figure), tuple(Figure(*m) for m in more), works, breaks, mend, confirm
+    base = Base(site_of(assessment))
+    found = tuple(change for look in CHANGES if (change := look(base)) is not None)
+    broken = (c for c in found if c.id.startswith("devices-") and c.breaks)
+    first = next((f"at {c.what}: {c.breaks}" for c in broken), None)
+    return Evolution(
+        changes=found,
+        next=first or "nothing up to ten times the devices",
+        searches=base.searches,
+        seconds=time.perf_counter() - start,
     )

@@ -11,7 +11,7 @@ from ... import catalogue
 from ...base.records import Record
 from ...base.units import DAY_S
 from ...catalogue import HERE, read
-from ..record import is_torus
+from ..site import is_torus
 from . import topology as shapes
 from .topology import Topology
 
@@ -175,10 +175,10 @@ def one_site(cluster):
     )
 
 
-def built(assessment) -> tuple[Topology, str, bool]:
+def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    cluster, sites = assessment.resolved.cluster, max(1, int(assessment.resolved.cluster.sites))
+    sites = max(1, int(cluster.sites))
     if is_torus(cluster):
         return _torus(cluster)
     t, why, provided = _built(one_site(cluster))
@@ -462,3 +462,8 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
     return tuple(
         sorted(out, key=lambda a: (not a.chosen, a.run_usd if a.run_usd is not None else 0.0))
     )
+
+
+def is_ethernet(fabric_id: str) -> bool:
+    """True where flows of a fabric share Ethernet links."""
+    return catalogue.fabric(fabric_id).technology == "ethernet"

@@ -9,8 +9,8 @@ from math import ceil, isnan
 from ... import catalogue
 from ...base.records import Record
 from ...physics.curves import Curve
-from ..placement import blocks
-from ..record import is_torus
+from ..placement import blocks, placement
+from ..site import is_torus, site_of
 from .build import (
     Alternative,
     Prices,
@@ -120,8 +120,10 @@ def network(assessment) -> Network:
     else a non-blocking tree of as few tiers as the switch's ports allow, rails on their own leaves.
     `alternatives` prices the others.
     """
+    s = site_of(assessment)
+    assessment = s.a
     cluster = assessment.resolved.cluster
-    own, rule, provided = built(assessment)
+    own, rule, provided = built(cluster)
     fabric = catalogue.fabric(cluster.scale_out)
     n, rate = cards(cluster)
     others = alternatives(assessment, own)
@@ -285,7 +287,7 @@ def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
     share of the cards, over the
     oversubscription where that lies (pods, or leaves of two tiers). Even spreading is the best
     case; `settings` says what hashing makes of it."""
-    cluster, place = assessment.resolved.cluster, assessment.blueprint.placement
+    cluster, place = assessment.resolved.cluster, placement(assessment)
     step, out = float(assessment.chosen.step.total), []
     at_leaf = t.oversubscription if t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints else 1.0
     for name, per, ratio in (
@@ -326,7 +328,12 @@ def _notes(assessment, t: Topology, switch, provided, rate, rows) -> tuple[str, 
         longer = (
             float(
                 step_time(
-                    replace(case, link=replace(case.link, pod_devices=float(blocks(assessment)[0])))
+                    replace(
+                        case,
+                        link=replace(
+                            case.link, pod_devices=float(blocks(assessment.resolved.cluster)[0])
+                        ),
+                    )
                 ).total
                 / step_time(case).total
             )

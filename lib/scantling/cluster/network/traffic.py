@@ -13,7 +13,8 @@ from ...physics import curves
 from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
 from ...physics.traffic import expected_places
-from ..record import is_torus
+from ..placement import placement
+from ..site import is_torus
 
 QUEUE_PAIRS = (
     1,
@@ -91,7 +92,7 @@ def axes(assessment) -> tuple[Axis, ...]:
     from ...verdict.numbers import communication
 
     chosen = assessment.chosen
-    spans = {g.axis: g for g in assessment.blueprint.placement.groups}
+    spans = {g.axis: g for g in placement(assessment).groups}
     step = float(chosen.step.total)
     out = []
     for row in communication(chosen):

@@ -18,6 +18,7 @@ from ...base.units import DAY_S
 from ...endure import checkpoint, storage
 from ...endure.reliability import communicator_init_s
 from ...physics.cases import micro_batches
+from ..network.network import network
 from .step import CollectiveRow, Piece, collectives, timeline
 
 HEARTBEAT_S = 30.0  # period of a node's health report
@@ -72,6 +73,7 @@ class Planes(Record):
 
 def planes(assessment) -> Planes:
     """Planes, step and states of the main phase's plan."""
+    assessment = getattr(assessment, "a", assessment)
     found = states(assessment)
     parts = contents(assessment)
     total = lambda plane: sum(s.bytes for s in found if s.plane == plane and s.saved)  # noqa: E731
@@ -290,7 +292,7 @@ def of_the_design(assessment) -> tuple[Plane, ...]:
             + (f", ep {plan['ep']}" if plan["ep"] > 1 else "")
             + f", {plan['schedule']}, {plan['sharding']}",
             f"{n:,} {cluster.accelerator.name}",
-            assessment.blueprint.network.bursts.mean_bytes_per_s * n,
+            network(assessment).bursts.mean_bytes_per_s * n,
             {
                 "step_s": f["step_s"],
                 "micro_batches": m,

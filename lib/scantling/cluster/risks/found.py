@@ -1,10 +1,10 @@
 """The kinds of trouble that the register looks for. Each function evaluates one on a design and
-returns what it found, None where it cannot occur."""
+returns what it found, None where it cannot occur; the words stand in tables/risks.yaml."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,17 +13,21 @@ from ...advise.diagnose import MEMORY_SD
 from ...base.show import several
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures, goodput, reliability, spares, storage
+from ...endure.cost import power_w
+from ...physics import stragglers
 from ...physics.cases import PRECISIONS
 from ...physics.step import step_time
 from ...verdict.limits import Z80, chance_below
 from ..domains import domains
-from ..record import STANDSTILL, Run, idle_nodes, is_torus, number, source
+from ..network.build import is_ethernet
 from ..rollout.burn_in import screen
 from ..rollout.watch import playbooks, spikes
+from ..site import STANDSTILL, Site, is_torus
+from ..texts import constant, fill, number, source, texts
 
-UNKNOWN = "nobody has published a rate: an even chance"
-SLOW_REPAIRS = (2 + 1) / (3 + 2)  # 2.2 h at NCSA Delta; a day or more in R169 and R170
-UNTUNED = (3 + 1) / (3 + 2)  # R168, R171, R172
+SLOW_REPAIRS, UNTUNED = constant("slow_repairs"), constant("untuned")
+LEMONS = constant("lemons")
+EVEN = 0.5  # the chance where nobody has published a rate
 FLEETS = {
     "rsc-1": "Meta RSC-1",
     "rsc-2": "Meta RSC-2",
@@ -33,29 +37,34 @@ FLEETS = {
     "opt-175b": "OPT-175B",
     "llama3": "Llama 3",
 }
-DEDICATED_W = (
-    10e6  # sites above this are built for the job; smaller ones are rented where they stand
-)
-MONTH_DAYS = 365.25 / 12
-# of the failures that go with the nodes that cause most of them; RSC's 40 caused some 70 % of large
-# jobs' (scale.measures takes the same)
-LEMONS = 0.3
-LATE_H = 8.0  # hours that offline stress tests took to find a corrupting device, at least (R069)
+NO_FLEETS = ("typical", "good", "bad", "new-cluster", "epoch", "byterobust", "tpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One kind of trouble on one design: the chance, what it costs where it happens, and the
+    numbers that its words name."""
+
+    id: str  # of tables/risks.yaml
+    likelihood: float
+    days: float
+    usd: float | None = -1.0  # -1: the days at the run's price
+    left: float | None = None  # expected days with the mitigation
+    cost_usd: float | None = None  # of the mitigation
+    in_headline: bool = False
+    words: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One assessment and what several risks need of it."""
+    """A site and what several risks need of it."""
 
-    a: object
-    run: Run
-    goodput: float
-    steps: float
+    s: Site
 
-    @classmethod
-    def of(cls, assessment, run: Run) -> Scene:
-        good = float(assessment.endurance.goodput)
-        return cls(assessment, run, good, run.days * DAY_S * good / assessment.figures["step_s"])
+    @property
+    def steps(self) -> float:
+        """Steps of the run."""
+        return self.s.run.days * DAY_S * self.s.e.goodput / self.s.step_s
 
     def goodput_at(
         self, *, mtbf_s=None, durable_s=None, restart_s=None, spare_nodes=None, repair_s=None
@@ -66,525 +75,383 @@ class Scene:
         Where spares run short the job waits or shrinks, whichever costs less (`spares.shortage`,
         `elastic.shrink_loss`).
         """
-        e = self.a.endurance
-        pick = lambda new, old: float(old) if new is None else float(new)  # noqa: E731
-        m, durable, restart = (
-            pick(mtbf_s, e.mtbf_s),
-            pick(durable_s, e.checkpoint_durable_s),
-            pick(restart_s, e.restart_s),
+        e = self.s.e
+        changed = dict(
+            mtbf_s=mtbf_s,
+            checkpoint_durable_s=durable_s,
+            restart_s=restart_s,
+            spares=spare_nodes,
+            repair_s=repair_s,
         )
-        stall, down = float(e.checkpoint_stall_s), float(e.detect_s)
-        tau = max(float(e.checkpoint_interval_s), durable - stall)
+        new = replace(e, **{k: float(v) for k, v in changed.items() if v is not None})
+        stall = e.checkpoint_stall_s
+        every = max(e.checkpoint_interval_s, new.checkpoint_durable_s - stall)
         if mtbf_s is not None:
-            tau = float(
-                reliability.chosen_interval(
-                    goodput.optimum_interval(m, stall),
-                    stall,
-                    durable,
-                    self.a.resolved.constraints,
-                    None,
-                    self.a.figures["step_s"],
-                )[0]
-            )
-        at = lambda *x: float(
-            goodput.ettr(x[0], stall, x[1], durable_s=x[2], restart_s=x[3], down_s=down)
-        )  # noqa: E731
-        now = at(
-            float(e.mtbf_s),
-            float(e.checkpoint_interval_s),
-            float(e.checkpoint_durable_s),
-            float(e.restart_s),
-        )
-        short = self.short(m, pick(spare_nodes, e.spares), pick(repair_s, e.repair_s), shrinks=True)
-        had = self.short(float(e.mtbf_s), float(e.spares), float(e.repair_s))
-        stops = float(e.planned_per_day) / DAY_S
-        planned = (1 + stops * (stall + float(e.checkpoint_durable_s) + float(e.restart_s))) / (
-            1 + stops * (stall + durable + restart)
-        )
-        return (
-            float(e.goodput)
-            * at(m, tau, durable, restart)
-            / max(now, 1e-300)
-            * (1 - short)
-            / max(1 - had, 1e-9)
-            * planned
-        )
+            every = self.interval_s(new)
+        kept = ettr(new, every) / max(ettr(e, e.checkpoint_interval_s), 1e-300)
+        fed = (1 - self.short(new, shrinks=True)) / max(1 - self.short(e), 1e-9)
+        stops = e.planned_per_day / DAY_S
+        planned = (1 + stops * _stop_s(e)) / (1 + stops * _stop_s(new))
+        return e.goodput * kept * fed * planned
 
-    def short(self, mtbf_s, spare_nodes, repair_s, shrinks=False) -> float:
+    def interval_s(self, e) -> float:
+        """Checkpoint interval at another time between failures."""
+        chosen = reliability.chosen_interval(
+            goodput.optimum_interval(e.mtbf_s, e.checkpoint_stall_s),
+            e.checkpoint_stall_s,
+            e.checkpoint_durable_s,
+            self.s.a.resolved.constraints,
+            None,
+            self.s.step_s,
+        )
+        return float(chosen[0])
+
+    def short(self, e, shrinks=False) -> float:
         """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that
         costs less."""
-        e, plan = self.a.endurance, self.a.chosen.plan
-        rate, n = failures.EVICTS / mtbf_s, int(spare_nodes) + idle_nodes(self.a)
-        wait = float(spares.shortage(n, rate, repair_s, float(e.detect_s)))
-        if not shrinks or plan["dp"] < 2 or wait < 1e-4:
-            return wait
-        per_node = self.a.resolved.cluster.devices_per_node
-        span = max(1, -(-plan["ep"] * plan["etp"] // (plan["tp"] * plan["cp"])))
+        plan, span = self.s.plan, self.s.expert_span
+        rate, n = failures.EVICTS / e.mtbf_s, int(e.spares) + self.s.idle_nodes
+        wait = float(spares.shortage(n, rate, e.repair_s, e.detect_s))
         gangs = plan["dp"] // span
-        if gangs < 2:
+        if not shrinks or gangs < 2 or wait < 1e-4:
             return wait
-        gang = -(-plan["tp"] * plan["cp"] * plan["pp"] * span // per_node)
-        return min(
-            wait,
-            elastic.shrink_loss(rate * repair_s, n, gang, gangs, max(plan["grad_accum"], 1) * span),
-        )
+        gang = -(-plan["tp"] * plan["cp"] * plan["pp"] * span // self.s.per_node)
+        accumulated = max(plan["grad_accum"], 1) * span
+        return min(wait, elastic.shrink_loss(rate * e.repair_s, n, gang, gangs, accumulated))
 
     def days_at(self, goodput: float) -> float:
         """Days that the run takes longer at another goodput."""
-        return max(self.run.days * (self.goodput / max(goodput, 1e-9) - 1), 0.0)
+        return max(self.s.run.days * (self.s.e.goodput / max(goodput, 1e-9) - 1), 0.0)
 
     def days_of_step(self, ratio: float) -> float:
         """Days that the run takes longer where the step takes `ratio` times as long."""
-        return self.run.days * (ratio - 1)
+        return self.s.run.days * (ratio - 1)
+
+    def usd_of_nodes(self, n: float, of: float | None = None) -> float | None:
+        """Dollars of so many nodes held as long as the run."""
+        return self.s.run.usd(self.s.run.days * n / (of or self.s.run.nodes))
+
+    @property
+    def idle(self) -> str:
+        """What to say of nodes that the plan leaves idle."""
+        idle = self.s.idle_nodes
+        return f" (beside {several(idle, 'node')} that the plan leaves idle)" if idle else ""
 
 
-def slower_than_estimated(s: Scene):
-    f, wants = s.a.figures, s.a.resolved.constraints
-    if f["step_s_high"] <= f["step_s"]:
-        return None
-    sd = math.log(f["step_s_high"] / f["step_s"]) / Z80
-    over = 2 * (
-        math.exp(sd * sd / 2) * 0.5 * (1 + math.erf(sd / math.sqrt(2))) - 0.5
-    )  # mean excess of a log-normal, given that it exceeds its median
-    edge = s.run.days * (f["step_s_high"] / f["step_s"] - 1)
-    late, deadline = "", wants.deadline_days
-    if (
-        deadline is not None
-        and f["days"] is not None
-        and (missed := 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])) >= 0.01
-    ):
-        late = f"; the deadline of {deadline:g} days is missed with a chance of {missed:.0%}"
-    kept = _scatter()
-    left = (
-        0.5
-        * s.run.days
-        * 2
-        * (math.exp(kept**2 / 2) * 0.5 * (1 + math.erf(kept / math.sqrt(2))) - 0.5)
+def ettr(e, interval_s: float) -> float:
+    """Useful share of the time by the closed form of `goodput.ettr`."""
+    return float(
+        goodput.ettr(
+            e.mtbf_s,
+            e.checkpoint_stall_s,
+            interval_s,
+            durable_s=e.checkpoint_durable_s,
+            restart_s=e.restart_s,
+            down_s=e.detect_s,
+        )
     )
-    return dict(
+
+
+def _stop_s(e) -> float:
+    """Seconds of a planned stop: a save and a restart."""
+    return e.checkpoint_stall_s + e.checkpoint_durable_s + e.restart_s
+
+
+def mean_excess(sd: float) -> float:
+    """Mean of a log-normal over its median, given that it exceeds it, less one:
+    2 (exp(sd^2 / 2) Phi(sd) - 1/2)."""
+    return 2 * (math.exp(sd * sd / 2) * 0.5 * (1 + math.erf(sd / math.sqrt(2))) - 0.5)
+
+
+def at_least_one(events: float) -> float:
+    """Chance of one or more of so many expected: 1 - exp(-events)."""
+    return 1 - math.exp(-events)
+
+
+def slower_than_estimated(at: Scene):
+    s, f, wants = at.s, at.s.figures, at.s.a.resolved.constraints
+    high = f["step_s_high"] / f["step_s"]
+    if high <= 1:
+        return None
+    deadline, late = wants.deadline_days, ""
+    if deadline is not None and f["days"] is not None:
+        missed = 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])
+        if missed >= 0.01:
+            late = fill(texts("risks")["slow-step"]["late"], deadline=deadline, missed=missed)
+    return Found(
         id="slow-step",
-        risk="the step is slower than estimated",
-        likelihood=0.5,
-        source="the estimate is the median of its band",
-        days=s.run.days * over,
-        evidence=(
-            f"MFU {f['mfu']:.1%}, 80 % band {f['mfu_low']:.1%} to {f['mfu_high']:.1%}; at "
-            f"the low edge the run takes {edge:.1f} days longer"
-        )
-        + late,
-        mitigation=(
-            "time 100 steps of this plan on one replica before signing and put the mean "
-            "into the design as measured"
-        ),
-        left=left,
-        cost_usd=s.run.usd(100 * f["step_s"] / DAY_S),
-        owner="performance engineer",
+        likelihood=EVEN,
+        days=s.run.days * mean_excess(math.log(high) / Z80),
+        words=dict(edge=at.days_of_step(high), late=late),
+        left=EVEN * s.run.days * mean_excess(constant("scatter") / 0.6745),
+        cost_usd=s.run.usd(100 * s.step_s / DAY_S),
     )
 
 
-def _scatter() -> float:
-    """Spread of single runs once a source's common part is known: median 4.3 % (validation of the
-    kit), as a standard deviation."""
-    return 0.043 / 0.6745
-
-
-def late_delivery(s: Scene):
-    from ...endure.cost import power_w
-
-    c = s.a.cost
-    watts = float(power_w(s.a.resolved.cluster, s.run.devices_paid))
-    if not watts >= DEDICATED_W:
+def late_delivery(at: Scene):
+    s, c, months = at.s, at.s.cost, number("R144")
+    watts = float(power_w(s.cluster, s.run.devices_paid))
+    if not watts >= constant("dedicated_w"):
         return None
-    late = number("R144") * MONTH_DAYS
-    usd, says = None, "no dated price"
+    words, late, usd = texts("risks")["late"], months * (365.25 / 12), None
+    says = words["no price"]
     if c is not None and c.usd_per_device_hour:
-        premium = (c.usd_per_device_hour_high or c.usd_per_device_hour) - c.usd_per_device_hour
-        usd = premium * s.run.devices_paid * 24 * min(late, s.run.days)
-        says = (
-            f"the same devices for those days at the dearest published price, "
-            f"{c.usd_per_device_hour_high:g} instead of {c.usd_per_device_hour:g} USD an "
-            f"hour"
-        )
-    return dict(
+        mid, high = c.usd_per_device_hour, c.usd_per_device_hour_high
+        usd = ((high or mid) - mid) * s.run.devices_paid * 24 * min(late, s.run.days)
+        says = fill(words["price"], high=high, mid=mid)
+    return Found(
         id="late",
-        risk="devices, power or fabric are delivered late",
         likelihood=number("R143") / 100,
-        source=source("R143"),
         days=late,
         usd=usd,
-        evidence=(
-            f"{watts / 1e6:.0f} MW is a site of its own; large ones slip by "
-            f"{number('R144'):g} months or more; dollars: {says}"
-        ),
-        mitigation=(
-            "take the site over pod by pod and start on the first; an option on rented devices"
-        ),
-        owner="capacity lead",
+        words=dict(watts=watts, months=months, says=says),
     )
 
 
-def dearer(s: Scene):
-    c = s.a.cost
-    if (
-        c is None
-        or not c.usd_per_device_hour
-        or not c.usd_per_device_hour_high
-        or c.usd_per_device_hour_high <= c.usd_per_device_hour
-    ):
+def dearer(at: Scene):
+    s, c = at.s, at.s.cost
+    mid, high = (c.usd_per_device_hour, c.usd_per_device_hour_high) if c else (None, None)
+    if not mid or not high or high <= mid:
         return None
-    mid, high = c.usd_per_device_hour, c.usd_per_device_hour_high
-    excess = s.run.devices_paid * 24 * s.run.days * (high - mid) / 2
-    return dict(
+    return Found(
         id="price",
-        risk="the devices cost more than the middle price",
-        likelihood=0.5,
-        source="the middle is the median of the observations",
+        likelihood=EVEN,
         days=0.0,
-        usd=excess,
-        evidence=(
-            f"{mid:g} USD per device-hour assumed; observed up to {high:g} ({c.price_date}); "
-            f"half of that on average where it is above"
-        ),
-        mitigation="sign a contract and put its price into the design",
+        usd=s.run.devices_paid * 24 * s.run.days * (high - mid) / 2,
         left=0.0,
         cost_usd=0.0,
-        owner="capacity lead",
     )
 
 
-def worse_fleet(s: Scene):
-    e = s.a.endurance
-    fleets = [
-        p
-        for p in catalogue.failure_presets().values()
-        if p.id not in ("typical", "good", "bad", "new-cluster", "epoch", "byterobust", "tpu")
-    ]
+def worse_fleet(at: Scene):
+    e = at.s.e
     own = float(e.failures_per_1000_node_days)
+    fleets = [p for p in catalogue.failure_presets().values() if p.id not in NO_FLEETS]
     worse = [p for p in fleets if p.per_1000_node_days > own * 1.05]
     if not worse:
         return None
-    at = [s.goodput_at(mtbf_s=float(e.mtbf_s) * own / p.per_1000_node_days) for p in worse]
-    chance = (len(worse) + 1) / (len(fleets) + 2)
-    fewer = [
-        s.goodput_at(mtbf_s=float(e.mtbf_s) * own / max(p.per_1000_node_days * (1 - LEMONS), own))
-        for p in worse
-    ]
-    return dict(
+
+    def goodputs(kept: float) -> list[float]:
+        rates = (max(p.per_1000_node_days * kept, own) for p in worse)
+        return [at.goodput_at(mtbf_s=e.mtbf_s * own / rate) for rate in rates]
+
+    rates, chance = goodputs(1.0), (len(worse) + 1) / (len(fleets) + 2)
+    named = ", ".join(f"{FLEETS.get(p.id, p.id)} {p.per_1000_node_days:.3g}" for p in worse)
+    days, left = (
+        float(np.mean([at.days_at(g) for g in many])) for many in (rates, goodputs(1 - LEMONS))
+    )
+    soak = number("R167")
+    return Found(
         id="failures",
-        risk="the fleet fails more often than assumed",
         likelihood=chance,
-        source=f"{len(worse)} of {len(fleets)} published fleets",
-        days=float(np.mean([s.days_at(g) for g in at])),
-        evidence=(
-            f"{own:.3g} failures per 1,000 node-days assumed; evaluated at "
-            f"{', '.join(f'{FLEETS.get(p.id, p.id)} {p.per_1000_node_days:.3g}' for p in worse)}: "
-            f"goodput down to {min(at):.1%}"
+        days=days,
+        words=dict(
+            worse=len(worse),
+            fleets=len(fleets),
+            own=own,
+            names=named,
+            lowest=min(rates),
+            soak=soak,
         ),
-        mitigation=(
-            f"soak {number('R167'):.0f} days and return nodes that fail twice: {LEMONS:.0%} "
-            f"of the failures go with them"
-        ),
-        left=chance * float(np.mean([s.days_at(g) for g in fewer])),
-        cost_usd=s.run.usd(number("R167")),
-        owner="site engineer",
+        left=chance * left,
+        cost_usd=at.s.run.usd(soak),
     )
 
 
-def _idle(a) -> str:
-    idle = idle_nodes(a)
-    return f" (beside {several(idle, 'node')} that the plan leaves idle)" if idle else ""
-
-
-def no_spares(s: Scene):
-    e = s.a.endurance
-    have = int(e.spares)
+def no_spares(at: Scene):
+    e, have = at.s.e, at.s.spares
     if have < 1:
         return None
-    rate = failures.EVICTS / float(e.mtbf_s)
-    short, bare = s.short(float(e.mtbf_s), have, float(e.repair_s)), s.goodput_at(spare_nodes=0)
-    return dict(
+    bare = at.goodput_at(spare_nodes=0)
+    return Found(
         id="spares",
-        risk="the hot spares are not there (lent out, not bought, not on the job's fabric)",
-        likelihood=0.5,
-        source=UNKNOWN,
-        days=s.days_at(bare),
-        evidence=(
-            f"{several(have, 'spare')} for {rate * DAY_S:.2g} evictions a day of "
-            f"{float(e.repair_s) / HOUR_S:.1f} h: the job stands {short:.2%} of the time; "
-            f"without them goodput is {bare:.1%} instead of {s.goodput:.1%}, even where it "
-            f"shrinks"
-        )
-        + _idle(s.a),
-        mitigation=f"{several(have, 'spare node')} inside the allocation, under the same spines",
+        likelihood=EVEN,
+        days=at.days_at(bare),
+        words=dict(
+            spares=several(have, "spare"),
+            nodes=several(have, "spare node"),
+            per_day=failures.EVICTS / e.mtbf_s * DAY_S,
+            short=at.short(e),
+            bare=bare,
+            idle=at.idle,
+        ),
         left=0.0,
-        cost_usd=s.run.usd(s.run.days * have / (s.run.nodes + have)),
-        owner="site engineer",
+        cost_usd=at.usd_of_nodes(have, at.s.run.nodes + have),
     )
 
 
-def slow_repairs(s: Scene):
-    e = s.a.endurance
-    if float(e.repair_s) >= DAY_S:
+def slow_repairs(at: Scene):
+    s, e, have = at.s, at.s.e, at.s.spares
+    if e.repair_s >= DAY_S:
         return None
-    slow = s.goodput_at(repair_s=DAY_S)
-    load = failures.EVICTS * DAY_S / float(e.mtbf_s)
-    need = int(spares.cheapest(load, s.run.nodes, limit=min(int(s.run.nodes) + 2, 4096)))
-    fixed = s.goodput_at(repair_s=DAY_S, spare_nodes=max(need, int(e.spares)))
-    return dict(
+    load = failures.EVICTS * DAY_S / e.mtbf_s
+    need = int(spares.cheapest(load, s.run.nodes, limit=min(s.run.nodes + 2, 4096)))
+    slow = at.goodput_at(repair_s=DAY_S)
+    fixed = at.goodput_at(repair_s=DAY_S, spare_nodes=max(need, have))
+    return Found(
         id="repairs",
-        risk="nodes are back the next day only (parts and hands not on site)",
         likelihood=SLOW_REPAIRS,
-        source="two of three published repair times are a day or more: "
-        + source("R131", "R169", "R170"),
-        days=max(s.days_at(slow), 0.0),
-        evidence=(
-            f"{float(e.repair_s) / HOUR_S:.1f} h assumed; at 24 h {load:.1f} nodes are out "
-            f"on average against {several(int(e.spares), 'spare')}: goodput {slow:.1%}, "
-            f"waiting or shrunk, against {s.goodput:.1%}"
-        )
-        + _idle(s.a),
-        mitigation=f"parts on site, or {several(need, 'spare')}",
-        left=SLOW_REPAIRS * max(s.days_at(fixed), 0.0),
-        cost_usd=s.run.usd(s.run.days * max(need - int(e.spares), 0) / s.run.nodes),
-        owner="site engineer",
+        days=at.days_at(slow),
+        words=dict(
+            load=load,
+            spares=several(have, "spare"),
+            slow=slow,
+            idle=at.idle,
+            need=several(need, "spare"),
+        ),
+        left=SLOW_REPAIRS * at.days_at(fixed),
+        cost_usd=at.usd_of_nodes(max(need - have, 0)),
     )
 
 
-def corruption(s: Scene):
-    e = s.a.endurance
-    events = failures.SDC_SHARE / float(e.mtbf_s) * s.run.days * DAY_S * s.goodput
-    extra = LATE_H * HOUR_S - reliability.SDC_LATENCY_S
-    chance = 1 - math.exp(-events)
+def corruption(at: Scene):
+    s, rate = at.s, failures.SDC_SHARE / at.s.e.mtbf_s
+    events = rate * s.run.days * DAY_S * s.e.goodput
+    chance = at_least_one(events)
     if chance <= 0:
         return None
-    days = events / chance * extra / DAY_S
-    from ...physics import stragglers
-
-    rate = failures.SDC_SHARE / float(e.mtbf_s)
-    every, overhead = (
-        float(x) for x in stragglers.verified_interval(0.0, rate, s.a.figures["step_s"], 0.0)
-    )
-    return dict(
+    later_s = constant("late_h") * HOUR_S - reliability.SDC_LATENCY_S
+    every, overhead = map(float, stragglers.verified_interval(0.0, rate, s.step_s, 0.0))
+    return Found(
         id="corruption",
-        risk="silent corruption is found late",
         likelihood=chance,
-        source=source("R010"),
-        days=days,
-        evidence=(
-            f"{events:.2g} corruptions expected; the estimate has each found after "
-            f"{reliability.SDC_LATENCY_S / 60:.0f} min by checks, without them it takes more "
-            f"than 8 h ({source('R069')})"
+        days=events / chance * later_s / DAY_S,
+        words=dict(
+            events=events,
+            checked_s=reliability.SDC_LATENCY_S,
+            found_late=source("R069"),
+            every=every,
         ),
-        mitigation=f"recompute one step elsewhere every {every / HOUR_S:.2g} h",
         left=overhead * s.run.days,
         cost_usd=s.run.usd(overhead * s.run.days),
-        owner="training engineer",
     )
 
 
-def slow_store(s: Scene):
-    e, a = s.a.endurance, s.a
-    nodes = a.resolved.cluster.nodes
-    has = storage.rates(a.resolved.cluster, nodes)
-    write = min(float(has.write_bytes_per_s), nodes * float(has.node_write_bytes_per_s))
-    moved = float(e.checkpoint_bytes) / write
-    durable, restart = (
-        float(e.checkpoint_durable_s) + 3 * moved,
-        float(e.restart_s) + 3 * float(e.checkpoint_bytes) / max(float(has.read_bytes_per_s), 1.0),
-    )
-    slow = s.goodput_at(durable_s=durable, restart_s=restart)
-    days = s.days_at(slow)
+def slow_store(at: Scene):
+    s, e = at.s, at.s.e
+    has = storage.rates(s.cluster, s.cluster.nodes)
+    write = min(float(has.write_bytes_per_s), s.cluster.nodes * float(has.node_write_bytes_per_s))
+    more = constant("slow_store") - 1
+    durable = e.checkpoint_durable_s + more * e.checkpoint_bytes / write
+    read = max(float(has.read_bytes_per_s), 1.0)
+    restart = e.restart_s + more * e.checkpoint_bytes / read
+    slow = at.goodput_at(durable_s=durable, restart_s=restart)
+    days = at.days_at(slow)
     if days <= 0:
         return None
-    return dict(
+    peers = at.goodput_at(durable_s=min(constant("peers_s"), durable), restart_s=restart)
+    return Found(
         id="store",
-        risk="the file system gives a quarter of its rate (shared, rebuilding, full)",
-        likelihood=0.5,
-        source=UNKNOWN,
+        likelihood=EVEN,
         days=days,
-        evidence=(
-            f"{has.what}: {write / 1e9:,.0f} GB/s assumed; at a quarter a save is durable "
-            f"after {durable:,.0f} s instead of {float(e.checkpoint_durable_s):,.0f}, "
-            f"goodput {slow:.1%}"
-        ),
-        mitigation="saves to the peers' memory first, a rate in the contract",
-        left=0.5
-        * max(s.days_at(s.goodput_at(durable_s=min(30.0, durable), restart_s=restart)), 0.0),
-        owner="storage engineer",
+        words=dict(what=has.what, write=write, durable=durable, slow=slow),
+        left=EVEN * at.days_at(peers),
     )
 
 
-def slow_network(s: Scene):
-    cluster = s.a.resolved.cluster
-    if cluster.nodes < 2 or is_torus(cluster):
+def slow_network(at: Scene):
+    s, out = at.s, at.s.case.link.out_bytes_per_s
+    if s.nodes < 2 or is_torus(s.cluster):
         return None
-    c = s.a.chosen.case
-    ethernet = catalogue.fabric(cluster.scale_out).technology == "ethernet"
-    factor = 1 + number("R168") / 100 if ethernet else 2.0
-    slow = float(
-        step_time(
-            replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s / factor))
-        ).total
-        / step_time(c).total
-    )
+    ethernet = is_ethernet(s.cluster.scale_out)
+    factor = 1 + number("R168") / 100 if ethernet else constant("slow_link_factor")
+    slow = s.step_ratio(link=s.link(out_bytes_per_s=out / factor))
     if slow <= 1:
         return None
-    if ethernet:
-        return dict(
-            id="network",
-            risk="flows collide and the fabric gives less than its rate",
-            likelihood=UNTUNED,
-            source=(
-                "each of three published Ethernet fabrics lost as much until its routing or "
-                "uplinks were changed: "
-            )
-            + source("R168", "R171", "R172"),
-            days=s.days_of_step(slow),
-            evidence=(
-                f"all-reduce at 1/{factor:.2f} of its rate, what collisions cost in a usual "
-                f"three-tier Ethernet (40 and 70% elsewhere), makes the step {slow:.2f} "
-                f"times as long"
-            ),
-            mitigation=(
-                "adaptive routing or paths pinned per rail, many queue pairs; all-reduce on "
-                "all nodes before acceptance"
-            ),
-            left=0.0,
-            cost_usd=0.0,
-            owner="network engineer",
-        )
-    shared = (
-        0.4 * (16 + 1) / (27 + 2) * min(s.a.figures["devices_used"] / 512, 1.0)
-    )  # R138: 16 of 27 jobs, 40 % of the causes
-    episode = (slow - 1) * 72 / 60 / 24
-    return dict(
-        id="network",
-        risk="a link at half its rate slows every ring until it is found",
-        likelihood=shared,
-        source=source("R138"),
-        days=episode,
-        evidence=(
-            f"the step is {slow:.2f} times as long at half of a card's rate, for 72 min; "
-            f"unnoticed, {s.days_of_step(slow):.1f} days of this run"
-        ),
-        mitigation="per-rank timers, pair tests at each stop",
+    longer = at.days_of_step(slow)
+    counted = min(s.used / constant("slow_link_devices"), 1.0)
+    found_s = constant("slow_link_min") * 60
+    return Found(
+        id="network-ethernet" if ethernet else "network",
+        likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
+        days=longer if ethernet else (slow - 1) * found_s / DAY_S,
+        words=dict(factor=factor, slow=slow, unnoticed=longer),
         left=0.0,
         cost_usd=0.0,
-        owner="network engineer",
     )
 
 
-def unscreened(s: Scene):
-    cut = screen(s.a, s.run)
-    counted = s.a.figures["step_breakdown_s"]["straggler"] / s.a.figures["step_s"]
-    extra, after = max(cut.waits_unscreened - counted, 0.0), max(cut.waits_screened - counted, 0.0)
+def unscreened(at: Scene):
+    s, cut = at.s, screen(at.s)
+    counted = s.figures["step_breakdown_s"]["straggler"] / s.step_s
+    extra, after = (max(x - counted, 0.0) for x in (cut.waits_unscreened, cut.waits_screened))
     if extra <= 0:
         return None
-    return dict(
+    chance = number("R139") / 100
+    return Found(
         id="stragglers",
-        risk="slow devices stay in the job",
-        likelihood=number("R139") / 100,
-        source=source("R139"),
-        days=s.run.days * extra,
-        evidence=f"{cut.lines[1]}",
-        mitigation=f"screen: return nodes with a device {cut.evict_slower_than:.1%} over the mean",
-        left=number("R139") / 100 * after * s.run.days,
-        cost_usd=cut.usd_cost,
-        owner="site engineer",
-    )
-
-
-def divergence(s: Scene):
-    chance, count = spikes(s.steps)
-    book = playbooks(s.a, s.run, screen(s.a, s.run))[0]
-    return dict(
-        id="spikes",
-        risk="loss spikes force rewinds",
         likelihood=chance,
-        source=source("R148", "R165", "R166"),
-        days=count * book.seconds / DAY_S,
-        evidence=(
-            f"{several(round(count), 'rewind')} of {book.seconds / 60:.0f} min in "
-            f"{s.steps:,.0f} steps, as in PaLM"
-        ),
-        mitigation=(
-            "rewind by the playbook; keep copies far enough back; clipping and z-loss with "
-            "an ML specialist"
-        ),
-        owner="training engineer",
+        days=s.run.days * extra,
+        words=dict(line=cut.lines[1], cut=cut.evict_slower_than),
+        left=chance * after * s.run.days,
+        cost_usd=cut.usd_cost,
     )
 
 
-def memory_over(s: Scene):
-    chosen = s.a.chosen
+def divergence(at: Scene):
+    chance, count = spikes(at.steps)
+    seconds = playbooks(at.s, screen(at.s))[0].seconds
+    return Found(
+        id="spikes",
+        likelihood=chance,
+        days=count * seconds / DAY_S,
+        words=dict(rewinds=several(round(count), "rewind"), seconds=seconds, steps=at.steps),
+    )
+
+
+def memory_over(at: Scene):
+    chosen = at.s.chosen
     share = float(chosen.memory.total / chosen.memory.capacity)
-    if not chosen.fits or share <= 0.5:
-        return None
-    chance = 0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2))
     safe = chosen.found.best_safe()
-    ratio = (
-        float(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row])
-        if safe is not None
-        else 1.0
-    )
+    if not chosen.fits or share <= 0.5 or safe is None:
+        return None
+    ratio = float(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row])
     if ratio <= 1:
         return None
-    return dict(
+    return Found(
         id="memory",
-        risk="the plan runs out of memory",
-        likelihood=chance,
-        source=f"{share:.0%} of the usable memory, a tenth of spread over published peaks",
-        days=s.days_of_step(ratio),
-        evidence=f"the fastest plan that keeps a fifth free takes {ratio - 1:.1%} longer a step",
-        mitigation="try the peak on one replica first; the safe plan's file ready",
+        likelihood=0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2)),
+        days=at.days_of_step(ratio),
+        words=dict(share=share, longer=ratio - 1),
         left=0.0,
         cost_usd=0.0,
-        owner="performance engineer",
     )
 
 
-def beyond_spares(s: Scene):
-    rows = [x for x in domains(s.a).rows if x.events_per_run and x.wait_s > 0]
+def beyond_spares(at: Scene):
+    rows = [x for x in domains(at.s).rows if x.events_per_run and x.wait_s > 0]
     if not rows:
         return None
-    events = sum(x.events_per_run for x in rows)
-    days = sum(x.events_per_run * x.wait_s for x in rows) / DAY_S
-    chance = 1 - math.exp(-events)
-    need = (
-        max(x.nodes for x in rows if x.id != "building")
-        if any(x.id != "building" for x in rows)
-        else 0
-    )
-    price = s.run.usd(s.run.days * max(need - int(s.a.endurance.spares), 0) / s.run.nodes)
-    gone = sum(x.events_per_run * x.wait_s for x in rows if x.id == "building") / DAY_S
+    events, spare = sum(x.events_per_run for x in rows), at.s.spares
+    waited = {x.id: x.events_per_run * x.wait_s / DAY_S for x in rows}
+    chance = at_least_one(events)
+    need = max((x.nodes for x in rows if x.id != "building"), default=0)
     together = {}
     for x in rows:
-        name = {"corruption": "node", "device": "node", "power-supply": "node"}.get(x.id, x.id)
+        name = "node" if x.id in ("corruption", "device", "power-supply") else x.id
         together[name] = x.nodes, together.get(name, (0, 0.0))[1] + x.events_per_run
-    return dict(
+    words = texts("risks")["domains"]
+    return Found(
         id="domains",
-        risk="more nodes fail together than there are spares",
         likelihood=chance,
-        source="; ".join(dict.fromkeys(x.rate_source for x in rows)),
-        days=days / chance,
-        evidence=", ".join(
-            f"{name}: {several(n, 'node')}, {often:.2g} a run"
-            for name, (n, often) in together.items()
-        )
-        + f"; {several(int(s.a.endurance.spares), 'spare')}",
-        mitigation=(
-            f"{several(need, 'spare')} or switches that nodes reach twice; else run on shrunk"
-        )
-        if need
-        else "a second site's copies",
-        left=gone,
-        cost_usd=price,
-        owner="network engineer",
+        days=sum(waited.values()) / chance,
+        words=dict(
+            sources="; ".join(dict.fromkeys(x.rate_source for x in rows)),
+            together=", ".join(
+                f"{name}: {several(n, 'node')}, {often:.2g} a run"
+                for name, (n, often) in together.items()
+            ),
+            spares=several(spare, "spare"),
+            need=several(need, "spare"),
+            mitigation=None if need else words["mitigation elsewhere"],
+        ),
+        left=waited.get("building", 0.0),
+        cost_usd=at.usd_of_nodes(max(need - spare, 0)),
     )
 
 
-def low_precision(s: Scene):
-    c = s.a.chosen.case
+def low_precision(at: Scene):
+    c = at.s.case
     name = PRECISIONS[int(c.job.precision)]
     if name in ("bf16", "fp16", "fp32") or not np.isfinite(float(c.chip.bf16_flops)):
         return None
@@ -596,96 +463,57 @@ def low_precision(s: Scene):
     ratio = float(step_time(back).total / step_time(c).total)
     if ratio <= 1:
         return None
-    good = number("R166")
-    chance = (good + 1) / (1 + 2) if name.startswith(("fp8", "mxfp8")) else 0.5
-    own = (
-        s.a.chosen.phase.precision
-    )  # fp8-block runs at the rate of fp8-current, which is what the case holds
-    return dict(
+    published = name.startswith(("fp8", "mxfp8"))
+    chance = (number("R166") + 1) / (1 + 2) if published else EVEN
+    template = texts("risks")["precision"]["source published"]
+    return Found(
         id="precision",
-        risk=f"training in {own} does not converge and goes on in bf16",
         likelihood=chance,
-        source=source("R166") + " by the rule of succession" if chance < 0.5 else UNKNOWN,
-        days=s.days_of_step(ratio),
-        evidence=f"the step in bf16 is {ratio:.2f} times as long",
-        mitigation=(
-            "a small run against bf16 first, confirmed by an ML specialist; keep bf16 copies"
+        days=at.days_of_step(ratio),
+        words=dict(
+            ratio=ratio,
+            source=fill(template, facts=source("R166")) if chance < EVEN else None,
         ),
-        owner="training engineer",
     )
 
 
-def sites_apart(s: Scene):
-    n = int(s.a.resolved.cluster.sites)
+def sites_apart(at: Scene):
+    n, every, back = at.s.sites, number("R157"), number("R158")
     if n < 2:
         return None
-    events = n * s.run.days * 24 / number("R157")
-    chance = 1 - math.exp(-events)
-    days = events * number("R158") / 24 / n / chance
-    return dict(
+    events = n * at.s.run.days * 24 / every
+    chance = at_least_one(events)
+    return Found(
         id="sites",
-        risk="a site is cut off from the others and its steps do not count",
         likelihood=chance,
-        source=source("R157", "R158"),
-        days=days,
-        evidence=(
-            f"{n} sites, an edge fails every {number('R157'):,.0f} h and is back in "
-            f"{number('R158'):.0f} h: {events:.2g} in the run; a synchronous run would lose "
-            f"{n} times as much"
-        ),
-        mitigation="two disjoint paths to each site",
+        days=events * back / 24 / n / chance,
+        words=dict(n=n, every_h=every, back_h=back, events=events),
         left=0.0,
-        owner="network engineer",
     )
 
 
-def lost_replica(s: Scene):
-    e, plan = s.a.endurance, s.a.chosen.plan
-    if plan["dp"] < 2 or int(e.spares) + idle_nodes(s.a) > 0:
+def lost_replica(at: Scene):
+    s, e, plan = at.s, at.s.e, at.s.plan
+    if plan["dp"] < 2 or s.spares + s.idle_nodes > 0:
         return None
-    m = max(plan["grad_accum"], 1)
-    ratio = float(elastic.shrink_ratio(m, plan["dp"]))
-    events = failures.EVICTS / float(e.mtbf_s) * s.run.days * DAY_S
-    chance = 1 - math.exp(-events)
-    days = events * float(e.repair_s) / DAY_S / max(chance, 1e-12)
-    return dict(
+    events = failures.EVICTS / e.mtbf_s * s.run.days * DAY_S
+    chance = at_least_one(events)
+    ratio = float(elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"]))
+    return Found(
         id="no-spare",
-        risk="there is no spare at all: each lost node stops the job until it is repaired",
         likelihood=chance,
-        source="the design's failure rate",
-        days=days,
+        days=events * e.repair_s / DAY_S / max(chance, 1e-12),
         in_headline=True,
-        evidence=(
-            f"{events:.2g} evictions in the run, {float(e.repair_s) / HOUR_S:.1f} h each; "
-            f"shrunk by one replica the step is {ratio:.2f} times as long"
-        ),
-        mitigation="one spare node",
+        words=dict(events=events, ratio=ratio),
         left=0.0,
-        cost_usd=s.run.usd(s.run.days / s.run.nodes),
-        owner="site engineer",
+        cost_usd=at.usd_of_nodes(1),
     )
 
 
-def standstill(s: Scene):
-    e = s.a.endurance
-    if s.goodput > STANDSTILL:
+def standstill(at: Scene):
+    if at.s.e.goodput > STANDSTILL:
         return None
-    return dict(
-        id="standstill",
-        risk="failures come faster than the job recovers from them: the run does not end",
-        likelihood=1.0,
-        source="the design's failure rate",
-        days=s.run.days,
-        in_headline=True,
-        evidence=(
-            f"{float(e.mtbf_s):,.0f} s between failures, {float(e.recovery_s):,.0f} s to "
-            f"recover from one; counted on {s.run.days:.0f} days"
-        ),
-        mitigation=(
-            "recovery replica by replica, copies in peers' memory, or fewer devices in one job"
-        ),
-        owner="training engineer",
-    )
+    return Found(id="standstill", likelihood=1.0, days=at.s.run.days, in_headline=True)
 
 
 FOUND = (

@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...base.records import Record
-from ..record import Run, run_of
-from .found import FOUND, Scene
+from ..site import Run, Site, site_of
+from ..texts import fill, source, texts
+from .found import FOUND, Found, Scene
 
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Risk(Record):
     """One risk. Impact is what it costs where it happens; expected = likelihood x impact. Dollars
     are None where nothing is priced."""
@@ -34,7 +35,7 @@ class Risk(Record):
     owner: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Risks(Record):
     """The register, ordered by expected dollars (days where nothing is priced), and what was looked
     at and is harmless here."""
@@ -51,78 +52,58 @@ def risks(assessment) -> Risks:
     expected days and dollars are left out.
 
     Impact comes from evaluating the design with the trouble in it (step, goodput, failures, price);
-    likelihood from published counts, by
-    the rule of succession (k + 1) / (n + 2) over n published cases where k went wrong, so an even
-    chance where nobody has published one
-    (said in `likelihood_from`). Days late are days of the whole allocation, so dollars = days x
-    dollars a day, except where the devices
-    are not paid for while they are late.
+    likelihood from published counts, by the rule of succession (k + 1) / (n + 2) over n published
+    cases where k went wrong, so an even chance where nobody has published one (said in
+    `likelihood_from`). Days late are days of the whole allocation, so dollars = days x dollars a
+    day, except where the devices are not paid for while they are late.
     """
-    run = run_of(assessment)
-    scene = Scene.of(assessment, run)
-    whole = run.usd(run.days)
-    rows, harmless = [], []
-    for look in FOUND:
-        found = look(scene)
-        if found is None:
-            continue
-        risk = _risk(scene, **found)
-        small = risk.expected_days < HARMLESS * run.days and (
-            risk.expected_usd is None or risk.expected_usd < HARMLESS * whole
-        )
-        if small:
-            harmless.append(risk.risk)
-        else:
-            rows.append(risk)
-    rows.sort(
-        key=lambda x: (-(x.expected_usd if x.expected_usd is not None else 0.0), -x.expected_days)
-    )
+    s = site_of(assessment)
+    found = [_risk(s, x) for look in FOUND if (x := look(Scene(s))) is not None]
+    rows = [x for x in found if not _small(x, s.run)]
+    rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
     extra = [x for x in rows if not x.in_headline]
+    usd = sum(x.expected_usd or 0.0 for x in extra)
     return Risks(
-        run,
-        tuple(rows),
-        tuple(harmless),
-        sum(x.expected_days for x in extra),
-        None if run.usd_per_day is None else sum(x.expected_usd or 0.0 for x in extra),
+        run=s.run,
+        rows=tuple(rows),
+        harmless=tuple(x.risk for x in found if _small(x, s.run)),
+        expected_days=sum(x.expected_days for x in extra),
+        expected_usd=None if s.run.usd_per_day is None else usd,
     )
 
 
-def _risk(
-    scene,
-    *,
-    id,
-    risk,
-    likelihood,
-    source,
-    days,
-    evidence,
-    mitigation,
-    owner,
-    usd=-1.0,
-    left=None,
-    cost_usd=None,
-    in_headline=False,
-) -> Risk:
-    """One row; usd -1 stands for the days at the run's price."""
-    paid = scene.run.usd(days) if usd == -1.0 else usd
-    expected_days, expected_usd = likelihood * days, None if paid is None else likelihood * paid
-    pays = None
-    if left is not None and cost_usd is not None and scene.run.usd_per_day is not None:
-        pays = cost_usd < expected_usd - scene.run.usd(left) if expected_usd is not None else None
+def _small(x: Risk, run: Run) -> bool:
+    usd = x.expected_usd
+    return x.expected_days < HARMLESS * run.days and (
+        usd is None or usd < HARMLESS * run.usd(run.days)
+    )
+
+
+def _risk(s: Site, found: Found) -> Risk:
+    """One row of the register; words from tables/risks.yaml."""
+    words, run = texts("risks")[found.id], s.run
+    facts = source(*words["facts"].split()) if "facts" in words else ""
+
+    def text(key: str) -> str:
+        return found.words.get(key) or fill(words.get(key, ""), s, **found.words)
+
+    paid = run.usd(found.days) if found.usd == -1.0 else found.usd
+    usd, left, cost = None if paid is None else found.likelihood * paid, found.left, found.cost_usd
+    judged = None not in (left, cost, run.usd_per_day, usd)
     return Risk(
-        id,
-        risk,
-        float(likelihood),
-        source,
-        float(days),
-        paid,
-        float(expected_days),
-        expected_usd,
-        in_headline,
-        evidence,
-        mitigation,
-        left,
-        cost_usd,
-        pays,
-        owner,
+        id=words.get("id", found.id),
+        risk=text("risk"),
+        likelihood=float(found.likelihood),
+        likelihood_from=text("source") + facts,
+        impact_days=float(found.days),
+        impact_usd=paid,
+        expected_days=float(found.likelihood * found.days),
+        expected_usd=usd,
+        in_headline=found.in_headline,
+        evidence=text("evidence"),
+        mitigation=text("mitigation"),
+        left_after_days=left,
+        mitigation_usd=cost,
+        pays=cost < usd - run.usd(left) if judged else None,
+        owner=words["owner"],
     )

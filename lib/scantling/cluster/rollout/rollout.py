@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from ...base.records import Record
 from ...base.units import DAY_S
-from ..record import Run, number, run_of, source
+from ..site import Run, site_of
+from ..texts import number, source
 from .burn_in import Screen, Test, burn_in, screen, smoke
 from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 
-ARRIVE_DEAD = ("R128",)  # 10 % of machines would not start on arrival (Imbue)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rollout(Record):
     """The roll-out of a design, every threshold worked out from it."""
 
@@ -37,39 +36,33 @@ class Rollout(Record):
 
 
 def rollout(assessment) -> Rollout:
-    """How to bring a design's site up and keep it so: see `rollout_tests` and `rollout_watch` for
-    the formulas of each part."""
-    run = run_of(assessment)
-    tests, cut = burn_in(assessment, run), screen(assessment, run)
-    seconds = sum(t.seconds for t in tests)
-    first, staged = smoke(assessment, run), drills(assessment)
-    drilled = sum(d["expected_s"] for d in staged)
-    costs = [t.usd for t in tests]
-    calendar = (
-        dict(what="burn-in tests", days=seconds / DAY_S),
-        dict(what="soak under the real job, repairs as it goes", days=number("R167")),
-        dict(
-            what="repairs of what they find, once over",
-            days=float(assessment.endurance.repair_s) / DAY_S,
-        ),
-        dict(what="numerical smoke test", days=first["seconds"] / DAY_S),
-        dict(what="drills", days=drilled / DAY_S),
-    )
+    """How to bring a design's site up and keep it so: see `burn_in` and `watch` for the formulas of
+    each part. 10 % of machines do not start on arrival (Imbue, R128)."""
+    s = site_of(assessment)
+    tests, cut, first, staged = burn_in(s), screen(s), smoke(s), drills(s)
+    seconds, drilled = sum(t.seconds for t in tests), sum(d["expected_s"] for d in staged)
+    calendar = {
+        "burn-in tests": seconds / DAY_S,
+        "soak under the real job, repairs as it goes": number("R167"),
+        "repairs of what they find, once over": s.e.repair_s / DAY_S,
+        "numerical smoke test": first["seconds"] / DAY_S,
+        "drills": drilled / DAY_S,
+    }
     return Rollout(
-        run,
-        tests,
-        seconds,
-        None if None in costs else sum(costs),
-        run.nodes * number("R128") / 100,
-        cut,
-        first,
-        alerts(assessment, run, cut),
-        timeout_gain(assessment),
-        collectives(assessment, run),
-        playbooks(assessment, run, cut),
-        staged,
-        run.usd(drilled / DAY_S),
-        on_call(assessment, run),
-        calendar,
-        source(*ARRIVE_DEAD, "R167"),
+        run=s.run,
+        burn_in=tests,
+        burn_in_s=seconds,
+        burn_in_usd=s.run.usd(seconds / DAY_S),
+        dead_on_arrival=s.run.nodes * number("R128") / 100,
+        screen=cut,
+        smoke=first,
+        alerts=alerts(s, cut),
+        timeout=timeout_gain(s),
+        collectives=collectives(s),
+        playbooks=playbooks(s, cut),
+        drills=staged,
+        drills_usd=s.run.usd(drilled / DAY_S),
+        on_call=on_call(s),
+        calendar=tuple(dict(what=what, days=days) for what, days in calendar.items()),
+        source=source("R128", "R167"),
     )

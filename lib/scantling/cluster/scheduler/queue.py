@@ -12,7 +12,7 @@ from ...base.show import several
 from ...base.units import HOUR_S
 from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
-from ..record import run_of
+from ..site import run_of
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 PREEMPT_S = 2 * HOUR_S  # a job may be stopped after two hours (RSC fleets, arXiv 2410.21680)
@@ -78,7 +78,7 @@ def queue(assessment, topology: dict) -> Queue:
         )
     per_node = EVICTS / float(e.mtbf_s) / nodes * float(e.repair_s)
     down = per_node / (1 + per_node)
-    blocks, seen, leaf = [], set(), leaf_nodes(assessment)
+    blocks, seen, leaf = [], set(), leaf_nodes(assessment.resolved.cluster)
     segment, block = (
         int(topology["segment_nodes"]),
         int(topology.get("block_nodes") or topology["segment_nodes"]),

@@ -8,8 +8,9 @@ import math
 from ...base.units import DAY_S
 from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
-from ..record import Run, is_torus, source
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
+from ..site import Run, is_torus
+from ..texts import source
 
 
 def request(assessment, choice: str) -> dict:
@@ -26,7 +27,7 @@ def request(assessment, choice: str) -> dict:
     plan, cluster, e = a.chosen.plan, r.cluster, a.endurance
     per_node, used = int(cluster.devices_per_node), int(a.figures["devices_used"])
     nodes = -(-used // per_node)
-    topology = _topology(plan, cluster, nodes, per_node, leaf_nodes(a))
+    topology = _topology(plan, cluster, nodes, per_node, leaf_nodes(cluster))
     days = a.figures["days_high"] or a.figures["days"]
     limit = None if days is None else days * DAY_S * 1.1
     out = dict(

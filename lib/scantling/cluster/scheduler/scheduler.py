@@ -10,7 +10,8 @@ from math import prod
 from ... import catalogue
 from ...base.records import Record
 from ...base.show import several
-from ..record import Run, is_torus, number, run_of, source
+from ..site import Run, is_torus, run_of, site_of
+from ..texts import number, source
 from .queue import Queue, queue
 from .request import health_checks, request, spares_held
 from .stakes import stakes
@@ -97,6 +98,7 @@ def scheduler(assessment) -> Scheduler:
     than have been run. Within TIE of each
     other the one with fewer control planes wins.
     """
+    assessment = site_of(assessment).a
     run, cluster = run_of(assessment), assessment.resolved.cluster
     asked = tuple(Criterion(k, WORDS[k], stake, why) for k, stake, why in stakes(assessment, run))
     sites = max(1, int(cluster.sites))

@@ -12,7 +12,7 @@ from ...endure import elastic
 from ...physics.step import step_time
 from ..domains import domains
 from ..placement import blocks
-from ..record import Run, is_torus
+from ..site import Run, is_torus
 
 # ByteRobust, arXiv 2509.16293, Table 7: machines of 16 devices -> seconds of a requeue
 REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))
@@ -90,7 +90,10 @@ def scattered(assessment) -> float:
         link = replace(c.link, domain=per_node)
     else:
         link = replace(
-            c.link, pod_devices=min(float(c.link.pod_devices), float(blocks(assessment)[0]))
+            c.link,
+            pod_devices=min(
+                float(c.link.pod_devices), float(blocks(assessment.resolved.cluster)[0])
+            ),
         )
     return max(0.0, 1 - float(step_time(c).total) / float(step_time(replace(c, link=link)).total))
 

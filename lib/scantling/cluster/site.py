@@ -1,0 +1,196 @@
+"""One design at its site: what every part reads of it, as plain numbers; the run's length and
+price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ..base.records import Record
+from ..base.units import DAY_S
+from ..catalogue.families import family
+from ..endure.cost import Cost, price
+from ..endure.reliability import Endurance
+from ..physics.cases import Cases, micro_batches
+from ..physics.step import step_time
+from ..verdict.assess import Assessment, Chosen
+
+# stands for the run where the design names no tokens, and where the run hardly advances:
+HORIZON_DAYS = 30.0
+STANDSTILL = 0.05  # goodput below which it does not
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Record):
+    """Length and price of the run that shares and losses are counted on."""
+
+    days: float  # of the run, else HORIZON_DAYS
+    of_the_run: bool  # False where the design names no tokens
+    usd_per_day: float | None
+    devices_paid: int
+    nodes: int
+
+    def usd(self, days) -> float | None:
+        """Dollars of so many days of the whole allocation; None without a price."""
+        return None if self.usd_per_day is None or days is None else self.usd_per_day * float(days)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The main phase of an assessed design on its cluster."""
+
+    a: Assessment
+    e: Endurance  # numbers as plain floats
+    figures: dict
+    cost: Cost | None
+    run: Run
+
+    @property
+    def phases(self) -> tuple[Chosen, ...]:
+        return self.a.phases
+
+    @property
+    def cluster(self):
+        return self.a.resolved.cluster
+
+    @property
+    def model(self):
+        return self.a.resolved.model
+
+    @property
+    def chosen(self) -> Chosen:
+        return self.a.chosen
+
+    @property
+    def case(self) -> Cases:
+        return self.a.chosen.case
+
+    @property
+    def plan(self) -> dict:
+        return self.a.chosen.plan
+
+    @property
+    def phase(self):
+        return self.a.chosen.phase
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of a step, the measured one where the design has it."""
+        return self.figures["step_s"]
+
+    @property
+    def model_step_s(self) -> float:
+        """Seconds of a step by the step model."""
+        return float(self.a.chosen.step.total)
+
+    @property
+    def used(self) -> int:
+        """Devices that the plan uses."""
+        return int(self.figures["devices_used"])
+
+    @property
+    def per_node(self) -> int:
+        return int(self.cluster.devices_per_node)
+
+    @property
+    def nodes(self) -> int:
+        return int(self.cluster.nodes)
+
+    @property
+    def used_nodes(self) -> int:
+        return -(-self.used // self.per_node)
+
+    @property
+    def sites(self) -> int:
+        return max(1, int(self.cluster.sites))
+
+    @property
+    def idle_nodes(self) -> int:
+        """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
+        return (int(self.cluster.devices) - self.used) // self.per_node
+
+    @property
+    def spares(self) -> int:
+        return int(self.e.spares)
+
+    @property
+    def period_s(self) -> float:
+        """From one save to the next."""
+        return self.e.checkpoint_interval_s + self.e.checkpoint_stall_s
+
+    @property
+    def failures_per_day(self) -> float:
+        return sum(self.e.failures_per_day.values())
+
+    @property
+    def micro_batches(self) -> int:
+        """Of one replica in one step."""
+        return round(float(micro_batches(self.case.job, self.case.plan)))
+
+    @property
+    def expert_span(self) -> int:
+        """Replicas that one group of experts ties together."""
+        p = self.plan
+        return max(1, -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"])))
+
+    @property
+    def shared_step(self) -> float:
+        """Share of a save that one step carries: a step over the checkpoint interval."""
+        return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)
+
+    def step_ratio(self, **parts) -> float:
+        """Step with parts of the case replaced over the step as it is."""
+        return float(step_time(replace(self.case, **parts)).total / step_time(self.case).total)
+
+    def link(self, **fields):
+        """The case's link with some fields replaced."""
+        return replace(self.case.link, **fields)
+
+
+def site_of(a: Assessment | Site) -> Site:
+    """The site of an assessment that has a plan."""
+    if isinstance(a, Site):
+        return a
+    e = plain_numbers(a.endurance)
+    figures = a.figures
+    return Site(a=a, e=e, figures=figures, cost=a.cost, run=_run(a.resolved, e, figures["days"]))
+
+
+def plain_numbers(record):
+    """The same record with its numbers as plain Python ones in place of arrays of one element."""
+    values = {f.name: _number(getattr(record, f.name)) for f in fields(record)}
+    return replace(record, **values)
+
+
+def _number(value):
+    if isinstance(value, dict):
+        return {k: _number(v) for k, v in value.items()}
+    one = isinstance(value, np.ndarray | np.generic) and value.size == 1
+    return value.item() if one else value
+
+
+def run_of(a: Assessment | Site) -> Run:
+    """Length and price of a design's run."""
+    return site_of(a).run
+
+
+def _run(resolved, e: Endurance, days: float | None) -> Run:
+    """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
+    devices that are paid."""
+    cluster = resolved.cluster
+    paid = int(cluster.devices + e.spares * cluster.devices_per_node)
+    usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
+    known = days is not None and e.goodput > STANDSTILL
+    return Run(
+        days=float(days) if known else HORIZON_DAYS,
+        of_the_run=known,
+        usd_per_day=None if usd is None else float(usd),
+        devices_paid=paid,
+        nodes=int(cluster.nodes),
+    )
+
+
+def is_torus(cluster) -> bool:
+    """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
+    return family(cluster.accelerator.family).torus and cluster.scale_up_domain > 1
