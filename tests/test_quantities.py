@@ -162,6 +162,7 @@ def test_row(q: Quantity):
     for word in (q.label, q.formula, q.convention, q.source):
         assert word.isprintable()
         assert "\u2014" not in word
+    assert q.function or q.kind in ("text", "flag"), q.key
     if q.function:
         module, name = q.function.rsplit(".", 1)
         assert callable(getattr(importlib.import_module(f"scantling.{module}"), name))

@@ -1,23 +1,25 @@
 """What every number of an assessment means and how it is shown: label, unit, formula, inputs,
 source, convention.
 
-The one place for such texts: tooltips, the glossary, the report's appendix and the command line
-read it. Keys are those of
+The one place for such texts is quantities.csv: tooltips, the glossary, the report's appendix and
+the command line read it. Keys are those of
 `scantling design --json`, dotted below a mapping (`memory_bytes.weights`); a column of a list
 stands under the list (`candidates.mfu`).
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from ..errors import closest
 from ..show import shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Quantity:
     """One number of an assessment. `kind` says how it is shown; `unit` is the unit inside and in
     JSON, `formula` plain notation over `inputs`."""
@@ -35,41 +37,33 @@ class Quantity:
     @property
     def shown_unit(self) -> str:
         """The unit on a chart's axis, where all values of this quantity share one."""
-        return {
-            "bytes": "GB",
-            "share": "%",
-            "bytes_per_s": "GB/s",
-            "flops": "TFLOP/s",
-            "params": "B",
-            "usd": "USD",
-            "kwh": "MWh",
-            "watts": "MW",
-            "mass": "t",
-        }.get(self.kind, self.unit)
+        return _AXIS.get(self.kind, (self.unit, 1.0))[0]
 
     @property
     def scale(self) -> float:
         """Divide a value by this to have it in `shown_unit`."""
-        return {
-            "bytes": 1e9,
-            "share": 0.01,
-            "bytes_per_s": 1e9,
-            "flops": 1e12,
-            "params": 1e9,
-            "kwh": 1e3,
-            "watts": 1e6,
-            "mass": 1e3,
-        }.get(self.kind, 1.0)
+        return _AXIS.get(self.kind, (self.unit, 1.0))[1]
+
+
+_AXIS = {
+    "bytes": ("GB", 1e9),
+    "share": ("%", 0.01),
+    "bytes_per_s": ("GB/s", 1e9),
+    "flops": ("TFLOP/s", 1e12),
+    "params": ("B", 1e9),
+    "usd": ("USD", 1.0),
+    "kwh": ("MWh", 1e3),
+    "watts": ("MW", 1e6),
+    "mass": ("t", 1e3),
+}
 
 
 @cache
 def table() -> dict[str, Quantity]:
     """All quantities by key, in the order of the contract."""
-    from .rows import ROWS
-    from .rows_decide import ROWS as DECIDE
-    from .rows_site import ROWS as SITE
-
-    return {q.key: q for q in (*ROWS, *DECIDE, *SITE)}
+    with open(Path(__file__).with_name("quantities.csv"), newline="", encoding="utf-8") as file:
+        rows = [row | {"inputs": tuple(row["inputs"].split())} for row in csv.DictReader(file)]
+    return {row["key"]: Quantity(**row) for row in rows}
 
 
 def quantity(key: str) -> Quantity:
