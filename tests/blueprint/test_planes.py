@@ -6,7 +6,8 @@ import json
 import pytest
 from scantling import Design, assess
 from scantling.cluster import part
-from scantling.verdict.numbers import communication
+from scantling.physics.cases import recomputed
+from scantling.physics.communication import communication
 
 DESIGNS = {
     "dense": dict(
@@ -97,36 +98,42 @@ def test_a_measured_step_is_what_the_timeline_sums_to():
 
 def test_collectives_sum_to_the_traffic_of_their_axis(case):
     rows = part(case, "planes").collectives
-    for row in communication(case.chosen):
+    for row in communication(case.chosen.case, case.chosen.step):
         mine = [r for r in rows if r.axis == row["axis"]]
         assert sum(r.bytes for r in mine) == pytest.approx(row["bytes"])
         assert sum(r.time_s for r in mine) == pytest.approx(row["time_s"]) and sum(
             r.exposed_s for r in mine
         ) == pytest.approx(row["exposed_s"])
         assert all(r.ranks * r.groups <= case.devices_used and r.times >= 1 for r in mine)
-    assert {r.axis for r in rows} - {"all"} == {r["axis"] for r in communication(case.chosen)}
+    assert {r.axis for r in rows} - {"all"} == {
+        r["axis"] for r in communication(case.chosen.case, case.chosen.step)
+    }
 
 
 def test_sequence_parallel_layers_gather_and_scatter_twice_each_way():
     """Korthikanti et al. 2022, section 4.2.2: two all-gathers and two reduce-scatters a layer,
-    forward and backward alike."""
+    forward and backward alike, and those of the forward once more where it is recomputed."""
     a = assessment("dense")
     rows = [r for r in part(a, "planes").collectives if r.axis == "tp"]
-    layers = 126 / 16 * a.plan["grad_accum"]
-    assert {(r.operation, r.times) for r in rows} == {
-        ("all_gather", round(2 * layers)),
-        ("reduce_scatter", round(2 * layers)),
-    }
+    layers = 8 * a.plan["grad_accum"]  # the fullest of 16 stages with 126 layers
+    ahead = round(2 * layers * (1 + float(recomputed(a.chosen.case).layer)))
+    assert [(r.operation, r.times) for r in rows] == [
+        ("all_gather", ahead),
+        ("reduce_scatter", ahead),
+        ("all_gather", 2 * layers),
+        ("reduce_scatter", 2 * layers),
+    ]
     assert all(r.tier == "scale-up" and r.groups == 2048 for r in rows)
 
 
 def test_experts_exchange_tokens_twice_a_layer_each_way():
-    """Dispatch and combine in every MoE layer, forward and backward (DeepSeek-V3, section 3.2): 58
-    of 61 layers."""
+    """Dispatch and combine in every MoE layer, forward and backward (DeepSeek-V3, section 3.2), and
+    once more in the layers that recompute; the fullest of 16 stages has 4 of the 61 layers."""
     a = assessment("experts")
     rows = [r for r in part(a, "planes").collectives if r.axis == "ep"]
     assert len(rows) == 4 and all(r.operation == "all_to_all" for r in rows)
-    assert rows[0].times == pytest.approx(58 / 16 * a.plan["grad_accum"], rel=0.01)
+    layers, again = 4 * a.plan["grad_accum"], float(recomputed(a.chosen.case).layer)
+    assert [r.times for r in rows] == [round(layers * (1 + again))] * 2 + [layers] * 2
 
 
 def test_zero_volumes():

@@ -355,9 +355,10 @@ def test_parts_are_finite_not_negative_and_sum_to_the_total(shape, plan):
     parts = [float(getattr(s, name)) for name in PARTS]
     assert all(np.isfinite(parts)) and min(parts) >= 0
     assert sum(parts) == pytest.approx(float(s.total))
-    assert s.total > 0 and all(
-        float(getattr(s, f"hidden_{x}")) >= 0 for x in ("tp", "cp", "ep", "dp", "pp")
-    )
+    assert s.total > 0 and set(s.axes) == {"tp", "cp", "ep", "dp", "pp"}
+    for axis, exchange in s.axes.items():
+        assert float(exchange.exposed_s) == pytest.approx(float(getattr(s, axis)))
+        assert min(float(x) for x in (exchange.hidden_s, exchange.bytes, exchange.calls)) >= 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,13 +10,13 @@ from ..base.quantities.table import show
 from ..base.show import percent
 from ..endure.goodput import ettr
 from ..physics.cases import PRECISIONS, SHARDINGS, devices, micro_batches
+from ..physics.communication import communication
 from ..physics.step import PARTS, device_params, step_time
 from ..plans import space as planning
 from ..plans.fit import REASONS
 from ..plans.run import ZERO3, find, unpinned
 from ..plans.words import short
 from ..verdict.limits import LOSSES
-from ..verdict.numbers import communication
 from .beyond import exchanges
 
 WORTH_SAYING = 0.005
@@ -326,7 +326,7 @@ def why(assessment) -> list[dict]:
     cost of the neighbouring values."""
     chosen = assessment.chosen
     found, plan = field(assessment) or chosen.found, chosen.plan
-    rows = {r["axis"]: r for r in communication(chosen)}
+    rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
     out = []
     for axis in AXES:
         if axis == "ep" and assessment.resolved.model.experts == 0:

@@ -15,6 +15,7 @@ from math import ceil
 import numpy as np
 
 from ..base.records import Record
+from ..physics.communication import communication
 
 AXES = ("tp", "cp", "dp", "pp")
 EXPERT_AXES = ("etp", "ep", "edp", "pp")
@@ -366,10 +367,12 @@ def bytes_over(
 def _orders(assessment, plan, shape) -> tuple[dict, ...]:
     """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis
     and in all (`bytes_over`)."""
-    from ..verdict.numbers import communication
     from .network.traffic import expert_share_out
 
-    sent = {row["axis"]: row["bytes"] for row in communication(assessment.chosen)}
+    sent = {
+        row["axis"]: row["bytes"]
+        for row in communication(assessment.chosen.case, assessment.chosen.step)
+    }
     ep, etp = int(plan["ep"]), int(plan["etp"])
     if "ep" in sent:
         sent["ep"] *= expert_share_out(assessment.chosen)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..physics.cases import devices as devices_of
+from ..physics.communication import communication
 from ..physics.memory.peak import memory_by_stage
-from ..verdict.numbers import communication, step_s
+from ..verdict.numbers import step_s
 from .quote import slug
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
@@ -191,7 +192,7 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
         },
         endurance=assessment.endurance.as_dict(),
         why=tuple(assessment.why) if which == assessment.main else (),
-        communication=tuple(communication(chosen)),
+        communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(assessment.limits),
         assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
         gaps=tuple(gaps),

@@ -9,7 +9,7 @@ recompute and attention kernels are small integer codes, listed here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -189,6 +189,35 @@ def micro_batches(job: Job, plan: Plan):
 def devices(plan: Plan):
     """tp x cp x pp x dp."""
     return plan.tp * plan.cp * plan.pp * plan.dp
+
+
+class Recomputed(NamedTuple):
+    """Forwards that the backward repeats: of whole layers, and of a layer's kernels by kind."""
+
+    layer: Column
+    gemm: Column
+    attention: Column
+    elementwise: Column
+
+
+def recomputed(c: Cases) -> Recomputed:
+    """What recompute repeats: under `full` everything in that share of the layers, under
+    `selective` what the stack's form of it names (Korthikanti et al. 2022, section 5)."""
+    p, repeats = c.plan, c.software
+    full = np.where(p.recompute == RECOMPUTES.index("full"), p.recompute_share, 0.0)
+    some = np.where(p.recompute == RECOMPUTES.index("selective"), p.recompute_share, 0.0)
+    return Recomputed(
+        layer=full,
+        gemm=full + some * repeats.selective_gemm,
+        attention=full + some * repeats.selective_attention,
+        elementwise=full + some * repeats.selective_elementwise,
+    )
+
+
+def host_rate(c: Cases):
+    """Bytes/s at which one rank reaches its host's memory: its link, or its share of that memory's
+    rate."""
+    return np.minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
 
 
 def sequence_shards(plan: Plan):

@@ -108,11 +108,11 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
     columns = {}
     for name, prior in PRIORS.items():
         fitted = offsets.get(name, {})
-        value = _lookup(families, prior.families, prior.value, np.log)
-        value = value + _lookup(chips, prior.chips, 1.0, np.log) + fitted.get("global", 0.0)
-        for level in prior.by:
-            value = value + _lookup(levels[level], fitted.get(level, {}), 0.0)
-        columns[name] = np.exp(value)
+        value = _lookup(families, prior.families, prior.value)
+        offset = fitted.get("global", 0.0) + sum(
+            _lookup(levels[level], fitted.get(level, {}), 0.0) for level in prior.by
+        )
+        columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
     return Constants(**columns, memory=memory_constants.gather(stacks))
 
 
@@ -126,12 +126,11 @@ def pairs(stacks, chips):
     return np.array([f"{s} on {c}" for s, c in zip(stacks, chips)])
 
 
-def _lookup(names, table: dict, default: float, scale=float):
-    """The table's value of each name on a scale; one number where the table is empty or the name
-    is one."""
+def _lookup(names, table: dict, default: float):
+    """The table's value of each name; one number where the table is empty or the name is one."""
     if not table:
-        return scale(default)
+        return default
     if isinstance(names, str) or names is None:
-        return scale(table.get(names, default))
+        return table.get(names, default)
     unique, inverse = np.unique(np.asarray(names, dtype=str), return_inverse=True)
-    return np.array([scale(table.get(u, default)) for u in unique])[inverse]
+    return np.array([table.get(u, default) for u in unique])[inverse]

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import compute
 from .cases import RECOMPUTES, Cases, moe_share, tokens
+from .communication import communication
 
 SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
 # Kingma and Ba 2015 (arXiv 1412.6980), algorithm 1, with decoupled decay: operations per parameter
@@ -95,8 +96,6 @@ def roofline(assessment) -> Roofline | None:
     """
     if not assessment.phases:
         return None
-    from ..verdict.numbers import communication
-
     chosen, figures = assessment.chosen, assessment.figures
     c, parts, step_s = chosen.case, figures["step_breakdown_s"], figures["step_s"]
     stretch = (
@@ -123,7 +122,7 @@ def roofline(assessment) -> Roofline | None:
             row["time_s"],
             row["exposed_s"],
         )
-        for row in communication(chosen)
+        for row in communication(c, chosen.step)
         if row["bytes"] > 0
     )
     return Roofline(

@@ -1,77 +1,73 @@
 """Step time: what one optimizer step spends where, for every plan at once.
 
 step = micro-batches x slowest stage + bubble + exposed data-parallel traffic + optimizer + host,
-stretched by stragglers.
-Narayanan et al. 2021 (arXiv 2104.04473), section 2 and 3, gives the frame; the terms are those of
-compute.py and traffic.py.
+stretched by stragglers. Narayanan et al. 2021 (arXiv 2104.04473), section 2 and 3, gives the frame;
+the terms are those of compute.py and traffic.py. One function answers each question:
+`layer_exchanges` and `layer_parts` a layer's forward and backward, `stage_times` the pace,
+`bubble_s`, `gathers_exposed_s` and `reduction_exposed_s` what shows of data-parallel traffic,
+`optimizer_s`, `streamed_s` and `step_host_s` the rest; `step_time` puts them together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from . import compute, traffic
-from .cases import PRECISIONS, RECOMPUTES, SHARDINGS, Cases, devices, micro_batches
-from .pipeline import SCHEDULES, bubble_time, schedule_code, stage_layers, weight_kept
+from .cases import (
+    PRECISIONS,
+    SHARDINGS,
+    Cases,
+    Column,
+    devices,
+    host_rate,
+    micro_batches,
+    recomputed,
+)
+from .pipeline import SCHEDULES, bubble_time, stage_layers, weight_kept
+from .traffic import Exchange
 
 ZERO3, HSDP, FP32 = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp"), PRECISIONS.index("fp32")
-SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
-# what one of eight ranks gets of its host's memory: Adam on the CPU and copies share it
-# (ml-engineering's offload rows, 12 to 20)
-HOST_RANK_BYTES_PER_S = 16e9
-GPIPE, ONE_F, INTERLEAVED = (
-    schedule_code("gpipe"),
-    schedule_code("1f1b"),
-    schedule_code("interleaved"),
-)
-MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
-PARTS = (
-    "gemm",
-    "attention",
-    "elementwise",
-    "logits",
-    "recompute",
-    "tp",
-    "cp",
-    "ep",
-    "dp",
-    "pp",
-    "bubble",
-    "optimizer",
-    "host",
-    "straggler",
-    "data",
-)
+MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
+COMPUTE = ("gemm", "attention", "elementwise")
+AXES = ("tp", "cp", "ep", "dp", "pp")
+PARTS = (*COMPUTE, "logits", "recompute", *AXES, "bubble", "optimizer", "host", "straggler", "data")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class AxisTraffic:
+    """What one axis of the plan exchanges in a step, as it was timed. Columns or scalars."""
+
+    exposed_s: Column  # adds to the step
+    hidden_s: Column  # runs beside compute
+    bytes: Column  # sent by one device
+    calls: Column
+
+
+@dataclass(frozen=True, kw_only=True)
 class Step:
-    """Exposed seconds of one step by part (they sum to `total`), and what ran hidden beside
-    compute. Columns or scalars."""
+    """Exposed seconds of one step by part (they sum to `total`), and the traffic of each axis.
+    Columns or scalars."""
 
-    gemm: object
-    attention: object
-    elementwise: object
-    logits: object
-    recompute: object
-    tp: object
-    cp: object
-    ep: object
-    dp: object
-    pp: object
-    bubble: object
-    optimizer: object
-    host: object
-    straggler: object
-    data: object
-    hidden_tp: object
-    hidden_cp: object
-    hidden_ep: object
-    hidden_dp: object
-    hidden_pp: object
+    gemm: Column
+    attention: Column
+    elementwise: Column
+    logits: Column
+    recompute: Column
+    tp: Column
+    cp: Column
+    ep: Column
+    dp: Column
+    pp: Column
+    bubble: Column
+    optimizer: Column
+    host: Column
+    straggler: Column
+    data: Column = 0.0  # input pipelines are taken to keep up
+    axes: dict[str, AxisTraffic]
 
     @property
     def total(self):
@@ -79,13 +75,21 @@ class Step:
         return sum(getattr(self, part) for part in PARTS)
 
 
+class Stages(NamedTuple):
+    """The stage that sets the pace of the pipeline."""
+
+    slowest_s: Column  # one micro-batch on it
+    mean_s: Column  # one micro-batch on the average stage
+    layers: Column  # on the slowest one, MTP modules counted as layers
+    heads: Column  # output heads on it
+
+
 def layers_per_stage(c: Cases):
     """(first, fullest middle, last) layers of the stages.
 
     Even where layers divide; one fewer at both ends where layers + 2 divide (embedding and loss
-    stand for a layer each:
-    Llama 3, BLOOM); three fewer at the end under a balanced MTP layout; otherwise as even as whole
-    layers allow.
+    stand for a layer each: Llama 3, BLOOM); three fewer at the end under a balanced MTP layout;
+    otherwise as even as whole layers allow.
     """
     s, p = c.shape, c.plan
     balanced = (c.software.balanced_layout > 0) & (p.pp > 1)
@@ -115,206 +119,236 @@ def device_params(c: Cases):
     return dense * stage + ends, experts / (p.pp * p.ep * p.etp)
 
 
-def step_time(c: Cases) -> Step:
-    """The step of every case. [s] Each part is exposed time; hidden_* is communication that compute
-    covers."""
-    s, k, p, job = c.shape, c.constants, c.plan, c.job
-    m = micro_batches(job, p)
-    layer = compute.layer_time(c)
-    tp = traffic.tensor_parallel(c)
-    cp = traffic.context_parallel(c, layer.attention)
-    ep = traffic.expert_parallel(c) if np.any(s.moe_layers) else traffic.Exchange(0.0, 0.0, 0.0)
-    pp = traffic.pipeline_send(c)
-    logits = compute.logits_s(c)
+def exchange_passes(c: Cases) -> dict[str, tuple]:
+    """Volume of a layer's exchanges over the forward's: (forward, recomputed forward, backward).
 
-    full = np.where(p.recompute == FULL, p.recompute_share, 0.0)
-    selective = np.where(p.recompute == SELECTIVE, p.recompute_share, 0.0)
-    again = (
-        (layer.gemm - layer.tail * c.software.lazy_recompute) * full
-        + layer.gemm * selective * c.software.selective_gemm
-        + layer.attention * (full + selective * c.software.selective_attention)
-        + layer.elementwise * (full + selective * c.software.selective_elementwise)
-        + layer.host * full
-    )
-    tp_back = 1 + 0.25 * np.where(p.sp > 0, 1.0, 0.0)
-    rounds_tp, rounds_ep, rounds_cp = 1 + tp_back + full, 2 + full, 3 + full
-    gemm, elementwise = 3 * layer.gemm + layer.accumulate, 3 * layer.elementwise + layer.cast
-    attention, host = layer.attention + layer.attention_backward, 2.5 * layer.host
-    tp_s, cp_s, ep_s = tp.exposed_s * rounds_tp, cp.exposed_s * rounds_cp, ep.exposed_s * rounds_ep
-    one = gemm + attention + elementwise + again + host + tp_s + cp_s + ep_s
+    tp: the same both ways, and `tp_sequence` more with sequence parallelism; cp: keys and values
+    again and their gradients; ep: the same both ways.
+    """
+    again = recomputed(c).layer
+    tp = 1 + c.constants.tp_sequence * (c.plan.sp > 0)
+    return {"tp": (1, again, tp), "cp": (1, again, 2), "ep": (1, again, 1)}
 
+
+def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
+    """tp, cp and ep of one average layer and micro-batch: forward, backward and recompute
+    together."""
+    forward = {
+        "tp": traffic.tensor_parallel(c),
+        "cp": traffic.context_parallel(c, layer.attention),
+        "ep": traffic.expert_parallel(c) if np.any(c.shape.moe_layers) else traffic.NOTHING,
+    }
+    calls = 2 + recomputed(c).layer
+    passes = exchange_passes(c)
+    return {axis: each.times(sum(passes[axis]), calls) for axis, each in forward.items()}
+
+
+def layer_parts(c: Cases, layer: compute.LayerTime, exchanges: dict[str, Exchange]) -> dict:
+    """Exposed seconds of one average layer and micro-batch by part of the step: forward, backward
+    (twice a forward's GEMMs and element-wise chains) and recompute."""
+    again = recomputed(c)
+    return {
+        "gemm": 3 * layer.gemm + layer.accumulate,
+        "attention": layer.attention + layer.attention_backward,
+        "elementwise": 3 * layer.elementwise + layer.cast,
+        "recompute": layer.gemm * again.gemm
+        - layer.tail * c.software.lazy_recompute * again.layer
+        + layer.attention * again.attention
+        + layer.elementwise * again.elementwise
+        + layer.host * again.layer,
+        "host": c.constants.host_passes * layer.host,
+        **{axis: exchange.exposed_s for axis, exchange in exchanges.items()},
+    }
+
+
+def stage_times(c: Cases, layer_s, logits_s) -> Stages:
+    """The slowest stage: the fullest one, or the last with output head and MTP modules.
+
+    Under a mirrored schedule the outer devices hold the first and the last stage both, and run half
+    of the micro-batches through each.
+    """
+    s, p = c.shape, c.plan
     first, middle, last = layers_per_stage(c)
-    mtp = s.mtp_layers * np.where(p.pp > 0, 1.0, 0.0)
-    tail = logits + mtp * one
-    end_layers, end_share = last, 1.0
-    mirrored = MIRRORED[p.schedule] * (p.pp > 1)
-    if np.any(
-        mirrored
-        # the outer devices hold the first and the last stage both, and run half of the
-        # micro-batches
-        # through each
-    ):
-        end_layers, end_share = (
-            np.where(mirrored > 0, (first + last) / 2, last),
-            np.where(mirrored > 0, 0.5, 1.0),
-        )
-        first = np.where(mirrored > 0, 0, first)
-    stages_last = end_layers * one + end_share * tail
-    slowest = np.maximum(np.maximum(first, middle) * one, stages_last)
-    at_end = (stages_last >= slowest) | (p.pp == 1)
-    held = np.where(at_end, end_layers + end_share * mtp, np.maximum(first, middle))
-    mean = (s.layers * one + tail) / p.pp
-    forward_share = (layer.gemm + layer.attention + layer.elementwise) / (
-        gemm + attention + elementwise
+    tail = logits_s + s.mtp_layers * layer_s
+    mirrored = MIRRORED[p.schedule] & (p.pp > 1)
+    share = np.where(mirrored, 0.5, 1.0)
+    inner = np.where(mirrored, middle, np.maximum(first, middle))
+    outer = np.where(mirrored, (first + last) / 2, last)
+    inner_s, outer_s = inner * layer_s, outer * layer_s + share * tail
+    at_end = (outer_s >= inner_s) | (p.pp == 1)
+    return Stages(
+        slowest_s=np.maximum(inner_s, outer_s),
+        mean_s=(s.layers * layer_s + tail) / p.pp,
+        layers=np.where(at_end, outer + share * s.mtp_layers, inner),
+        heads=np.where(at_end, share, 0.0),
     )
-    weight = p_share(layer, gemm, attention, elementwise) * mean
-    kept = weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0)
-    bubble = bubble_time(
+
+
+def bubble_s(c: Cases, stage_s, forward_share, weight_share):
+    """Idle time of a device waiting for other stages, `stage_s` on the average one. [s]
+
+    A zero-bubble schedule can move the weight gradients, one GEMM pass of three.
+    """
+    s, p = c.shape, c.plan
+    return bubble_time(
         p.schedule,
         p.pp,
         p.vpp,
-        m,
-        mean * forward_share,
-        mean * (1 - forward_share),
-        weight,
-        weight_kept=kept,
+        micro_batches(c.job, p),
+        stage_s * forward_share,
+        stage_s * (1 - forward_share),
+        stage_s * weight_share,
+        weight_kept=weight_kept(s.hidden, s.heads, c.job.seq_len, c.software.flash > 0),
     )
 
+
+def gathers_exposed_s(c: Cases, wire_s, work_s):
+    """What sharded weights add to one micro-batch: all of the wire without overlap, else
+    (work^q + wire^q)^(1/q) − work + contention · min(wire, work). [s]"""
+    k, q = c.constants, c.constants.fsdp_power
+    longer = (work_s**q + wire_s**q) ** (1 / q) - work_s
+    contended = longer + k.fsdp_contention * np.minimum(wire_s, work_s)
+    beside = np.where(c.software.dp_overlap > 0, contended, wire_s)
+    return np.where(wire_s > 0, beside, 0.0)
+
+
+def reduction_exposed_s(c: Cases, wire_s, backward_s):
+    """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
+    leaves, and one broadcast a rank where sharded states come back so. [s]
+
+    XLA's reductions between TPU slices wait for the backward: the step grows with the slices
+    (MaxText).
+    """
+    p, k, software = c.plan, c.constants, c.software
+    beside = (software.dp_overlap > 0) & ~((c.chip.is_tpu > 0) & (p.sharding == HSDP))
+    left = traffic.exposed(wire_s, np.where(beside, k.dp_window * backward_s, 0.0))
+    if not np.any(software.broadcast_gather):
+        return left
+    ranks = p.dp * p.cp
+    group = np.where(
+        software.optimizer_group > 0, np.minimum(software.optimizer_group, ranks), ranks
+    )
+    sent = (software.broadcast_gather > 0) & (p.sharding > 0)
+    return left + np.where(sent, k.broadcast_s * group, 0.0)
+
+
+def shards_of(c: Cases):
+    """Ranks among which a device's dense and expert parameters are divided for the update."""
+    p = c.plan
+    whole = np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
+    dense = np.where(p.sharding > 0, whole, 1.0)
+    experts = np.where(p.sharding > 0, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
+    return dense, experts
+
+
+def optimizer_s(c: Cases, dense, experts):
+    """Update of the parameters that this rank owns: bytes touched over the rate of the memory that
+    holds their states. [s]"""
+    over, experts_over = shards_of(c)
+    updated = dense / over + experts / experts_over
+    rate = np.where(
+        c.plan.offload > 0, host_rate(c), c.chip.hbm_bytes_per_s * c.constants.hbm_share
+    )
+    return c.constants.optimizer_bytes * updated / rate
+
+
+def streamed_s(c: Cases, dense, experts, slowest_s):
+    """What offloaded parameters add to one micro-batch: weights from the host, forward and
+    backward, gradients back to it, less what compute hides. [s]"""
+    p = c.plan
+    if not np.any(p.offload > 1):
+        return 0.0
+    width = np.where(c.job.precision == FP32, 4.0, 2.0)
+    over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
+    wire = 3 * width * (dense / over + experts / experts_over) / host_rate(c)
+    return np.where(p.offload > 1, np.maximum(wire - slowest_s, 0.0), 0.0)
+
+
+def step_host_s(c: Cases):
+    """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
+    `step_host_s`. [s]"""
+    k, least = c.constants, c.constants.step_host_least
+    full = np.minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0)
+    captured = np.where(c.software.graphs >= 2, k.step_host_graphs, 1.0)
+    return k.step_host_s * (least + (1 - least) * full) * captured
+
+
+def straggler_share(c: Cases):
+    """Share of the step lost to the slowest node, per doubling of nodes."""
+    k = c.constants
+    return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
+
+
+def step_time(c: Cases) -> Step:
+    """The step of every case. [s] Each part is exposed time; what compute covers stands in `axes`."""
+    k, m = c.constants, micro_batches(c.job, c.plan)
+    layer, logits = compute.layer_time(c), compute.logits_s(c)
+    exchanges = layer_exchanges(c, layer)
+    one = layer_parts(c, layer, exchanges)
+    stages = stage_times(c, sum(one.values()), logits)
+    kernels = sum(one[name] for name in COMPUTE)
+    forward = (layer.gemm + layer.attention + layer.elementwise) / kernels
+    send = traffic.pipeline_send(c)
     dense, experts = device_params(c)
     dp = traffic.data_parallel(c, dense, experts)
-    work = slowest + pp.exposed_s
-    q = k.fsdp_power
-    contended = (
-        (work**q + dp.micro_wire_s**q) ** (1 / q)
-        - work
-        + k.fsdp_contention * np.minimum(dp.micro_wire_s, work)
-    )
-    micro_exposed = np.where(
-        dp.micro_wire_s > 0, np.where(c.software.dp_overlap > 0, contended, dp.micro_wire_s), 0.0
-    )
-    alone = (
-        (c.chip.is_tpu > 0) & (p.sharding == HSDP)
-        # XLA's reductions between TPU slices wait for the backward: the step grows with the slices
-        # (MaxText)
-    )
-    window = np.where(
-        (c.software.dp_overlap > 0) & np.logical_not(alone),
-        k.dp_window * slowest * (1 - forward_share),
-        0.0,
-    )
-    step_exposed = traffic.exposed(dp.step_wire_s, window)
-    if np.any(c.software.broadcast_gather):
-        group = np.where(
-            c.software.optimizer_group > 0,
-            np.minimum(c.software.optimizer_group, p.dp * p.cp),
-            p.dp * p.cp,
-        )
-        step_exposed = step_exposed + np.where(
-            (c.software.broadcast_gather > 0) & (p.sharding > 0), k.broadcast_s * group, 0.0
-        )
-    shards = np.where(p.sharding > 0, np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp), 1.0)
-    expert_shards = np.where(p.sharding > 0, np.maximum(shards * p.tp / (p.ep * p.etp), 1.0), 1.0)
-    updated = dense / shards + experts / expert_shards
-    optimizer = (
-        k.optimizer_bytes
-        * updated
-        / np.where(
-            p.offload > 0,
-            np.minimum(c.chip.host_bytes_per_s, HOST_RANK_BYTES_PER_S),
-            c.chip.hbm_bytes_per_s * k.hbm_share,
-        )
-    )
-    streamed = 0.0
-    if np.any(
-        p.offload > 1
-        # weights of every micro-batch from the host, forward and backward, gradients back to it;
-        # compute hides what it can
-    ):
-        wide = 2.0 + 2.0 * (job.precision == FP32)
-        bytes_ = (
-            3
-            * wide
-            * (
-                dense / np.where(p.sharding >= ZERO3, shards, 1.0)
-                + experts / np.where(p.sharding >= ZERO3, expert_shards, 1.0)
-            )
-        )
-        streamed = np.where(
-            p.offload > 1,
-            np.maximum(
-                bytes_ / np.minimum(c.chip.host_bytes_per_s, HOST_RANK_BYTES_PER_S) - slowest, 0.0
-            ),
-            0.0,
-        )
-    step_host = (
-        k.step_host_s
-        * (0.1 + 0.9 * np.minimum(s.layers / p.pp / 24.0, 1.0))
-        * np.where(c.software.graphs >= 2, 0.5, 1.0)
-    )
-    nodes = np.maximum(devices(p) / 8, 1.0)
+    gathers = gathers_exposed_s(c, dp.micro_wire_s, stages.slowest_s + send.exposed_s)
+    reduction = reduction_exposed_s(c, dp.step_wire_s, stages.slowest_s * (1 - forward))
+    streamed = streamed_s(c, dense, experts, stages.slowest_s)
 
     overall = k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
-    rounds = m * held * overall
-    parts = dict(
-        gemm=rounds * gemm,
-        attention=rounds * attention,
-        elementwise=rounds * elementwise,
-        logits=m * overall * np.where(at_end, end_share * logits, 0.0),
-        recompute=rounds * again,
-        tp=rounds * tp_s,
-        cp=rounds * cp_s,
-        ep=rounds * ep_s,
-        dp=(m * micro_exposed + step_exposed) * overall,
-        pp=m * pp.exposed_s * overall,
-        bubble=bubble * overall,
-        optimizer=optimizer * overall,
-        host=(rounds * host + m * streamed + step_host * overall),
-    )
-    busy = sum(parts.values())
-    hidden = dict(
-        hidden_tp=rounds * np.maximum(tp.wire_s - tp.exposed_s, 0) * rounds_tp,
-        hidden_cp=rounds * np.maximum(cp.wire_s - cp.exposed_s, 0) * rounds_cp,
-        hidden_ep=rounds * np.maximum(ep.wire_s - ep.exposed_s, 0) * rounds_ep,
-        hidden_pp=m * np.maximum(pp.wire_s - pp.exposed_s, 0),
-        hidden_dp=np.maximum(m * (dp.micro_wire_s - micro_exposed), 0)
-        + np.maximum(dp.step_wire_s - step_exposed, 0),
-    )
-    return Step(**parts, straggler=busy * k.straggler * np.log2(nodes), data=0.0 * busy, **hidden)
-
-
-def p_share(layer, gemm, attention, elementwise):
-    """Share of a micro-batch's time that computes weight gradients and can be moved by zero-bubble
-    schedules: one GEMM pass of three."""
-    return layer.gemm / (gemm + attention + elementwise)
+    rounds = m * stages.layers * overall
+    parts = {name: rounds * seconds for name, seconds in one.items()} | {
+        "logits": m * overall * stages.heads * logits,
+        "dp": (m * gathers + reduction) * overall,
+        "pp": m * send.exposed_s * overall,
+        "bubble": overall * bubble_s(c, stages.mean_s, forward, layer.gemm / kernels),
+        "optimizer": overall * optimizer_s(c, dense, experts),
+    }
+    parts["host"] = parts["host"] + m * streamed + step_host_s(c) * overall
+    layers = {
+        axis: AxisTraffic(
+            exposed_s=parts[axis],
+            hidden_s=rounds * exchange.hidden_s,
+            bytes=m * stages.layers * exchange.bytes,
+            calls=m * stages.layers * exchange.calls,
+        )
+        for axis, exchange in exchanges.items()
+    }
+    axes = layers | {
+        "dp": AxisTraffic(
+            exposed_s=parts["dp"],
+            hidden_s=np.maximum(m * (dp.micro_wire_s - gathers), 0)
+            + np.maximum(dp.step_wire_s - reduction, 0),
+            bytes=dp.bytes,
+            calls=dp.calls,
+        ),
+        "pp": AxisTraffic(
+            exposed_s=parts["pp"],
+            hidden_s=m * send.hidden_s,
+            bytes=m * send.bytes,
+            calls=m * send.calls,
+        ),
+    }
+    return Step(**parts, straggler=sum(parts.values()) * straggler_share(c), axes=axes)
 
 
 def rates(c: Cases, step_s):
     """(tokens/s per device, model FLOP/s per device, MFU): flops_per_token of the PaLM and Megatron
-    count; MFU against the dense
-    peak of the job's precision."""
+    count; MFU against the dense peak of the job's precision."""
     tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * devices(c.plan))
     f = flops_per_token(c.shape, c.job.seq_len)
     flops = tokens_per_s * (f.total + f.mtp)
     return tokens_per_s, flops, flops / c.chip.linear_flops
 
 
-def part_names() -> tuple[str, ...]:
-    """Names of the parts of a step, in the order they are drawn."""
-    return tuple(f.name for f in fields(Step) if f.name in PARTS)
-
-
 def hardware_share(c: Cases):
-    """FLOPs the devices execute over model FLOPs: 1 + what is recomputed (HFU / MFU). Output head
-    and MTP are not recomputed."""
+    """FLOPs the devices execute over model FLOPs, that is HFU / MFU: 1 + what is recomputed.
+
+    Matrix products in full, non-causal attention, as in `flops_per_token`; output head and MTP are
+    not recomputed. Korthikanti et al. 2022 (arXiv 2205.05198), section 6.3, for the two rates.
+    """
     f = flops_per_token(c.shape, c.job.seq_len)
-    scores = f.attention_scores
-    linear = f.total - scores - f.lm_head
-    share = c.plan.recompute_share / 3.0
-    full, selective = (
-        np.where(c.plan.recompute == FULL, share, 0.0),
-        np.where(c.plan.recompute == SELECTIVE, share, 0.0),
-    )
-    again = linear * (full + selective * c.software.selective_gemm) + scores * (
-        full + selective * c.software.selective_attention
-    )
-    return 1 + again / (f.total + f.mtp)
+    linear = f.total - f.attention_scores - f.lm_head
+    again = recomputed(c)
+    repeated = linear * again.gemm + f.attention_scores * again.attention
+    return 1 + repeated / 3 / (f.total + f.mtp)

@@ -9,12 +9,14 @@ beside it; 0 for a large window, c - w for a small one, smooth between.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .cases import (
     SHARDINGS,
     Cases,
+    Column,
     low_precision_bytes,
     micro_batches,
     moe_share,
@@ -26,14 +28,32 @@ from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """One axis: seconds on the wire, seconds exposed, bytes that each device sends. Columns or
-    scalars."""
+    """One axis: seconds on the wire, seconds exposed, bytes that each device sends, calls. Columns
+    or scalars."""
 
-    wire_s: object
-    exposed_s: object
-    bytes: object
+    wire_s: Column
+    exposed_s: Column
+    bytes: Column
+    calls: Column
+
+    @property
+    def hidden_s(self):
+        """Seconds that run beside compute."""
+        return np.maximum(self.wire_s - self.exposed_s, 0)
+
+    def times(self, volume, calls) -> Exchange:
+        """So many times the volume in so many times the calls."""
+        return Exchange(
+            wire_s=self.wire_s * volume,
+            exposed_s=self.exposed_s * volume,
+            bytes=self.bytes * volume,
+            calls=self.calls * calls,
+        )
+
+
+NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 
 def exposed(communication, window):
@@ -63,11 +83,16 @@ def tensor_parallel(c: Cases) -> Exchange:
     ) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
     pipelined = np.maximum(c.software.tp_overlap, 0)
     alone = k.tp_exposed * np.where(
-        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, 1.25
+        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
     )
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
-    return Exchange(wire, wire * share, 2 * blocks * payload * (p.tp - 1) / p.tp)
+    return Exchange(
+        wire_s=wire,
+        exposed_s=wire * share,
+        bytes=2 * blocks * payload * (p.tp - 1) / p.tp,
+        calls=2 * blocks,
+    )
 
 
 def context_parallel(c: Cases, attention_s) -> Exchange:
@@ -88,7 +113,10 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
     left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
     return Exchange(
-        wire, left, np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp
+        wire_s=wire,
+        exposed_s=left,
+        bytes=np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp,
+        calls=np.select([p.cp_type == 0, p.cp_type == 2], [p.cp - 1, 4], 1),
     )
 
 
@@ -99,60 +127,73 @@ def expected_places(places, draws, limit=0):
     return np.where(limit > 0, np.minimum(hit, limit), hit)
 
 
+class Copies(NamedTuple):
+    """Copies of a token that reach other ranks of the ep group: each one delivered, and those that
+    a rank sends over its link and over its network card."""
+
+    delivered: Column
+    link: Column
+    card: Column
+
+
+def expert_copies(c: Cases) -> Copies:
+    """Copies of one token on their way to its top_k experts, of n ranks in domains of m.
+
+    Each copy alone: top_k, of which (m-1)/n over the link and (n-m)/n over the card. Where the
+    dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2): one per distinct rank, all of
+    which the link delivers, (m-1)/m of them to others; one per distinct domain over the card.
+    """
+    p, top_k = c.plan, c.shape.top_k
+    inside = members_inside(p.ep, p.etp, c.link.domain)
+    domains = p.ep / inside
+    once = c.software.dedup_dispatch > 0
+    delivered = np.where(once, expected_places(p.ep, top_k), top_k)
+    domains_hit = expected_places(domains, top_k, c.software.group_limit)
+    return Copies(
+        delivered=delivered,
+        link=delivered * (inside - 1) / np.where(once, inside, p.ep),
+        card=np.where(once, domains_hit * (domains - 1) / domains, top_k * (1 - inside / p.ep)),
+    )
+
+
 def expert_parallel(c: Cases) -> Exchange:
     """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the
     etp gather around them.
 
-    Each rank sends t/tp tokens x top_k copies, or one copy per distinct rank (in the domain) and
-    per distinct domain (across)
-    where the dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2). What crosses the
-    top of the pod, all ranks at once, has
-    the card's rate / oversubscription there.
+    Each rank sends t/tp tokens x `expert_copies`. What crosses the top of the pod, all ranks at
+    once, has the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.ep, p.etp, c.link.domain)
-    domains = p.ep / inside
-    t = tokens(c) / p.tp
-    bytes_per_value = low_precision_bytes(c)
-    one_copy = t * s.hidden
-    ranks_hit = expected_places(p.ep, s.top_k)
-    domains_hit = expected_places(domains, s.top_k, c.software.group_limit)
-    copies = np.where(c.software.dedup_dispatch > 0, ranks_hit, s.top_k)
-    out_copies = np.where(
-        c.software.dedup_dispatch > 0,
-        domains_hit * (domains - 1) / domains,
-        s.top_k * (p.ep - inside) / p.ep,
-    )
-    width = bytes_per_value + 2.0  # dispatch, then combine in 16 bit
-    sent = one_copy * copies * width
-    beyond = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / np.maximum(
-        p.ep - inside, 1
-    )  # of what leaves the domain, out of the pod
-    out_copies = out_copies * np.maximum(1.0, c.link.oversubscription * beyond)
-    wire = all_to_all_s(
-        sent,
+    one_copy = tokens(c) / p.tp * s.hidden
+    width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
+    copies, payload = expert_copies(c), one_copy * width
+    leaving = np.maximum(p.ep - inside, 1)
+    pods = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / leaving
+    out = payload * copies.card * np.maximum(1.0, c.link.oversubscription * pods)
+    all_to_all = all_to_all_s(
+        payload * copies.delivered,
         p.ep,
         inside,
         tiers,
-        copies_out=one_copy
-        * out_copies
-        * width
-        / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
+        copies_out=out / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
         up_share=k.ep_up_share,
         relayed=c.software.dedup_dispatch,
     )
-    wire = np.where(p.ep > 1, wire, 0.0)
-    etp_inside = members_inside(p.etp, 1, c.link.domain)
     gathered = one_copy * s.top_k * p.etp * 2
-    wire = wire + np.where(p.etp > 1, 2 * all_gather_s(gathered, p.etp, etp_inside, tiers), 0.0)
-    moe = moe_share(c)
-    share = np.where(
-        c.software.ep_overlap > 0,
-        np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped),
-        1.0,
-    )  # cards hide less than links
-    return Exchange(wire * moe, wire * moe * share, sent * moe * (p.ep - 1) / p.ep)
+    etp_inside = members_inside(p.etp, 1, c.link.domain)
+    gather = 2 * all_gather_s(gathered, p.etp, etp_inside, tiers)
+    moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1
+    wire = moe * (np.where(many, all_to_all, 0.0) + np.where(wide, gather, 0.0))
+    # cards hide less than links
+    left = np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped)
+    return Exchange(
+        wire_s=wire,
+        exposed_s=wire * np.where(c.software.ep_overlap > 0, left, 1.0),
+        bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (p.etp - 1) / p.etp),
+        calls=2 * moe * (np.where(many, 1, 0) + np.where(wide, 1, 0)),
+    )
 
 
 def pipeline_send(c: Cases) -> Exchange:
@@ -167,20 +208,22 @@ def pipeline_send(c: Cases) -> Exchange:
     rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
     wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
     return Exchange(
-        wire,
-        wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
-        np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
+        wire_s=wire,
+        exposed_s=wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
+        bytes=np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
+        calls=2 * p.vpp,
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataParallel:
     """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every
     micro-batch (`micro`)."""
 
-    step_wire_s: object
-    micro_wire_s: object
-    bytes: object  # per device and step
+    step_wire_s: Column
+    micro_wire_s: Column
+    bytes: Column  # per device and step
+    calls: Column  # per step
 
 
 def uplink(c: Cases, group):
@@ -222,7 +265,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         rate = np.where(ranks > inside, rate * k.dp_rate, rate)
         share = (ranks - 1) / ranks
         grads, weights = params * job.grad_bytes, params * 2.0
-        buckets = np.maximum(grads / 0.5e9, 1.0)
+        buckets = np.maximum(grads / k.dp_bucket_bytes, 1.0)
         latency = k.dp_hop_s * (ranks - 1) * buckets
         plain = np.where(
             p.sharding == 0,
@@ -244,10 +287,10 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         across_rate = ring_rate(tiers, copies, across_inside) * np.where(
             copies > across_inside, k.dp_rate, 1.0
         )
+        across_bytes = 2 * grads / shard * (copies - 1) / copies
         across = np.where(
             copies > 1,
-            2 * grads / shard * (copies - 1) / copies / across_rate
-            + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0),
+            across_bytes / across_rate + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0),
             0.0,
         )
         sharded = full | hybrid
@@ -255,7 +298,12 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         step = step + np.where(sharded, np.where(hybrid, across, 0.0), step_s)
         sent = sent + np.where(
             sharded,
-            (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p),
+            (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p) + across_bytes,
             plain * share,
         )
-    return DataParallel(step, micro, sent)
+    return DataParallel(
+        step_wire_s=step,
+        micro_wire_s=micro,
+        bytes=sent,
+        calls=np.where(full | hybrid, 3 * micro_batches(job, p), 2.0),
+    )

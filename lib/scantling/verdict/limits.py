@@ -337,7 +337,7 @@ def accumulated(chosen) -> list[str]:
     if plan["sharding"] != "zero2" or m == 1:
         return []
     grads, weights = float(chosen.case.job.grad_bytes), 2.0
-    once = float(chosen.step.dp + chosen.step.hidden_dp) * grads / (grads + weights)
+    once = float(chosen.step.dp + chosen.step.axes["dp"].hidden_s) * grads / (grads + weights)
     return [
         f"sharding: zero2 over {m} micro-batches is counted with sharded gradients "
         f"reduced once a step, as for Llama 3; a framework that reduces after every "

@@ -7,14 +7,15 @@ import numpy as np
 
 from ..base.records import take
 from ..base.units import DAY_S
-from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
 from ..endure.cost import price
 from ..endure.reliability import endure
-from ..physics import bands, traffic
-from ..physics.cases import RECOMPUTES, SHARDINGS, devices, micro_batches
+from ..physics import bands
+from ..physics.cases import devices
+from ..physics.communication import communication
 from ..physics.memory.peak import memory_by_stage
-from ..physics.step import PARTS, layers_per_stage, rates
+from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
 from ..plans.search import columns_of
 
 CANDIDATES = 200
@@ -151,19 +152,8 @@ def utilisation(chosen, seconds: float) -> dict:
     causal = 0.5 * (1 - windowed) + windowed * (mean_keys / c.job.seq_len) * (
         1 - mean_keys / (2 * c.job.seq_len)
     )
-    layers = f.total - f.lm_head
     chip = chosen.found.situation.resolved.cluster.accelerator
     half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not np.isnan(x))
-    recompute = RECOMPUTES[int(c.plan.recompute)]
-    again = {
-        "none": 0.0,
-        "full": layers / 3,
-        "selective": (
-            f.attention_scores * c.software.selective_attention * causal
-            + (layers - f.attention_scores) * c.software.selective_gemm
-        )
-        / 3,
-    }[recompute] * c.plan.recompute_share
     total = f.total + f.mtp
     return dict(
         tokens_per_s_per_device=tokens,
@@ -171,7 +161,7 @@ def utilisation(chosen, seconds: float) -> dict:
         mfu=mfu,
         mfu_causal=float(mfu * (total - f.attention_scores * (1 - causal)) / total),
         mfu_bf16_peak=flops / half,
-        hfu=float(mfu * (1 + again / total)),
+        hfu=float(mfu * hardware_share(c)),
         flops_per_token=float(total),
     )
 
@@ -239,10 +229,8 @@ def tables(assessment) -> dict:
     ]
     return dict(
         memory_by_stage=[dict(row) for row in memory_by_stage(chosen.case)],
-        hidden_s={
-            k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")
-        },
-        communication=communication(chosen),
+        hidden_s={k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()},
+        communication=communication(chosen.case, chosen.step),
         candidates=candidates(found),
         legal=found.legal,
         evaluated=found.fitting,
@@ -307,91 +295,3 @@ def candidates(found, most: int = CANDIDATES) -> list[dict]:
         memory_bytes=found.total_bytes[rows],
     )
     return [dict(zip(table, row)) for row in zip(*(column.tolist() for column in table.values()))]
-
-
-def communication(chosen) -> list[dict]:
-    """Traffic of one step by axis: group, tier, bytes each device sends, calls, time on the wire,
-    exposed time. [bytes, s]"""
-    c, step = chosen.case, chosen.step
-    p, link = c.plan, c.link
-    m = float(micro_batches(c.job, p))
-    held = float(c.shape.layers / p.pp)
-    n = parameters(c.shape)
-    dp_bytes = traffic.data_parallel(c, *_device_params(c)).bytes
-    tier = lambda group, packed: "scale-up" if group * packed <= link.domain else "scale-out"  # noqa: E731
-    moe = held * float(c.shape.moe_layers / c.shape.layers)
-    sharded = SHARDINGS[int(p.sharding)]
-    rows = [
-        (
-            "tp",
-            "all-gather and reduce-scatter of activations" if p.sp else "all-reduce of activations",
-            p.tp,
-            tier(p.tp, 1),
-            float(traffic.tensor_parallel(c).bytes) * held * m * 2,
-            8 * held * m,
-        ),
-        (
-            "cp",
-            "keys and values of the other chunks",
-            p.cp,
-            tier(p.cp, p.tp),
-            float(traffic.context_parallel(c, 0.0).bytes) * held * m * 3,
-            2 * held * m * (p.cp - 1),
-        ),
-        (
-            "ep",
-            "tokens to experts and back",
-            p.ep,
-            tier(p.ep, p.etp),
-            float(traffic.expert_parallel(c).bytes) * held * m * 2 if n.routed_experts else 0.0,
-            4 * moe * m,
-        ),
-        (
-            "pp",
-            "activations and their gradients to the next stage",
-            p.pp,
-            tier(p.pp, p.tp * p.cp * p.dp),
-            float(traffic.pipeline_send(c).bytes) * m,
-            2 * p.vpp * m,
-        ),
-        (
-            "dp",
-            {
-                "none": "all-reduce of gradients",
-                "zero1": "reduce-scatter of gradients, all-gather of weights",
-                "zero2": "reduce-scatter of gradients, all-gather of weights",
-                "zero3": "all-gather of weights, reduce-scatter of gradients, every micro-batch",
-                "hsdp": (
-                    "all-gather of weights, reduce-scatter of gradients in the shard group, "
-                    "every micro-batch; all-reduce across"
-                ),
-            }[sharded],
-            p.dp * p.cp,
-            tier(p.dp * p.cp, p.tp),
-            float(dp_bytes),
-            2.0 if sharded in ("none", "zero1", "zero2") else 3 * m,
-        ),
-    ]
-    out = []
-    for axis, what, group, where, size, calls in rows:
-        if group > 1:
-            open_s, hidden = float(getattr(step, axis)), float(getattr(step, f"hidden_{axis}"))
-            out.append(
-                dict(
-                    axis=axis,
-                    what=what,
-                    group=int(group),
-                    tier=where,
-                    bytes=size,
-                    calls=int(round(calls)),
-                    time_s=open_s + hidden,
-                    exposed_s=open_s,
-                )
-            )
-    return out
-
-
-def _device_params(c):
-    from ..physics.step import device_params
-
-    return device_params(c)

@@ -435,7 +435,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
                 and cluster.scale_up_domain < chosen.plan["ep"] * chosen.plan["etp"]
             ):
                 seconds += RAIL_ONLY_ALL_TO_ALL * (
-                    float(chosen.step.ep) + float(chosen.step.hidden_ep)
+                    float(chosen.step.ep) + float(chosen.step.axes["ep"].hidden_s)
                 )
         price = (
             usd(t) if cluster.devices > cluster.scale_up_domain else None

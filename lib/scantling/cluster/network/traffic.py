@@ -12,7 +12,8 @@ from ...base.records import Record
 from ...physics import curves
 from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
-from ...physics.traffic import expected_places
+from ...physics.communication import communication
+from ...physics.traffic import expert_copies
 from ..placement import placement
 from ..site import is_torus
 
@@ -89,13 +90,11 @@ def axes(assessment) -> tuple[Axis, ...]:
     alone_s = calls x curve; the step model's time also holds what compute beside it costs, so the
     two need not agree.
     """
-    from ...verdict.numbers import communication
-
     chosen = assessment.chosen
     spans = {g.axis: g for g in placement(assessment).groups}
     step = float(chosen.step.total)
     out = []
-    for row in communication(chosen):
+    for row in communication(chosen.case, chosen.step):
         axis, n, calls = row["axis"], row["group"], max(int(row["calls"]), 1)
         if axis == "dp":
             calls *= layer_units(chosen)
@@ -345,20 +344,10 @@ def outside_share(chosen, a: Axis) -> float:
 def expert_share_out(chosen) -> float:
     """Share of the bytes of the experts' exchange that leave the scale-up domain.
 
-    (n - m)/(n - 1) where every copy travels alone; where the dispatcher sends a token once to each
-    domain that it needs, that count of
-    domains over the count of ranks hit (traffic.expert_parallel; DeepSeek-V3, section 3.2.2).
+    Copies over the card over those over link and card (`physics.traffic.expert_copies`).
     """
-    c, p = chosen.case, chosen.plan
-    n, m, k = float(p["ep"]), float(inside(chosen, "ep")), float(c.shape.top_k)
-    if not c.software.dedup_dispatch > 0:
-        return (n - m) / max(n - 1, 1)
-    domains = n / m
-    ranks_hit, hit = (
-        float(expected_places(x, k, limit))
-        for x, limit in ((n, 0), (domains, c.software.group_limit))
-    )
-    return hit * (domains - 1) / domains / (ranks_hit * (n - 1) / n)
+    copies = expert_copies(chosen.case)
+    return float(copies.card / np.maximum(copies.link + copies.card, 1e-30))
 
 
 def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...base.records import Record
 from ...endure import storage
 from ...physics import compute, curves
-from ...physics.cases import RECOMPUTES, SHARDINGS, micro_batches
+from ...physics.cases import SHARDINGS, micro_batches
 from ...physics.collectives import members_inside
-from ...physics.step import device_params
+from ...physics.communication import communication
+from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
 
@@ -66,9 +65,7 @@ def passes(chosen) -> dict:
     parallelism), recomputed layers one forward with its collectives.
     """
     c = chosen.case
-    layer, p = compute.layer_time(c), c.plan
-    full = float(np.where(p.recompute == RECOMPUTES.index("full"), p.recompute_share, 0.0))
-    back = 1 + (0.25 if p.sp > 0 else 0.0)
+    layer = compute.layer_time(c)
     split = lambda forward, again, backward: tuple(
         float(x) / max(float(forward + again + backward), 1e-30) for x in (forward, again, backward)
     )  # noqa: E731
@@ -78,9 +75,7 @@ def passes(chosen) -> dict:
         "elementwise": split(layer.elementwise, 0, 2 * layer.elementwise + layer.cast),
         "logits": split(1, 0, 2),
         "recompute": (0.0, 1.0, 0.0),
-        "tp": split(1, full, back),
-        "cp": split(1, full, 2),
-        "ep": split(1, full, 1),
+        **{axis: split(*each) for axis, each in exchange_passes(c).items()},
         "pp": (0.5, 0.0, 0.5),
     }
 
@@ -114,7 +109,7 @@ def timeline(assessment) -> tuple[Piece, ...]:
         assessment.chosen.plan,
         assessment.chosen.phase,
     )
-    hidden = {k: float(getattr(chosen.step, f"hidden_{k}")) for k in ("tp", "cp", "ep", "dp", "pp")}
+    hidden = {k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()}
     rows = {r["axis"]: r for r in _communication(assessment)}
     m = int(round(float(micro_batches(c.job, c.plan))))
     by, dp = passes(chosen), dp_shares(chosen)
@@ -381,9 +376,7 @@ def chosen_step_share(assessment) -> float:
 
 
 def _communication(assessment):
-    from ...verdict.numbers import communication
-
-    return communication(assessment.chosen)
+    return communication(assessment.chosen.case, assessment.chosen.step)
 
 
 def collectives(assessment) -> tuple[CollectiveRow, ...]:
@@ -495,27 +488,45 @@ def _operations(axis: str, chosen, row) -> list[tuple]:
     plan, calls = chosen.plan, max(int(row["calls"]), 1)
     half, dp = calls // 2, dp_shares(chosen)
     m = int(round(float(micro_batches(chosen.case.job, chosen.case.plan))))
+    if axis in ("tp", "cp", "ep"):
+        first, again, back = (float(x) for x in exchange_passes(chosen.case)[axis])
+        ahead = (first + again) / (first + again + back)
+        calls_ahead = round(calls * (1 + again) / (2 + again))
+        calls_back = calls - calls_ahead
     if axis == "tp" and plan["sp"]:
+        each, each_back = calls_ahead // 2, calls_back // 2
         return [
-            ("activations before a block", "all_gather", 0.25, half // 2, "nothing, or its GEMM"),
+            ("activations before a block", "all_gather", ahead / 2, each, "nothing, or its GEMM"),
             (
                 "partial sums after a block",
                 "reduce_scatter",
-                0.25,
-                half // 2,
+                ahead / 2,
+                each,
                 "nothing, or its GEMM",
             ),
-            ("gradients before a block", "all_gather", 0.25, half // 2, "weight gradients"),
-            ("gradients after a block", "reduce_scatter", 0.25, half // 2, "weight gradients"),
+            (
+                "gradients before a block",
+                "all_gather",
+                (1 - ahead) / 2,
+                each_back,
+                "weight gradients",
+            ),
+            (
+                "gradients after a block",
+                "reduce_scatter",
+                (1 - ahead) / 2,
+                each_back,
+                "weight gradients",
+            ),
         ]
     if axis == "tp":
         return [
-            ("partial sums of a block", "all_reduce", 0.5, max(half // 2, 1), "nothing"),
+            ("partial sums of a block", "all_reduce", ahead, max(calls_ahead // 2, 1), "nothing"),
             (
                 "gradients of a block's input",
                 "all_reduce",
-                0.5,
-                max(half // 2, 1),
+                1 - ahead,
+                max(calls_back // 2, 1),
                 "weight gradients",
             ),
         ]
@@ -526,27 +537,29 @@ def _operations(axis: str, chosen, row) -> list[tuple]:
             "ulysses": "all_to_all",
         }[plan["cp_type"]]
         return [
-            ("keys and values", kind, 1 / 3, max(calls // 3, 1), "attention of the chunk at hand"),
+            (
+                "keys and values",
+                kind,
+                ahead,
+                max(calls_ahead, 1),
+                "attention of the chunk at hand",
+            ),
             (
                 "keys, values and their gradients",
                 kind,
-                2 / 3,
-                max(2 * calls // 3, 1),
+                1 - ahead,
+                max(calls_back, 1),
                 "attention backward",
             ),
         ]
     if axis == "ep":
+        each, each_back = calls_ahead // 2, calls_back // 2
+        beside = "the other micro-batch" if chosen.case.software.ep_overlap > 0 else "nothing"
         return [
-            (
-                "tokens to their experts",
-                "all_to_all",
-                0.25,
-                calls // 4,
-                "the other micro-batch" if chosen.case.software.ep_overlap > 0 else "nothing",
-            ),
-            ("results back", "all_to_all", 0.25, calls // 4, "shared experts"),
-            ("gradients to the experts", "all_to_all", 0.25, calls // 4, "nothing"),
-            ("gradients back", "all_to_all", 0.25, calls // 4, "nothing"),
+            ("tokens to their experts", "all_to_all", ahead / 2, each, beside),
+            ("results back", "all_to_all", ahead / 2, each, "shared experts"),
+            ("gradients to the experts", "all_to_all", (1 - ahead) / 2, each_back, "nothing"),
+            ("gradients back", "all_to_all", (1 - ahead) / 2, each_back, "nothing"),
         ]
     if axis == "pp":
         return [

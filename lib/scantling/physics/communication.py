@@ -1,0 +1,49 @@
+"""What the axes of a plan send in one step: between whom, how much, how often, how long."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cases import SHARDINGS, Cases
+from .step import Step
+
+WEIGHTS_ONCE = "reduce-scatter of gradients, all-gather of weights"
+WEIGHTS_ALWAYS = "all-gather of weights, reduce-scatter of gradients"
+GRADIENTS = {
+    "none": "all-reduce of gradients",
+    "zero1": WEIGHTS_ONCE,
+    "zero2": WEIGHTS_ONCE,
+    "zero3": f"{WEIGHTS_ALWAYS}, every micro-batch",
+    "hsdp": f"{WEIGHTS_ALWAYS} in the shard group, every micro-batch; all-reduce across",
+}
+
+
+def communication(c: Cases, step: Step) -> list[dict]:
+    """Traffic of one step of one case by axis in use: group, the slowest tier it spans, bytes each
+    device sends, calls, time on the wire, exposed time. [bytes, s]
+
+    Bytes, calls and times are those of `step.axes`: what is shown is what was timed.
+    """
+    p = c.plan
+    forward = "all-gather and reduce-scatter" if p.sp else "all-reduce"
+    groups = (  # axis, members, ranks placed before a group's next member, operation and payload
+        ("tp", p.tp, 1, f"{forward} of activations"),
+        ("cp", p.cp, p.tp, "keys and values of the other chunks"),
+        ("ep", p.ep, p.etp, "tokens to experts and back"),
+        ("pp", p.pp, p.tp * p.cp * p.dp, "activations and their gradients to the next stage"),
+        ("dp", p.dp * p.cp, p.tp, GRADIENTS[SHARDINGS[int(p.sharding)]]),
+    )
+    return [
+        dict(
+            axis=axis,
+            what=what,
+            group=int(members),
+            tier="scale-up" if members * packed <= c.link.domain else "scale-out",
+            bytes=float(step.axes[axis].bytes),
+            calls=int(np.round(step.axes[axis].calls)),
+            time_s=float(step.axes[axis].exposed_s + step.axes[axis].hidden_s),
+            exposed_s=float(step.axes[axis].exposed_s),
+        )
+        for axis, members, packed, what in groups
+        if members > 1
+    ]
