@@ -5,10 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scantling import catalogue
+from scantling.evidence.normalise import OWN, TEXT, WORDS, normalise, rules, settled
 from scantling.evidence.predict import COLUMNS, predict_frame
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.evidence.validate.compare import validate_frame
 from scantling.physics import bands
+from scantling.physics.gather import SWITCHES
 from scantling.physics.step import PARTS, step_time
 
 RUNS = catalogue.HERE / "published_runs.csv"
@@ -135,3 +137,61 @@ def test_the_nearest_run_of_a_published_run_is_itself(frame):
     )
     assert near[0]["id"] == runs.ids[runs.ready][i] and near[0]["distance"] == 0 and len(near) == 5
     assert all(n["differs"] and n["source"] for n in near)
+
+
+def test_the_columns_of_the_shipped_tables_are_what_their_words_say(frame):
+    for name in ("published_runs.csv", "published_memory.csv"):
+        table = pd.read_csv(catalogue.HERE / name, low_memory=False, dtype={"id": str})
+        assert set(settled()) <= set(table)
+        made = normalise(table.drop(columns=list(settled())))
+        for column in settled():
+            if column in WORDS:
+                assert (table[column].fillna("") == made[column].fillna("")).all(), column
+            else:
+                np.testing.assert_allclose(table[column], made[column], rtol=1e-8, err_msg=column)
+    assert (frame.tp_overlap == 0.44).any() and (frame.even_routing == 2).any()
+
+
+def test_every_word_names_a_column_that_something_reads():
+    read = set(SWITCHES) | set(OWN) | set(WORDS) | {"released_month", "options_printed"}
+    read |= {"slices", "interleaved", "grad_bytes", "recompute_layers", "layer_inputs_kept"}
+    assert {r.column for r in rules()} <= read
+    assert all(r.source and r.reads in (*TEXT, "options") for r in rules())
+
+
+def test_spellings_that_tables_use_are_read(frame, tmp_path):
+    row = frame[(frame.precision == "bf16") & (frame.sharding == "zero3")].iloc[[0]]
+    as_printed = row.assign(precision="BF16", sharding="ZeRO-3", recompute="None")
+    same = row.assign(recompute="none")
+    pd.testing.assert_frame_equal(predict_frame(as_printed), predict_frame(same))
+    blocks = frame[frame.precision == "fp8-current"].iloc[[0]].assign(precision="fp8-block")
+    assert predict_frame(blocks).error.eq("").all()
+
+
+def test_what_a_row_states_stands_against_its_words(frame):
+    row = frame[frame["stack"].eq("megatron-core") & frame.tp.gt(1)].iloc[[0]]
+    row = row.assign(other_opts="async tp", tp_overlap=np.nan)
+    assert to_runs(row).cases.software.tp_overlap == 0.44
+    assert to_runs(row.assign(tp_overlap=1.0)).cases.software.tp_overlap == 1.0
+
+
+@pytest.mark.parametrize(
+    "column, cell",
+    [
+        ("precision", "int7"),
+        ("sharding", "zero9"),
+        ("recompute", "sometimes"),
+        ("micro_batch", "two"),
+        ("layers", "12 or 24"),
+        ("schedule", "zigzag"),
+        ("cp_type", "star"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_one_rows_error(frame, tmp_path, column, cell):
+    rows = frame[frame.layers.notna() & frame.n_devices.notna()].iloc[:3].drop(columns="unreadable")
+    rows = rows.astype({column: object})
+    rows.iloc[1, rows.columns.get_loc(column)] = cell
+    rows.to_csv(tmp_path / "runs.csv", index=False)
+    got = predict_frame(read_runs(tmp_path / "runs.csv"))
+    assert cell in got.error[1] and np.isnan(got.mfu[1])
+    assert got.error[[0, 2]].eq("").all() and got.mfu[[0, 2]].notna().all()

@@ -187,6 +187,11 @@ def _nvidia(launch):
 _CLOUD_NET = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # value of NCCL_NET by transport
 
 
+def settled(fabric) -> bool:
+    """Whether `_fabric` knows what a network of this kind needs."""
+    return fabric.transport in ("verbs", "srd", "tcp", "cxi", *_CLOUD_NET)
+
+
 def _fabric(launch):
     """Between nodes: what the network of the design needs."""
     if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):

@@ -3,7 +3,9 @@ to go wrong here first."""
 
 from __future__ import annotations
 
+from .. import catalogue
 from ..base.units import DAY_S
+from .env import settled
 from .frameworks.megatron import before_te
 from .quote import md
 
@@ -369,6 +371,12 @@ def first_hour(launch, words) -> list[str]:
     )
     if launch.nodes > 1 and launch.chip in ("nvidia", "amd"):
         k = launch.cluster
+        network = catalogue.fabric(k.scale_out)
+        if not settled(network):
+            out.append(
+                f"{network.name}: this kit sets nothing for it; take the collective library's "
+                "plugin and variables from whoever runs the network."
+            )
         inside, outside = (
             k.scale_up_bytes_per_s * k.scale_up_efficiency,
             k.scale_out_bytes_per_s
