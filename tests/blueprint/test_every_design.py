@@ -72,7 +72,7 @@ def test_facts_that_are_used_are_numbers_with_sources():
     assert number("R148") == 20 and number("R149") == 255_000  # PaLM 540B, arXiv 2204.02311
     with pytest.raises(ValueError, match="R030|R124|R067|not one number"):
         number("R067")  # "30 or 60" minutes
-    assert plain({"a": float("nan"), "b": (1, float("inf"))}) == {"a": None, "b": [1, None]}
+    assert clean({"a": float("nan"), "b": (1, float("inf"))}) == {"a": None, "b": [1, None]}
 
 
 def test_more_failures_never_help_any_part(assessed):

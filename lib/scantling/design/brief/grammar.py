@@ -1,156 +1,145 @@
 """Reading plain words from left to right: rules match where the scanner stands, the longest wins,
-and every word must be used by one.
-
-A rule sets fields, or is understood and sets nothing, saying why. Words that carry no meaning here
-are listed one by one (FILLERS);
-a negation or a bound is never among them, so it cannot be dropped. What no rule uses is reported.
-"""
+and every word must be used by one. Rules, words without meaning and units stand in phrases.yaml."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
-SCALES = {
-    "k": 1e3,
-    "thousand": 1e3,
-    "m": 1e6,
-    "mn": 1e6,
-    "million": 1e6,
-    "millions": 1e6,
-    "b": 1e9,
-    "bn": 1e9,
-    "billion": 1e9,
-    "billions": 1e9,
-    "t": 1e12,
-    "tn": 1e12,
-    "trillion": 1e12,
-    "trillions": 1e12,
-}
-_SCALE = "k|mn|m|bn|b|tn|t|thousand|millions?|billions?|trillions?"
-_DAYS = {
-    "s": 1 / 86400,
-    "sec": 1 / 86400,
-    "second": 1 / 86400,
-    "m": 1 / 1440,
-    "min": 1 / 1440,
-    "minute": 1 / 1440,
-    "h": 1 / 24,
-    "hr": 1 / 24,
-    "hour": 1 / 24,
-    "d": 1.0,
-    "day": 1.0,
-    "week": 7.0,
-    "wk": 7.0,
-    "month": 30.0,
-    "year": 365.0,
-    "yr": 365.0,
-}
-_UNIT = "seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?|s|h|d"
+import yaml
 
-MOST = (
-    r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed(?:ing)?|(?:a "
-    r")?max(?:imum|\.)?(?: of)?|up to|under|below|less than|within|<=|<|≤|(?:is )?limited "
-    r"to|limit(?: of)?|capped at|cap of)"
-)
-LEAST = (
-    r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over|>=|>|≥|no(?:t)? less "
-    r"than|not below|exceeding|(?:a )?target(?:ing)?(?: of)?)"
-)
-BE = (
-    r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must "
-    r"stay|must|should|may|shall|stay|stays|kept|reach|reaching))*"
-)
+from ...base.units import DAY_S
+from ...catalogue.models.entries import entries
+from ...catalogue.stacks import stacks
+
+_GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—-]+")
+_WORD = re.compile(r"[^\s,;()\[\]\"“”|]+")
 
 
-def num(name: str) -> str:
-    """Pattern of a number, with a scale (175B, 1.5 trillion, 1e12); its value is `Match.num(name)`.
-    Atomic: no scale is given up to fit a rule."""
-    return rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{{1,3}})?|\.\d+)(?:[\s-]?(?P<{name}_s>{_SCALE})(?![a-z0-9]))?)"
+@cache
+def phrases() -> dict:
+    """The tables of phrases.yaml."""
+    text = Path(__file__).with_name("phrases.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)
 
 
-def whole(name: str) -> str:
-    """Pattern of a whole number, plain, grouped, or in thousands (4096, 16,384, 16K)."""
-    return rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+)(?:(?P<{name}_s>k)(?![a-z0-9]))?)"
-
-
-def percent(name: str) -> str:
-    """Pattern of a share: 60%, 60 percent, 0.6."""
-    return rf"(?>(?P<{name}>\d+(?:\.\d+)?)\s*(?P<{name}_p>%|percent|per cent))"
-
-
-def time(name: str) -> str:
-    """Pattern of a duration: 30 days, 2 weeks, 90s."""
-    return rf"(?P<{name}>\d+(?:\.\d+)?)[\s-]?(?P<{name}_u>{_UNIT})(?![a-z0-9])"
+@cache
+def fillers() -> frozenset:
+    """Words that carry no meaning here; never a negation or a bound."""
+    return frozenset(phrases()["fillers"].split())
 
 
 class Match:
-    """A match of a rule, with readers of its numbers."""
+    """A match of a rule, with readers of its numbers; the number of a field is the group v."""
 
     def __init__(self, match: re.Match):
         self.match, self.said = match, match.group(0).strip(" \t\n,.;:")
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> str | None:
         return self.match.groupdict().get(name)
 
-    def num(self, name, k=1e3) -> float:
+    def num(self, name="v", k=1e3) -> float:
+        """A number with its scale: 175B, 1.5 trillion, 1e12."""
         scale = (self[name + "_s"] or "").lower()
-        value = float(self[name].replace(",", "")) * (k if scale == "k" else SCALES.get(scale, 1.0))
-        return (
-            round(value) if value == round(value) and abs(value) < 1e18 else float(f"{value:.15g}")
-        )
+        times = k if scale == "k" else phrases()["scales"].get(scale, 1.0)
+        value = float(self[name].replace(",", "")) * times
+        exact = value == round(value) and abs(value) < 1e18
+        return round(value) if exact else float(f"{value:.15g}")
 
-    def whole(self, name, k=1000) -> int:
+    def whole(self, name="v", k=1000) -> int:
         return int(self.num(name, k))
 
-    def amount(self, name) -> float:
-        return float(self.num(name))
+    def whole_1024(self) -> int:
+        return self.whole(k=1024)
 
-    def plain(self, name) -> float:
-        return float(self[name])
+    def devices(self, name="v") -> int:
+        """16K devices are 16,384, as the field says it; 100K are 100,000."""
+        plain = int(self[name].replace(",", ""))
+        return self.whole(name, 1024 if plain & (plain - 1) == 0 else 1000)
 
-    def share(self, name) -> float:
-        return float(f"{float(self[name]) / 100:.12g}")
+    def amount(self) -> float:
+        return float(self.num())
 
-    def days(self, name) -> float:
-        return float(f"{self._time(name):.12g}")
+    def plain(self) -> float:
+        return float(self["v"])
 
-    def seconds(self, name) -> float:
-        return float(f"{self._time(name) * 86400:.12g}")
+    def share(self) -> float:
+        return float(f"{self.plain() / 100:.12g}")
 
-    def _time(self, name):
-        unit = self[name + "_u"].lower()
-        return float(self[name]) * _DAYS[unit if unit in _DAYS else unit.rstrip("s")]
+    def seconds(self) -> float:
+        table, unit = phrases()["seconds"], self["v_u"].lower()
+        return float(f"{self.plain() * table[unit if unit in table else unit.rstrip('s')]:.12g}")
+
+    def days(self) -> float:
+        return float(f"{self.seconds() / DAY_S:.12g}")
+
+    def gigabytes(self) -> float:
+        return self.plain() * (1000 if self["u"].upper() == "TB" else 1)
+
+    def megawatts(self) -> float:
+        return self.plain() * {"kw": 1e-3, "mw": 1.0, "gw": 1e3}[self["u"].lower()]
+
+    def word(self) -> str:
+        return self["v"].lower()
+
+    def domain(self) -> str:
+        return self.word() if self.word() in ("rack", "pod") else "node"
+
+    def zero(self) -> str:
+        return f"zero{self['v']}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
+    """One way to say something: `field` becomes `value` or what `read` makes of the match; `do` is
+    an action of several steps; a rule with neither is understood and sets nothing, saying `why`."""
+
     pattern: re.Pattern
-    act: Callable
+    field: str = ""
+    value: object = None
+    read: str = ""
+    why: str = ""
+    do: str = ""
 
 
-class Rules(list):
-    """Rules of one subject, in the order in which they were given."""
+def _expanded(pattern: str) -> str:
+    """A pattern with its fragments, {name} or {name:group}, put in."""
 
-    def rule(self, *patterns, flags=re.IGNORECASE):
-        """Register a function of (notes, match) for patterns; they end at a word's end."""
+    def put(m):
+        text = phrases()["fragments"][m[1]]
+        return _expanded(re.sub(r"<_(_\w)?>", rf"<{m[2]}\1>", text) if m[2] else text)
 
-        def add(act):
-            self.extend(Rule(re.compile(rf"(?:{p})(?![A-Za-z0-9])", flags), act) for p in patterns)
-            return act
+    return re.sub(r"\{([a-z_]+)(?::(\w+))?\}", put, pattern)
 
-        return add
 
-    def simple(self, path, *patterns, value=None, read=None, why=""):
-        """A rule that sets one field to a fixed value, or to what `read` makes of the match: a
-        function, or a reader of Match for the group `v`."""
-        of = (lambda m: getattr(m, read)("v")) if isinstance(read, str) else read
-        self.rule(*patterns)(lambda n, m: n.set(path, of(m) if of else value, m, why))
+def _rule(pattern: str, case: bool = False, **rest) -> Rule:
+    """A rule of one pattern, which ends at a word's end."""
+    flags = 0 if case else re.IGNORECASE
+    return Rule(pattern=re.compile(rf"(?:{_expanded(pattern)})(?![A-Za-z0-9])", flags), **rest)
 
-    def aside(self, why, *patterns):
-        """A rule for what is understood and sets nothing."""
-        self.rule(*patterns)(lambda n, m: n.nothing(m, why))
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Catalogue models by their ids, written with spaces, dots or dashes; the rules of
+    phrases.yaml; software stacks."""
+    models = [
+        _rule(r"[\s_-]*".join(map(re.escape, name.split("-"))), field="model", value=entry.id)
+        for entry in entries().values()
+        for name in (entry.id, *entry.aliases)
+    ]
+    written = [
+        _rule(pattern, **{k: v for k, v in row.items() if k != "say"})
+        for row in phrases()["rules"]
+        for pattern in row["say"]
+    ]
+    named = [
+        _rule(rf"(?:{stack.brief})(?:\s+(?:framework|stack))?", field="stack", value=stack.name)
+        for stack in stacks().values()
+        if stack.brief
+    ]
+    return (*models, *written, *named)
 
 
 @dataclass(frozen=True)
@@ -187,69 +176,45 @@ class Notes:
             self.clashes.append((name, self.facts[name][0], value, m.said))
         self.facts[name] = (value, m.said)
 
-    def nothing(self, m: Match, why: str) -> None:
-        """Understood, and there is no field to set for it."""
-        self.read.append(Read(m.said, "", None, why))
-
-
-_COUNTED = r"(?=[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|pods?|(?:hot\s+)?spare|layers|experts|[a-z]+\d+[a-z]*)\b)"
-_WORDS = {
-    w: str(i + 1)
-    for i, w in enumerate(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
-_WORD_NUMBER = re.compile(
-    rf"\b({'|'.join(_WORDS)}){_COUNTED}|\ba(?=\s+(?:thousand|million|billion|trillion|week|month|year|day)\b)",
-    re.IGNORECASE,
-)
+    def follow(self, rule: Rule, m: Match, actions: dict) -> None:
+        """Do what a rule says with its match."""
+        if rule.do:
+            actions[rule.do](self, m, rule.value)
+        elif rule.field:
+            value = getattr(m, rule.read)() if rule.read else rule.value
+            self.set(rule.field, value, m, rule.why)
+        else:
+            self.read.append(Read(m.said, "", None, rule.why))
 
 
 def in_digits(text: str) -> str:
     """`text` with one to twelve, and "a" before a scale or a time, in digits where they count
     something."""
-    return _WORD_NUMBER.sub(lambda m: _WORDS.get(m.group(0).lower(), "1"), text)
+    p = phrases()
+    digits = {word: str(i) for i, word in enumerate(p["numbers"], 1)}
+    words = rf"\b({'|'.join(digits)})(?={p['counted']})|\ba(?={p['counted_after_a']})"
+    return re.sub(words, lambda m: digits.get(m[0].lower(), "1"), text, flags=re.IGNORECASE)
 
 
-def scan(text: str, rules: list[Rule], fillers: frozenset) -> tuple[Notes, list[str]]:
+def scan(text: str, actions: dict) -> tuple[Notes, list[str]]:
     """(notes, words that no rule used)."""
     text = in_digits(text)
     notes, unused, at = Notes(), [], 0
-    skip = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—-]+")
-    word = re.compile(r"[^\s,;()\[\]\"“”|]+")
     while at < len(text):
-        gap = skip.match(text, at)
-        if gap:
+        if gap := _GAP.match(text, at):
             at = gap.end()
             continue
-        best = None
-        for rule in rules:
-            m = rule.pattern.match(text, at)
-            if m and m.end() > at and (best is None or m.end() > best[0].end()):
-                best = (m, rule)
-        if best:
-            best[1].act(notes, Match(best[0]))
-            at = best[0].end()
+        found = [(m, rule) for rule in rules() if (m := rule.pattern.match(text, at))]
+        m, rule = max(found, key=lambda f: f[0].end(), default=(None, None))
+        if m and m.end() > at:
+            notes.follow(rule, Match(m), actions)
+            at = m.end()
             continue
-        w = word.match(text, at).group(0)
-        bare = w.strip(".:'’/-–—").lower()
-        part = re.split(r"[/–—-]", bare)
-        if bare in fillers or all(p in fillers for p in part if p):
-            at += len(w)
-            continue
-        unused.append(w.rstrip(".:"))
-        at += len(w)
+        word = _WORD.match(text, at)[0]
+        bare = word.strip(".:'’/-–—").lower()
+        if bare not in fillers() and not fillers().issuperset(
+            filter(None, re.split("[/–—-]", bare))
+        ):
+            unused.append(word.rstrip(".:"))
+        at += len(word)
     return notes, unused

@@ -1,35 +1,20 @@
-"""The rules by which `init --text` reads a machine: accelerators and their count, nodes, network,
-storage; and catalogue models by name."""
+"""What words about a machine come to: accelerators and their count, nodes, network."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from .grammar import Rules, whole
-
-_FAMILY = (
-    r"GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300|V100|L40S|L40|RTX\s?4090|RTX\s?PRO\s?6000|MI250X?|MI300X?|MI325X?|MI350X?|MI355X?|MI455X|"
-    r"TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood|(?:TPU[\s-]?)?Trillium|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]|Rubin"
-)
-_FORM = r"SXM\d?|PCI-?e|NVL72|NVL36|NVL|OAM|HBM\d\w?"
-ACCELERATOR = rf"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?(?P<acc>{_FAMILY})(?:'?s(?![a-z]))?(?P<more>(?:[\s-]*\(?(?:{_FORM}|\d+\s?GB(?!/|ps))\)?(?![a-z0-9]))*)"
-_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?)"
-_TIMES = r"(?:\s*[x×*]\s*|\s+)"
+from ... import catalogue
+from ...base.errors import DesignError, plain
+from ...base.units import GB, GBIT
+from .grammar import Match, Notes, phrases
 
 
-def _accelerator(n, m, count=None):
-    n.fact("accelerator", _family(m), m)
-    if m["box"]:
-        n.fact("box", True, m)
-    if count is not None:
-        n.set("cluster.devices", count, m)
-
-
-def _family(m) -> tuple:
+def _family(m: Match) -> tuple:
+    """(family, memory in GB, form) of an accelerator as it is written."""
     more = (m["more"] or "").lower()
     memory = re.search(r"(\d+)\s?gb", more)
-    form = re.search(_FORM.lower(), more)
+    form = re.search(phrases()["fragments"]["form"].lower(), more)
     return (
         re.sub(r"[\s-]", "", m["acc"].lower()),
         int(memory[1]) if memory else None,
@@ -37,36 +22,54 @@ def _family(m) -> tuple:
     )
 
 
-def _nodes(n, m):
+def accelerator(n: Notes, m: Match, _=None):
+    n.fact("accelerator", _family(m), m)
+    if m["box"]:
+        n.fact("box", True, m)
+
+
+def accelerators(n, m, _=None):
+    accelerator(n, m)
+    n.set("cluster.devices", m.devices("c"), m)
+
+
+def nodes(n, m, _=None):
     n.fact("nodes", m.whole("n"), m)
     if m["acc"]:
-        _accelerator(n, m)
+        accelerator(n, m)
     if m["per"]:
         n.set("cluster.devices_per_node", m.whole("per"), m)
 
 
-def _sites(n, m):
-    n.set("cluster.sites", m.whole("n"), m)
-    _accelerator(n, m, m.whole("n") * _devices(m))
-
-
-def _pods(n, m):
-    n.set("cluster.pod_devices", _devices(m), m)
-    (_accelerator if m["acc"] else _count)(n, m, m.whole("n") * _devices(m))
-
-
-def _count(n, m, devices):
-    n.set("cluster.devices", devices, m)
-
-
-def _per_node(n, m):
+def per_node(n, m, _=None):
     n.set("cluster.devices_per_node", m.whole("per"), m)
-    _accelerator(n, m)
+    accelerator(n, m)
 
 
-def _no_link_rate(n, m):
-    from ...base.errors import DesignError, plain
+def _groups(n, m, field, value):
+    n.set(field, value, m)
+    if m["acc"]:
+        accelerator(n, m)
+    n.set("cluster.devices", m.whole("n") * m.devices("c"), m)
 
+
+def sites(n, m, _=None):
+    _groups(n, m, "cluster.sites", m.whole("n"))
+
+
+def pods(n, m, _=None):
+    _groups(n, m, "cluster.pod_devices", m.devices("c"))
+
+
+def nvlink(n, m, value):
+    n.fact("nvlink", value, m)
+
+
+def rdma(n, m, _=None):
+    n.fact("rdma", True, m)
+
+
+def link_rate(n, m, _=None):
     raise DesignError(
         "text",
         problem=f"cannot use '{plain(m.said, 60)}'",
@@ -77,220 +80,72 @@ def _no_link_rate(n, m):
     )
 
 
-def _devices(m, name="c") -> int:
-    """16K devices are 16,384, as the field says it; 100K are 100,000."""
-    plain = int(m[name].replace(",", ""))
-    return m.whole(name, 1024 if plain & (plain - 1) == 0 else 1000)
-
-
-def _fabric(n, kind, m):
+def fabric(n, m, kind):
+    """A network by kind; InfiniBand and its generation may be said apart."""
     said = n.facts.get("fabric", ("",))[0]
-    if {said, kind} & {"ib"} and kind.startswith("ib") and said.startswith("ib"):
-        n.facts.pop("fabric")  # InfiniBand, and its generation apart
+    if "ib" in (said, kind) and kind.startswith("ib") and said.startswith("ib"):
+        n.facts.pop("fabric")
         kind = max(said, kind, key=len)
     n.fact("fabric", kind, m)
 
 
-def _gb(m) -> float:
-    return float(m["v"]) * (1000 if m["u"].upper() == "TB" else 1)
+def infiniband(n, m, _=None):
+    fabric(n, m, "ib-" + (m["g"] or m["h"]).lower())
 
 
-def _rate(n, m):
-    unit = m["u"]
+def efa(n, m, _=None):
+    fabric(n, m, "efa-" + (m["v"] or "v2").lower())
+
+
+def network_at(n, m, _=None):
+    fabric(n, m, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth")
+    n.fact("rate", float(m["r"]), m)
+
+
+def rate(n, m, _=None):
+    """A rate in Gb/s; lower-case gb/s leaves open whether bits or bytes are meant."""
+    unit, said = m["u"], m["r"]
     if unit in ("gb/s", "tb/s"):
-        n.clashes.append(
-            (
-                "network rate",
-                f"{m['r']} Gb/s",
-                f"{m['r']} GB/s",
-                m.said + ": bits (Gb/s) or bytes (GB/s)?",
-            )
-        )
-    bits = float(m["r"]) * (8 if "B" in unit else 1) * (1000 if unit[0] in "Tt" else 1)
+        asked = f"{m.said}: bits (Gb/s) or bytes (GB/s)?"
+        n.clashes.append(("network rate", f"{said} Gb/s", f"{said} GB/s", asked))
+    bits = float(said) * (8 if "B" in unit else 1) * (1000 if unit[0] in "Tt" else 1)
     n.fact("rate", bits, m)
     if m["of"]:
-        n.fact("rate_of", _of(m["of"]), m)
+        rate_of(n, m)
 
 
-def _of(word) -> str:
-    word = word.lower()
-    return (
-        "node"
-        if word in ("node", "host", "server")
-        else "port"
-        if word in ("nic", "port", "link", "rail")
-        else "device"
+def rate_of(n, m, _=None):
+    """What a rate is of: a node, a port or a device."""
+    kinds = {"node": "node", "host": "node", "server": "node"} | dict.fromkeys(
+        ("nic", "port", "link", "rail"), "port"
     )
+    n.fact("rate_of", kinds.get(m["of"].lower(), "device"), m)
 
 
-_SITES = r"(?:sites|data\s?cent(?:er|re)s)"
-_GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
-MACHINE = Rules()
-rule, simple = MACHINE.rule, MACHINE.simple
+def total_and_active(n, m, _=None):
+    n.set("model.size", m.num("p"), m)
+    n.set("model.active", m.num("a"), m)
 
-rule(rf"{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?(?!\s+{_GROUP})")(
-    lambda n, m: _accelerator(n, m, _devices(m))
-)
-rule(rf"{ACCELERATOR}\s*[x×*]\s*{whole('c')}")(lambda n, m: _accelerator(n, m, _devices(m)))
-rule(ACCELERATOR + rf"(?:\s+{_NOUN})?")(_accelerator)
-rule(
-    rf"{whole('n')}\s+{_SITES},?\s+each\s+(?:with|of|having)\s+{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?",
-    rf"{whole('n')}\s+{_SITES}\s+(?:with|of|having)\s+{whole('c')}{_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+each",
-)(_sites)
-rule(rf"{whole('n')}\s+pods\s+of\s+{whole('c')}(?:{_TIMES}(?:{ACCELERATOR}|{_NOUN}))?")(_pods)
-simple(
-    "cluster.devices",
-    rf"{whole('c')}(?:{_TIMES}|-){_NOUN}(?!\s*(?:per|/|a|in each|each))",
-    read=_devices,
-)
-rule(
-    rf"{whole('n')}{_TIMES}(?:{ACCELERATOR}\s+)?{_GROUP}(?:,?\s*(?:of|with|x|×|each "
-    rf"with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?(?:\s*{_NOUN})?(?:\s+each)?)?"
-)(_nodes)
-rule(
-    rf"{whole('n')}\s*{_GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*{ACCELERATOR}(?:\s+{_NOUN})?(?:\s+(?:each|(?:per|in "
-    rf""
-    rf""
-    rf""
-    rf""
-    rf""
-    rf""
-    rf""
-    rf"each)\s+{_GROUP}))?"
-)(_nodes)
-simple(
-    "cluster.devices_per_node",
-    rf"(?P<v>\d+)\s*[x×]?\s*{_NOUN}\s*(?:per|/|a|in each|in a)\s*{_GROUP}",
-    read="whole",
-)
-rule(
-    rf"(?P<per>\d+){_TIMES}{ACCELERATOR}(?:\s+{_NOUN})?\s+(?:(?:per|/|a|in each|in "
-    rf"a)\s+{_GROUP}|each)"
-)(_per_node)
-simple("cluster.devices_per_node", rf"(?P<v>\d+)\s+(?:per|in each)\s+{_GROUP}", read="whole")
-rule(r"(?:without|no)\s+nvlink(?:/nvswitch)?")(lambda n, m: n.fact("nvlink", False, m))
-rule(
-    r"(?:with\s+)?nvlink(?:\s*(?:/|and|\+)\s*nvswitch)?(?:\s+(?:inside|within|in)\s+(?:the\s+|a\s+|each\s+)?node)?(?!\s*\d*[\s\d.]*[gt]b)"
-)(lambda n, m: n.fact("nvlink", True, m))
-rule(r"nvswitch")(lambda n, m: n.fact("nvlink", True, m))
 
-# the network
-for _kind, _words in (
-    ("ib", r"(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*"),
-    ("rocev2", r"roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*"),
-    ("slingshot11", r"(?:hpe\s+)?slingshot(?:[\s-]?11)?"),
-    ("rocev2", r"spectrum[\s-]?x"),
-    ("omnipath-100", r"omni[\s-]?path"),
-    ("eth", r"(?:tcp\s+)?ethernet(?:\s+tcp)?"),
-):
-    rule(_words)(lambda n, m, kind=_kind: _fabric(n, kind, m))
-rule(
-    r"(?P<g>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?|(?:infiniband|ib)[\s-]+(?P<h>edr|hdr|ndr|xdr)(?:\s+rdma)?"
-)(lambda n, m: _fabric(n, "ib-" + (m["g"] or m["h"]).lower(), m))
-rule(r"(?:aws\s+)?efa(?:[\s-]?(?P<v>v[1-4]))?")(
-    lambda n, m: _fabric(n, "efa-" + (m["v"] or "v2").lower(), m)
-)
-rule(
-    r"(?:(?P<ib>infiniband|ib)|(?P<roce>roce(?:\s?v2)?)|(?P<eth>ethernet))(?:\s+at|,)?\s+(?P<r>\d+)\s?g"
-)(
-    lambda n, m: (
-        _fabric(n, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth", m),
-        n.fact("rate", float(m["r"]), m),
+ACTIONS = {
+    act.__name__: act
+    for act in (
+        *(accelerator, accelerators, nodes, per_node, sites, pods, nvlink, rdma, link_rate),
+        *(fabric, infiniband, efa, network_at, rate, rate_of, total_and_active),
     )
-)
-rule(r"rdma")(lambda n, m: n.fact("rdma", True, m))
-rule(r"(?P<r>\d+(?:\.\d+)?)\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?")(_no_link_rate)
-simple(
-    "cluster.scale_up_domain",
-    r"(?:nvlink|scale[\s-]up)\s+domains?\s+of\s+(?P<v>\d+)(?:\s+(?:gpus?|devices?))?",
-    read="whole",
-)
-rule(
-    r"(?:(?i:over|via)\s+)?(?P<r>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|G(?=[\s-]+(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)))?",
-    flags=0,
-)(_rate)
-rule(
-    r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator|node|host|server|nic|port|link|rail)"
-)(lambda n, m: n.fact("rate_of", _of(m["of"]), m))
-simple(
-    "cluster.nics_per_node",
-    (
-        r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+(?:per|/|a|in "
-        r"each)\s*(?:node|host|server))?"
-    ),
-    read="whole",
-)
-simple(
-    "cluster.oversubscription",
-    r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri(?:bed|ption)|blocking)",
-    read="plain",
-)
-simple(
-    "cluster.oversubscription",
-    r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+(?:\.\d+)?)(?:\s*:\s*1)?",
-    read="plain",
-)
-simple(
-    "cluster.oversubscription",
-    r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription",
-    value=1.0,
-)
-simple(
-    "cluster.pod_devices",
-    rf"pods?\s+of\s+{whole('v')}(?:\s+{_NOUN})?",
-    read=lambda m: _devices(m, "v"),
-)
-simple("cluster.sites", rf"(?P<v>\d+)\s+{_SITES}", read="whole")
-
-# memory and disks
-simple(
-    "cluster.host_memory_gb",
-    (
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in "
-        r""
-        r""
-        r""
-        r""
-        r""
-        r""
-        r""
-        r"each)\s*(?:node|host|server)"
-    ),
-    read=_gb,
-)
-simple(
-    "cluster.nvme_gb",
-    (
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in "
-        r""
-        r""
-        r""
-        r""
-        r""
-        r""
-        r""
-        r"each)\s*(?:node|host|server))?"
-    ),
-    read=_gb,
-)
-simple(
-    "cluster.storage",
-    r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage|file\s?system))?",
-    read=lambda m: m["v"].lower(),
-)
+}
 
 
-@cache
-def models() -> Rules:
-    """Catalogue models by their ids, written with spaces, dots or dashes."""
-    from ...catalogue.models.entries import entries
+def _flat(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
 
-    rules = Rules()
-    for entry in entries().values():
-        for name in (entry.id, *entry.aliases):
-            loose = r"[\s_-]*".join(re.escape(p) for p in name.split("-"))
-            rules.simple("model", loose, value=entry.id)
-    return rules
+
+def _is_of(row, family: str) -> bool:
+    """Whether an accelerator belongs to a family as it is written."""
+    names = [_flat(name) for name in (row.id, *row.aliases)]
+    return bool(re.match(rf"{family}(?:[^a-z0-9]|$)", row.id)) or any(
+        name.startswith(family) and not name[len(family) :][:1].isalpha() for name in names
+    )
 
 
 def choose_accelerator(
@@ -298,25 +153,8 @@ def choose_accelerator(
 ) -> tuple[str, str]:
     """(catalogue id, why) of an accelerator by family, memory and form. Raises DesignError where
     the catalogue has no such card."""
-    from ... import catalogue
-    from ...base.errors import DesignError
-
     rows = list(catalogue.accelerators().values())
-
-    def flat(text):
-        return re.sub(r"[^a-z0-9]", "", text.lower())
-
-    of_family = [
-        r
-        for r in rows
-        if any(
-            flat(name) == family
-            or flat(name).startswith(family)
-            and not flat(name)[len(family) :][:1].isalpha()
-            for name in (r.id, *r.aliases)
-        )
-        or re.match(rf"{family}(?:[^a-z0-9]|$)", r.id)
-    ]
+    of_family = [r for r in rows if _is_of(r, family)]
     if not of_family:
         raise DesignError(
             "cluster.accelerator",
@@ -324,9 +162,9 @@ def choose_accelerator(
             [r.id for r in rows],
             problem="is not an accelerator of the catalogue",
         )
-    fitting = [r for r in of_family if memory is None or _memory(r, memory)]
+    fitting = [r for r in of_family if memory is None or _holds(r, memory)]
     if not fitting:
-        sizes = sorted({round(r.hbm_bytes / 1e9) for r in of_family})
+        sizes = sorted({round(r.hbm_bytes / GB) for r in of_family})
         raise DesignError(
             "cluster.accelerator",
             f"{family.upper()} {memory} GB",
@@ -334,84 +172,59 @@ def choose_accelerator(
             min(sizes, key=lambda s: abs(s - memory)),
             problem="is not in the catalogue",
         )
+    asked = []  # (what, whether a row has it)
     if form and not form.startswith(("hbm", "oam")):
-        fitting = [
-            r
-            for r in fitting
-            if form.rstrip("0123456789") in r.id.rstrip("0123456789")
-            or form in r.id
-            or form in flat(r.name)
-        ] or _none(family, form, of_family)
-    if nvlink is False:
-        fitting = [r for r in fitting if r.scale_up.startswith("pcie")] or _none(
-            family, "without NVLink", of_family
-        )
-    elif nvlink is True:
-        fitting = [r for r in fitting if "nvlink" in r.scale_up] or _none(
-            family, "with NVLink", of_family
-        )
-    usual = next(
-        (r for r in fitting if any(flat(a) == family for a in (r.id, *r.aliases))), fitting[0]
-    )
-    if len(fitting) == 1:
-        return usual.id, ""
-    return usual.id, "the usual one of " + ", ".join(r.id for r in fitting)
+        asked.append((form, lambda r: _has_form(r, form)))
+    if nvlink is not None:
+        link = "nvlink" if nvlink else "pcie"
+        asked.append((f"with{'' if nvlink else 'out'} NVLink", lambda r: link in r.scale_up))
+    for what, has in asked:
+        fitting = [r for r in fitting if has(r)]
+        if not fitting:
+            raise DesignError(
+                "cluster.accelerator",
+                f"{family.upper()} {what}",
+                [r.id for r in of_family],
+                problem="is not in the catalogue",
+            )
+    plain_name = [r for r in fitting if family in map(_flat, (r.id, *r.aliases))]
+    usual = (plain_name or fitting)[0].id
+    several = len(fitting) > 1
+    return usual, "the usual one of " + ", ".join(r.id for r in fitting) if several else ""
 
 
-def _memory(row, memory) -> bool:
-    return (
-        abs(row.hbm_bytes / 1e9 - memory) < 1
-        or re.search(rf"\b{memory}\s?GB", row.name) is not None
-    )
+def _has_form(row, form: str) -> bool:
+    short = form.rstrip("0123456789")
+    return short in row.id.rstrip("0123456789") or form in row.id or form in _flat(row.name)
 
 
-def _none(family, what, rows):
-    from ...base.errors import DesignError
-
-    raise DesignError(
-        "cluster.accelerator",
-        f"{family.upper()} {what}",
-        [r.id for r in rows],
-        problem="is not in the catalogue",
-    )
+def _holds(row, memory: int) -> bool:
+    named = re.search(rf"\b{memory}\s?GB", row.name) is not None
+    return abs(row.hbm_bytes / GB - memory) < 1 or named
 
 
 def choose_fabric(kind: str | None, rate: tuple | None, per_node: int) -> dict:
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate
     (Gb/s, per "port", "device" or "node")."""
-    from ... import catalogue
-
-    fabrics = list(catalogue.fabrics("scale-out").values())
     if rate is None:
-        return (
-            {}
-            if kind == "ib"
-            else {"scale_out": {"rocev2": "rocev2-400", "eth": "eth-100"}.get(kind, kind)}
-        )
+        usual = {"rocev2": "rocev2-400", "eth": "eth-100"}.get(kind, kind)
+        return {} if kind == "ib" else {"scale_out": usual}
     bits, of = rate
     port = bits / per_node if of == "node" else bits
+    family = f"{kind or 'ib'}-" if kind in ("ib", "rocev2", "eth", None) else "\0"
     wanted = [
         f
-        for f in fabrics
-        if f.id == kind
-        or kind in ("ib", "rocev2", "eth", None)
-        and f.id.startswith((kind or "ib") + "-")
+        for f in catalogue.fabrics("scale-out").values()
+        if f.id == kind or f.id.startswith(family)
     ]
 
-    def speed(f):
-        return f.port_bytes_per_s * 8 / 1e9
+    def off(f):
+        return abs(f.port_bytes_per_s / GBIT - port)
 
-    exact = [f for f in wanted if abs(speed(f) - port) < 1]
-    fields = {}
-    if exact:
-        fields["scale_out"] = exact[0].id
-    else:
-        near = min(wanted, key=lambda f: abs(speed(f) - port))
-        fields["scale_out"] = (
-            near.id if of != "port" else {"like": near.id, "port_gbits_per_s": port}
-        )
+    exact = [f for f in wanted if off(f) < 1]
+    near = exact[0] if exact else min(wanted, key=off)
+    as_it_is = exact or of != "port"
+    fields = {"scale_out": near.id if as_it_is else {"like": near.id, "port_gbits_per_s": port}}
     if of in ("device", "node"):
-        fields["scale_out_gbytes_per_s_per_device"] = float(
-            f"{(bits / per_node if of == 'node' else bits) / 8:.6g}"
-        )
+        fields["scale_out_gbytes_per_s_per_device"] = float(f"{port / 8:.6g}")
     return fields

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ... import catalogue
 from ...base.errors import DesignError, plain
 from ...base.records import Assumed
+from ...catalogue.models.entries import entry
+from ...catalogue.models.shape import parameters
 from .grammar import Notes, Read, scan
+from .machine import ACTIONS, choose_accelerator, choose_fabric
 
 LONGEST = 5000
 
@@ -32,10 +36,6 @@ def read_brief(text: str) -> Brief:
     Raises DesignError for words it cannot use, for two values of one thing, and for hardware that
     the catalogue does not have.
     """
-    from .limits import LIMITS
-    from .machine import MACHINE, models
-    from .rules import FILLERS, RULES
-
     if len(text) > LONGEST:
         raise DesignError(
             "text",
@@ -51,7 +51,7 @@ def read_brief(text: str) -> Brief:
             ),
             problem="is empty",
         )
-    notes, unused = scan(text, [*models(), *MACHINE, *RULES, *LIMITS], FILLERS)
+    notes, unused = scan(text, ACTIONS)
     if unused:
         words = ", ".join(f"'{plain(w, 40)}'" for w in unused[:12]) + (
             f" and {len(unused) - 12} more" if len(unused) > 12 else ""
@@ -100,8 +100,6 @@ def _gather(notes: Notes) -> Brief:
 def _named(fields):
     """A catalogue model that the text also describes: sizes have to agree, other dimensions replace
     the row's."""
-    from ...catalogue.models.entries import entry
-    from ...catalogue.models.shape import parameters
 
     id = fields["model"]
     model = entry(id).model
@@ -134,7 +132,6 @@ def _named(fields):
 
 
 def _machine(fields, facts, read, assumed):
-    from .machine import choose_accelerator, choose_fabric
 
     if "accelerator" in facts:
         (family, memory, form), said = facts["accelerator"]
@@ -206,7 +203,6 @@ def _machine(fields, facts, read, assumed):
 
 
 def _per_node(fields) -> int:
-    from ... import catalogue
 
     id = fields.get("cluster.accelerator")
     return catalogue.devices_per_node(id) if id else 8
