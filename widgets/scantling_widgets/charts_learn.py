@@ -3,10 +3,13 @@ points on top."""
 
 from __future__ import annotations
 
-from . import series
-from .grammar import alt
-from .palette import ACCENT, MEMORY, SECOND, STEP
+from . import curves
+from .curves import field, layer, log_or
+from .figures import spec
+from .palette import ACCENT, MEMORY, STEP
 from .report.pictures import WIDTH, Picture
+
+_HEIGHT = 220
 
 
 def _hues(names) -> list[str]:
@@ -15,11 +18,15 @@ def _hues(names) -> list[str]:
         fixed = dict(family.values())
         if names and set(names) <= set(fixed):
             return [fixed[n] for n in names]
-    return list(series.HUES[: len(names)])
+    return list(curves.HUES[: len(names)])
 
 
-def _scale(log: bool, zero: bool) -> alt.Scale:
-    return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=zero, nice=True)
+def _names(rows, by: str | None) -> list[str]:
+    return list(dict.fromkeys(row[by] for row in rows)) if by else []
+
+
+def _looks(**given) -> dict:
+    return spec("walkthrough", **{"name": "", "by": "", "names": [], "hues": [], **given})
 
 
 def lines(
@@ -37,67 +44,50 @@ def lines(
     y_format: str = "",
     x_format: str = "",
     zero: bool = True,
-    height: int = 220,
+    height: int = _HEIGHT,
     rule: float | None = None,
     ticks=None,
     caption: str = "",
 ) -> Picture:
     """Lines of `y` over `x`, one for each value of `by`; `measured` rows are drawn as hollow
     points; `rule` is a level across."""
-    more = {"values": list(ticks)} if ticks is not None else {}
-    axis_x = alt.X(
-        f"{x}:Q",
-        title=x_title,
-        scale=_scale(x_log, False),
-        axis=alt.Axis(
-            grid=False, labelOverlap=True, **({"format": x_format} if x_format else {}), **more
-        ),
+    marks = _looks()
+    across = {"grid": False, "labelOverlap": True, "format": x_format, "values": ticks and [*ticks]}
+    up = {"tickCount": 5, "format": y_format}
+    axis_x = field(
+        x, title=x_title, scale=log_or(x_log, zero=False, nice=True), axis=_given(across)
     )
-    axis_y = alt.Y(
-        f"{y}:Q",
-        title=y_title,
-        scale=_scale(y_log, zero),
-        axis=alt.Axis(tickCount=5, **({"format": y_format} if y_format else {})),
-    )
-    names = list(dict.fromkeys(r[by] for r in [*rows, *measured])) if by else []
+    axis_y = field(y, title=y_title, scale=log_or(y_log, zero=zero, nice=True), axis=_given(up))
+    names = _names([*rows, *measured], by)
     hues = _hues(names)
-    curves = {
-        name: ([r[x] for r in rows if r[by] == name], [r[y] for r in rows if r[by] == name])
-        for name in names
-        if any(r[by] == name for r in rows)
+    drawn = {
+        name: [[row[key] for row in rows if row[by] == name] for key in (x, y)]
+        for name in _names(rows, by)
     }
-    beside = len(names) > 1 and len(curves) == len(names)
-    width = WIDTH - 70 - (series.room(names) if beside else 0)
-    legend = None if beside else alt.Legend(orient="top", columns=3)
+    beside = len(names) > 1 and len(drawn) == len(names)
+    width = WIDTH - 70 - (curves.room(names) if beside else 0)
+    legend = None if beside else {"orient": "top", "columns": 3}
     told, dashed = (
-        (series.marked(by, names, hues, legend, dashed) for dashed in (False, True))
-        if names
-        else ({"color": alt.value(ACCENT)},) * 2
+        curves.marked(by, names, hues or [ACCENT], legend, dashed) for dashed in (False, True)
     )
-    base = alt.Chart(alt.Data(values=list(rows)))
+    at = {"x": axis_x, "y": axis_y}
     layers = [
-        base.mark_line(strokeWidth=2).encode(x=axis_x, y=axis_y, **dashed),
-        base.mark_point(filled=True, size=40, opacity=1).encode(x=axis_x, y=axis_y, **told),
+        layer(rows, marks["line"], **at, **dashed),
+        layer(rows, marks["point"], **at, **told),
     ]
     if beside:
-        layers += series.ends(
-            curves, axis_x, axis_y, width, height, dict(zip(names, hues)), y_log, glyphs=True
-        )
+        by_name = dict(zip(names, hues))
+        layers += curves.ends(drawn, **at, width=width, height=height, hues=by_name, glyphs=True)
     if measured:
-        layers.append(
-            alt.Chart(alt.Data(values=list(measured)))
-            .mark_point(size=110, strokeWidth=2.2, opacity=1)
-            .encode(x=axis_x, y=axis_y, **told)
-        )
+        layers.append(layer(measured, marks["measured"], **at, **told))
     if rule is not None:
-        layers.append(
-            alt.Chart(alt.Data(values=[{y: rule}]))
-            .mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft")
-            .encode(y=axis_y)
-        )
-    return Picture(
-        alt.layer(*layers).properties(width=width, height=height).to_dict(), words, caption or words
-    )
+        layers.append(layer([{y: rule}], marks["level"], y=axis_y))
+    return Picture({"layer": layers, "width": width, "height": height}, words, caption or words)
+
+
+def _given(axis: dict) -> dict:
+    """The parts of an axis that somebody asked for."""
+    return {key: value for key, value in axis.items() if value not in (None, "")}
 
 
 def bars(
@@ -113,51 +103,20 @@ def bars(
     rule: float | None = None,
     label: str | None = None,
     caption: str = "",
-    order=None,
 ) -> Picture:
     """Horizontal bars of `value`, a row for each `name`, stacked or coloured by `by`; `label` is a
     column of texts at their ends."""
-    names = list(dict.fromkeys(r[by] for r in rows)) if by else []
-    y = alt.Y(
-        f"{name}:N",
-        title=None,
-        sort=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=260),
-        scale=alt.Scale(paddingInner=0.25),
-    )
-    x = alt.X(
-        f"{value}:Q",
-        title=title,
-        scale=alt.Scale(type="log", nice=True) if log else alt.Scale(zero=True),
-        axis=alt.Axis(tickCount=6, **({"format": format} if format else {})),
-    )
-    hue = (
-        alt.Color(
-            f"{by}:N",
-            title=None,
-            sort=None,
-            scale=alt.Scale(domain=names, range=_hues(names)),
-            legend=alt.Legend(orient="top", columns=4),
-        )
-        if by
-        else alt.value(ACCENT)
-    )
-    base = alt.Chart(alt.Data(values=list(rows)))
-    layers = [base.mark_bar(stroke=None).encode(x=x, y=y, color=hue)]
+    names = _names(rows, by)
+    looks = _looks(name=name, by=by, names=names, hues=_hues(names))
+    scale = {"type": "log", "nice": True} if log else {"zero": True}
+    axis = _given({"tickCount": 6, "format": format})
+    at = {"y": looks["names"], "x": field(value, title=title, scale=scale, axis=axis)}
+    colour = looks["colour"] if by else {"value": ACCENT}
+    layers = [layer(rows, looks["bar"], **at, color=colour)]
     if label:
-        layers.append(
-            base.mark_text(align="left", dx=5, fontSize=11, style="ink-text").encode(
-                x=x, y=y, text=f"{label}:N"
-            )
-        )
+        layers.append(layer(rows, looks["label"], **at, text=field(label, "nominal")))
     if rule is not None:
-        layers.append(
-            alt.Chart(alt.Data(values=[{value: rule}]))
-            .mark_rule(strokeDash=[5, 4], strokeWidth=2, color=SECOND)
-            .encode(x=x)
-        )
+        layers.append(layer([{value: rule}], looks["limit"], x=at["x"]))
     return Picture(
-        alt.layer(*layers).properties(width=WIDTH - 240, height=alt.Step(24)).to_dict(),
-        words,
-        caption or words,
+        {"layer": layers, "width": WIDTH - 240, "height": {"step": 24}}, words, caption or words
     )

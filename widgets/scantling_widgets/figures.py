@@ -50,7 +50,7 @@ _SHARED = {
 }
 
 
-def spec(name: str, **given) -> dict:
+def spec(name: str, /, **given) -> dict:
     """The Vega-Lite chart `specs/{name}.yaml`.
 
     In it `$word` stands for `given["word"]`, and a mapping with `when: word` is null unless

@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from .livechart import STATIC
+from .resources import STATIC
 
 
 class Form(anywidget.AnyWidget):

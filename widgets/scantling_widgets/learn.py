@@ -19,11 +19,7 @@ from .charts_learn import bars, lines
 from .figures import Figure
 from .report import pictures
 from .report.pictures import Picture
-
-PAGE_SIGNS = (
-    "JPY_SESSION_NAME",
-    "SERVER_SOFTWARE",
-)  # what Jupyter's server, and Voilà, tell the kernels behind their pages
+from .servers import PAGE_SIGNS
 
 __all__ = ["bars", "begin", "beside", "chart", "lines", "picture"]
 

@@ -19,8 +19,8 @@ import traitlets
 from ipywidgets import widget_serialization
 
 from .kept import kept
+from .resources import STATIC
 
-STATIC = Path(__file__).parent / "static"
 _RUNTIME = (
     "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1]
+STATIC = _PACKAGE / "static"  # style sheets and scripts
 
 
 def notebook(name: str) -> Path:

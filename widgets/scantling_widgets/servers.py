@@ -35,6 +35,8 @@ _CONFIG = (
     Path(__file__).parent / "jupyter"
 )  # what JupyterLab must not ask or fetch; below `data`, the page's template
 _START_S = 90
+# what Jupyter's server, and Voilà, tell the kernels behind their pages
+PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
 
 @dataclass

@@ -7,7 +7,7 @@ from functools import cache
 
 import ipywidgets as W
 
-from .livechart import STATIC
+from .resources import STATIC
 
 escape = html.escape
 

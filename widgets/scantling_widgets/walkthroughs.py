@@ -19,21 +19,22 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from importlib import resources as data
 from multiprocessing import get_context
 from pathlib import Path
 
 import click
 import nbformat
-from markupsafe import escape
-from scantling_learn import show
+from markupsafe import Markup, escape
+from scantling.base.errors import DesignError
+from scantling_learn import show, walkthroughs
 from scantling_learn.session import MODES
 
 from . import resources
-from .learn import PAGE_SIGNS
+from .report.page import output_html
+from .report.text import environment, macros
+from .servers import PAGE_SIGNS
 
 FOLDER = "walkthroughs"
-_MIME = "application/vnd.scantling.picture+json"
 
 
 def sources() -> list[Path]:
@@ -44,8 +45,6 @@ def sources() -> list[Path]:
 
 def source(which: str) -> Path:
     """The notebook of a walkthrough by number or name. Raises DesignError naming what there is."""
-    from scantling.base.errors import DesignError
-
     key = str(which).strip().removesuffix(".ipynb")
     for path in sources():
         number, _, name = path.stem.partition("_")
@@ -123,47 +122,38 @@ def render_all(paths, mode: str | None = None, workers: int = 2) -> Iterator[tup
 def page(notebook, *, codes: bool = True) -> str:
     """An executed notebook as one offline HTML file: prose, questions that check themselves, what
     is worked behind its fold."""
-    about = notebook.metadata.get("scantling", {})
+    title = notebook.metadata.get("scantling", {}).get("title") or _heading(notebook)
     body = "\n".join(filter(None, (_cell(c, codes) for c in notebook.cells)))
-    title = about.get("title") or next(
-        (
-            c.source.lstrip("# ").splitlines()[0]
-            for c in notebook.cells
-            if c.cell_type == "markdown"
-        ),
-        "Notebook",
-    )
-    return _document(title, body, f"<script>{_static('learn.js')}</script>\n")
+    return document(title, body, script=_static("learn.js"))
 
 
-def _static(name: str) -> str:
-    return data.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+def _heading(notebook) -> str:
+    texts = (c.source for c in notebook.cells if c.cell_type == "markdown")
+    return next((text.lstrip("# ").splitlines()[0] for text in texts), "Notebook")
 
 
-def _document(title: str, body: str, script: str = "") -> str:
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta '
-        f'name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="color-scheme" content="light '
-        f'dark">\n<title>{escape(title)}</title>\n<style>{_static("learn.css")}{show.STYLE}</style>\n</head>\n'
-        f"<body>\n<main>\n{body}\n</main>\n{script}</body>\n</html>\n"
-    )
+def _static(name: str) -> Markup:
+    return Markup((resources.STATIC / name).read_text(encoding="utf-8"))
+
+
+def document(title: str, body: str, *, script: str = "", wide: bool = False) -> str:
+    """A page of the walkthroughs around `body`."""
+    look = {"css": _static("learn.css"), "style": Markup(show.style()), "wide": wide}
+    page = environment().get_template("walkthrough.j2")
+    return page.render(title=title, body=Markup(body), script=script, **look) + "\n"
 
 
 def _cell(cell, codes: bool) -> str:
-    if "hide" in tags(cell) or "parameters" in tags(cell) or "injected-parameters" in tags(cell):
+    if {"hide", "parameters", "injected-parameters"} & set(tags(cell)):
         return ""
     if cell.cell_type == "markdown":
         return show.markdown(cell.source)
     if cell.cell_type != "code":
         return ""
     shown = "\n".join(filter(None, map(_output, cell.get("outputs", []))))
-    code = (
-        f'<details class="code"><summary>Code</summary><pre>{escape(cell.source)}</pre></details>'
-        if codes and "commit" not in tags(cell) and _calls(cell.source)
-        else ""
-    )
-    return shown + code
+    more = codes and "commit" not in tags(cell) and _calls(cell.source)
+    code = '<details class="code"><summary>Code</summary><pre>{}</pre></details>'
+    return shown + (code.format(escape(cell.source)) if more else "")
 
 
 def _calls(text: str) -> bool:
@@ -172,18 +162,10 @@ def _calls(text: str) -> bool:
 
 
 def _output(output) -> str:
-    if output.output_type == "error":
-        return f"<pre>{escape(output.ename)}: {escape(output.evalue)}</pre>"
-    bundle = output.get("data", {})
-    if picture := bundle.get(_MIME):
-        return f'<div class="scl">{picture["figure"]}</div>'
-    if html := bundle.get("text/html"):
-        return re.sub(r"<(script|style)\b.*?</\1\s*>", "", "".join(html), flags=re.S | re.I)
-    if markdown := bundle.get("text/markdown"):
-        return show.markdown("".join(markdown))
-    if plain := bundle.get("text/plain"):
-        return f"<pre>{escape(''.join(plain))}</pre>"
-    return ""
+    html = output_html(output)
+    if html.startswith("<figure"):
+        return f'<div class="scl">{html}</div>'
+    return re.sub(r"<style\b.*?</style\s*>", "", html, flags=re.S | re.I)
 
 
 # ---------------------------------------------------------------- commands
@@ -205,8 +187,6 @@ def command(which, mode, out, html):
     """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
     number: the list of them."""
     if which is None:
-        from scantling_learn import walkthroughs
-
         for w in walkthroughs().values():
             click.echo(
                 f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
@@ -232,22 +212,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def index() -> str:
     """The list of the walkthroughs as a page."""
-    from scantling_learn import walkthroughs
-
-    rows = "".join(
-        (
-            f"<tr><td><a "
-            f'href="{w.number}_{w.name}.html">{escape(w.title)}</a></td><td>{w.minutes} '
-            f"min</td><td>{len(w.questions)} questions</td></tr>"
-        )
-        for w in walkthroughs().values()
-    )
-    return _document(
-        "Walkthroughs",
-        f"<h1>Walkthroughs</h1>\n<p>Design interviews to work through with pen and "
-        f"paper. Each page checks answers by itself, offline; as notebooks they are in "
-        f"<code>notebooks/walkthroughs</code>.</p>\n<table>{rows}</table>",
-    )
+    return document("Walkthroughs", macros().walkthroughs(walkthroughs().values()))
 
 
 def clean(path: Path) -> bool:

@@ -59,10 +59,11 @@ def _cell(cell) -> str:
         return ""
     if cell.cell_type == "markdown":
         return _markdown(cell.source)
-    return "\n".join(filter(None, map(_output, cell.get("outputs", []))))
+    return "\n".join(filter(None, map(output_html, cell.get("outputs", []))))
 
 
-def _output(output) -> str:
+def output_html(output) -> str:
+    """One output of a cell: markup without scripts, a picture, or text."""
     if output.output_type == "error":
         return f'<pre class="fault">{escape(output.ename)}: {escape(output.evalue)}</pre>'
     data = output.get("data", {})

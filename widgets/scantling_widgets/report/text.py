@@ -66,6 +66,11 @@ def environment() -> jinja2.Environment:
     return env
 
 
+def macros():
+    """The macros of tables, as functions."""
+    return environment().get_template("tables.j2").module
+
+
 def render(name: str, view: dict) -> str:
     """One section as HTML; empty where the design gives no reason for it."""
     return environment().get_template(f"{name}.j2").render(view).strip()
