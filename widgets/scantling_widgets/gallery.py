@@ -17,14 +17,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import scantling
 from markupsafe import Markup
+from scantling import catalogue
+from scantling.evidence.predict import predict_frame
+from scantling.evidence.runs import read_runs
 
 from . import charts
 from .figures import SCHEMA
+from .livechart import vega_version
 from .report import run as reports
+from .report.compare import result_of
 from .report.jobs import today
 from .report.page import document
-from .report.text import environment
+from .report.pictures import THEME
+from .report.text import REFUSAL, environment
 from .words import at
 
 PAGES = (
@@ -150,8 +157,6 @@ def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
 
 def stale(gallery: Path | None = None) -> dict[str, list[str]]:
     """Designs whose figures are not those of the table any more, and in what."""
-    import scantling
-
     kept, out = read_table(gallery), {}
     for name, path in designs(gallery).items():
         if name not in kept:
@@ -177,7 +182,7 @@ def build(
     out = out or gallery.parent / "build" / "gallery"
     named = designs(gallery)
     records = reports.run(named.values(), out, workers=workers, told=told)
-    results = {r.name: _result(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
+    results = {r.name: result_of(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
     if len(results) < len(named):
         return records
     thumbnails, pages = gallery / "thumbnails", gallery / "pages"
@@ -219,15 +224,12 @@ OF_A_RUN = {
 def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
     """The published figures predicted from the rows of their runs, with what those print of
     releases, compilers and graphs, by (design, key)."""
-    from scantling import catalogue
-    from scantling.evidence.predict import predict_frame
-    from scantling.evidence.runs import read_runs
-
-    frame = read_runs(catalogue.HERE / "published_runs.csv").set_index("id", drop=False)
     asked = [p for p in of if p.run]
-    predicted = predict_frame(
-        frame.loc[list(dict.fromkeys(p.run for p in asked))].reset_index(drop=True)
-    ).set_index("id")
+    if not asked:
+        return {}
+    frame = read_runs(catalogue.HERE / "published_runs.csv")
+    rows = frame[frame.id.isin([p.run for p in asked])].reset_index(drop=True)
+    predicted = predict_frame(rows).set_index("id")
     return {(p.design, p.key): float(predicted.at[p.run, OF_A_RUN[p.key]]) for p in asked}
 
 
@@ -275,9 +277,6 @@ def thumbnail(data: dict) -> bytes:
     """A PNG of the memory and the step of an assessment, or of its refusal."""
     import vl_convert
 
-    from .livechart import vega_version
-    from .report.pictures import THEME
-
     spec = _refusal() if data["verdict"] == "impossible" else _charts(data)
     theme = {
         **THEME,
@@ -305,8 +304,6 @@ def _charts(data: dict) -> dict:
 
 
 def _refusal() -> dict:
-    from .report.text import REFUSAL
-
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
     return {
         "$schema": SCHEMA,
@@ -329,12 +326,6 @@ def _keep_page(path: Path, text: str) -> None:
     undated = lambda t: re.sub(r"<time[^>]*>[^<]*</time>", "", t)
     if not path.exists() or undated(path.read_text(encoding="utf-8")) != undated(text):
         reports.write(path, text)
-
-
-def _result(notebook: Path) -> dict:
-    from .report.compare import result_of
-
-    return result_of(notebook)
 
 
 def main() -> int:

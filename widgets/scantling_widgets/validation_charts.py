@@ -3,17 +3,18 @@ source does, what the residual is made of."""
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 import pandas as pd
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from scantling import catalogue
-from scantling.catalogue import families
+from scantling.catalogue.families import families
 
+from .figures import spec, stacked
 from .palette import ACCENT, SECOND
-from .report.pictures import svg
+from .report.pictures import Picture
 
-FAMILIES = {
+# colours of chip families, by their label in the catalogue
+_HUES = {
     "V100": "#8a8f98",
     "A100": "#0072b2",
     "Hopper": "#009e73",
@@ -21,170 +22,96 @@ FAMILIES = {
     "TPU": "#cc79a7",
     "AMD": "#b08900",
 }
+# column of predictions, colour, what it is the fit of
 CURVES = {
-    "in sample": ("fitted", "#56b4e9"),
-    "folds": ("configuration not fitted", "#009e73"),
-    "source left out": ("source not fitted", ACCENT),
-    "stack left out": ("stack not fitted", "#cc79a7"),
-    "one line": ("one line: half of peak × bubble", SECOND),
+    "predicted": ("#56b4e9", "fitted"),
+    "fold_out": ("#009e73", "configuration not fitted"),
+    "source_out": (ACCENT, "source not fitted"),
+    "stack_out": ("#cc79a7", "stack not fitted"),
+    "baseline": (SECOND, "one line: half of peak × bubble"),
 }
-COLUMNS = {
-    "in sample": "predicted",
-    "folds": "fold_out",
-    "source left out": "source_out",
-    "stack left out": "stack_out",
-    "one line": "baseline",
+_MEDIANS = {
+    "median": "predicted: median, and the middle 80 % of its runs",
+    "line": "one line: median",
 }
+_KINDS = {True: "ran", False: "ran out of memory"}
 
 
-def family(accelerator: str) -> str:
-    """The generation a chip's point is coloured by."""
-    return families.family(catalogue.accelerator(accelerator).family).label
+def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup:
+    looks = spec(f"validation_{name}", **given)
+    return Markup(Picture({**looks, "datasets": rows}, words, caption).figure())
+
+
+def _label(accelerator: str) -> str:
+    """The family that a chip's point is coloured by, as legends name it."""
+    return families()[catalogue.accelerators()[accelerator].family].label
+
+
+def _error(rows, column: str):
+    """Size of the error of a column of predictions; 1 where there is none."""
+    return (rows[column] / rows.measured - 1).abs().fillna(1.0)
 
 
 def scatter(rows: pd.DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left
     out of the fit."""
-    data = (
-        pd.DataFrame(
-            {
-                "measured": rows.measured,
-                "predicted": rows.source_out,
-                "chip": rows.accelerator.map(family),
-            }
-        )
-        .dropna()
-        .round(2)
-    )
-    low, high = (
-        data[["measured", "predicted"]].min().min() * 0.8,
-        data[["measured", "predicted"]].max().max() * 1.25,
-    )
-    ends = np.array([low, high])
-    lines = pd.concat(
-        [pd.DataFrame({"x": ends, "y": ends * f, "which": str(f)}) for f in (0.8, 1.0, 1.25)]
-    )
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    ticks = alt.Axis(
-        format="~s", values=[10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000], grid=True
-    )
-    rule = (
-        alt.Chart(lines)
-        .mark_line(clip=True, strokeWidth=1, style="soft")
-        .encode(
-            x=alt.X("x:Q", scale=scale),
-            y=alt.Y("y:Q", scale=scale),
-            detail="which:N",
-            strokeDash=alt.condition("datum.which == '1.0'", alt.value([1, 0]), alt.value([4, 4])),
-        )
-    )
-    names = [n for n in FAMILIES if n in set(data.chip)] + sorted(set(data.chip) - set(FAMILIES))
-    points = (
-        alt.Chart(data)
-        .mark_circle(size=22, opacity=0.7)
-        .encode(
-            x=alt.X("measured:Q", scale=scale, title="measured, tokens/s per device", axis=ticks),
-            y=alt.Y("predicted:Q", scale=scale, title="predicted, source left out", axis=ticks),
-            color=alt.Color(
-                "chip:N",
-                title=None,
-                sort=names,
-                scale=alt.Scale(domain=names, range=[FAMILIES.get(n, "#555555") for n in names]),
-                legend=alt.Legend(orient="bottom", columns=6),
-            ),
-        )
-    )
+    runs = pd.DataFrame({"measured": rows.measured, "predicted": rows.source_out})
+    runs["chip"] = rows.accelerator.map(_label)
+    runs = runs.dropna().round(2)
+    places = runs[["measured", "predicted"]]
+    ends = [places.min().min() * 0.8, places.max().max() * 1.25]
+    lines = [
+        {"x": end, "y": end * factor, "which": str(factor)}
+        for factor in (0.8, 1.0, 1.25)
+        for end in ends
+    ]
+    there = set(runs.chip)
+    names = [name for name in _HUES if name in there] + sorted(there - set(_HUES))
     off = (rows.source_out / rows.measured - 1).abs()
-    words = (
-        f"Predicted against measured throughput of {len(data):,} published runs whose "
-        f"source was left out of the fit: half lie within {100 * off.median():.1f} % of "
-        f"the diagonal, "
-        f"nine in ten within {100 * off.quantile(0.9):.0f} %."
-    )
     return _picture(
-        alt.layer(rule, points).properties(width=480, height=430),
-        words,
-        (
-            "Each point is a published run. Solid: predicted = measured; dashed: 20 % below "
-            "and 25 % above."
-        ),
+        "scatter",
+        f"Predicted against measured throughput of {len(runs):,} published runs whose source was "
+        f"left out of the fit: half lie within {100 * off.median():.1f} % of the diagonal, nine in "
+        f"ten within {100 * off.quantile(0.9):.0f} %.",
+        "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % "
+        "above.",
+        {"domain": ends, "names": names, "hues": [_HUES.get(name, "#555555") for name in names]},
+        lines=lines,
+        runs=runs.to_dict("records"),
     )
 
 
 def spread(rows: pd.DataFrame) -> Markup:
     """Share of runs within an error, for each kind of fit and for the one-line baseline."""
-    grid = np.geomspace(0.005, 1.0, 60)
-    parts = [
-        pd.DataFrame(
-            {
-                "error": grid,
-                "share": [(_size(rows, COLUMNS[kind]) <= g).mean() for g in grid],
-                "fit": said,
-            }
-        )
-        for kind, (said, _) in CURVES.items()
+    shares = [
+        {"error": round(e, 5), "share": round((_error(rows, column) <= e).mean(), 5), "fit": fit}
+        for column, (_, fit) in CURVES.items()
+        for e in np.geomspace(0.005, 1.0, 60)
     ]
-    data = pd.concat(parts).round(5)
-    names = [said for said, _ in CURVES.values()]
-    chart = (
-        alt.Chart(data)
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "error:Q",
-                title="error of tokens/s, up to",
-                scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~%", values=[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]),
-            ),
-            y=alt.Y("share:Q", title="share of runs", axis=alt.Axis(format="~%", tickCount=5)),
-            color=alt.Color(
-                "fit:N",
-                title=None,
-                sort=names,
-                scale=alt.Scale(domain=names, range=[c for _, c in CURVES.values()]),
-                legend=alt.Legend(orient="bottom", columns=2),
-            ),
-            strokeDash=alt.StrokeDash(
-                "fit:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=[[2, 2], [6, 2], [1, 0], [8, 3, 2, 3], [4, 4]]),
-                legend=None,
-            ),
-        )
-    )
-    words = (
-        "Share of runs within an error of 10 %: "
-        + "; ".join(
-            f"{said} {100 * (_size(rows, COLUMNS[kind]) <= 0.1).mean():.0f} %"
-            for kind, (said, _) in CURVES.items()
-        )
-        + "."
+    near = "; ".join(
+        f"{fit} {100 * (_error(rows, column) <= 0.1).mean():.0f} %"
+        for column, (_, fit) in CURVES.items()
     )
     return _picture(
-        chart.properties(width=480, height=430),
-        words,
-        (
-            "How many runs lie within which error. Higher is better; the last curve is what "
-            "one line of arithmetic reaches."
-        ),
+        "spread",
+        f"Share of runs within an error of 10 %: {near}.",
+        "How many runs lie within which error. Higher is better; the last curve is what one line "
+        "of arithmetic reaches.",
+        {"names": [fit for _, fit in CURVES.values()], "hues": [hue for hue, _ in CURVES.values()]},
+        shares=shares,
     )
 
 
 def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's
     median as a diamond."""
-    off = pd.DataFrame(
-        {
-            "source": rows.source,
-            "off": rows.source_out / rows.measured - 1,
-            "line": rows.baseline / rows.measured - 1,
-        }
-    )
+    off = pd.DataFrame({"source": rows.source, "off": rows.source_out / rows.measured - 1})
+    off["line"] = rows.baseline / rows.measured - 1
     groups = off.groupby("source")
     data = pd.DataFrame(
         {
-            "low": groups.off.quantile(0.1),
-            "high": groups.off.quantile(0.9),
+            "low": groups.off.quantile(0.1).clip(-0.8, 1.2),
+            "high": groups.off.quantile(0.9).clip(-0.8, 1.2),
             "median": groups.off.median(),
             "line": groups.line.median().clip(-0.78, 1.18),
             "runs": groups.size(),
@@ -192,193 +119,70 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     ).reset_index()
     data = data[data.runs >= least].sort_values("runs", ascending=False)
     data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
-    data[["low", "high"]] = data[["low", "high"]].clip(-0.8, 1.2)
-    kinds = ["predicted: median, and the middle 80 % of its runs", "one line: median"]
-    marks = pd.concat(
-        [
-            pd.DataFrame({"label": data.label, "x": data[column], "kind": kind})
-            for column, kind in zip(("line", "median"), kinds[::-1])
-        ]
-    )
-    y = alt.Y(
-        "label:N",
-        sort=list(data.label),
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=460, labelFontSize=10.5),
-    )
-    scale = alt.Scale(domain=[-0.8, 1.2], nice=False)
-    axis = alt.Axis(format="+~%", values=[-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1])
-    zero = (
-        alt.Chart(pd.DataFrame({"x": [0]}))
-        .mark_rule(strokeWidth=1.2, style="ink")
-        .encode(x=alt.X("x:Q", scale=scale))
-    )
-    bar = (
-        alt.Chart(data)
-        .mark_bar(height=5, opacity=0.45, stroke=None, clip=True)
-        .encode(
-            x=alt.X(
-                "low:Q", title="predicted / measured − 1, source left out", scale=scale, axis=axis
-            ),
-            x2="high:Q",
-            y=y,
-            color=alt.value(ACCENT),
-        )
-    )
-    legend = alt.Legend(orient="bottom", title=None, labelLimit=420)
-    points = (
-        alt.Chart(marks)
-        .mark_point(size=38, opacity=1, filled=True, clip=True)
-        .encode(
-            x=alt.X("x:Q", scale=scale),
-            y=y,
-            color=alt.Color(
-                "kind:N", scale=alt.Scale(domain=kinds, range=[ACCENT, SECOND]), legend=legend
-            ),
-            shape=alt.Shape(
-                "kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=legend
-            ),
-        )
-    )
-    words = (
-        "Median error with the source left out: "
-        + "; ".join(f"{short(s, 60)} {100 * m:+.0f} %" for s, m in zip(data.source, data["median"]))
-        + "."
-    )
+    medians = [
+        {"label": label, "x": x, "kind": _MEDIANS[column]}
+        for column in ("line", "median")
+        for label, x in zip(data.label, data[column])
+    ]
+    said = (f"{short(s, 60)} {100 * m:+.0f} %" for s, m in zip(data.source, data["median"]))
     return _picture(
-        alt.layer(zero, bar, points).properties(width=520, height=alt.Step(16.5)),
-        words,
-        (
-            "Every source, predicted by constants that were fitted without it. In brackets "
-            "the number of runs; a mark at the edge lies beyond it."
-        ),
+        "sources",
+        f"Median error with the source left out: {'; '.join(said)}.",
+        "Every source, predicted by constants that were fitted without it. In brackets the number "
+        "of runs; a mark at the edge lies beyond it.",
+        {"labels": list(data.label), "kinds": list(_MEDIANS.values())},
+        sources=data.to_dict("records"),
+        medians=medians,
     )
 
 
 def memory(rows: pd.DataFrame) -> Markup:
     """Predicted memory over capacity of configurations that ran and that ran out, with their fold
     left out; beyond 1 is called too large."""
-    kinds = {True: "ran", False: "ran out of memory"}
-    data = pd.DataFrame(
-        {"share": rows.fold_out_bytes / rows.capacity_bytes, "kind": rows.ran.map(kinds)}
-    )
+    share, kind = rows.fold_out_bytes / rows.capacity_bytes, rows.ran.map(_KINDS)
     edges = np.arange(0, 2.05, 0.05)
     bins = [
-        {
-            "low": a,
-            "high": b,
-            "kind": kind,
-            "zero": 0,
-            "count": int(
-                (
-                    (data.kind == kind)
-                    & (data.share.clip(upper=1.999) >= a)
-                    & (data.share.clip(upper=1.999) < b)
-                ).sum()
-            ),
-        }
-        for kind in kinds.values()
-        for a, b in zip(edges[:-1].round(2), edges[1:].round(2))
-    ]
-    names = list(kinds.values())
-    x = alt.X(
-        "low:Q",
-        title="predicted memory / what a program can have (200 % and more in the last bar)",
-        scale=alt.Scale(domain=[0, 2], nice=False),
-        axis=alt.Axis(format=".0%", tickCount=10),
-    )
-    bars = (
-        alt.Chart(pd.DataFrame([b for b in bins if b["count"]]))
-        .mark_rect(stroke=None, opacity=0.6)
-        .encode(
-            x=x,
-            x2="high:Q",
-            y=alt.Y("count:Q", title="configurations", axis=alt.Axis(tickCount=5)),
-            y2="zero:Q",
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=[ACCENT, SECOND]),
-                legend=alt.Legend(orient="bottom"),
-            ),
+        {"low": low, "high": high, "kind": name, "zero": 0, "count": int(count)}
+        for name in _KINDS.values()
+        for low, high, count in zip(
+            edges[:-1].round(2),
+            edges[1:].round(2),
+            np.histogram(share[kind == name].clip(upper=1.999), edges.round(2))[0],
         )
-    )
-    limit = (
-        alt.Chart(pd.DataFrame({"x": [1.0]}))
-        .mark_rule(strokeWidth=1.4, style="ink")
-        .encode(x=alt.X("x:Q", scale=alt.Scale(domain=[0, 2])))
-    )
-    right = [
-        ((data.share <= 1) == (data.kind == "ran"))[data.kind == kind].mean() for kind in names
+        if count
     ]
-    words = (
-        f"Predicted memory over capacity with the fold left out: {100 * right[0]:.0f} % of "
-        f"the configurations that ran lie below 100 %, {100 * right[1]:.0f} % of those that "
-        f"ran out of memory above it."
-    )
+    right = [
+        100 * ((share <= 1) == (kind == "ran"))[kind == name].mean() for name in _KINDS.values()
+    ]
     return _picture(
-        alt.layer(bars, limit).properties(width=760, height=190),
-        words,
-        (
-            "Left of the line is called fitting. Every configuration predicted by constants "
-            "that were fitted without its fold."
-        ),
+        "memory",
+        f"Predicted memory over capacity with the fold left out: {right[0]:.0f} % of the "
+        f"configurations that ran lie below 100 %, {right[1]:.0f} % of those that ran out of "
+        "memory above it.",
+        "Left of the line is called fitting. Every configuration predicted by constants that were "
+        "fitted without its fold.",
+        {"kinds": list(_KINDS.values())},
+        bins=bins,
     )
 
 
 def parts(residual: dict) -> Markup:
     """What the squared error with the source left out is made of, as one bar."""
-    start, data = 0.0, []
-    for (name, share), colour in zip(
-        residual["parts"].items(), ("#0072b2", "#56b4e9", "#8a8f98", "#e69f00")
-    ):
-        data.append({"part": name, "start": start, "end": start + share, "colour": colour})
-        start += share
-    frame = pd.DataFrame(data)
-    names = list(frame.part)
-    chart = (
-        alt.Chart(frame)
-        .mark_bar(height=26, stroke=None)
-        .encode(
-            x=alt.X(
-                "start:Q",
-                title="share of the squared error",
-                axis=alt.Axis(format="~%", tickCount=6),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            x2="end:Q",
-            color=alt.Color(
-                "part:N",
-                sort=names,
-                title=None,
-                scale=alt.Scale(domain=names, range=list(frame.colour)),
-                legend=alt.Legend(orient="bottom", columns=2, labelLimit=320),
-            ),
-        )
-    )
-    words = (
-        "What the squared error is made of: "
-        + "; ".join(f"{name} {100 * share:.0f} %" for name, share in residual["parts"].items())
-        + "."
-    )
+    shares = residual["parts"]
     return _picture(
-        chart.properties(width=760, height=34),
-        words,
+        "parts",
+        "What the squared error is made of: "
+        + "; ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+        + ".",
         "Squared error of the logarithm, sources left out.",
+        {"names": list(shares)},
+        parts=[
+            {"part": name, "start": start, "end": end}
+            for name, start, end in zip(shares, *stacked(list(shares.values())))
+        ],
     )
 
 
 def short(text: str, length: int) -> str:
     """The text cut at a word, with an ellipsis."""
     return text if len(text) <= length else text[:length].rsplit(" ", 1)[0].rstrip(" ,(-:;") + "…"
-
-
-def _size(rows, column):
-    return (rows[column] / rows.measured - 1).abs().fillna(1.0)
-
-
-def _picture(chart: alt.Chart, words: str, caption: str) -> Markup:
-    return Markup(
-        f"<figure "
-        f'class="picture">{svg(chart.to_dict(), words)}<figcaption>{escape(caption)}</figcaption></figure>'
-    )
