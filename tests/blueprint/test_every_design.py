@@ -8,6 +8,7 @@ import pytest
 from scantling import Design, assess, cluster
 from scantling.cluster import blueprint
 from scantling.cluster.risks.register import HARMLESS
+from scantling.base.json import clean
 from scantling.cluster.site import run_of
 from scantling.cluster.texts import number
 

@@ -13,6 +13,7 @@ from ..catalogue.families import family
 from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
+from ..physics.communication import communication
 from ..physics.step import step_time
 from ..verdict.assess import Assessment, Chosen
 
@@ -138,6 +139,11 @@ class Site:
     def shared_step(self) -> float:
         """Share of a save that one step carries: a step over the checkpoint interval."""
         return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)
+
+    @property
+    def traffic(self) -> list[dict]:
+        """Traffic of one step by axis."""
+        return communication(self.case, self.chosen.step)
 
     def step_ratio(self, **parts) -> float:
         """Step with parts of the case replaced over the step as it is."""

@@ -1,5 +1,5 @@
 """One step of a design laid out: a timeline whose exposed pieces sum to the step, and the table of
-its collectives."""
+its collectives. What each piece and operation is stands in tables/pieces.csv and operations.csv."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from ...base.records import Record
 from ...endure import storage
 from ...physics import compute, curves
-from ...physics.cases import SHARDINGS, micro_batches
+from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
-from ...physics.communication import communication
 from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
+from ..site import Site, site_of
+from ..texts import constant, fill, rows
 
-TOKEN_COPY_BYTES = 16  # ids and labels, 8 bytes each, from host memory to a device
-NORM_BYTES = 4  # one fp32 sum
-LOG_BYTES = 1024  # loss, norms and timers of a step
+KERNELS = ("gemm", "attention", "elementwise")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Piece(Record):
     """One stretch of the step, in the order in which it first happens. Exposed seconds lengthen the
     step; hidden ones run beside `beside`."""
@@ -36,7 +35,7 @@ class Piece(Record):
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CollectiveRow(Record):
     """One collective (or send) of the step."""
 
@@ -58,37 +57,47 @@ class CollectiveRow(Record):
 
 def passes(chosen) -> dict:
     """Shares of each part of the step that belong to the forward, to the recomputed forward and to
-    the backward: {part: (forward, again, backward)}.
+    the backward: {part: {pass: share}}; of the data-parallel traffic by what it is (`dp_shares`).
 
     Counted as the step model counts them: backward GEMMs twice the forward's, its collectives once
-    (a quarter more under sequence
-    parallelism), recomputed layers one forward with its collectives.
+    (a quarter more under sequence parallelism), recomputed layers one forward with its collectives.
     """
     c = chosen.case
     layer = compute.layer_time(c)
-    split = lambda forward, again, backward: tuple(
-        float(x) / max(float(forward + again + backward), 1e-30) for x in (forward, again, backward)
-    )  # noqa: E731
-    return {
-        "gemm": split(layer.gemm, 0, 2 * layer.gemm + layer.accumulate),
-        "attention": split(layer.attention, 0, layer.attention_backward),
-        "elementwise": split(layer.elementwise, 0, 2 * layer.elementwise + layer.cast),
-        "logits": split(1, 0, 2),
-        "recompute": (0.0, 1.0, 0.0),
-        **{axis: split(*each) for axis, each in exchange_passes(c).items()},
-        "pp": (0.5, 0.0, 0.5),
+    times = {
+        "gemm": (layer.gemm, 0, 2 * layer.gemm + layer.accumulate),
+        "attention": (layer.attention, 0, layer.attention_backward),
+        "elementwise": (layer.elementwise, 0, 2 * layer.elementwise + layer.cast),
+        "recompute": (0, 1, 0),
+        "pp": (1, 0, 1),
+        **exchange_passes(c),
     }
+    shares = {part: _shares(x) for part, x in times.items()}
+    step = {k: float(getattr(chosen.step, k)) for k in KERNELS}
+    forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / max(sum(step.values()), 1e-30)
+    shares["bubble"] = {"forward": forward, "backward": 1 - forward}
+    return shares | {"dp": dp_shares(chosen)}
+
+
+def _shares(times) -> dict[str, float]:
+    total = max(float(sum(times)), 1e-30)
+    return {name: float(x) / total for name, x in zip(("forward", "again", "backward"), times)}
 
 
 def dp_shares(chosen) -> dict:
     """Shares of the data-parallel traffic by what it is: {gather, gradients, weights}:
     per-micro-batch gathers, gradients, updated weights."""
     grads, name = float(chosen.case.job.grad_bytes), chosen.plan["sharding"]
-    if SHARDINGS.index(name) >= SHARDINGS.index("zero3"):
+    if gathers_layers(name):
         return {"gather": 4 / (4 + grads), "gradients": grads / (4 + grads), "weights": 0.0}
     if name == "none":
         return {"gather": 0.0, "gradients": 1.0, "weights": 0.0}
     return {"gather": 0.0, "gradients": grads / (grads + 2), "weights": 2 / (grads + 2)}
+
+
+def gathers_layers(sharding: str) -> bool:
+    """True where weights are gathered layer by layer."""
+    return SHARDINGS.index(sharding) >= SHARDINGS.index("zero3")
 
 
 def timeline(assessment) -> tuple[Piece, ...]:
@@ -96,287 +105,73 @@ def timeline(assessment) -> tuple[Piece, ...]:
     where the design has it).
 
     Exposed and hidden seconds are the step model's (`step_breakdown_s`, `hidden_s`); what a rank
-    does m times is one piece of m times.
-    The read of the next batch, its copy to the devices, logging and the checkpoint's background
-    writes are hidden by construction
-    (prefetch, side stream, host threads); their own seconds stand beside to show how far they are
-    from showing.
+    does m times is one piece of m times. The read of the next batch, its copy to the devices,
+    logging and the checkpoint's background writes are hidden by construction (prefetch, side
+    stream, host threads); their own seconds stand beside to show how far they are from showing.
     """
-    chosen, cluster = assessment.chosen, assessment.resolved.cluster
-    parts, c, plan, phase = (
-        assessment.figures["step_breakdown_s"],
-        assessment.chosen.case,
-        assessment.chosen.plan,
-        assessment.chosen.phase,
-    )
-    hidden = {k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()}
-    rows = {r["axis"]: r for r in _communication(assessment)}
-    m = int(round(float(micro_batches(c.job, c.plan))))
-    by, dp = passes(chosen), dp_shares(chosen)
-    part = lambda names, which: sum(parts[n] * by[n][which] for n in names)  # noqa: E731
-    quiet = lambda names, which: sum(hidden[n] * by[n][which] for n in names)  # noqa: E731
-    sent = lambda names, which: sum(rows[n]["bytes"] * by[n][which] for n in names if n in rows)  # noqa: E731
-    kernels, wires = ("gemm", "attention", "elementwise"), ("tp", "cp", "ep")
-    dp_bytes = rows.get("dp", {"bytes": 0.0})["bytes"]
-    width = 2 if assessment.resolved.model.vocab <= 65_536 else 4
-    batch = phase.global_batch * phase.seq_len * width
-    store = storage.rates(cluster)
-    read = (
-        batch
-        / plan["dp"]
-        / min(float(store.read_bytes_per_s) / plan["dp"], float(store.node_read_bytes_per_s))
-    )
-    copied = float(c.plan.micro_batch) * phase.seq_len / plan["cp"] * TOKEN_COPY_BYTES * m
-    forward_share = part(kernels, 0) / max(sum(parts[k] for k in kernels), 1e-30)
-    e = assessment.endurance
-    per_step = chosen_step_share(assessment)
-    gathers = SHARDINGS.index(plan["sharding"]) >= SHARDINGS.index("zero3")
-    out = [
-        (
-            "next batch read",
-            "data",
-            parts["data"],
-            read,
-            "the step before",
-            1,
-            batch / plan["dp"],
-            f"{plan['dp']:,} readers, {batch / 1e6:.3g} MB a step in all, prefetched",
-        ),
-        (
-            "batch to the devices",
-            "data",
-            0.0,
-            copied
-            / float(
-                cluster.accelerator.host_link_bytes_per_s
-                if cluster.accelerator.host_link_bytes_per_s
-                == cluster.accelerator.host_link_bytes_per_s
-                else 31.5e9
-            ),
-            "forward",
-            m,
-            copied,
-            "ids and labels of a micro-batch, side stream",
-        ),
-        (
-            "pipeline fills",
-            "compute",
-            parts["bubble"] * forward_share,
-            0.0,
-            "",
-            1 if plan["pp"] > 1 else 0,
-            0.0,
-            f"{plan['schedule']}: the last of {plan['pp']} stages waits for its first micro-batch",
-        ),
-        (
-            "weights gathered",
-            "network",
-            parts["dp"] * dp["gather"],
-            hidden["dp"] * dp["gather"],
-            "forward and backward",
-            2 * m if gathers else 0,
-            dp_bytes * dp["gather"],
-            "layer by layer ahead of use",
-        ),
-        ("forward", "compute", part(kernels, 0), 0.0, "", m, 0.0, "GEMMs, attention, element-wise"),
-        (
-            "forward collectives",
-            "network",
-            part(wires, 0),
-            quiet(wires, 0),
-            "forward",
-            m,
-            sent(wires, 0),
-            "activations of tp, cp and ep",
-        ),
-        (
-            "activations to the next stage",
-            "network",
-            parts["pp"] / 2,
-            hidden["pp"] / 2,
-            "forward of the next micro-batch",
-            m * plan["vpp"] if plan["pp"] > 1 else 0,
-            sent(("pp",), 0),
-            "point to point",
-        ),
-        (
-            "logits and loss",
-            "compute",
-            parts["logits"],
-            0.0,
-            "",
-            m,
-            0.0,
-            "on the last stage; three GEMMs both ways",
-        ),
-        (
-            "forward again",
-            "compute",
-            parts["recompute"] + part(wires, 1),
-            quiet(wires, 1),
-            "backward",
-            m if parts["recompute"] > 0 else 0,
-            sent(wires, 1),
-            f"recompute {plan['recompute']}",
-        ),
-        (
-            "backward",
-            "compute",
-            part(kernels, 2),
-            0.0,
-            "",
-            m,
-            0.0,
-            "gradients of inputs and weights",
-        ),
-        (
-            "backward collectives",
-            "network",
-            part(wires, 2),
-            quiet(wires, 2),
-            "backward",
-            m,
-            sent(wires, 2),
-            "gradients of activations",
-        ),
-        (
-            "gradients to the stage before",
-            "network",
-            parts["pp"] / 2,
-            hidden["pp"] / 2,
-            "backward of the next micro-batch",
-            m * plan["vpp"] if plan["pp"] > 1 else 0,
-            sent(("pp",), 2),
-            "point to point",
-        ),
-        (
-            "pipeline drains",
-            "compute",
-            parts["bubble"] * (1 - forward_share),
-            0.0,
-            "",
-            1 if plan["pp"] > 1 else 0,
-            0.0,
-            "the first stage's last backward",
-        ),
-        (
-            "gradients reduced",
-            "network",
-            parts["dp"] * dp["gradients"],
-            hidden["dp"] * dp["gradients"],
-            "backward",
-            m if gathers else int(plan["dp"] * plan["cp"] > 1),
-            dp_bytes * dp["gradients"],
-            "all-reduce"
-            if plan["sharding"] == "none"
-            else "reduce-scatter, bucket by bucket as layers finish",
-        ),
-        (
-            "optimizer",
-            "compute",
-            parts["optimizer"],
-            0.0,
-            "",
-            1,
-            0.0,
-            (
-                f"{phase.optimizer}, "
-                f"{'each rank its shard' if plan['sharding'] != 'none' else 'every replica the same'}"
-            )
-            + (", states on the host" if plan["offload"] != "none" else ""),
-        ),
-        (
-            "updated weights gathered",
-            "network",
-            parts["dp"] * dp["weights"],
-            hidden["dp"] * dp["weights"],
-            "forward of the next step",
-            int(dp["weights"] > 0 and plan["dp"] * plan["cp"] > 1),
-            dp_bytes * dp["weights"],
-            "all-gather",
-        ),
-        (
-            "launches and bookkeeping",
-            "control",
-            parts["host"],
-            0.0,
-            "",
-            1,
-            0.0,
-            "kernel launches that the device waits for, loop, timers",
-        ),
-        (
-            "barrier",
-            "control",
-            parts["straggler"],
-            0.0,
-            "",
-            1,
-            0.0,
-            "all ranks wait for the slowest",
-        ),
-        (
-            "log",
-            "control",
-            0.0,
-            float(
-                curves.fastest(
-                    "all_reduce",
-                    LOG_BYTES,
-                    curves.wires(cluster, int(plan["dp"]), inside(chosen, "dp")),
-                )
-            )
-            if plan["dp"] > 1
-            else 0.0,
-            "the next forward",
-            1,
-            float(LOG_BYTES),
-            "loss, gradient norm, timers",
-        ),
-        (
-            "checkpoint hook",
-            "storage",
-            0.0,
-            per_step * float(e.checkpoint_durable_s),
-            "the steps after a save",
-            1,
-            float(e.checkpoint_bytes) / max(assessment.figures["devices_used"], 1) * per_step,
-            (
-                f"every {float(e.checkpoint_interval_s) / assessment.figures['step_s']:,.0f} "
-                f"steps; its stall of {float(e.checkpoint_stall_s):.2f} s counts in goodput, "
-                f"{per_step * float(e.checkpoint_stall_s) * 1e3:.2f} ms a step"
-            ),
-        ),
-    ]
+    s = site_of(assessment)
+    exposed, shares = s.figures["step_breakdown_s"], passes(s.chosen)
+    hidden = {k: float(axis.hidden_s) for k, axis in s.chosen.step.axes.items()}
+    sent = {row["axis"]: row["bytes"] for row in s.traffic}
+    table = fill(list(rows("pieces")), s, **_hidden_work(s), **_counts(s, shares["dp"]))
     pieces, start = [], 0.0
-    for what, plane, seconds, quiet_s, beside, times, size, note in out:
-        if seconds > 0 or quiet_s > 0 or plane == "control" and times:
-            pieces.append(
-                Piece(
-                    what,
-                    plane,
-                    start,
-                    float(seconds),
-                    float(quiet_s),
-                    beside,
-                    int(times),
-                    float(size),
-                    note,
-                )
-            )
-            start += float(seconds)
+    for row in table:
+        parts = row["parts"].split()
+        share = {n: shares[n].get(row["pass"], 0.0) if n in shares else 1.0 for n in parts}
+        shown, quiet, moved = (
+            float(sum(of.get(n, 0.0) * share[n] for n in parts)) for of in (exposed, hidden, sent)
+        )
+        quiet, moved = row["hidden_s"] or quiet, row["bytes"] or moved
+        times = int(row["times"])
+        if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
+            kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
+            numbers = dict(exposed_s=shown, hidden_s=float(quiet), bytes=float(moved))
+            pieces.append(Piece(**kept, **numbers, start_s=start, times=times))
+            start += shown
     return tuple(pieces)
 
 
-def chosen_step_share(assessment) -> float:
-    """Steps over the checkpoint interval: the share of a save that one step carries."""
-    return assessment.figures["step_s"] / max(
-        float(assessment.endurance.checkpoint_interval_s), assessment.figures["step_s"]
+def _hidden_work(s: Site) -> dict:
+    """Bytes and seconds of what is hidden by construction: input, log, the checkpoint's writes."""
+    plan, e, store = s.plan, s.e, storage.rates(s.cluster)
+    batch = s.phase.global_batch * s.phase.seq_len * (2 if s.model.vocab <= 65_536 else 4)
+    host = s.cluster.accelerator.host_link_bytes_per_s
+    tokens = float(s.case.plan.micro_batch) * s.phase.seq_len / plan["cp"] * s.micro_batches
+    copied = tokens * constant("token_copy_bytes")
+    reader = min(float(store.read_bytes_per_s) / plan["dp"], float(store.node_read_bytes_per_s))
+    near = curves.wires(s.cluster, int(plan["dp"]), inside(s.chosen, "dp"))
+    log = curves.fastest("all_reduce", constant("log_bytes"), near) if plan["dp"] > 1 else 0.0
+    return dict(
+        batch_bytes=batch,
+        read_bytes=batch / plan["dp"],
+        read_s=batch / plan["dp"] / reader,
+        copied=copied,
+        copy_s=copied / float(host if host == host else constant("host_link_bytes_per_s")),
+        log_s=float(log),
+        saved=e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
+        saved_s=s.shared_step * e.checkpoint_durable_s,
+        stall_s=s.shared_step * e.checkpoint_stall_s,
+        between=e.checkpoint_interval_s / s.step_s,
     )
 
 
-def _communication(assessment):
-    return communication(assessment.chosen.case, assessment.chosen.step)
+def _counts(s: Site, dp: dict) -> dict:
+    """How often a step does each thing, and how it reduces and steps."""
+    plan, m = s.plan, s.micro_batches
+    piped, copies = plan["pp"] > 1, plan["dp"] * plan["cp"] > 1
+    gathers, plain = gathers_layers(plan["sharding"]), plan["sharding"] == "none"
+    stepped = "every replica the same" if plain else "each rank its shard"
+    scattered = "reduce-scatter, bucket by bucket as layers finish"
+    return dict(
+        piped=int(piped),
+        sends=m * plan["vpp"] if piped else 0,
+        gathers=2 * m if gathers else 0,
+        recomputes=m if s.figures["step_breakdown_s"]["recompute"] > 0 else 0,
+        reduces=m if gathers else int(copies),
+        regathers=int(dp["weights"] > 0 and copies),
+        reduced="all-reduce" if plain else scattered,
+        stepped=stepped + (", states on the host" if plan["offload"] != "none" else ""),
+    )
 
 
 def collectives(assessment) -> tuple[CollectiveRow, ...]:
@@ -386,207 +181,127 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
     The last rows are the small ones that every rank waits for: the gradient norm and the log; their
     time is part of the host's.
     """
-    chosen, cluster = assessment.chosen, assessment.resolved.cluster
-    ranks = assessment.figures["devices_used"]
-    out = []
-    for row in _communication(assessment):
-        axis = row["axis"]
-        for whose, n, per, part in _groups(axis, chosen, row):
-            w = curves.wires(cluster, n, per)
-            for what, operation, share, times, beside in _operations(axis, chosen, row):
-                if share * part <= 0 or times < 1:
-                    continue
-                size = row["bytes"] * share * part
-                each = size / times
-                message = (
-                    each
-                    if operation.startswith("send")
-                    else each * n / max(n - 1, 1) / (2 if operation == "all_reduce" else 1)
-                )
-                picked = (
-                    "point to point"
-                    if operation.startswith("send")
-                    else _picked(operation, message, w)
-                )
-                time, open_s = row["time_s"] * share * part, row["exposed_s"] * share * part
-                tier = "scale-up" if n <= per else row["tier"]
-                out.append(
-                    CollectiveRow(
-                        axis,
-                        what + whose,
-                        operation,
-                        n,
-                        ranks // n,
-                        message,
-                        size,
-                        times,
-                        tier,
-                        picked,
-                        time,
-                        open_s,
-                        _hidden(time, open_s),
-                        beside,
-                    )
-                )
-    if ranks > 1:
-        every = curves.wires(cluster, ranks, int(min(cluster.scale_up_domain, ranks)))
-        for what, size in (("gradient norm", NORM_BYTES), ("loss and timers", LOG_BYTES)):
-            seconds = float(curves.fastest("all_reduce", float(size), every))
-            tier = "scale-up" if ranks <= cluster.scale_up_domain else "scale-out"
-            out.append(
-                CollectiveRow(
-                    "all",
-                    what,
-                    "all_reduce",
-                    ranks,
-                    1,
-                    float(size),
-                    2.0 * size * (ranks - 1) / ranks,
-                    1,
-                    tier,
-                    _picked("all_reduce", float(size), every),
-                    seconds,
-                    0.0,
-                    "in the host's time" if what == "gradient norm" else "yes",
-                    "nothing: clipping needs it" if what == "gradient norm" else "the next forward",
-                )
-            )
-    return tuple(out)
+    s = site_of(assessment)
+    ranks, out = s.used, []
+    for row in s.traffic:
+        for whose, n, per, part in _groups(row["axis"], s.chosen, row):
+            wires = curves.wires(s.cluster, n, per)
+            for op in operations(s, row):
+                share = op["share"] * part
+                if share > 0 and op["times"] >= 1:
+                    out.append(_collective(op, row, share, whose, n, per, ranks, wires))
+    return tuple(out) + _small(s)
+
+
+def _collective(op, row, share, whose, n, per, ranks, wires) -> CollectiveRow:
+    """One operation of an axis in one of its groups."""
+    operation, size = op["operation"], row["bytes"] * share
+    each, sends = size / op["times"], operation.startswith("send")
+    whole = each * n / max(n - 1, 1) / (2 if operation == "all_reduce" else 1)
+    time, open_s = row["time_s"] * share, row["exposed_s"] * share
+    return CollectiveRow(
+        axis=row["axis"],
+        what=op["what"] + whose,
+        operation=operation,
+        ranks=n,
+        groups=ranks // n,
+        message_bytes=each if sends else whole,
+        bytes=size,
+        times=op["times"],
+        tier="scale-up" if n <= per else row["tier"],
+        algorithm="point to point" if sends else _picked(operation, whole, wires),
+        time_s=time,
+        exposed_s=open_s,
+        hidden="no" if open_s >= 0.95 * time else "yes" if open_s <= 0.05 * time else "partly",
+        beside=op["beside"],
+    )
+
+
+def _small(s: Site) -> tuple[CollectiveRow, ...]:
+    """The all-reduces of a few bytes that all ranks take part in."""
+    ranks, domain = s.used, s.cluster.scale_up_domain
+    if ranks < 2:
+        return ()
+    every = curves.wires(s.cluster, ranks, int(min(domain, ranks)))
+
+    def exchange(what: str, size: float, hidden: str, beside: str) -> CollectiveRow:
+        return CollectiveRow(
+            axis="all",
+            what=what,
+            operation="all_reduce",
+            ranks=ranks,
+            groups=1,
+            message_bytes=size,
+            bytes=2.0 * size * (ranks - 1) / ranks,
+            times=1,
+            tier="scale-up" if ranks <= domain else "scale-out",
+            algorithm=_picked("all_reduce", size, every),
+            time_s=float(curves.fastest("all_reduce", size, every)),
+            exposed_s=0.0,
+            hidden=hidden,
+            beside=beside,
+        )
+
+    norm, log = constant("norm_bytes"), constant("log_bytes")
+    return (
+        exchange("gradient norm", norm, "in the host's time", "nothing: clipping needs it"),
+        exchange("loss and timers", log, "yes", "the next forward"),
+    )
 
 
 def _groups(axis: str, chosen, row) -> list[tuple]:
     """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis:
     experts are reduced over their own replicas."""
-    plan, case = chosen.plan, chosen.case
+    plan, case, near = chosen.plan, chosen.case, inside(chosen, axis)
     if axis == "dp" and plan["ep"] > 1:
         dense, experts = device_params(case)
-        sent = [
-            float(data_parallel(case, *held).bytes)
-            for held in ((dense, 0.0 * experts), (0.0 * dense, experts))
-        ]
-        copies = max(1, plan["dp"] * plan["cp"] * plan["tp"] // (plan["ep"] * plan["etp"]))
-        if sum(sent) > 0:
-            near = int(members_inside(copies, plan["ep"] * plan["etp"], case.link.domain))
+        packed = plan["ep"] * plan["etp"]
+        copies = max(1, plan["dp"] * plan["cp"] * plan["tp"] // packed)
+        held = (dense, 0.0 * experts), (0.0 * dense, experts)
+        own, shared = (float(data_parallel(case, *x).bytes) for x in held)
+        if own + shared > 0:
+            beside = int(members_inside(copies, packed, case.link.domain))
             return [
-                (" outside experts", row["group"], inside(chosen, axis), sent[0] / sum(sent)),
-                (" of experts", copies, near, sent[1] / sum(sent)),
+                (" outside experts", row["group"], near, own / (own + shared)),
+                (" of experts", copies, beside, shared / (own + shared)),
             ]
-    return [("", row["group"], inside(chosen, axis), 1.0)]
+    return [("", row["group"], near, 1.0)]
 
 
-def _hidden(time: float, open_s: float) -> str:
-    return "no" if open_s >= 0.95 * time else "yes" if open_s <= 0.05 * time else "partly"
+def _picked(operation: str, message: float, wires) -> str:
+    by = curves.times(operation, message, wires)
+    return min(curves.LIBRARY, key=lambda name: float(by[name]))
 
 
-def _picked(operation: str, message: float, w) -> str:
-    by = curves.times(operation, message, w)
-    return min((name for name in curves.LIBRARY), key=lambda name: float(by[name]))
+CP_EXCHANGES = {
+    "ring": "send to the next in the ring",
+    "all-gather": "all_gather",
+    "ulysses": "all_to_all",
+}
 
 
-def _operations(axis: str, chosen, row) -> list[tuple]:
-    """(what, operation, share of the axis's bytes, times a step, hidden beside) of one axis."""
-    plan, calls = chosen.plan, max(int(row["calls"]), 1)
-    half, dp = calls // 2, dp_shares(chosen)
-    m = int(round(float(micro_batches(chosen.case.job, chosen.case.plan))))
-    if axis in ("tp", "cp", "ep"):
-        first, again, back = (float(x) for x in exchange_passes(chosen.case)[axis])
-        ahead = (first + again) / (first + again + back)
-        calls_ahead = round(calls * (1 + again) / (2 + again))
-        calls_back = calls - calls_ahead
-    if axis == "tp" and plan["sp"]:
-        each, each_back = calls_ahead // 2, calls_back // 2
-        return [
-            ("activations before a block", "all_gather", ahead / 2, each, "nothing, or its GEMM"),
-            (
-                "partial sums after a block",
-                "reduce_scatter",
-                ahead / 2,
-                each,
-                "nothing, or its GEMM",
-            ),
-            (
-                "gradients before a block",
-                "all_gather",
-                (1 - ahead) / 2,
-                each_back,
-                "weight gradients",
-            ),
-            (
-                "gradients after a block",
-                "reduce_scatter",
-                (1 - ahead) / 2,
-                each_back,
-                "weight gradients",
-            ),
-        ]
-    if axis == "tp":
-        return [
-            ("partial sums of a block", "all_reduce", ahead, max(calls_ahead // 2, 1), "nothing"),
-            (
-                "gradients of a block's input",
-                "all_reduce",
-                1 - ahead,
-                max(calls_back // 2, 1),
-                "weight gradients",
-            ),
-        ]
-    if axis == "cp":
-        kind = {
-            "ring": "send to the next in the ring",
-            "all-gather": "all_gather",
-            "ulysses": "all_to_all",
-        }[plan["cp_type"]]
-        return [
-            (
-                "keys and values",
-                kind,
-                ahead,
-                max(calls_ahead, 1),
-                "attention of the chunk at hand",
-            ),
-            (
-                "keys, values and their gradients",
-                kind,
-                1 - ahead,
-                max(calls_back, 1),
-                "attention backward",
-            ),
-        ]
-    if axis == "ep":
-        each, each_back = calls_ahead // 2, calls_back // 2
-        beside = "the other micro-batch" if chosen.case.software.ep_overlap > 0 else "nothing"
-        return [
-            ("tokens to their experts", "all_to_all", ahead / 2, each, beside),
-            ("results back", "all_to_all", ahead / 2, each, "shared experts"),
-            ("gradients to the experts", "all_to_all", (1 - ahead) / 2, each_back, "nothing"),
-            ("gradients back", "all_to_all", (1 - ahead) / 2, each_back, "nothing"),
-        ]
-    if axis == "pp":
-        return [
-            ("activations to the next stage", "send", 0.5, half, "the next micro-batch"),
-            ("gradients to the stage before", "send", 0.5, half, "the next micro-batch"),
-        ]
-    if plan["sharding"] == "none":
-        return [("gradients", "all_reduce", 1.0, 1, "backward of the last micro-batch")]
-    if dp["gather"] > 0:
-        units = layer_units(chosen)
-        return [
-            (
-                "weights of a layer, forward and backward",
-                "all_gather",
-                dp["gather"],
-                2 * m * units,
-                "the layer before",
-            ),
-            (
-                "gradients of a layer",
-                "reduce_scatter",
-                dp["gradients"],
-                m * units,
-                "the layer after",
-            ),
-        ]
-    return [
-        ("gradients", "reduce_scatter", dp["gradients"], 1, "backward of the last micro-batch"),
-        ("updated weights", "all_gather", dp["weights"], 1, "the next forward"),
-    ]
+def operations(s: Site, row: dict) -> list[dict]:
+    """Operations of one axis: {what, operation, share of the axis's bytes, times a step, hidden
+    beside}."""
+    plan, axis, calls = s.plan, row["axis"], max(int(row["calls"]), 1)
+    shares, sharding = dp_shares(s.chosen), plan["sharding"]
+    kind = {
+        "tp": "sharded" if plan["sp"] else "plain",
+        "dp": "gathered" if shares["gather"] > 0 else "none" if sharding == "none" else "updated",
+    }.get(axis, "any")
+    table = fill(
+        [r for r in rows("operations") if (r["axis"], r["kind"]) == (axis, kind)],
+        **shares,
+        calls=calls,
+        third=1 / 3,
+        third_of_calls=calls / 3,
+        exchange=CP_EXCHANGES.get(plan["cp_type"], ""),
+        dispatched_beside=(
+            "the other micro-batch" if s.case.software.ep_overlap > 0 else "nothing"
+        ),
+        layers=s.micro_batches * layer_units(s.chosen),
+    )
+    for op in table:
+        op["share"] = float(op["share"])
+        op["times"] = max(int(float(op["times"])), int(op["least"]))
+    return list(table)

@@ -13,7 +13,6 @@ from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
 from ...endure.reliability import communicator_init_s
 from ...physics import stragglers
-from ...physics.communication import communication
 from ..network.build import built
 from ..site import Site, is_torus, site_of
 from ..texts import constant, fill, number, records, rows, source, texts
@@ -128,7 +127,7 @@ def collectives(assessment) -> dict:
     """
     s = site_of(assessment)
     e, cards = s.e, max(1, int(s.cluster.nics_per_node))
-    traffic = communication(s.case, s.chosen.step)
+    traffic = s.traffic
     calls = float(sum(row["calls"] for row in traffic))
     init = float(communicator_init_s(s.used))
     leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not is_torus(s.cluster) else 0
