@@ -6,9 +6,9 @@ import math
 
 import pytest
 from scantling import Design, assess, cluster
+from scantling.base.json import clean
 from scantling.cluster import blueprint
 from scantling.cluster.risks.register import HARMLESS
-from scantling.base.json import clean
 from scantling.cluster.site import run_of
 from scantling.cluster.texts import number
 
