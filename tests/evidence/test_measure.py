@@ -166,7 +166,15 @@ def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
 
 
 def test_collective_timings_give_link_shares_back():
-    link = Link(8, A100.link_bytes_per_s, 2e-6, 25e9, 5e-6, 1e9, 1.0)
+    link = Link(
+        domain=8,
+        up_bytes_per_s=A100.link_bytes_per_s,
+        up_latency_s=2e-6,
+        out_bytes_per_s=25e9,
+        out_latency_s=5e-6,
+        pod_devices=1e9,
+        oversubscription=1.0,
+    )
     tiers = tiers_of(link, priors(scale_up_share=0.7, scale_out_share=0.6))
     size = 2**30
     points = [

@@ -108,13 +108,27 @@ def cases(shape, plan=None, job=None, software=None, constants=None):
         gather("hopper", "h100-sxm", None, {}), memory=constants or memory_constants.GENERIC
     )
     return Cases(
-        shape,
-        Job(**job),
-        Chip(989e12, 989e12, 3.35e12, 85e9, 55e9),
-        Link(8, 450e9, 2e-6, 50e9, 5e-6, 1e9, 1.0),
-        Plan(**(plan or {})),
-        Software(**(software or {})),
-        made,
+        shape=shape,
+        job=Job(**job),
+        chip=Chip(
+            linear_flops=989e12,
+            bf16_flops=989e12,
+            hbm_bytes_per_s=3.35e12,
+            usable_bytes=85e9,
+            host_bytes_per_s=55e9,
+        ),
+        link=Link(
+            domain=8,
+            up_bytes_per_s=450e9,
+            up_latency_s=2e-6,
+            out_bytes_per_s=50e9,
+            out_latency_s=5e-6,
+            pod_devices=1e9,
+            oversubscription=1.0,
+        ),
+        plan=Plan(**(plan or {})),
+        software=Software(**(software or {})),
+        constants=made,
     )
 
 

@@ -29,8 +29,25 @@ from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
 from scantling.physics.step import PARTS, hardware_share, layers_per_stage, rates, step_time
 
-H100 = Chip(989e12, 989e12, 3.35e12, 85e9, 55e9, 0.0, 1.0, 132 * TILE)
-NODE = Link(8, 450e9, 2e-6, 50e9, 5e-6, 1e9, 1.0)
+H100 = Chip(
+    linear_flops=989e12,
+    bf16_flops=989e12,
+    hbm_bytes_per_s=3.35e12,
+    usable_bytes=85e9,
+    host_bytes_per_s=55e9,
+    is_tpu=0.0,
+    newer_flash=1.0,
+    wave_outputs=132 * TILE,
+)
+NODE = Link(
+    domain=8,
+    up_bytes_per_s=450e9,
+    up_latency_s=2e-6,
+    out_bytes_per_s=50e9,
+    out_latency_s=5e-6,
+    pod_devices=1e9,
+    oversubscription=1.0,
+)
 GPT3 = make_shape(
     layers=96,
     hidden=12288,
@@ -67,13 +84,13 @@ def case(shape=GPT3, job=None, link=NODE, chip=H100, software=None, **plan):
         **(job or {}),
     }
     return Cases(
-        shape,
-        Job(**job),
-        chip,
-        link,
-        Plan(**plan),
-        Software(**(software or {})),
-        gather("hopper", "h100-sxm", "megatron-core"),
+        shape=shape,
+        job=Job(**job),
+        chip=chip,
+        link=link,
+        plan=Plan(**plan),
+        software=Software(**(software or {})),
+        constants=gather("hopper", "h100-sxm", "megatron-core"),
     )
 
 
@@ -269,8 +286,23 @@ def test_slices_of_a_tpu_pay_for_each_other():
                 attention="mha",
             ),
             dict(global_batch=512.0 * slices),
-            Link(256, 180e9, 2e-6, 3.125e9, 5e-6, 1e9, 1.0),
-            Chip(197e12, 197e12, 819e9, 16.9e9, 16e9, 1.0),
+            Link(
+                domain=256,
+                up_bytes_per_s=180e9,
+                up_latency_s=2e-6,
+                out_bytes_per_s=3.125e9,
+                out_latency_s=5e-6,
+                pod_devices=1e9,
+                oversubscription=1.0,
+            ),
+            Chip(
+                linear_flops=197e12,
+                bf16_flops=197e12,
+                hbm_bytes_per_s=819e9,
+                usable_bytes=16.9e9,
+                host_bytes_per_s=16e9,
+                is_tpu=1.0,
+            ),
             dp=256 * slices,
             sharding=code(SHARDINGS, "hsdp"),
             shard_group=256,

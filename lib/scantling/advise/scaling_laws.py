@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..physics.cases import accumulated
+
 __all__ = [
     "BATCH_LAWS",
     "LAWS",
@@ -676,4 +678,5 @@ def reshapes(global_batch, data_parallel=None, micro_batch=None, most_devices=No
             keep &= column == pin
     if most_devices is not None:
         keep &= dp <= most_devices
-    return np.column_stack([dp[keep], micro[keep], global_batch // (dp[keep] * micro[keep])])
+    dp, micro = dp[keep], micro[keep]
+    return np.column_stack([dp, micro, accumulated(global_batch, dp, micro).astype(int)])

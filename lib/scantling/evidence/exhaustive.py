@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.records import take
-from ..physics.cases import Plan
+from ..physics.cases import Plan, accumulated
 from ..physics.gather import Situation
 from ..physics.memory.peak import memory
 from ..physics.pipeline import schedule_code
@@ -117,22 +117,22 @@ def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
             recompute, sharded, norms = np.tile(state, len(rows))
             code = np.where(vpp[across] > 1, interleaved, plain)
             plan = Plan(
-                tp[across],
-                1.0,
-                pp[across],
-                vpp[across],
-                dp[across],
-                1.0,
-                1.0,
-                np.where(tp[across] > 1, norms, 0.0),
-                sharded.astype(int),
-                dp[across],
-                code,
-                micro[across],
-                recompute.astype(int),
+                tp=tp[across],
+                cp=1.0,
+                pp=pp[across],
+                vpp=vpp[across],
+                dp=dp[across],
+                ep=1.0,
+                etp=1.0,
+                sp=np.where(tp[across] > 1, norms, 0.0),
+                sharding=sharded.astype(int),
+                shard_group=dp[across],
+                schedule=code,
+                micro_batch=micro[across],
+                recompute=recompute.astype(int),
             )
             reason = why_not(memory(where.cases(plan)), host)
-            m = where.phase.global_batch / (dp[rows] * micro[rows])
+            m = accumulated(where.phase.global_batch, dp[rows], micro[rows])
             ragged = (vpp[rows] > 1) & (m % pp[rows] != 0)
             fast = (
                 np.where(inner[6] == 0, 1.0, 0.0),

@@ -308,21 +308,21 @@ def _cases(f, chips, families) -> Cases:
     shape, plan = _shape(f), _plan(f, domain)
     batch = f.global_batch_seqs.to_numpy(float)
     return Cases(
-        shape,
-        job_of(
+        shape=shape,
+        job=job_of(
             stacks,
             f.precision,
             f.seq_len.to_numpy(float),
             batch,
             grad_bytes=f.grad_bytes.to_numpy(float),
         ),
-        chip_of(chips, f.precision, domain),
-        _link(f, chips, domain),
-        plan,
-        software_of(
+        chip=chip_of(chips, f.precision, domain),
+        link=_link(f, chips, domain),
+        plan=plan,
+        software=software_of(
             stacks, chips, shape, plan, {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
         ),
-        gather(families, f.accelerator.to_numpy(str), f["stack"].to_numpy(str)),
+        constants=gather(families, f.accelerator.to_numpy(str), f["stack"].to_numpy(str)),
     )
 
 

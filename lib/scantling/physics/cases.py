@@ -36,7 +36,7 @@ def code(names: tuple[str, ...], value: str) -> int:
         raise ValueError(f"{value!r} is none of {', '.join(names)}") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chip:
     """What one device can do. FLOP/s dense, bytes, bytes/s one direction."""
 
@@ -53,7 +53,7 @@ class Chip:
     wave_outputs: Column = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Link:
     """The network's tiers as seen from one device; bytes/s one direction, seconds."""
 
@@ -69,7 +69,7 @@ class Link:
     mesh: Column = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """What one optimizer step must do."""
 
@@ -81,7 +81,7 @@ class Job:
     grad_bytes: Column = 4.0  # accumulated gradient
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """How the job is laid out. tp x cp x pp x dp = devices; ep divides dp x cp x tp / etp and
     multiplies nothing."""
@@ -104,7 +104,7 @@ class Plan:
     offload: Column = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Software:
     """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
 
@@ -156,7 +156,7 @@ class Software:
     released: Column = 2026.5  # year of the software, fraction of months included
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
     beside them."""
@@ -181,9 +181,14 @@ class Cases:
         return replace(self, plan=replace(self.plan, **columns))
 
 
-def micro_batches(job: Job, plan: Plan):
+def accumulated(global_batch, dp, micro_batch):
     """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
-    return np.maximum(job.global_batch / (plan.dp * plan.micro_batch), 1.0)
+    return np.maximum(global_batch / (dp * micro_batch), 1.0)
+
+
+def micro_batches(job: Job, plan: Plan):
+    """Micro-batches per replica and step of columns of plans: `accumulated`."""
+    return accumulated(job.global_batch, plan.dp, plan.micro_batch)
 
 
 def devices(plan: Plan):

@@ -176,13 +176,13 @@ class Situation:
             offsets = self.resolved.calibration.offsets
         name = "" if self.stack.name == GENERIC else self.stack.name
         return Cases(
-            self.shape,
-            self.job,
-            self.chip,
-            self.link,
-            plan,
-            software_of([self.stack], [chip], self.shape, plan, self.said, planned=True),
-            gather(chip.family, chip.id, name, offsets),
+            shape=self.shape,
+            job=self.job,
+            chip=self.chip,
+            link=self.link,
+            plan=plan,
+            software=software_of([self.stack], [chip], self.shape, plan, self.said, planned=True),
+            constants=gather(chip.family, chip.id, name, offsets),
         )
 
 

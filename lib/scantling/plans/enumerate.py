@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.errors import DesignError
-from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, code
+from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, accumulated, code
 from ..physics.pipeline import RULES, SCHEDULES
 from .laws import HSDP, of
 from .space import DEFAULT, Space
@@ -210,7 +210,7 @@ def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
 
 def _schedules(c: dict, q: Question) -> dict:
     names = q.pick("schedule", q.space.schedule)
-    m = q.phase.global_batch // (c["dp"] * c["micro_batch"])
+    m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     tried = {name: values for name in names if (values := _chunks(name, q, deepest))}
     parts = [_scheduled(name, c, m, values, q) for name, values in tried.items()]
@@ -355,7 +355,7 @@ def as_dict(plan: Plan, i: int, model, phase) -> dict:
         shard_group=whole["shard_group"],
         schedule=list(SCHEDULES)[int(at("schedule"))],
         micro_batch=whole["micro_batch"],
-        grad_accum=max(1, int(phase.global_batch // (whole["dp"] * whole["micro_batch"]))),
+        grad_accum=int(accumulated(phase.global_batch, whole["dp"], whole["micro_batch"])),
         recompute=recompute,
         recompute_layers=0
         if recompute == "none"

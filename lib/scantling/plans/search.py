@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.records import take
-from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, devices
+from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, accumulated, devices
 from ..physics.gather import situation
 from ..physics.pipeline import SCHEDULE_NAMES
 from ..physics.step import rates
@@ -152,5 +152,5 @@ def columns_of(found: Found, plan: Plan, n: int) -> dict:
     out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
     out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
     batch = found.situation.phase.global_batch
-    out["grad_accum"] = np.maximum(batch // (out["dp"] * out["micro_batch"]), 1)
+    out["grad_accum"] = accumulated(batch, out["dp"], out["micro_batch"]).astype(int)
     return out

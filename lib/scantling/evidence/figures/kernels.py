@@ -39,7 +39,7 @@ def _case(
         precision, known[0]
     )
     return Cases(
-        shape
+        shape=shape
         or make_shape(
             layers=1,
             hidden=4096,
@@ -51,12 +51,30 @@ def _case(
             mlp="gelu",
             attention="mha",
         ),
-        Job(4096.0, 1.0, code(PRECISIONS, "bf16" if precision == "fp16" else precision)),
-        Chip(linear, known[0], chip.hbm_bytes_per_s, chip.hbm_usable_bytes, 25e9),
-        Link(float(domain), chip.link_bytes_per_s, 2e-6, out_bytes_per_s or 50e9, 5e-6, 1e9, 1.0),
-        Plan(**(plan or {})),
-        Software(**(software or {})),
-        gather(chip.family, chip.id, stack),
+        job=Job(
+            seq_len=4096.0,
+            global_batch=1.0,
+            precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
+        ),
+        chip=Chip(
+            linear_flops=linear,
+            bf16_flops=known[0],
+            hbm_bytes_per_s=chip.hbm_bytes_per_s,
+            usable_bytes=chip.hbm_usable_bytes,
+            host_bytes_per_s=25e9,
+        ),
+        link=Link(
+            domain=float(domain),
+            up_bytes_per_s=chip.link_bytes_per_s,
+            up_latency_s=2e-6,
+            out_bytes_per_s=out_bytes_per_s or 50e9,
+            out_latency_s=5e-6,
+            pod_devices=1e9,
+            oversubscription=1.0,
+        ),
+        plan=Plan(**(plan or {})),
+        software=Software(**(software or {})),
+        constants=gather(chip.family, chip.id, stack),
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ...physics.cases import accumulated
 from ...physics.pipeline import bubble_interleaved
 from ..predict import predict_frame
 from ..runs import read_runs
@@ -37,7 +38,7 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
     pp, dp = table.pp.fillna(1), table.dp.fillna(1)
-    m = (table.global_batch_seqs / dp / table.micro_batch.fillna(1)).clip(lower=1).fillna(8)
+    m = accumulated(table.global_batch_seqs, dp, table.micro_batch.fillna(1)).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
     idle = bubble_interleaved(p=pp, v=table.vpp.fillna(1), F=third, B=third, W=third)
     recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
