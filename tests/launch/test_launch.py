@@ -259,19 +259,19 @@ def test_state_arithmetic_is_that_of_the_papers():
     """Rajbhandari et al. 2020, figure 1: 7.5B parameters, 64 ranks, K = 12: 120, 31.4, 16.6 and 1.9
     GB."""
     for sharding, expected in (("none", 120.0), ("zero1", 31.4), ("zero2", 16.6), ("zero3", 1.9)):
-        assert state_bytes("deepspeed", sharding, 64, 7.5e9)["total"] / 1e9 == pytest.approx(
-            expected, abs=0.05
-        )
+        assert state_bytes("16-bit with master", sharding, 64, 7.5e9)[
+            "total"
+        ] / 1e9 == pytest.approx(expected, abs=0.05)
     assert (
-        state_bytes("fsdp", "zero3", 64, 7.5e9)["total"]
-        == state_bytes("deepspeed", "zero3", 64, 7.5e9)["total"]
+        state_bytes("fp32 shards", "zero3", 64, 7.5e9)["total"]
+        == state_bytes("16-bit with master", "zero3", 64, 7.5e9)["total"]
     )
-    assert state_bytes("fsdp", "hsdp", 64, 8e9, shard_group=8)["parameters"] == 4e9
+    assert state_bytes("fp32 shards", "hsdp", 64, 8e9, shard_group=8)["parameters"] == 4e9
 
 
 @cache
 def launches():
-    """(module, launch plan) of frameworks whose files take a name in every place: shell, #SBATCH,
+    """(launch plan, its kit) of frameworks whose files take a name in every place: shell, #SBATCH,
     YAML, JSON, Python."""
     out, small = (
         [],
@@ -290,11 +290,8 @@ def launches():
         ("torchtitan", "torchrun"),
         ("maxtext", "kubernetes"),
     ):
-        module = framework(to)
-        launch = express(small, 0, module, to, on)
-        out.append(
-            (module, launch, kit_of(replace(launch, name="plainname", slug="plainname"), module))
-        )
+        launch = express(small, 0, framework(to), on)
+        out.append((launch, kit_of(replace(launch, name="plainname", slug="plainname"))))
     return out
 
 
@@ -312,8 +309,8 @@ def test_names_made_to_break_out_stay_text(name):
 
 
 def hostile(name):
-    for module, launch, reference in launches():
-        files = kit_of(replace(launch, name=name, slug=slug(name)), module)
+    for launch, reference in launches():
+        files = kit_of(replace(launch, name=name, slug=slug(name)))
         assert json.loads(files["plan.json"])["name"] == clean(name)
         for file, text in files.items():
             expected, lines, same = (
@@ -428,12 +425,11 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
     device; libfabric to EFA; nothing between nodes where there is one."""
     from scantling.kits.env import environment, site
 
-    module = framework("fsdp")
-    launch = express(small, 0, module, "fsdp", "torchrun")
+    launch = express(small, 0, framework("fsdp"), "torchrun")
     seen = {}
     for name in ("ib-ndr", "rocev2-400", "efa-v2", "gcp-tcpxo", "slingshot11", "eth-100"):
         there = replace(launch, cluster=replace(launch.cluster, scale_out=name))
-        seen[name] = {v.name for v in environment(there, module)} & {
+        seen[name] = {v.name for v in environment(there)} & {
             "NCCL_IB_TIMEOUT",
             "NCCL_CROSS_NIC",
             "NCCL_IB_QPS_PER_CONNECTION",
@@ -454,10 +450,10 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
         "eth-100": set(),
     }
     alone = replace(launch, devices=8)
-    assert not {v.name for v in environment(alone, module)} & set().union(*seen.values())
+    assert not {v.name for v in environment(alone)} & set().union(*seen.values())
     assert site(alone) == []
     full = replace(launch, memory=launch.memory | {"total": 0.95 * launch.memory["capacity"]})
-    assert {v.value for v in environment(full, module) if v.name == "NCCL_NVLS_ENABLE"} == {"0"}
+    assert {v.value for v in environment(full) if v.name == "NCCL_NVLS_ENABLE"} == {"0"}
 
 
 @pytest.mark.parametrize(

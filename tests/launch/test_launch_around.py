@@ -151,7 +151,7 @@ def test_tpu_slices_are_those_on_sale():
     from scantling.kits.scripts import tpu_slice
 
     a = assess(design(TPU, name="job"))
-    launch = express(a, 0, framework("maxtext"), "maxtext", "kubernetes")
+    launch = express(a, 0, framework("maxtext"), "kubernetes")
     for chip, chips, expected in (
         ("tpu-v5p", 4, "2x2x1"),
         ("tpu-v5p", 8, "2x2x2"),
@@ -268,9 +268,8 @@ def test_megatron_knows_every_field_of_a_plan():
     through."""
     from scantling.kits.express import FIELDS
 
-    for to, module in FRAMEWORKS.items():
-        domain = __import__(f"scantling.kits.frameworks.{module}", fromlist=["DOMAIN"]).DOMAIN
-        assert set(domain) <= {*FIELDS, "optimizer"}, to
+    for to, each in FRAMEWORKS.items():
+        assert set(each.domain) <= {*FIELDS, "optimizer"}, to
     assert megatron_module.chunks.__doc__
     assert DENSE
     assert Z1

@@ -8,35 +8,26 @@ parser.
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
-from importlib import import_module
 from pathlib import Path
 
 from ..base.errors import DesignError
 from .express import Inexpressible, express
+from .framework import Framework
+from .frameworks import FRAMEWORKS
+from .pages import kit
 from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
 
-FRAMEWORKS = {
-    "megatron": "megatron",
-    "megatron-bridge": "bridge",
-    "torchtitan": "torchtitan",
-    "fsdp": "fsdp",
-    "deepspeed": "deepspeed",
-    "accelerate": "accelerate",
-    "maxtext": "maxtext",
-    "ddp": "ddp",
-}
 ON = LAYOUTS
 __all__ = ["FRAMEWORKS", "ON", "Gap", "Inexpressible", "LaunchPlan", "kits", "launch_plan", "write"]
 
 
-def framework(to: str):
-    """The module of a framework. Raises DesignError for one that is not there."""
+def framework(to: str) -> Framework:
+    """The framework of that id. Raises DesignError for one that is not there."""
     if to not in FRAMEWORKS:
         raise DesignError("--to", to, FRAMEWORKS)
-    return import_module(f".frameworks.{FRAMEWORKS[to]}", __package__)
+    return FRAMEWORKS[to]
 
 
 def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
@@ -59,9 +50,7 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
     framework has no plan that fits and keeps
     the constraints, ValueError for an impossible design.
     """
-    from .pages import kit
-
-    module = framework(to)
+    chosen = framework(to)
     if on not in ON:
         raise DesignError("--on", on, ON)
     if not assessment.phases:
@@ -69,7 +58,7 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
     out = {}
     for i in range(len(assessment.phases)):
         folder = "" if i == assessment.main else f"phase-{i + 1}/"
-        files = kit(express(assessment, i, module, to, on), module)
+        files = kit(express(assessment, i, chosen, on))
         out |= {folder + name: text for name, text in files.items()}
     if len(assessment.phases) > 1:
         order = ", then ".join(
@@ -138,16 +127,3 @@ def _replace(names, new: Path, folder: Path, before: Path) -> None:
             else:
                 (folder / name).unlink(missing_ok=True)
         raise
-
-
-def learning_rate(parameters: float) -> float:
-    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a
-    start, not a result."""
-    sizes, rates = (
-        (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9),
-        (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5),
-    )
-    x = min(max(parameters, sizes[0]), sizes[-1])
-    i = max(k for k in range(len(sizes) - 1) if sizes[k] <= x)
-    t = math.log(x / sizes[i]) / math.log(sizes[i + 1] / sizes[i])
-    return float(f"{math.exp(math.log(rates[i]) * (1 - t) + math.log(rates[i + 1]) * t):.2g}")

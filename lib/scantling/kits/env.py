@@ -62,11 +62,11 @@ GPU_FLAGS = (
 )
 
 
-def environment(launch, module) -> tuple[Var, ...]:
+def environment(launch) -> tuple[Var, ...]:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
-    own = list(getattr(module, "environment", lambda _: ())(launch))
-    if launch.to == "maxtext":
+    own = list(launch.framework.environment(launch))
+    if launch.framework.runtime == "jax":
         return tuple(_jax(launch) + own)
     out = [
         Var(
@@ -283,7 +283,7 @@ def _fabric(launch):
 
 def site(launch) -> list[tuple[str, str, str]]:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
-    if launch.to == "maxtext" and launch.chip == "tpu" or launch.nodes == 1:
+    if launch.framework.runtime == "jax" and launch.chip == "tpu" or launch.nodes == 1:
         return []
     out = [
         (
@@ -317,13 +317,15 @@ def site(launch) -> list[tuple[str, str, str]]:
                 "bandwidth falls under load: pauses and drops on the switch counters",
             )
         )
-    if launch.to == "maxtext":
+    if launch.framework.runtime == "jax":
         out = [row for row in out if not row[0].startswith("GLOO")]
     return out
 
 
 def flags(launch) -> tuple[tuple[str, str], ...]:
-    """(flag, why) of libtpu or XLA."""
+    """(flag, why) of libtpu or XLA, where JAX runs the training."""
+    if launch.framework.runtime != "jax":
+        return ()
     if launch.chip == "tpu":
         return (*TPU_FLAGS, TPU_LARGE) if launch.cluster.accelerator.id == "tpu-v6e" else TPU_FLAGS
     return GPU_FLAGS

@@ -1,8 +1,8 @@
 """Which part of a plan a framework can express, the nearest plan that it can, and what that costs.
 
-A framework's module says in `DOMAIN` which values of a plan's field it has words for (a field that
-is not there: all), in `SPACE` what
-the search for another plan leaves out, and in `gaps(launch)` what else it lacks. The nearest plan
+A framework says in `domain` which values of a plan's field it has words for (a field that is not
+there: all), in `space` what the search for another plan leaves out, and in `gaps(launch)` what else
+it lacks. The nearest plan
 keeps the fields that the framework can express; more of them move where that is
 clearly faster or where nothing fits otherwise. It is assessed like any other.
 """
@@ -14,6 +14,8 @@ from dataclasses import replace
 from ..base.errors import DesignError
 from ..plans import space as planning
 from ..verdict.assess import assess
+from .framework import Framework
+from .frameworks import FRAMEWORKS
 from .record import Gap, LaunchPlan, launch_plan
 
 FIELDS = (
@@ -62,7 +64,6 @@ SPACED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedu
 JOB = ("precision", "optimizer")
 
 
-GPUS = ("nvidia", "amd")
 MEMORY = "it does not fit in memory"
 WORDS = {"nvidia": "CUDA devices", "amd": "ROCm devices", "tpu": "TPUs"}
 
@@ -79,60 +80,54 @@ class Inexpressible(Exception):
         )
 
 
-def misfits(module, launch: LaunchPlan) -> list[Gap]:
+def misfits(launch: LaunchPlan) -> list[Gap]:
     """What of the plan is outside the framework's domain."""
-    out = []
-    for name, (allowed, why) in module.DOMAIN.items():
-        value = launch.phase.optimizer if name == "optimizer" else launch.plan[name]
-        if (
-            name == "schedule"
-            and launch.plan["pp"] == 1
-            or name == "cp_type"
-            and launch.plan["cp"] == 1
-        ):
-            continue
-        if value not in allowed:
-            out.append(Gap(name, value, why))
-    return out + list(module.gaps(launch)) if hasattr(module, "gaps") else out
+    plan, out = launch.plan, []
+    silent = {"schedule": plan["pp"] == 1, "cp_type": plan["cp"] == 1}
+    for name, domain in launch.framework.domain.items():
+        value = launch.phase.optimizer if name == "optimizer" else plan[name]
+        if value not in domain.values and not silent.get(name):
+            out.append(Gap(name, value, domain.why))
+    return out + list(launch.framework.gaps(launch))
 
 
-def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
+def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan:
     """The launch plan of phase `which` under a framework: the assessment's own where it can be
     expressed, else the nearest, with the gaps.
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    own = launch_plan(assessment, to, on, which)
-    chips = getattr(module, "CHIPS", GPUS)
+    own = launch_plan(assessment, framework, on, which)
+    chips = framework.chips
     if own.chip not in chips:
-        reach = [f for f in ("maxtext",) if own.chip == "tpu"]
+        others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         raise Inexpressible(
-            to,
+            framework.id,
             [
                 Gap(
                     "cluster.accelerator",
                     own.cluster.accelerator.name,
                     (
-                        f"{module.PACKAGE} as written here runs on "
+                        f"{framework.package} as written here runs on "
                         f"{' and '.join(WORDS[c] for c in chips)}"
                     ),
                 )
             ],
             f"the plan is for {own.cluster.accelerator.name}"
-            + (f"; --to {reach[0]} is for it" if reach else ", for which no kit is written"),
+            + (f"; --to {others[0]} is for it" if others else ", for which no kit is written"),
         )
-    found = misfits(module, own)
+    found = misfits(own)
     hard = [g for g in found if g.instead is None]
     if not hard:
         return replace(own, gaps=tuple(found))
-    best = nearest(assessment, which, module, own, hard)
-    launch = launch_plan(best, to, on, 0, gaps=(), asked=own)
-    launch = replace(
-        launch, slug=own.slug, faster=faster(assessment, which, module, own, hard, launch)
-    )
-    rest = misfits(module, launch)
+    best = nearest(assessment, which, own, hard)
+    launch = launch_plan(best, framework, on, 0, asked=own)
+    launch = replace(launch, slug=own.slug, faster=faster(assessment, which, own, hard, launch))
+    rest = misfits(launch)
     if [g for g in rest if g.instead is None]:
-        raise Inexpressible(to, hard, "; ".join(f"{g.field} {g.value}: {g.why}" for g in rest))
+        raise Inexpressible(
+            framework.id, hard, "; ".join(f"{g.field} {g.value}: {g.why}" for g in rest)
+        )
     cost = (
         f"{launch.step_s / own.step_s - 1:+.1%} step time, "
         f"{launch.memory['total'] / 1e9:.1f} GB a device against "
@@ -151,44 +146,36 @@ def express(assessment, which: int, module, to: str, on: str) -> LaunchPlan:
     return replace(launch, gaps=(*shown, *rest))
 
 
-def faster(assessment, which, module, own, hard, launch) -> tuple:
+def faster(assessment, which, own, hard, launch) -> tuple:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else ()."""
-    job, space = _space(module, hard)
+    job, space = _space(own.framework, hard)
     trial, _ = (
-        _try(single(assessment, which, {}, job), space, module, own)
+        _try(single(assessment, which, {}, job), space, own)
         if assessment.phases[which].phase.pins
         else (None, "")
     )
     return (dict(trial.plan), trial.step_s) if trial and trial.step_s < 0.95 * launch.step_s else ()
 
 
-def _space(module, hard):
+def _space(framework: Framework, hard):
     """(what of the job has to change, the plans that the framework can express)."""
     outside, job = {g.field for g in hard}, {}
     for name in JOB:
         if name in outside:
-            job[name] = module.DOMAIN[name][0][0]
-    domain = {k: v for k, (v, _) in module.DOMAIN.items() if k in SPACED}
-    limit = {
-        k: v
-        for k, v in domain.items()
-        if k in ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule")
-    }
-    space = replace(
-        planning.DEFAULT, **{k: tuple(v) for k, v in limit.items() if isinstance(v, tuple)}
-    )
-    space = replace(space, **getattr(module, "SPACE", {}))
-    if "offload" in domain:
-        space = replace(space, offload=tuple(v for v in domain["offload"] if v == "none"))
+            job[name] = framework.domain[name].values[0]
+    limit = {k: d.values for k, d in framework.domain.items() if k in SPACED}
+    if "offload" in limit:
+        limit["offload"] = tuple(v for v in limit["offload"] if v == "none")
+    space = replace(planning.DEFAULT, **(limit | framework.space))
     return job, space
 
 
-def nearest(assessment, which, module, own: LaunchPlan, hard):
+def nearest(assessment, which, own: LaunchPlan, hard):
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest."""
     outside = {g.field for g in hard}
-    job, space = _space(module, hard)
+    job, space = _space(own.framework, hard)
     reasons = []
     best = []
     # what the design itself states stays wherever the framework has words for it and something fits
@@ -200,13 +187,12 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
                 for k in KEPT[0]
                 if (k in kept or k in stated)
                 and k not in outside
-                and _inside(module, k, own.plan[k])
+                and _inside(own.framework, k, own.plan[k])
                 and own.plan[k] is not None
             }
             pins = _coherent(pins, own, outside)
-            if hasattr(module, "adjust"):
-                pins = module.adjust(pins, own, outside)
-            found, why = _trials(assessment, which, module, own, pins, job, space)
+            pins = own.framework.adjust(pins, own, outside)
+            found, why = _trials(assessment, which, own, pins, job, space)
             best += [min(found, key=lambda t: (_share(t) > _roomy(own), t.step_s))] if found else []
             reasons += why
         if best:
@@ -225,17 +211,17 @@ def nearest(assessment, which, module, own: LaunchPlan, hard):
     )
 
 
-def _trials(assessment, which, module, own, pins, job, space):
+def _trials(assessment, which, own, pins, job, space):
     """(assessments, reasons why not) of these pins: with the search's own sharding, else with each
     that the framework has."""
     found, reasons = [], []
     open_ = (
         []
-        if "sharding" in pins or "sharding" not in module.DOMAIN
-        else list(module.DOMAIN["sharding"][0])
+        if "sharding" in pins or "sharding" not in own.framework.domain
+        else list(own.framework.domain["sharding"].values)
     )
     for more in ({}, *({"sharding": s} for s in open_)):
-        trial, reason = _try(single(assessment, which, pins | more, job), space, module, own)
+        trial, reason = _try(single(assessment, which, pins | more, job), space, own)
         found += [trial] if trial else []
         reasons += [reason] if reason else []
         if trial and not more and _share(trial) <= _roomy(own):
@@ -256,7 +242,7 @@ def _roomy(own: LaunchPlan) -> float:
     return max(TIGHT, own.memory["total"] / own.memory["capacity"])
 
 
-def _try(design, space, module, own):
+def _try(design, space, own):
     """(assessment, None) of a design whose plan fits, can be expressed and keeps the constraints;
     (None, why not)."""
     try:
@@ -265,7 +251,7 @@ def _try(design, space, module, own):
         return None, str(e)
     if trial.verdict == "impossible" or not trial.phases[0].fits:
         return None, MEMORY
-    bad = [g for g in misfits(module, launch_plan(trial, own.to, own.on, 0)) if g.instead is None]
+    bad = [g for g in misfits(launch_plan(trial, own.framework, own.on, 0)) if g.instead is None]
     if bad:
         return None, "; ".join(f"{g.field} {g.value}: {g.why}" for g in bad)
     if trial.verdict != "feasible":
@@ -273,8 +259,8 @@ def _try(design, space, module, own):
     return trial, None
 
 
-def _inside(module, name, value):
-    return name not in module.DOMAIN or value in module.DOMAIN[name][0]
+def _inside(framework: Framework, name, value) -> bool:
+    return name not in framework.domain or value in framework.domain[name].values
 
 
 def _coherent(pins, own, outside):

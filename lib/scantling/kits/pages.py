@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 
 from ..base.json import clean
 from ..base.units import DAY_S
 from .env import environment, flags, site
-from .guide import (
-    budget,
-    data_plan,
-    first_hour,
-    justification,
-    network,
-    observability,
-    room,
-    span,
-    troubles,
-)
+from .guide import bus_rates, justification, lines, pairs, troubles, unknown_network
 from .record import SEED, rotary_base
-from .scripts import render, scripts
+from .render import render
+from .scripts import scripts
 from .state import state_bytes
 
 SHAPE = (
@@ -57,8 +49,20 @@ SHAPE = (
     "mlp_bias",
     "head_bias",
 )
-STATED = ("fsdp", "accelerate", "torchtitan", "ddp", "deepspeed")
 KEEP = 3
+
+
+def learning_rate(parameters: float) -> float:
+    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a
+    start, not a result."""
+    sizes, rates = (
+        (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9),
+        (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5),
+    )
+    x = min(max(parameters, sizes[0]), sizes[-1])
+    i = max(k for k in range(len(sizes) - 1) if sizes[k] <= x)
+    t = math.log(x / sizes[i]) / math.log(sizes[i + 1] / sizes[i])
+    return float(f"{math.exp(math.log(rates[i]) * (1 - t) + math.log(rates[i + 1]) * t):.2g}")
 
 
 def shape(model) -> dict:
@@ -69,14 +73,12 @@ def shape(model) -> dict:
 def training(launch) -> dict:
     """What the kit's own trainers read: the plan, the job, and the arithmetic that they hold
     themselves against."""
-    from . import learning_rate
-
     p, job = launch.plan, launch.phase
     chip = launch.cluster.accelerator
     kept = {}
-    if launch.to in STATED and p["tp"] * p["pp"] * p["ep"] == 1:
+    if launch.framework.states and p["tp"] * p["pp"] * p["ep"] == 1:
         kept = state_bytes(
-            launch.to,
+            launch.framework.states,
             p["sharding"],
             p["dp"] * p["cp"],
             launch.params.total,
@@ -108,44 +110,42 @@ def training(launch) -> dict:
     )
 
 
-def kit(launch, module) -> dict[str, str]:
+def kit(launch) -> dict[str, str]:
     """All files of one phase's kit, name to text."""
-    variables = environment(launch, module)
+    framework = launch.framework
+    variables = environment(launch)
     about = dict(
         environment=variables,
         train=training(launch),
         shape=shape(launch.model),
-        module=module,
         wall_s=None if launch.figures["days"] is None else launch.figures["days"] * DAY_S,
     )
-    own = module.files(launch, about)
+    own = framework.files(launch, about)
     about["names"] = [*own, "env.sh", "launch.sh", "plan.json"]
     plan = plan_json(launch, about)
     out = {
         **own,
-        **scripts(launch, module, about),
+        **scripts(launch, about),
         "plan.json": json.dumps(clean(plan), indent=1, ensure_ascii=True, allow_nan=False) + "\n",
     }
-    words = module.WORDS
     known = about | dict(
         launch=launch,
         plan=plan,
         why=justification(launch),
-        troubles=troubles(launch, module),
-        budget=budget(launch, about["wall_s"], words),
-        data=data_plan(launch, words),
-        watch=observability(launch, words),
-        first=first_hour(launch, words),
-        network=network(launch),
+        troubles=troubles(launch),
+        budget=pairs("budget", launch, about["wall_s"]),
+        data=lines("data", launch),
+        watch=lines("watch", launch),
+        first=lines("first", launch, bus_rates(launch), unknown_network(launch)),
+        network=lines("network", launch),
         site=site(launch),
-        flags=flags(launch) if launch.to == "maxtext" else (),
-        notes=module.notes(launch) if hasattr(module, "notes") else [],
-        words=words,
-        span=span,
-        room=room(launch, words),
-        equivalent=getattr(module, "equivalent", lambda _: "")(launch),
+        flags=flags(launch),
+        notes=framework.notes(launch),
+        framework=framework,
+        room=lines("room", launch)[0],
+        equivalent=framework.equivalent(launch),
         files=sorted(out),
-        saves=module.SAVES,
+        saves=framework.saves,
         own=sorted(own),
     )
     known["describe"] = describe
@@ -161,7 +161,7 @@ def plan_json(launch, about) -> dict:
     return dict(
         name=launch.name,
         framework=launch.to,
-        version=about["module"].VERSION,
+        version=launch.framework.version,
         on=launch.on,
         plan=dict(launch.plan),
         assessed=dict(launch.asked),

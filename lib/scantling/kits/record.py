@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
@@ -14,6 +13,7 @@ from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
 from ..physics.memory.peak import memory_by_stage
 from ..verdict.numbers import step_s
+from .framework import Framework
 from .quote import slug
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
@@ -31,28 +31,6 @@ class Gap:
     cost: str = ""
 
 
-class Words(NamedTuple):
-    """What a framework calls things: for the reader of a kit, not for its parser.
-
-    install: shell lines. data: what DATA is. log: where loss, norm and throughput appear. profile:
-    how to take one. skip: how to leave out
-    batches. keep: what becomes of old checkpoints. rehearse: how to end after 100 steps. knobs:
-    where micro_batch, recompute, offload and sharding are set. stop: "file" a file
-    `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, "" nothing saves before
-    the end.
-    """
-
-    install: tuple[str, ...]
-    data: str
-    log: str
-    profile: str
-    skip: str
-    keep: str
-    knobs: Mapping
-    stop: str
-    rehearse: str
-
-
 NORM_EPSILON, SEED = 1e-5, 1234
 
 
@@ -62,13 +40,13 @@ def rotary_base(model) -> int:
     return 10_000 if model.attention == "mla" else 500_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LaunchPlan:
     """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
 
     name: str
     slug: str
-    to: str
+    framework: Framework
     on: str
     model: object  # model.Model
     params: object  # model.Params
@@ -92,6 +70,11 @@ class LaunchPlan:
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
     # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
     faster: tuple = ()
+
+    @property
+    def to(self) -> str:
+        """The framework's id."""
+        return self.framework.id
 
     @property
     def per_node(self) -> int:
@@ -133,6 +116,11 @@ class LaunchPlan:
         return family(self.cluster.accelerator.family).vendor_stack
 
     @property
+    def transformer_engine(self) -> bool:
+        """Whether the device is one that Transformer Engine runs on."""
+        return family(self.cluster.accelerator.family).transformer_engine
+
+    @property
     def lead_s(self) -> int:
         """Seconds between the signal to stop and the end: three steps, twice a whole save, two
         minutes; at least ten minutes."""
@@ -155,7 +143,7 @@ class LaunchPlan:
         return self.plan[key]
 
 
-def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None) -> LaunchPlan:
+def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=None) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen, r = assessment.phases[which], assessment.resolved
     said = [
@@ -176,7 +164,7 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
     return LaunchPlan(
         name=r.name,
         slug=slug(r.name + phase_name),
-        to=to,
+        framework=framework,
         on=on,
         model=r.model,
         params=r.params,
@@ -195,7 +183,6 @@ def launch_plan(assessment, to: str, on: str, which: int, *, gaps=(), asked=None
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(assessment.limits),
         assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
-        gaps=tuple(gaps),
         asked=dict(asked.plan) if asked else dict(chosen.plan),
         asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)),
         stack=r.stack,

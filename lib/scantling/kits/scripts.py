@@ -4,42 +4,10 @@ jobset.yaml."""
 from __future__ import annotations
 
 import math
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import catalogue
-from ..base.errors import plain
 from ..base.units import DAY_S
-from .quote import comment, js, md, py, sh, slug
-
-
-@cache
-def templates() -> Environment:
-    """The kit's templates; every value from a design goes through one of the quoting filters."""
-    env = Environment(
-        loader=PackageLoader(__package__, "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )  # noqa: S701
-    env.filters |= dict(
-        sh=sh,
-        js=js,
-        py=py,
-        comment=comment,
-        md=md,
-        slug=slug,
-        line=lambda text: plain(str(text), 2000),
-    )
-    return env
-
-
-def render(name: str, **values) -> str:
-    """One template as text."""
-    return templates().get_template(name).render(**values)
+from .render import render
 
 
 def wall_text(seconds: float) -> str:
@@ -48,20 +16,21 @@ def wall_text(seconds: float) -> str:
     return f"{minutes // 1440}-{minutes // 60 % 24:02d}:{minutes % 60:02d}:00"
 
 
-def scripts(launch, module, kit) -> dict[str, str]:
+def scripts(launch, kit) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
+    framework = launch.framework
     restarts = max(
         3, math.ceil((kit["wall_s"] or 30 * DAY_S) / max(launch.figures["mtbf_s"], 1.0) * 2)
     )
     values = dict(
         launch=launch,
         kit=kit,
-        launcher=module.LAUNCHER,
-        command=module.command(launch),
+        launcher=framework.launcher,
+        command=framework.command(launch),
         restarts=min(restarts, 1000),
-        stop=module.WORDS.stop,
+        stop=framework.stop,
         grace=grace_s(launch),
-        prepare=getattr(module, "prepare", lambda _: "")(launch),
+        prepare=framework.prepare(launch),
     )
     out = {"env.sh": render("env.sh.j2", **values), "launch.sh": render("launch.sh.j2", **values)}
     if launch.on == "slurm":
@@ -93,7 +62,7 @@ def scripts(launch, module, kit) -> dict[str, str]:
             else {}
         )
         out["jobset.yaml"] = render("jobset.yaml.j2", **values, k=about)
-        if module.LAUNCHER != "python":
+        if framework.launcher != "python":
             roles = [("Master", 1)] + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else [])
             out["pytorchjob.yaml"] = render("pytorchjob.yaml.j2", **values, k=about, roles=roles)
     return out

@@ -20,7 +20,7 @@ MOMENTS = {
 
 
 def state_bytes(
-    to: str,
+    states: str,
     sharding: str,
     ranks: int,
     parameters: float,
@@ -32,14 +32,13 @@ def state_bytes(
     """Bytes per rank: {parameters, gradients, master, moments, total} of `parameters` weights
     replicated over or sharded by `ranks`.
 
-    to: fsdp and accelerate keep fp32 shards with fp32 gradients; ddp keeps everything in fp32
-    (autocast makes the 16-bit copies);
-    deepspeed keeps 16-bit weights and gradients and an fp32 master copy. Padding to the number of
-    ranks is left out.
+    states: "fp32 shards" with fp32 gradients (FSDP2; plain replicas too, where autocast makes the
+    16-bit copies), or "16-bit with master": 16-bit weights and gradients and an fp32 master copy.
+    Padding to the number of ranks is left out.
     """
     moments = MOMENTS[optimizer]
     low = precision != "fp32"
-    if to in ("fsdp", "accelerate", "torchtitan", "ddp"):
+    if states == "fp32 shards":
         group = (
             1 if sharding in ("none", "zero1") else (shard_group if sharding == "hsdp" else ranks)
         )
@@ -49,7 +48,7 @@ def state_bytes(
             master=0.0,
             moments=moments / (ranks if sharding == "zero1" else group),
         )
-    elif to == "deepspeed":
+    elif states == "16-bit with master":
         wide = 2.0 if low else 4.0
         g1, g2, g3 = (
             ranks if sharding in names else 1
@@ -62,6 +61,6 @@ def state_bytes(
             moments=moments / g1,
         )
     else:
-        raise ValueError(f"no layout of states is known for {to}")
+        raise ValueError(f"no layout of states is called {states!r}")
     out = {k: v * parameters for k, v in parts.items()}
     return {**out, "total": sum(out.values())}

@@ -5,45 +5,11 @@ from __future__ import annotations
 
 import yaml
 
+from ..framework import framework
 from ..record import Gap
-from .fsdp import DATA_PARALLEL, SAVES, notes, own, source  # noqa: F401
-from .fsdp import WORDS as WORDS_FSDP
+from ..render import source
 from .fsdp import gaps as model_gaps
-
-PACKAGE, VERSION, FILE = "accelerate", "1.15.0", "accelerate.yaml"
-LAUNCHER = "accelerate"
-SPACE = {"recompute_share": (1.0,)}
-DOMAIN = DATA_PARALLEL | {
-    "sharding": (
-        ("zero3", "zero2", "hsdp", "none"),
-        (
-            "FSDP2 shards all state together; optimizer states alone need the DeepSpeed or "
-            "Megatron plug-in"
-        ),
-    ),
-    "recompute": (("none", "full"), "fsdp_activation_checkpointing is on or off"),
-    "offload": (("none",), "offload is not written into this kit"),
-    "precision": (
-        ("bf16", "fp16", "fp32"),
-        "fp8 wants a backend of its own and its own model code",
-    ),
-    "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
-}
-
-WORDS = WORDS_FSDP._replace(
-    install=(
-        (
-            "pip install torch==2.13.0 accelerate==1.15.0 numpy safetensors     # wandb or "
-            "tensorboard for a tracker"
-        ),
-    ),
-    knobs=WORDS_FSDP.knobs
-    | dict(
-        recompute="fsdp_activation_checkpointing",
-        offload="fsdp_offload_params",
-        sharding="parallelism_config_dp_shard_size",
-    ),
-)
+from .fsdp import notes, own
 
 
 def gaps(launch):
@@ -96,7 +62,7 @@ def config(launch) -> dict:
 def files(launch, kit):
     """accelerate.yaml, train_accelerate.py, model and trainer."""
     return {
-        FILE: yaml.safe_dump(config(launch), sort_keys=False),
+        "accelerate.yaml": yaml.safe_dump(config(launch), sort_keys=False),
         "train_accelerate.py": source("train_accelerate.py"),
         **own(),
     }
@@ -105,3 +71,12 @@ def files(launch, kit):
 def command(launch) -> str:
     """What accelerate starts."""
     return '"$HERE/train_accelerate.py"'
+
+
+FRAMEWORK = framework(
+    "accelerate",
+    files=files,
+    command=command,
+    gaps=gaps,
+    notes=notes,
+)

@@ -3,26 +3,10 @@ that applies them."""
 
 from __future__ import annotations
 
+from ..framework import framework
+from ..render import source
 from . import megatron
-from .fsdp import source
 
-PACKAGE, VERSION, FILE = "megatron-bridge", "0.6.2", "bridge.overrides"
-LAUNCHER = "torchrun"
-DOMAIN = megatron.DOMAIN | {
-    "optimizer": (("adamw",), "the recipe's optimizer is distributed Adam"),
-    "offload": (("none", "optimizer"), "optimizer states only"),
-    "precision": (
-        ("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4"),
-        "the recipes are 16 bit, fp8 and fp4",
-    ),
-}
-SAVES = (
-    *megatron.SAVES[:3],
-    (
-        "AutoBridge.from_hf_pretrained(MODEL).export_ckpt(checkpoint, folder) writes "
-        "safetensors with the architecture's names"
-    ),
-)
 PRECISION = {
     "bf16": "bf16_mixed",
     "fp16": "fp16_mixed",
@@ -32,40 +16,6 @@ PRECISION = {
     "mxfp8": "bf16_with_mxfp8_mixed",
     "nvfp4": "bf16_with_nvfp4_mixed",
 }
-gaps, adjust, environment = megatron.gaps, megatron.adjust, megatron.environment
-WORDS = megatron.WORDS._replace(
-    install=(
-        (
-            "pip install megatron-bridge==0.6.2 'transformer-engine[pytorch]>=2.12' "
-            "nvidia-resiliency-ext     # brings megatron-core"
-        ),
-    ),
-    data=(
-        "the prefix of a .bin and .idx pair from Megatron-LM's tools/preprocess_data.py, or "
-        "several with their weights (dataset.data_path); already tokenised, so "
-        "NullTokenizer is enough"
-    ),
-    log=(
-        "standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; "
-        "logger.wandb_project and logger.wandb_exp_name send them to a tracker; "
-        "nvrx_straggler in Python names slow ranks"
-    ),
-    profile=(
-        "in bridge.overrides, one a line: profiling.use_pytorch_profiler=true "
-        "profiling.profile_step_start=20 profiling.profile_step_end=22; traces in the "
-        "TensorBoard folder. Memory: profiling.record_memory_history=true"
-    ),
-    skip="train.iterations_to_skip=[first,...,last] with the numbers of the bad steps",
-    rehearse="the line train.exit_interval=100 in bridge.overrides",
-    keep="checkpoint.most_recent_k: the last three; copy one a day elsewhere",
-    knobs=dict(
-        micro_batch="train.micro_batch_size",
-        recompute="model.recompute_granularity",
-        offload="optimizer.optimizer_cpu_offload",
-        sharding="ddp.use_distributed_optimizer",
-        spill="model.pipeline_model_parallel_size",
-    ),
-)
 
 
 def word(value) -> str:
@@ -234,7 +184,7 @@ def files(launch, kit):
         f"{k}={v if isinstance(v, str) and v.startswith('[') else word(v)}\n"
         for k, v in overrides(launch, kit["train"]["lr"]).items()
     )
-    return {FILE: lines, "pretrain_bridge.py": source("pretrain_bridge.py")}
+    return {"bridge.overrides": lines, "pretrain_bridge.py": source("pretrain_bridge.py")}
 
 
 def command(launch) -> str:
@@ -275,3 +225,15 @@ def notes(launch) -> list[str]:
     elif m.is_moe:
         out.append("The router is softmax with an auxiliary loss of 1e-3: set the model's own.")
     return out
+
+
+FRAMEWORK = framework(
+    "bridge",
+    files=files,
+    command=command,
+    prepare=prepare,
+    notes=notes,
+    gaps=megatron.gaps,
+    adjust=megatron.adjust,
+    environment=megatron.environment,
+)

@@ -5,52 +5,12 @@ from __future__ import annotations
 
 import json
 
-from .fsdp import DATA_PARALLEL, gaps, own, source  # noqa: F401
-from .fsdp import WORDS as WORDS_FSDP
+from ..framework import framework
+from ..render import source
+from .fsdp import gaps, own
 from .fsdp import notes as notes_fsdp
 
-PACKAGE, VERSION, FILE = "deepspeed", "0.19.8", "ds_config.json"
-LAUNCHER = "torchrun"
 STAGE = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}
-DOMAIN = DATA_PARALLEL | {
-    "tp": ((1,), "AutoTP is for models of its own list"),
-    "sharding": (
-        tuple(STAGE),
-        "hpZ shards the gathered weights by group, gradients and optimizer states it does not",
-    ),
-    "recompute": (("none", "full", "selective"), ""),
-    "precision": (("bf16", "fp16", "fp32"), "the JSON has no fp8"),
-    "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
-}
-SAVES = (
-    "DeepSpeed's own files, one set a rank",
-    "checkpoints/deepspeed/step-N, `latest` written last",
-    (
-        "start the same command again: the tag in `latest` is loaded, then the random "
-        "state; step and data position are in it"
-    ),
-    "`python run/checkpoints/deepspeed/zero_to_fp32.py run/checkpoints/deepspeed whole "
-    "--safe_serialization`, then `python handover.py whole hand-over`: "
-    "model.safetensors and config.json with the names of the "
-    "Hugging Face class where there is one; ds_to_universal.py for another number of ranks",
-)
-
-WORDS = WORDS_FSDP._replace(
-    install=(
-        (
-            "pip install torch==2.13.0 deepspeed==0.19.8 numpy safetensors     # wandb or "
-            "tensorboard for a tracker"
-        ),
-    ),
-    knobs=WORDS_FSDP.knobs
-    | dict(
-        micro_batch=(
-            "train_micro_batch_size_per_gpu, with gradient_accumulation_steps raised by as much"
-        ),
-        offload="zero_optimization.offload_optimizer",
-        sharding="zero_optimization.stage",
-    ),
-)
 
 
 def config(launch) -> dict:
@@ -117,7 +77,7 @@ def notes(launch) -> list[str]:
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
     return {
-        FILE: json.dumps(config(launch), indent=1) + "\n",
+        "ds_config.json": json.dumps(config(launch), indent=1) + "\n",
         "train_deepspeed.py": source("train_deepspeed.py"),
         **own(),
     }
@@ -135,3 +95,13 @@ def equivalent(launch) -> str:
         f"--node_rank=$NODE_RANK --master_addr=$MASTER_ADDR --master_port=29500 "
         f"train_deepspeed.py"
     )
+
+
+FRAMEWORK = framework(
+    "deepspeed",
+    files=files,
+    command=command,
+    notes=notes,
+    equivalent=equivalent,
+    gaps=gaps,
+)

@@ -3,89 +3,11 @@ device mesh."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files as resources
-
+from ..framework import framework
 from ..quote import comment, py
-from ..record import NORM_EPSILON, Gap, Words, rotary_base
+from ..record import NORM_EPSILON, Gap, rotary_base
+from ..render import render, source
 
-PACKAGE, VERSION, FILE = "torch", "2.13.0", "train_fsdp.py"
-LAUNCHER = "torchrun"
-ONE = (1,)
-DATA_PARALLEL = {
-    "tp": (
-        ONE,
-        (
-            "state is split over data-parallel ranks alone; tensor parallelism is another "
-            "API, torchtitan combines them"
-        ),
-    ),
-    "pp": (ONE, "one program a rank, no stages; torchtitan and Megatron have them"),
-    "vpp": (ONE, "no stages"),
-    "cp": (ONE, "every rank holds whole sequences"),
-    "ep": (ONE, "experts are sharded like other weights, tokens stay where they are"),
-    "etp": (ONE, "no tensor parallelism"),
-}
-DOMAIN = DATA_PARALLEL | {
-    "sharding": (
-        ("zero3", "zero2", "hsdp"),
-        (
-            "fully_shard shards weights, gradients and optimizer states together; optimizer "
-            "states alone it does not"
-        ),
-    ),
-    "offload": (("none",), "offload to host memory is not written into this trainer"),
-    "precision": (
-        ("bf16", "fp16", "fp32"),
-        "fp8 and fp4 products are torchao's or Transformer Engine's, not FSDP's",
-    ),
-    "optimizer": (("adamw",), "the trainer steps AdamW with fp32 moments"),
-}
-SAVES = (
-    (
-        "torch.distributed.checkpoint, sharded, one writer a rank; reads back on another "
-        "number of ranks"
-    ),
-    "checkpoints/step-NNNNNNNNN, whole once `.metadata` is there",
-    (
-        "start the same command again: the newest whole checkpoint is loaded, then the "
-        "random state, then step and data position follow"
-    ),
-    (
-        "`python handover.py run/checkpoints/step-N hand-over` on one process: "
-        "model.safetensors and config.json; Llama, Qwen3 and Mixtral shapes with the names "
-        "of their Hugging Face classes, others with model.py's"
-    ),
-)
-WORDS = Words(
-    install=(
-        "pip install torch==2.13.0 numpy safetensors     # wandb or tensorboard for a tracker",
-    ),
-    data=(
-        "a flat file of uint32 token ids (numpy's tofile); INIT a folder of safetensors to "
-        "start from, as Hugging Face writes it, for fine-tuning"
-    ),
-    log=(
-        "RUN_DIR/metrics.jsonl: step, loss, gradient norm, seconds, tokens/s a device, MFU; "
-        "TRACKER=wandb or TRACKER=tensorboard sends the same rows there"
-    ),
-    profile=(
-        "PROFILE_STEP=20 writes RUN_DIR/trace-N.json of two steps, for Perfetto. Memory: "
-        "MEMORY_SNAPSHOT=1 writes memory-N.pickle after step 3, opened at "
-        "pytorch.org/memory_viz"
-    ),
-    skip="SKIP=first-last, and the run goes on with the sequences that follow",
-    keep="the last three, whole ones only; copy one a day elsewhere",
-    knobs=dict(
-        micro_batch="micro_batch in PLAN, with grad_accum raised by as much",
-        recompute="recompute in PLAN",
-        offload="host memory, with the deepspeed kit",
-        sharding="sharding in PLAN",
-        spill="tensor parallelism, with the torchtitan kit",
-    ),
-    stop="file",
-    rehearse="STEPS=100",
-)
 OWN = ("model.py", "trainer.py", "handover.py")
 LEFT_OUT = (
     "relative_positions",
@@ -96,12 +18,6 @@ LEFT_OUT = (
     "expert_bias",
     "router_bias",
 )
-
-
-@cache
-def source(name: str) -> str:
-    """A file that a kit takes as it is."""
-    return (resources(__package__.rpartition(".")[0]) / "templates" / name).read_text()
 
 
 def gaps(launch):
@@ -200,8 +116,6 @@ def header(launch, kit) -> dict:
 
 def files(launch, kit):
     """train_fsdp.py with its model and trainer."""
-    from ..scripts import render
-
     p = launch.plan
     text = {
         "zero3": "weights gathered again in the backward pass",
@@ -212,7 +126,7 @@ def files(launch, kit):
         ),
     }[p["sharding"]]
     return {
-        FILE: render(
+        "train_fsdp.py": render(
             "train_fsdp.py.j2",
             **header(launch, kit),
             sharding_text=text,
@@ -226,3 +140,12 @@ def files(launch, kit):
 def command(launch) -> str:
     """What torchrun starts."""
     return '"$HERE/train_fsdp.py"'
+
+
+FRAMEWORK = framework(
+    "fsdp",
+    files=files,
+    command=command,
+    gaps=gaps,
+    notes=notes,
+)

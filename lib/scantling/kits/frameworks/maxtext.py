@@ -3,76 +3,10 @@
 
 from __future__ import annotations
 
+from ..framework import framework
 from ..quote import comment, js
-from ..record import NORM_EPSILON, SEED, Gap, Words, rotary_base
+from ..record import NORM_EPSILON, SEED, Gap, rotary_base
 
-PACKAGE, VERSION, FILE = "maxtext", "0.2.5", "maxtext.yml"
-LAUNCHER = "python"
-CHIPS = ("nvidia", "amd", "tpu")
-SPACE = {"recompute_share": (1.0,)}
-DOMAIN = {
-    "sharding": (("zero3", "hsdp", "none", "zero1"), "gradients alone are not sharded"),
-    "schedule": (("1f1b", "interleaved"), "one pipeline schedule, repeated for interleaving"),
-    "offload": (
-        ("none", "optimizer"),
-        "optimizer states and parameters are moved apart; the kit moves the first",
-    ),
-    "cp_type": (
-        ("all-gather",),
-        (
-            "on GPUs and TPUs alike keys and values are gathered; ring needs Transformer "
-            "Engine, Ulysses a TPU"
-        ),
-    ),
-    "precision": (
-        ("bf16", "fp32"),
-        "fp8 and fp4 recipes are Transformer Engine's, on GPUs only, and not judged here",
-    ),
-    "optimizer": (("adamw", "sgd", "muon"), "opt_type is adamw, adam_pax, sgd or muon"),
-}
-SAVES = (
-    "Orbax, sharded, one writer a host",
-    "run_name/checkpoints/N below base_output_directory; Orbax renames a step when it is whole",
-    "start the same command again with the same run_name: the newest step is restored",
-    "`python3 -m maxtext.checkpoint_conversion.to_huggingface maxtext.yml "
-    "model_name=FAMILY load_parameters_path=run/RUN_NAME/checkpoints/STEP/items "
-    "base_output_directory=hand-over` writes safetensors, "
-    "for the families that it knows (llama, qwen, gemma, deepseek, mixtral); other "
-    "shapes want a mapping of their own",
-)
-WORDS = Words(
-    install=(
-        (
-            "pip install maxtext==0.2.5     # Python 3.12 or later; on TPUs jax[tpu], on "
-            "GPUs jax[cuda12] and transformer-engine[jax]"
-        ),
-    ),
-    data=(
-        "Grain's ArrayRecord files, a glob that every host sees; TOKENIZER the name or "
-        "folder of a Hugging Face tokenizer"
-    ),
-    log=(
-        "standard output and TensorBoard below RUN_DIR: loss, TFLOP/s/device, "
-        "tokens/s/device of every step; enable_goodput_recording=true adds up lost time, "
-        "enable_wandb=true sends them to a tracker"
-    ),
-    profile=(
-        "`profiler: xplane`, `skip_first_n_steps_for_profiler: 20` and `profiler_steps: 3` "
-        "in maxtext.yml; read with xprof in TensorBoard. Memory: the same trace's memory "
-        "viewer"
-    ),
-    skip="no option lists steps, so change data_shuffle_seed",
-    keep="max_num_checkpoints_to_keep: the last three; copy one a day elsewhere",
-    knobs=dict(
-        micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much",
-        recompute="remat_policy",
-        offload="optimizer_memory_host_offload",
-        sharding="ici_fsdp_parallelism",
-        spill="ici_tensor_parallelism",
-    ),
-    stop="term",
-    rehearse="steps: 100 in maxtext.yml",
-)
 REMAT = {"full": "full", "selective": "minimal", "none": "minimal_with_context"}
 
 
@@ -306,7 +240,7 @@ def config(launch, lr: float) -> dict:
 def files(launch, kit):
     """maxtext.yml."""
     return {
-        FILE: f"# {comment(launch.name)}\n"
+        "maxtext.yml": f"# {comment(launch.name)}\n"
         + "".join(f"{k}: {js(v)}\n" for k, v in config(launch, kit["train"]["lr"]).items())
     }
 
@@ -349,3 +283,14 @@ def notes(launch) -> list[str]:
         ),
         *(["Experts run as sparse_matmul, without dropped tokens."] if launch.model.is_moe else []),
     ]
+
+
+FRAMEWORK = framework(
+    "maxtext",
+    files=files,
+    command=command,
+    gaps=gaps,
+    adjust=adjust,
+    prepare=prepare,
+    notes=notes,
+)

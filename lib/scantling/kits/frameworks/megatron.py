@@ -5,99 +5,19 @@ from __future__ import annotations
 from ...base.units import DAY_S
 from ...catalogue.families import family
 from ..env import Var
+from ..framework import framework
 from ..quote import sh
-from ..record import NORM_EPSILON, SEED, Gap, Words, rotary_base
+from ..record import NORM_EPSILON, SEED, Gap, rotary_base
 
-PACKAGE, VERSION, FILE = "megatron-core", "0.19.2", "megatron.args"
-LAUNCHER = "torchrun"
-ANY = range(1, 1 << 40)
-DOMAIN = {
-    "sharding": (
-        ("zero1", "none", "zero3", "zero2"),
-        (
-            "Megatron shards optimizer states (zero1), or with Megatron-FSDP all of them "
-            "over all data-parallel ranks; shard groups are not judged here"
-        ),
-    ),
-    "schedule": (
-        ("1f1b", "interleaved"),
-        (
-            "Megatron-LM runs 1F1B and interleaved 1F1B; zero-bubble and DualPipe schedules "
-            "are not in it"
-        ),
-    ),
-    "offload": (("none", "optimizer"), "Megatron offloads optimizer states, not weights"),
-    "precision": (
-        ("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4", "fp32"),
-        "Transformer Engine has no recipe with scales by row",
-    ),
-    "optimizer": (
-        ("adamw", "adamw-bf16", "sgd", "muon"),
-        "Megatron has Adam (also with bf16 moments), SGD and Muon",
-    ),
-}
 FP8 = {"fp8": "delayed", "fp8-current": "tensorwise", "fp8-block": "blockwise", "mxfp8": "mxfp8"}
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 ZERO = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
-SAVES = (
-    "torch_dist (sharded, one writer a rank, read back under other layouts)",
-    "checkpoints/iter_NNNNNNN, `latest_checkpointed_iteration.txt` written last",
-    "start the same command again: `--load` reads the newest whole iteration",
-    "Megatron-Bridge 0.6.2 writes safetensors with the names of the Hugging Face "
-    "architecture, on one process: `python -c 'from megatron.bridge import AutoBridge; "
-    'AutoBridge.from_hf_pretrained("ORGANISATION/MODEL").export_ckpt("run/checkpoints", '
-    "\"hand-over\")'`, with the architecture's configuration in place of "
-    "ORGANISATION/MODEL",
-)
-WORDS = Words(
-    install=(
-        (
-            "git clone --branch core_v0.19.2 MEGATRON_LM_REPOSITORY && export "
-            "MEGATRON_LM=$PWD/Megatron-LM     # pretrain_gpt.py is not in the wheel"
-        ),
-        (
-            "pip install megatron-core==0.19.2 'transformer-engine[pytorch]>=2.12' "
-            "nvidia-resiliency-ext tensorboard     # the last for asynchronous saves"
-        ),
-    ),
-    data="the prefix of a .bin and .idx pair from tools/preprocess_data.py with "
-    "--append-eod, or a file of `weight prefix` words; already tokenised, so "
-    "NullTokenizer is enough (end of document: the last id); "
-    "TOKENIZER names a Hugging Face tokenizer to use instead",
-    log=(
-        "standard output and TensorBoard below RUN_DIR: lm loss, grad norm, TFLOP/s/GPU; "
-        "--log-straggler names the fastest and slowest ranks with their TFLOP/s; "
-        "progress.txt beside the checkpoints adds up tokens; --wandb-project and "
-        "--wandb-exp-name send all of it to a tracker"
-    ),
-    profile=(
-        "in megatron.args: --profile --use-pytorch-profiler --profile-step-start 20 "
-        "--profile-step-end 22 --profile-ranks 0; traces in RUN_DIR/tensorboard, for "
-        "Perfetto. Memory: --record-memory-history, opened at pytorch.org/memory_viz"
-    ),
-    skip="--iterations-to-skip with the numbers of the bad steps",
-    keep="--save-retain-interval: the last one, and for good one about every day",
-    knobs=dict(
-        micro_batch="--micro-batch-size",
-        recompute="--recompute-granularity",
-        offload="--optimizer-cpu-offload",
-        sharding="--use-distributed-optimizer",
-        spill="--pipeline-model-parallel-size",
-    ),
-    stop="term",
-    rehearse="the line --exit-interval 100 in megatron.args",
-)
-
-
-def before_te(launch) -> bool:
-    """Whether the device is older than what Transformer Engine runs on: Ampere and later."""
-    return not family(launch.cluster.accelerator.family).transformer_engine
 
 
 def gaps(launch):
     """What of the model and plan has no flag."""
     p, m, out = launch.plan, launch.model, []
-    if before_te(launch) and p["sp"]:
+    if not launch.transformer_engine and p["sp"]:
         out.append(
             Gap(
                 "sp",
@@ -108,7 +28,7 @@ def gaps(launch):
                 ),
             )
         )
-    if before_te(launch) and (m.is_moe or m.attention == "mla" or p["cp"] > 1):
+    if not launch.transformer_engine and (m.is_moe or m.attention == "mla" or p["cp"] > 1):
         out.append(
             Gap(
                 "cluster.accelerator",
@@ -223,7 +143,9 @@ def model_arguments(launch) -> list[tuple]:
         ),
     ]
     out += (
-        [("--transformer-impl", "local"), ("--no-persist-layer-norm",)] if before_te(launch) else []
+        [("--transformer-impl", "local"), ("--no-persist-layer-norm",)]
+        if not launch.transformer_engine
+        else []
     )
     if m.attention == "mla":
         out += [
@@ -501,7 +423,7 @@ def environment(launch):
 def files(launch, kit) -> dict[str, str]:
     """megatron.args."""
     return {
-        FILE: "".join(
+        "megatron.args": "".join(
             " ".join(sh(w) for w in row) + "\n" for row in arguments(launch, kit["train"]["lr"])
         )
     }
@@ -528,3 +450,15 @@ def prepare(launch) -> str:
         'if [ -n "${TOKENIZER:-}" ]; then DATA_ARGS+=(--tokenizer-type '
         'HuggingFaceTokenizer --tokenizer-model "$TOKENIZER"); fi'
     )
+
+
+FRAMEWORK = framework(
+    "megatron",
+    files=files,
+    command=command,
+    gaps=gaps,
+    adjust=adjust,
+    prepare=prepare,
+    notes=notes,
+    environment=environment,
+)

@@ -2,91 +2,18 @@
 
 from __future__ import annotations
 
+from ..framework import framework
 from ..quote import comment, py
-from ..record import Gap, Words, rotary_base
-from .fsdp import SAVES as DCP
+from ..record import Gap, rotary_base
+from ..render import render
 from .megatron import chunks
 
-PACKAGE, VERSION, FILE = "torchtitan", "0.3.0", "torchtitan_config.py"
-LAUNCHER = "torchrun"
 SCHEDULES = {
     "1f1b": "1F1B",
     "interleaved": "Interleaved1F1B",
     "zb-v": "ZBVZeroBubble",
     "dualpipe": "DualPipeV",
 }
-SPACE = {"recompute_share": (1.0,)}
-DOMAIN = {
-    "sharding": (
-        ("zero3", "zero2", "hsdp", "none"),
-        (
-            "torchtitan shards weights, gradients and optimizer states together; optimizer "
-            "states alone it does not"
-        ),
-    ),
-    "schedule": (("1f1b", "interleaved"), "this kit writes 1F1B and interleaved 1F1B"),
-    "etp": ((1,), "experts are split over ranks, never inside"),
-    "cp_type": (
-        ("all-gather",),
-        "under FlexAttention keys and values are gathered; no ring, and heads are not exchanged",
-    ),
-    "offload": (
-        ("none",),
-        "offload is all or nothing there (training.enable_cpu_offload), and not counted",
-    ),
-    "precision": (
-        ("bf16", "fp32"),
-        (
-            "fp8 and fp4 are converters of the model with needs of their own (torchao, "
-            "shapes in multiples of 16): add them to the module"
-        ),
-    ),
-    "optimizer": (("adamw",), "the kit writes AdamW"),
-}
-SAVES = (
-    DCP[0],
-    "checkpoint/step-N below the dump folder",
-    DCP[2].split(":")[0] + ": checkpoint.enable loads the newest",
-    (
-        "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures "
-        "it has an adapter for"
-    ),
-)
-
-WORDS = Words(
-    install=(
-        "pip install torch==2.13.0 torchtitan==0.3.0",
-        (
-            "export TOKENIZER=/shared/tokenizer     # a folder with tokenizer.json: "
-            "torchtitan reads text, not token ids"
-        ),
-    ),
-    data=(
-        "a folder of text that the `datasets` library reads as c4; another layout wants an "
-        "entry of its own in torchtitan's DATASETS"
-    ),
-    log=(
-        "standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu "
-        "of every logged step; enable_wandb=True beside enable_tensorboard sends them to a "
-        "tracker"
-    ),
-    profile=(
-        "profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in "
-        "torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for "
-        "pytorch.org/memory_viz"
-    ),
-    skip="no option lists steps, so change the order of the data set",
-    keep="checkpoint.keep_latest_k: the last three; copy one a day elsewhere",
-    knobs=dict(
-        micro_batch="training.local_batch_size",
-        recompute="activation_checkpoint",
-        offload="training.enable_cpu_offload",
-        sharding="parallelism.data_parallel_shard_degree",
-        spill="parallelism.tensor_parallel_degree",
-    ),
-    stop="",
-    rehearse="steps=100 in torchtitan_config.py",
-)
 
 
 def gaps(launch):
@@ -211,8 +138,6 @@ def parts(launch) -> list[list[str]]:
 
 def files(launch, kit):
     """torchtitan_config.py."""
-    from ..scripts import render
-
     p, m, job = launch.plan, launch.model, launch.phase
     parallelism = dict(
         data_parallel_replicate_degree=p["dp"] // dp_shard(launch),
@@ -243,7 +168,7 @@ def files(launch, kit):
         disable_cuda_graphs=p["pp"] > 1 or p["ep"] > 1,
     )
     return {
-        FILE: render(
+        "torchtitan_config.py": render(
             "torchtitan_config.py.j2",
             title=comment(launch.name),
             shape=py(kit["shape"]),
@@ -270,3 +195,14 @@ def command(launch) -> str:
 def prepare(launch) -> str:
     """Shell lines before the command."""
     return 'export PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}"'
+
+
+FRAMEWORK = framework(
+    "torchtitan",
+    files=files,
+    command=command,
+    gaps=gaps,
+    adjust=adjust,
+    prepare=prepare,
+    notes=notes,
+)

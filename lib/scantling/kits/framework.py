@@ -1,0 +1,143 @@
+"""What a framework is to a launch kit: one record, filled from the framework's YAML file (what it
+is called, what it can express, its words for the reader) and the functions of its module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+FOLDER = files("scantling.kits") / "frameworks"
+MERGED = ("domain", "knobs", "saves")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """The values of one field of a plan that a framework has words for, the preferred first, and
+    why no others."""
+
+    values: tuple
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saves:
+    """A framework's checkpoints, for the reader of a kit."""
+
+    format: str
+    where: str
+    resume: str
+    hand_over: str
+
+
+def no_gaps(launch) -> list:
+    return []
+
+
+def same_pins(pins: dict, own, outside: set[str]) -> dict:
+    return pins
+
+
+def nothing(launch) -> str:
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """One framework that kits are written for.
+
+    Facts of its YAML file:
+    id, package, version : its name here and on the package index. file : its own configuration.
+    launcher : torchrun, accelerate or python: what starts the processes.
+    runtime : torch or jax. chips : vendor stacks that it runs on. space : axes of the search for
+    another plan that it fixes. domain : values of a plan's field that it has words for (a field
+    that is not there: all).
+    states : layout of the model's states between steps ("fp32 shards", "16-bit with master"; None:
+    not stated). own_trainer : the kit writes the training loop. compiles_blocks : COMPILE=1 is
+    offered. transformer_engine : it is built on Transformer Engine. without_transformer_engine :
+    what is said where the chip has none. reads_by_position : data are token ids, read by position.
+    saves_in_background : training goes on while a checkpoint is written.
+    stop : "file" a file `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, ""
+    nothing saves before the end.
+    install : shell lines. data : what DATA is. log : where loss, norm and throughput appear.
+    profile : how to take one. skip : how to leave out batches. keep : what becomes of old
+    checkpoints. rehearse : how to end after 100 steps. knobs : where micro_batch, recompute,
+    offload and sharding are set, and what a plan spills into. made_up : the run without DATA.
+    stragglers : how slow ranks are found. network_limit : what to do where gradients are exposed.
+
+    Functions of its module: files(launch, kit) its own files by name, command(launch) what the
+    launcher starts, gaps(launch) what else of model and plan it lacks, adjust(pins, own, outside)
+    the pins of a nearest plan, prepare(launch) shell lines before the command, notes(launch) what
+    it had to choose, equivalent(launch) the same by its own launcher, environment(launch) its own
+    variables.
+    """
+
+    id: str
+    package: str
+    version: str
+    file: str
+    launcher: str
+    runtime: str
+    own_trainer: bool
+    compiles_blocks: bool
+    transformer_engine: bool
+    reads_by_position: bool
+    saves_in_background: bool
+    stop: str
+    domain: Mapping[str, Domain]
+    saves: Saves
+    install: tuple[str, ...]
+    data: str
+    log: str
+    profile: str
+    skip: str
+    keep: str
+    rehearse: str
+    knobs: Mapping[str, str]
+    made_up: str
+    stragglers: str
+    network_limit: str
+    files: Callable[..., dict[str, str]]
+    command: Callable[..., str]
+    states: str | None = None
+    without_transformer_engine: str = ""
+    chips: tuple[str, ...] = ("nvidia", "amd")
+    space: Mapping[str, tuple] | None = None
+    gaps: Callable[..., list] = no_gaps
+    adjust: Callable[..., dict] = same_pins
+    prepare: Callable[..., str] = nothing
+    notes: Callable[..., list] = no_gaps
+    equivalent: Callable[..., str] = nothing
+    environment: Callable[..., tuple] = no_gaps
+
+
+@cache
+def stated(name: str) -> dict:
+    """The facts of frameworks/NAME.yaml; `like` names the file whose facts stand where it says
+    nothing, and a null takes one of them away."""
+    own = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    if "like" not in own:
+        return own
+    base = stated(own.pop("like"))
+    for part in MERGED:
+        merged = base[part] | own.get(part, {})
+        own[part] = {k: v for k, v in merged.items() if v is not None}
+    return {k: v for k, v in (base | own).items() if v is not None}
+
+
+def framework(name: str, **functions) -> Framework:
+    """The framework of frameworks/NAME.yaml with the functions of its module."""
+    facts = dict(stated(name))
+    facts["domain"] = {
+        field: Domain(values=tuple(d["values"]), why=d["why"])
+        for field, d in facts["domain"].items()
+    }
+    facts["saves"] = Saves(**facts["saves"])
+    facts["space"] = {k: tuple(v) for k, v in facts.get("space", {}).items()}
+    for name in ("install", "chips"):
+        if name in facts:
+            facts[name] = tuple(facts[name])
+    return Framework(**facts, **functions)

@@ -1,0 +1,67 @@
+"""The kit's templates: every value from a design goes through one of the quoting filters."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from ..base.errors import plain
+from ..base.units import DAY_S
+from .quote import comment, js, md, py, sh, slug
+
+
+def gb(x: float) -> str:
+    """Bytes as GB."""
+    return f"{x / 1e9:,.1f} GB"
+
+
+def span(seconds: float) -> str:
+    """Seconds in the unit that suits."""
+    for size, unit in ((DAY_S, "days"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.3g} s"
+
+
+@cache
+def templates():
+    """The environment that renders them."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    env = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )  # noqa: S701
+    env.filters |= dict(
+        sh=sh,
+        js=js,
+        py=py,
+        comment=comment,
+        md=md,
+        slug=slug,
+        line=lambda text: plain(str(text), 2000),
+        gb=gb,
+        span=span,
+    )
+    env.globals["DAY_S"] = DAY_S
+    return env
+
+
+def render(name: str, **values) -> str:
+    """One template as text."""
+    return templates().get_template(name).render(**values)
+
+
+def macros(name: str):
+    """The macros of one template, as functions that give text."""
+    return templates().get_template(name).module
+
+
+@cache
+def source(name: str) -> str:
+    """A file that a kit takes as it is."""
+    return (files("scantling.kits") / "templates" / name).read_text(encoding="utf-8")
