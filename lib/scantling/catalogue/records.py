@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Storage:
     """A file system, object store, local disk or guidance tier: rates of one client (a host) and of
     the whole `scope` [bytes/s]."""
@@ -65,7 +65,7 @@ class FailurePreset:
     verified: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Price:
     """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""
 
@@ -91,7 +91,7 @@ class Price:
         return self.value if not math.isnan(self.value) else (self.low + self.high) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fact:
     """One published reliability figure as printed; `value` stays text because sources print ranges
     and bounds."""
@@ -116,7 +116,7 @@ class Fact:
             return math.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GemmPoint:
     """One measured operation; `fraction` is of the dense peak of its own precision."""
 
@@ -136,7 +136,7 @@ class GemmPoint:
     verified: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Curve:
     """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the
     sequence length, or const."""
@@ -156,7 +156,7 @@ class Curve:
     verified: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CollectiveSeries:
     """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw
     2(n-1)/n, others (n-1)/n)."""
@@ -168,14 +168,14 @@ class CollectiveSeries:
     devices: int
     collective: str
     link_bytes_per_s: float
-    message_bytes: tuple[float, ...]
-    busbw_bytes_per_s: tuple[float, ...]
     source: str
     date: str
     verified: str
+    message_bytes: tuple[float, ...] = ()
+    busbw_bytes_per_s: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CollectiveFit:
     """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node
     where protocols switch."""

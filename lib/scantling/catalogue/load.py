@@ -1,0 +1,96 @@
+"""Reading the data files: rows checked against the rules of the catalogue, and turned into records.
+
+A column that names a unit of the trade becomes the field in the unit inside: hbm_gb fills
+hbm_bytes, latency_us latency_s.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import MISSING, fields
+from functools import cache
+from pathlib import Path
+
+from ..base.units import GB, GBIT, MB, TERA
+
+HERE = Path(__file__).parent
+VERIFIED = ("text", "secondary", "memory", "derived")
+# ending of a column -> ending of the field, factor
+UNITS = {
+    "_gb": ("_bytes", GB),
+    "_mb": ("_bytes", MB),
+    "_gbytes_per_s": ("_bytes_per_s", GB),
+    "_gbits_per_s": ("_bytes_per_s", GBIT),
+    "_tflops": ("_flops", TERA),
+    "_us": ("_s", 1e-6),
+    "_ms": ("_s", 1e-3),
+    "_kw": ("_w", 1e3),
+}
+BLANK = {"float": math.nan, "int": 0, "bool": False, "str": "", "tuple[str, ...]": ()}
+
+
+class CatalogueError(ValueError):
+    """A data file that breaks the rules of the catalogue."""
+
+
+def read(path, key: str | None = "id") -> list[dict[str, str]]:
+    """Rows of one data file, checked: source, date and a known `verified` in each, `key` unique."""
+    path = Path(path)
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    seen = set()
+    for line, row in enumerate(rows, 2):
+        where = f"{path.name} line {line}" + (f" ({row[key]})" if key and row.get(key) else "")
+        if None in row or None in row.values():
+            raise CatalogueError(f"{where}: not as many cells as the header has")
+        for column in ("source", "date", "verified"):
+            if not row.get(column, "").strip():
+                raise CatalogueError(f"{where}: no {column}")
+        if row["verified"] not in VERIFIED:
+            raise CatalogueError(
+                f"{where}: verified is {row['verified']!r}, not one of {', '.join(VERIFIED)}"
+            )
+        if key:
+            if not row.get(key) or row[key] in seen:
+                raise CatalogueError(f"{where}: {key} is empty or not unique")
+            seen.add(row[key])
+    return rows
+
+
+@cache
+def rows(name: str, key: str | None = "id") -> tuple[dict[str, str], ...]:
+    """Rows of a data file of the catalogue, by name."""
+    return tuple(read(HERE / f"{name}.csv", key))
+
+
+def filled(kind: type, of, **columns: str) -> list:
+    """A record of `kind` for each row: every field from the column of its name, or from the one
+    that `columns` names, in the unit inside; a blank cell is the field's default, else BLANK."""
+    of = list(of)
+    sources = {f.name: _source(f.name, of[0], columns) for f in fields(kind)} if of else {}
+    return [kind(**{f.name: _value(f, row, *sources[f.name]) for f in fields(kind)}) for row in of]
+
+
+def _source(field: str, row: dict, columns: dict) -> tuple[str, float]:
+    """(column, factor) that a field is read from; ("", 1) where the file has none."""
+    column = columns.get(field, field)
+    if column in row:
+        return column, 1.0
+    for ending, (inside, factor) in UNITS.items():
+        if column.endswith(inside) and (found := column.removesuffix(inside) + ending) in row:
+            return found, factor
+    return "", 1.0
+
+
+def _value(field, row: dict, column: str, factor: float):
+    text = row.get(column, "")
+    if not text:
+        return BLANK[field.type] if field.default is MISSING else field.default
+    if field.type == "float":
+        return float(text) * factor
+    if field.type == "int":
+        return int(float(text))
+    if field.type == "bool":
+        return text not in ("0", "none")
+    return tuple(text.split()) if field.type.startswith("tuple") else text
