@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.beyond import record_of, untried
-from scantling.evidence import published
+from scantling.catalogue import published
 from scantling.verdict.numbers import UNTRIED
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..base.quantities.table import show
 from ..base.show import percent, shown
-from ..evidence.published import ROOM, best_published, beyond
+from ..catalogue.published import ROOM, best_published, beyond
 from ..physics.cases import CP_TYPES, devices
 from ..physics.step import rates, step_time
 from ..plans import laws

@@ -283,7 +283,7 @@ def _recompute(plans) -> list[str]:
 
 def _untried(plans) -> list[str]:
     """What among the plans shown nobody has published, each once."""
-    from ..evidence.published import beyond
+    from ..catalogue.published import beyond
 
     out = []
     for row in plans.to_dict("records"):

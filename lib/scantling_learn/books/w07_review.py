@@ -8,9 +8,9 @@ from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue import storage
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import parameters
+from scantling.catalogue.published import best_published
 from scantling.endure import checkpoint, goodput
 from scantling.evidence.figures.figures import recreate
-from scantling.evidence.published import best_published
 from scantling.verdict.assess import assess
 
 from ..measured import published

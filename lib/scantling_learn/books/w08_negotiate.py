@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from scantling.advise import scaling_laws as convergence
 from scantling.base.units import HOUR_S, MINUTE_S
+from scantling.catalogue.published import best_published
 from scantling.endure import goodput
-from scantling.evidence.published import best_published
 from scantling.verdict.assess import assess
 
 from ..measured import rate, runs
