@@ -241,15 +241,17 @@ def shards_of(c: Cases):
     return dense, experts
 
 
+def optimizer_rate(c: Cases):
+    """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
+    hbm = c.chip.hbm_bytes_per_s * c.constants.hbm_share
+    return np.where(c.plan.offload > 0, host_rate(c), hbm)
+
+
 def optimizer_s(c: Cases, dense, experts):
-    """Update of the parameters that this rank owns: bytes touched over the rate of the memory that
-    holds their states. [s]"""
+    """Update of the parameters that this rank owns: bytes touched over the memory's rate. [s]"""
     over, experts_over = shards_of(c)
     updated = dense / over + experts / experts_over
-    rate = np.where(
-        c.plan.offload > 0, host_rate(c), c.chip.hbm_bytes_per_s * c.constants.hbm_share
-    )
-    return c.constants.optimizer_bytes * updated / rate
+    return c.constants.optimizer_bytes * updated / optimizer_rate(c)
 
 
 def streamed_s(c: Cases, dense, experts, slowest_s):
@@ -273,6 +275,12 @@ def step_host_s(c: Cases):
     return k.step_host_s * (least + (1 - least) * full) * captured
 
 
+def overall(c: Cases):
+    """Factor on every part of the step: what the terms leave, and DeepSpeed's pipeline engine."""
+    k = c.constants
+    return k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
+
+
 def straggler_share(c: Cases):
     """Share of the step lost to the slowest node, per doubling of nodes."""
     k = c.constants
@@ -280,8 +288,9 @@ def straggler_share(c: Cases):
 
 
 def step_time(c: Cases) -> Step:
-    """The step of every case. [s] Each part is exposed time; what compute covers stands in `axes`."""
-    k, m = c.constants, micro_batches(c.job, c.plan)
+    """The step of every case. [s] Each part is exposed time; what compute covers stands in
+    `axes`."""
+    m = micro_batches(c.job, c.plan)
     layer, logits = compute.layer_time(c), compute.logits_s(c)
     exchanges = layer_exchanges(c, layer)
     one = layer_parts(c, layer, exchanges)
@@ -295,16 +304,16 @@ def step_time(c: Cases) -> Step:
     reduction = reduction_exposed_s(c, dp.step_wire_s, stages.slowest_s * (1 - forward))
     streamed = streamed_s(c, dense, experts, stages.slowest_s)
 
-    overall = k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
-    rounds = m * stages.layers * overall
+    stretch = overall(c)
+    rounds = m * stages.layers * stretch
     parts = {name: rounds * seconds for name, seconds in one.items()} | {
-        "logits": m * overall * stages.heads * logits,
-        "dp": (m * gathers + reduction) * overall,
-        "pp": m * send.exposed_s * overall,
-        "bubble": overall * bubble_s(c, stages.mean_s, forward, layer.gemm / kernels),
-        "optimizer": overall * optimizer_s(c, dense, experts),
+        "logits": m * stretch * stages.heads * logits,
+        "dp": (m * gathers + reduction) * stretch,
+        "pp": m * send.exposed_s * stretch,
+        "bubble": stretch * bubble_s(c, stages.mean_s, forward, layer.gemm / kernels),
+        "optimizer": stretch * optimizer_s(c, dense, experts),
     }
-    parts["host"] = parts["host"] + m * streamed + step_host_s(c) * overall
+    parts["host"] = parts["host"] + m * streamed + step_host_s(c) * stretch
     layers = {
         axis: AxisTraffic(
             exposed_s=parts[axis],
