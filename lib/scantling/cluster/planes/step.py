@@ -289,12 +289,17 @@ def operations(s: Site, row: dict) -> list[dict]:
         "tp": "sharded" if plan["sp"] else "plain",
         "dp": "gathered" if shares["gather"] > 0 else "none" if sharding == "none" else "updated",
     }.get(axis, "any")
+    ahead = {}
+    if axis in ("tp", "cp", "ep"):
+        first, again, back = map(float, exchange_passes(s.case)[axis])
+        before = round(calls * (1 + again) / (2 + again))
+        share = back / (first + again + back)
+        ahead = dict(ahead=1 - share, back=share, calls_ahead=before, calls_back=calls - before)
     table = fill(
         [r for r in rows("operations") if (r["axis"], r["kind"]) == (axis, kind)],
         **shares,
+        **ahead,
         calls=calls,
-        third=1 / 3,
-        third_of_calls=calls / 3,
         exchange=CP_EXCHANGES.get(plan["cp_type"], ""),
         dispatched_beside=(
             "the other micro-batch" if s.case.software.ep_overlap > 0 else "nothing"
