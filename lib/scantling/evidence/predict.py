@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands
@@ -13,100 +13,85 @@ from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, read_runs, to_runs
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COLUMNS = (
-    "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low "
-    "mfu_high hfu memory_bytes fits params active_params flops_per_token "
-    "assumed error"
+    "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu "
+    "memory_bytes fits params active_params flops_per_token assumed error"
 ).split()
+# settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
-    "vocab=",
-    "ffn_hidden=",
-    "micro_batch=",
-    "recompute=",
-    "tp=",
-    "pp=",
-    "vpp=",
-    "ep=",
-    "global_batch_seqs=",
-    "precision=",
-)
+    "vocab ffn_hidden micro_batch recompute tp pp vpp ep global_batch_seqs precision"
+).split()
+MOST_MFU = 0.999  # of the upper end of a band
 
 
 def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Predictions for rows in the run-table format; blank with an `error` where a dimension of the
-    model is missing.
+    """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
+    computed.
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
-    hfu adds what is recomputed;
-    mfu_low to mfu_high is the 80 % band. None of the measured columns is read.
+    hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
+    is read.
     """
+    import pandas as pd
+
     runs = to_runs(frame)
-    out = pd.DataFrame({"id": runs.ids}).reindex(columns=COLUMNS)
-    for name in ("assumed", "error"):
-        out[name] = out[name].astype(object)
-    out["assumed"], out["error"] = runs.assumed, runs.errors
-    out["fits"] = out["fits"].astype(object)
-    if runs.cases is None:
-        return out
-    c, at = runs.cases, np.flatnonzero(runs.ready)
-    step = step_time(c)
-    total = np.broadcast_to(step.total, len(at))
-    tokens_per_s, flops, mfu = rates(c, total)
+    at = np.flatnonzero(runs.ready)
+    rows = {} if runs.cases is None else _predicted(runs, len(at))
+    out = pd.DataFrame(rows, index=at).reindex(range(len(runs.ids)))
+    out = out.reindex(columns=COLUMNS).assign(
+        id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
+    )
+    counts = ["params", "active_params"]
+    out[counts] = out[counts].astype(float).round().astype("Int64")
+    return out
+
+
+def _predicted(runs: Runs, n: int) -> dict:
+    """Columns of the `n` rows that have a case."""
+    c = runs.cases
+    seconds = np.broadcast_to(step_time(c).total, n)
+    tokens_per_s, flops, mfu = rates(c, seconds)
     count, per_token = parameters(c.shape), flops_per_token(c.shape, c.job.seq_len)
-    used, fits = _memory(c)
-    low, high = band_of(runs, used / np.broadcast_to(c.chip.usable_bytes, len(at)))
-    columns = dict(
-        step_time_s=total,
+    held = memory(c)
+    used = np.broadcast_to(held.total, n)
+    low, high = band_of(runs, used / np.broadcast_to(c.chip.usable_bytes, n))
+    return dict(
+        step_time_s=seconds,
         tokens_per_s_per_device=tokens_per_s,
         model_tflops_per_device=flops / 1e12,
         mfu=mfu,
         mfu_low=mfu / high,
-        mfu_high=np.minimum(mfu / low, np.maximum(0.999, mfu)),
+        mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        params=count.total + count.mtp * 0,
+        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
+        params=count.total,
         active_params=count.active,
         flops_per_token=per_token.total + per_token.mtp,
     )
-    for name, values in columns.items():
-        column = np.full(len(out), np.nan)
-        column[at] = values
-        out[name] = column
-    for name in ("params", "active_params"):
-        out[name] = out[name].round().astype("Int64")
-    said = np.full(len(out), "", dtype=object)
-    said[at] = fits
-    out["fits"] = said
-    return out
 
 
-def band_of(runs: Runs, memory_share=0.0):
+def decisive(assumed: str) -> list[str]:
+    """The settings that decide the step among those that were inferred for a row."""
+    inferred = {part.split("=")[0] for part in assumed.split("; ")}
+    return [name for name in DECISIVE if name in inferred]
+
+
+def band_of(runs: Runs, memory_share):
     """The band factors of every ready row, widened where a setting that decides the step was
     inferred."""
-    inferred = np.array(
-        [
-            any(f"{w}" in f"; {a}" for w in (f"; {d}" for d in DECISIVE))
-            for a, r in zip(runs.assumed, runs.ready)
-            if r
-        ]
-    )
-    each = lambda test, names: np.array([test(n) for n in names])  # noqa: E731
     return bands.band(
         runs.cases,
-        each(bands.known_stack, runs.stacks),
-        each(bands.known_chip, runs.chips),
-        inferred,
-        each(bands.single_source, runs.stacks),
+        np.array([bands.known_stack(n) for n in runs.stacks]),
+        np.array([bands.known_chip(n) for n in runs.chips]),
+        np.array([bool(decisive(a)) for a, r in zip(runs.assumed, runs.ready) if r]),
+        np.array([bands.single_source(n) for n in runs.stacks]),
         np.nan_to_num(memory_share),
-        each(bands.known_family, runs.families),
+        np.array([bands.known_family(n) for n in runs.families]),
     )
-
-
-def _memory(c):
-    """(bytes of the fullest device as the stack's figures count them, "true" where they fit)."""
-    m = memory(c)
-    used, fits = (np.broadcast_to(column, len(c)) for column in (m.total, m.fits))
-    return used, np.where(fits, "true", "false").astype(object)
 
 
 def predict_file(source, output) -> pd.DataFrame:

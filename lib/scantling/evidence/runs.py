@@ -102,7 +102,7 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     inference are in `_infer`."""
     frame = normalise(frame)
     errors = [_error(row) for row in frame.itertuples()]
-    ready = np.array([e == "" for e in errors])
+    ready = np.array([e == "" for e in errors], dtype=bool)
     f = frame[ready].reset_index(drop=True)
     said = iter(_infer(f).said if len(f) else [])
     chips = [catalogue.accelerator(a) for a in f.accelerator]

@@ -22,16 +22,23 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
     """The measured rows with prediction, error (predicted / measured - 1 of tokens/s), band hit,
     and the baseline's error."""
     got = predict_frame(frame)
-    table = frame.reset_index(drop=True).copy()
-    measured = pd.to_numeric(table.get("measured_tokens_per_s_per_device"), errors="coerce")
-    table["predicted"] = got.tokens_per_s_per_device
-    table["error"] = got.tokens_per_s_per_device / measured - 1
-    scale = got.mfu / got.tokens_per_s_per_device
-    table["inside"] = (measured * scale >= got.mfu_low) & (measured * scale <= got.mfu_high)
-    table["width"] = (got.mfu_high - got.mfu_low) / got.mfu
-    table["baseline"] = baseline(got, table) / measured - 1
-    table["why_not"] = got.error
-    return table[measured.notna() & (measured > 0)]
+    table = frame.reset_index(drop=True)
+    measured = _measured(table)
+    mfu = measured * got.mfu / got.tokens_per_s_per_device
+    return table.assign(
+        predicted=got.tokens_per_s_per_device,
+        error=got.tokens_per_s_per_device / measured - 1,
+        inside=mfu.between(got.mfu_low, got.mfu_high),
+        width=(got.mfu_high - got.mfu_low) / got.mfu,
+        baseline=baseline(got, table) / measured - 1,
+        why_not=got.error,
+    )[measured > 0]
+
+
+def _measured(table):
+    """Measured tokens/s per device, nan where there is none."""
+    blank = pd.Series(np.nan, index=table.index)
+    return pd.to_numeric(table.get("measured_tokens_per_s_per_device", blank), errors="coerce")
 
 
 def baseline(got: pd.DataFrame, table: pd.DataFrame):
@@ -66,14 +73,11 @@ def scatter(table: pd.DataFrame) -> dict:
     """How far repeated measurements of one configuration lie apart: median and 90th percentile of
     |measured / their median - 1|."""
     have = [c for c in SAME if c in table]
-    key = pd.Series(
-        ["|".join(map(str, row)) for row in table[have].itertuples(index=False)], index=table.index
-    )
-    measured = pd.to_numeric(table.measured_tokens_per_s_per_device)
-    size = measured.groupby(key).transform("size")
-    off = (measured / measured.groupby(key).transform("median") - 1).abs()[size > 1]
+    groups = _measured(table).groupby([table[c] for c in have], dropna=False)
+    repeated = groups.transform("size") > 1
+    off = (_measured(table) / groups.transform("median") - 1).abs()[repeated]
     return dict(
-        configurations=int(key[size > 1].nunique()),
+        configurations=int((groups.size() > 1).sum()),
         rows=len(off),
         median=float(off.median()) if len(off) else 0.0,
         p90=float(off.quantile(0.9)) if len(off) else 0.0,
@@ -83,17 +87,12 @@ def scatter(table: pd.DataFrame) -> dict:
 def validate_frame(frame: pd.DataFrame) -> dict:
     """All figures of a run table; rows of trust low or setup sparse stand apart."""
     table = compare(frame)
-    trust = (
-        table.trust.isin(["high", "medium"])
-        if "trust" in table
-        else pd.Series(True, index=table.index)
-    )
-    full = (
-        table.setup.isin(["full", "partial"])
-        if "setup" in table
-        else pd.Series(True, index=table.index)
-    )
-    counted, sparse = table[trust & full], table[trust & ~full]
+
+    def among(name, *words):
+        return table[name].isin(words) if name in table else pd.Series(True, index=table.index)
+
+    trusted, full = among("trust", "high", "medium"), among("setup", "full", "partial")
+    counted, sparse = table[trusted & full], table[trusted & ~full]
     by = {
         name: {str(k): figures(g) for k, g in counted.groupby(name)}
         for name in ("source", "accelerator", "stack")
@@ -101,22 +100,17 @@ def validate_frame(frame: pd.DataFrame) -> dict:
     }
     overall = figures(counted)
     if "source" in by:
-        overall["over_sources"] = (
-            float(np.median([v["median"] for v in by["source"].values()])) if by["source"] else 0.0
-        )
-    worst = counted.assign(a=counted.error.abs()).nlargest(15, "a")
+        medians = [v["median"] for v in by["source"].values()]
+        overall["over_sources"] = float(np.median(medians)) if medians else 0.0
+    worst = counted.loc[counted.error.abs().nlargest(15).index]
+    unanswered = counted[counted.error.isna()].rename(columns={"error": "", "why_not": "error"})
     return dict(
         overall=overall,
         sparse=figures(sparse) if len(sparse) else None,
         scatter=scatter(counted),
         by=by,
-        worst=[
-            dict(id=r.id, error=float(r.error), stack=r.stack, accelerator=r.accelerator)
-            for r in worst.itertuples()
-        ],
-        unanswered=[
-            dict(id=r.id, error=r.why_not) for r in counted[counted.error.isna()].itertuples()
-        ],
+        worst=worst[["id", "error", "stack", "accelerator"]].to_dict("records"),
+        unanswered=unanswered[["id", "error"]].to_dict("records"),
     )
 
 

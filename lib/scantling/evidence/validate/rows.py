@@ -17,7 +17,7 @@ from ...physics.constants import calibration, gather
 from ...physics.memory.peak import memory
 from ...physics.step import rates, step_time
 from ..calibrate import throughput as calibrate
-from ..predict import DECISIVE, predict_frame
+from ..predict import decisive, predict_frame
 from ..runs import read_runs
 from .compare import SAME, baseline
 
@@ -171,7 +171,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     put("moe", (np.asarray(table.cases.shape.experts) > 0) * np.ones(len(at)))
     full = memory(table.cases)
     share = np.broadcast_to(full.total, len(at)) / table.cases.chip.usable_bytes
-    inferred = _decisive(rows.assumed.iloc[at])
+    inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
     for name, groups in (
         ("fold", None),
         ("source", table.source),
@@ -210,14 +210,6 @@ def _without_single(table):
     )
     cases = replace(table.cases, constants=constants)
     return rates(cases, step_time(cases).total)[0]
-
-
-def _decisive(assumed) -> np.ndarray:
-    """The decisive settings that were inferred, comma-separated, "" where all were printed."""
-    return np.array(
-        [", ".join(w.rstrip("=") for w in DECISIVE if f"; {w}" in f"; {said}") for said in assumed],
-        dtype=object,
-    )
 
 
 def _standing(table, groups):
