@@ -17,6 +17,7 @@ import scantling_widgets
 LIB = Path(scantling.__file__).parent
 ORDER = (
     "base",
+    "blocks",
     "catalogue",
     "design",
     "physics",

@@ -289,7 +289,7 @@ def test_parts_sum_and_order(m, seq_len):
         + p.lm_head
         + m.dense_layers * p.dense_layer
         + m.moe_layers * p.moe_layer
-        + shape_of(m).outside_norm_params
+        + sum(b.norms for b in shape_of(m).of("end") if b.kind in ("embedding", "head"))
     )
     assert sum(getattr(f, part) for part in FLOP_PARTS) == f.total
     assert parameters(replace(m, layers=m.layers + 1)).total == p.total + p.dense_layer

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.blocks.kernels import gemm_s
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load
@@ -23,7 +24,7 @@ from scantling.evidence.measure import fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
 from scantling.physics.collectives import all_gather_s, all_to_all_s, tiers_of
-from scantling.physics.compute import attention_core_s, gemm_s
+from scantling.physics.compute import device
 from scantling.physics.gather import situation
 from scantling.plans.prepare import prepare
 from scantling.plans.run import find
@@ -108,8 +109,7 @@ def test_published_cubes_give_the_published_curve():
 @pytest.mark.parametrize(("share", "launch_s"), [(0.55, 4e-6), (0.8, 9e-6), (0.4, 20e-6)])
 def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s):
     k = priors(gemm=share, gemm_launch_s=launch_s)
-    chip = SimpleNamespace(hbm_bytes_per_s=A100.hbm_bytes_per_s, linear_flops=A100.bf16_flops)
-    case = SimpleNamespace(constants=k, chip=chip)
+    rates = share * A100.bf16_flops, A100.hbm_bytes_per_s * k.hbm_share
     sizes = [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [
         (8192, 1280, 8192),
         (2048, 8192, 1024),
@@ -121,8 +121,7 @@ def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s)
             "n": n,
             "k": kk,
             "seconds": float(
-                gemm_s(2 * m * n * kk, m * n + n * kk + m * kk, 1, case, share * A100.bf16_flops)
-                * math.exp(e)
+                gemm_s(2 * m * n * kk, m * n + n * kk + m * kk, 1, *rates, k) * math.exp(e)
             ),
         }
         for (m, n, kk), e in zip(sizes, noise)
@@ -150,7 +149,8 @@ def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
     case = found.case(0)
     assert case.constants.attention == pytest.approx(0.45)
     case = replace(case, constants=replace(case.constants, **vars(priors(attention=0.45))))
-    forward, _ = attention_core_s(case, 8192.0)
+    (attention,) = case.shape.of("mixer")
+    forward, _ = attention.core_s(device(case, 8192.0))
     point = {
         "batch": 1,
         "seq_len": 8192,

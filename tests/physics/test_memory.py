@@ -300,9 +300,9 @@ def _saved_rows():
         return list(csv.DictReader(handle))
 
 
-def _shape_of(row):
+def _shape_of(row, layers=2):
     return make_shape(
-        layers=2,
+        layers=layers,
         vocab=1000,
         mlp=row["mlp"],
         parallel_block=row["kind"] == "gpt_neox",
@@ -372,7 +372,7 @@ def test_a_checkpointed_block_keeps_its_input(row):
         dict(micro_batch=int(row["batch"]), recompute=code(RECOMPUTES, "full")),
         job=dict(seq_len=int(row["seq_len"])),
     )
-    one, two = (memory(replace(c, shape=replace(c.shape, layers=n))) for n in (2, 3))
+    one, two = (memory(replace(c, shape=_shape_of(row, n))) for n in (2, 3))
     assert (two.activations - one.activations) / c.constants.memory.activation == pytest.approx(
         int(row["bytes_per_layer"])
     )
@@ -560,16 +560,12 @@ def test_the_fullest_of_all_stages_is_the_one_that_counts(c):
 
 
 def _columns(c, n):
-    def widen(record):
-        return replace(
-            record,
-            **{
-                f.name: widen(v)
-                if hasattr(v := getattr(record, f.name), "__dataclass_fields__")
-                else np.full(n, v)
-                for f in fields(record)
-            },
-        )
+    def widen(value):
+        if isinstance(value, tuple):
+            return tuple(widen(v) for v in value)
+        if not hasattr(value, "__dataclass_fields__"):
+            return np.full(n, value)
+        return replace(value, **{f.name: widen(getattr(value, f.name)) for f in fields(value)})
 
     return widen(c)
 

@@ -48,7 +48,7 @@ NODE = Link(
     pod_devices=1e9,
     oversubscription=1.0,
 )
-GPT3 = make_shape(
+GPT3_175B = dict(
     layers=96,
     hidden=12288,
     ffn_hidden=4 * 12288,
@@ -59,7 +59,8 @@ GPT3 = make_shape(
     mlp="gelu",
     attention="mha",
 )
-MOE = make_shape(
+GPT3 = make_shape(**GPT3_175B)
+MIXTRAL = dict(
     layers=32,
     hidden=4096,
     ffn_hidden=14336,
@@ -74,6 +75,7 @@ MOE = make_shape(
     expert_ffn_hidden=14336,
     moe_layers=32,
 )
+MOE = make_shape(**MIXTRAL)
 
 
 def case(shape=GPT3, job=None, link=NODE, chip=H100, software=None, **plan):
@@ -102,8 +104,10 @@ def test_linear_flops_of_a_gpt_layer_are_24_t_h_squared():
     """Narayanan et al. 2021, appendix: 24 B s h^2 a layer's products forward, 8 of them in
     attention's projections; over tp 8 an eighth each."""
     for tp in (1, 8):
-        flops, _, _ = compute.attention_linear(case(tp=tp), 2048.0)
-        assert flops == pytest.approx(8 * 2048 * 12288**2 / tp)
+        c = case(tp=tp)
+        (attention,) = c.shape.of("mixer")
+        (product,) = attention.gemms(compute.device(c, 2048.0))
+        assert product.flops == pytest.approx(8 * 2048 * 12288**2 / tp)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_data_parallel_bytes_are_those_of_rajbhandari(sharding, volume):
 def test_bubble_of_1f1b_is_that_of_narayanan():
     """Section 2.2.1: bubble / ideal = (p - 1) / m, interleaved (p - 1) / (v m); ends of equal
     weight, nothing exposed beside."""
-    shape = replace(GPT3, vocab=np.float64(0.0))
+    shape = make_shape(**{**GPT3_175B, "vocab": np.float64(0.0)})
     for vpp, m in ((1, 8), (1, 64), (3, 64)):
         s = step_time(
             case(
@@ -194,7 +198,7 @@ def test_bubble_of_1f1b_is_that_of_narayanan():
 def test_a_mirrored_pipeline_shares_its_ends():
     """DeepSeek-V3, section 3.2.1: a DualPipe device holds a stage from either end, so loss and MTP
     weigh half on the slowest."""
-    shape = replace(GPT3, mtp_layers=np.int64(1))
+    shape = make_shape(**GPT3_175B, mtp_layers=np.int64(1))
     plan = dict(pp=16, dp=4, micro_batch=1)
     one_way = step_time(case(shape, **plan, schedule=schedule_code("zb-1p")))
     two_way = step_time(case(shape, **plan, schedule=schedule_code("dualpipe")))
@@ -232,21 +236,24 @@ def test_stages_of_deepseek_v3_are_those_of_nvidias_recipes():
         assert [int(x) for x in layers_per_stage(c)] == [stages[0], max(stages[1:-1]), stages[-1]]
         assert float(moe_share(c)) == 1.0
     assert float(moe_share(case(deepseek))) == pytest.approx(58 / 61)
-    assert float(moe_share(case(replace(MOE, moe_layers=16), pp=4, dp=8))) == 0.5
+    assert float(moe_share(case(make_shape(**{**MIXTRAL, "moe_layers": 16}), pp=4, dp=8))) == 0.5
 
 
 def test_a_dropped_or_forced_token_waits_for_no_other():
     """Rows of the fullest expert rank: an even share where routing is forced even or the rest
     dropped, more elsewhere; fixed shapes also spare the host."""
-    free, even, dropped = (
+    free, even, dropped = all_three = tuple(
         case(MOE, software=dict(even_routing=x), ep=8, dp=8) for x in (0.0, 1.0, 2.0)
     )
-    t = 2048.0
+    (moe,) = MOE.of("moe")
+    on = {
+        name: compute.device(c, 2048.0) for name, c in zip(("free", "even", "dropped"), all_three)
+    }
     assert (
-        compute.busiest_rows(even, t)
-        == compute.busiest_rows(dropped, t)
-        == compute.expert_rows(even, t)
-        < compute.busiest_rows(free, t)
+        moe.busiest_rows(on["even"])
+        == moe.busiest_rows(on["dropped"])
+        == moe.expert_rows(on["even"])
+        < moe.busiest_rows(on["free"])
     )
     assert (
         compute.layer_time(dropped).host
@@ -258,7 +265,7 @@ def test_a_dropped_or_forced_token_waits_for_no_other():
 def test_expert_traffic_pays_for_the_top_of_the_pod_that_it_crosses():
     """64 experts' ranks over pods of 32 at 8 : 1: of the 56 ranks outside the node 32 are outside
     the pod, on an eighth of the rate: 8 x 32 / 56 as long."""
-    many = replace(MOE, experts=64)
+    many = make_shape(**{**MIXTRAL, "experts": 64})
     wire = lambda **link: float(
         traffic.expert_parallel(case(many, link=replace(NODE, **link), ep=64, dp=64)).wire_s
     )  # noqa: E731
@@ -330,8 +337,9 @@ def test_full_waves_lose_nothing_and_a_spilled_tile_nearly_half():
     )
     c = case(shape)
     c = replace(c, constants=replace(c.constants, wave=1.0))
+    (mlp,) = shape.of("mlp")
     full, spilled = (
-        compute.idle_flops(c, t, 4224.0)[1] for t in (1024.0, 1025.0)
+        mlp.gemms(compute.device(c, t))[0].idle for t in (1024.0, 1025.0)
     )  # 1,024 x 4,224 = 132 tiles
     products = 2 * 1024 * 4224 * 4224 * 2
     assert full == 0.0

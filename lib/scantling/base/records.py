@@ -28,7 +28,7 @@ class Assumed:
 
 def take(record, index):
     """The same record with every column (array of one or more elements) indexed; scalars stay
-    shared."""
+    shared, tuples of records are taken one by one."""
     columns = {}
     for f in fields(record):
         value = getattr(record, f.name)
@@ -36,6 +36,8 @@ def take(record, index):
             columns[f.name] = value[index]
         elif hasattr(value, "__dataclass_fields__"):
             columns[f.name] = take(value, index)
+        elif isinstance(value, tuple) and value and hasattr(value[0], "__dataclass_fields__"):
+            columns[f.name] = tuple(take(v, index) for v in value)
     return replace(record, **columns) if columns else record
 
 
@@ -45,8 +47,15 @@ def length(record) -> int:
         value = getattr(record, f.name)
         if isinstance(value, np.ndarray) and value.ndim:
             return len(value)
-        if hasattr(value, "__dataclass_fields__"):
-            n = length(value)
-            if n > 1:
-                return n
+        for part in value if isinstance(value, tuple) else (value,):
+            if hasattr(part, "__dataclass_fields__"):
+                n = length(part)
+                if n > 1:
+                    return n
     return 1
+
+
+def pick(condition, one, other):
+    """A record of the same kind with the fields of `one` where `condition` holds, else `other`'s."""
+    columns = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
+    return replace(one, **{k: np.where(condition, a, b) for k, (a, b) in columns.items()})

@@ -170,7 +170,7 @@ def conditions(c: Cases) -> dict:
         ep=log(p.ep),
         micro_batch=log(p.micro_batch),
         recompute=np.asarray(p.recompute, float),
-        moe=(np.asarray(s.experts) > 0) * 1.0,
+        moe=(np.asarray(s.moe_layers) > 0) * 1.0,
         low=(np.asarray(c.job.precision) >= 2) * 1.0,
         sharded=(np.asarray(p.sharding) >= 3) * 1.0,
     )

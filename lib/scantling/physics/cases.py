@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.records import length, take
+from ..blocks.table import Shape, few_dense
 
 Column = Any  # float, int or numpy array of shape (n,)
 
@@ -161,7 +162,7 @@ class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
     beside them."""
 
-    shape: Any  # model.Shape
+    shape: Shape
     job: Job
     chip: Chip
     link: Link
@@ -244,7 +245,7 @@ def moe_share(c: Cases):
     share = s.moe_layers / s.layers
     if not np.any(share):
         return share
-    leading = (s.moe_layers > 0) & (pp > 1) & (4 * (s.layers - s.moe_layers) <= s.layers)
+    leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
     return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
 
 

@@ -134,12 +134,12 @@ def software_of(
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
     flash = _flash(stacks, [family(c.family) for c in chips], released)
     own |= {"released": released, "flash": told("flash", flash)}
-    if np.any(shape.experts):
+    if np.any(shape.moe_layers):
         overlapped = np.isin(plan.schedule, DUALPIPES)
         own["ep_overlap"] = np.maximum(own["ep_overlap"], overlapped)[()]
         if planned and stacks[0].dedup_planned:
             own["dedup_dispatch"] = 1.0
-            own["group_limit"] = np.where(shape.mla > 0, NODE_LIMIT, 0.0)[()]
+            own["group_limit"] = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
     if any(s.pipeline_engine for s in stacks):  # it sends and reduces between its instructions
         driven = column([s.pipeline_engine for s in stacks]) > 0
         engine = driven & (np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1)

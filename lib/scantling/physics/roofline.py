@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import compute
-from .cases import Cases, moe_share, recomputed, tokens
+from .cases import Cases, recomputed, tokens
 from .communication import communication
 from .step import COMPUTE, optimizer_rate, overall
 
@@ -163,41 +163,25 @@ def _kernel(c: Cases, work: Work, stretch: float, step_s: float) -> Kernel:
     )
 
 
-def _mlp(c: Cases, rows: float, width: float, copies: float = 1.0) -> tuple[float, float, float]:
-    """(FLOP, operand elements, kernels) of a forward MLP of so many rows, whose weights are read
-    so many times: one matrix for each inner width that is read or written (gate, up, down)."""
-    h, matrices = float(c.shape.hidden), float(c.shape.ffn_matrices)
-    weights = matrices * h * width
-    return 2 * rows * weights, rows * (2 * h + matrices * width) + copies * weights, 2.0
+LABELS = {
+    "projections": "QKV and output projections",
+    "mlp": "MLP",
+    "experts": "Routed experts (grouped)",
+    "shared_experts": "Shared experts",
+}
 
 
 def _gemms(c: Cases) -> list[tuple]:
     """(name, label, FLOP, bytes, seconds) of the forward GEMMs of one average layer and micro-batch
     on one rank."""
-    s, p, k = c.shape, c.plan, c.constants
-    t, moe = float(tokens(c)), float(moe_share(c))
-    rows = [("projections", "QKV and output projections", compute.attention_linear(c, t), 1, None)]
-    if moe < 1:
-        rows.append(("mlp", "MLP", _mlp(c, t, float(s.ffn_hidden / p.tp)), 1 - moe, None))
-    if moe:
-        copies, local = float(compute.busiest_rows(c, t)), float(s.experts / p.ep)
-        each = max(copies / max(local, 1), 1.0)
-        rate = compute.linear_rate(c) * k.grouped_gemm * each / (each + k.grouped_half)
-        routed = _mlp(c, copies, float(s.expert_ffn_hidden / p.etp), local)
-        rows.append(("experts", "Routed experts (grouped)", routed, moe, rate))
-    if moe and s.shared_ffn_hidden:
-        shared = _mlp(c, t, float(s.shared_ffn_hidden / p.tp))
-        rows.append(("shared_experts", "Shared experts", shared, moe, None))
-    return [
-        (
-            name,
-            label,
-            float(flops) * weight,
-            2 * float(elements) * weight,
-            float(compute.gemm_s(flops, elements, kernels, c, rate)) * weight,
-        )
-        for name, label, (flops, elements, kernels), weight, rate in rows
-    ]
+    on, rows = compute.device(c), {}
+    for weight, block in compute.layer_mix(c):
+        for product in block.gemms(on):
+            if product.flops * weight > 0:
+                figures = product.flops, 2 * product.elements, on.gemm_s(product, idle=False)
+                before = rows.get(product.name, (0.0, 0.0, 0.0))
+                rows[product.name] = tuple(x + float(y * weight) for x, y in zip(before, figures))
+    return [(name, LABELS[name], *figures) for name, figures in rows.items()]
 
 
 def _layer_work(c: Cases, parts) -> list[Work]:
@@ -242,20 +226,24 @@ def _layer_work(c: Cases, parts) -> list[Work]:
 def _attention(c: Cases) -> tuple[float, float]:
     """(FLOP, bytes) of one forward of the attention core: causal where flash skips the upper half,
     all of the scores where they are materialised."""
-    s, t = c.shape, float(tokens(c))
-    heads, width = float(s.heads / c.plan.tp), float(np.asarray(compute.score_width(c)))
-    kept = float(np.maximum(s.kv_heads / c.plan.tp, 1.0))
-    operands = 2 * t * (heads + kept) * width  # queries and outputs, keys and values
-    if np.any(c.software.flash == 0):
-        scores = t * float(c.job.seq_len) * heads
-        return 2 * scores * width, operands + float(c.constants.scores_passes) * 2 * scores
-    return 2 * t * float(compute.keys_seen(c)) * heads * width, operands
+    t, tp, seq_len = float(tokens(c)), c.plan.tp, c.job.seq_len
+    flops = moved = 0.0
+    for block in c.shape.of("mixer"):
+        weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
+        kept = np.maximum(block.kept_heads / tp, 1.0)
+        keys, scores = block.keys_seen(seq_len), 0.0
+        if np.any(c.software.flash == 0):
+            keys, scores = seq_len, c.constants.scores_passes * 2 * t * seq_len * heads
+        flops += float(weight * 2 * t * keys * heads * width)
+        # queries and outputs, keys and values
+        moved += float(weight * (2 * t * (heads + kept) * width + scores))
+    return flops, moved
 
 
 def _head(c: Cases, parts) -> Work:
     """Output head and loss."""
     s, t = c.shape, float(tokens(c))
-    v, h = float(s.vocab / c.plan.tp), float(s.hidden)
+    v, h = float(sum(b.vocab for b in s.of("head")) / c.plan.tp), float(s.hidden)
     return Work(
         kernel="logits",
         label="Output head and loss",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..blocks.table import mean_heads
 from ..catalogue.models.shape import flops_per_token, parameters
 from . import compute, traffic
 from .cases import (
@@ -198,7 +199,7 @@ def bubble_s(c: Cases, stage_s, forward_share, weight_share):
         stage_s * forward_share,
         stage_s * (1 - forward_share),
         stage_s * weight_share,
-        weight_kept=weight_kept(s.hidden, s.heads, c.job.seq_len, c.software.flash > 0),
+        weight_kept=weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0),
     )
 
 

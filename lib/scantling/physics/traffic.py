@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..blocks.table import Exchange as BlockExchange
+from ..blocks.table import fold
 from .cases import (
     SHARDINGS,
     Cases,
@@ -24,6 +26,7 @@ from .cases import (
     tokens,
 )
 from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, scale_up, tiers_of
+from .compute import layer_mix
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 
@@ -61,6 +64,16 @@ def exposed(communication, window):
     return communication * communication / np.maximum(communication + window, 1e-30)
 
 
+def sent(c: Cases) -> BlockExchange:
+    """What the blocks of one average layer send forward, per token."""
+    return fold(BlockExchange, [(w, b.exchanges(c.plan)) for w, b in layer_mix(c)])
+
+
+def visited(c: Cases):
+    """Experts that a token visits in a layer with experts."""
+    return sum(b.exchanges(c.plan).copies for b in c.shape.of("moe"))
+
+
 def tensor_parallel(c: Cases) -> Exchange:
     """Forward collectives of one average layer and micro-batch over the tp group.
 
@@ -74,10 +87,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.tp, 1, c.link.domain)
     payload = tokens(c) * s.hidden * 2
-    moe = moe_share(c)
-    blocks = np.where(
-        c.software.parallel_block > 0, 1.0, 2.0 - moe * np.where(s.shared_ffn_hidden > 0, 0.0, 1.0)
-    )
+    blocks = np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     wire = 2 * blocks * all_gather_s(
         payload, p.tp, inside, tiers
     ) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
@@ -102,13 +112,12 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
     all-to-alls of t x h.
     """
-    p, k, s = c.plan, c.constants, c.shape
+    p, k, block = c.plan, c.constants, sent(c)
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.cp, p.tp, c.link.domain)
-    kv = 2 * np.maximum(s.kv_width / p.tp, np.minimum(s.head_dim, s.kv_width)) * 2
-    payload = tokens(c) * p.cp * kv
+    payload = tokens(c) * p.cp * block.ring
     ring = all_gather_s(payload, p.cp, inside, tiers)
-    ulysses_bytes = tokens(c) * (2 * s.q_width + 2 * s.kv_width) / p.tp * 2
+    ulysses_bytes = tokens(c) * block.ulysses
     ulysses = all_to_all_s(ulysses_bytes, p.cp, inside, tiers)
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
     left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
@@ -143,7 +152,7 @@ def expert_copies(c: Cases) -> Copies:
     dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2): one per distinct rank, all of
     which the link delivers, (m-1)/m of them to others; one per distinct domain over the card.
     """
-    p, top_k = c.plan, c.shape.top_k
+    p, top_k = c.plan, visited(c)
     inside = members_inside(p.ep, p.etp, c.link.domain)
     domains = p.ep / inside
     once = c.software.dedup_dispatch > 0
@@ -181,7 +190,7 @@ def expert_parallel(c: Cases) -> Exchange:
         up_share=k.ep_up_share,
         relayed=c.software.dedup_dispatch,
     )
-    gathered = one_copy * s.top_k * p.etp * 2
+    gathered = one_copy * visited(c) * p.etp * 2
     etp_inside = members_inside(p.etp, 1, c.link.domain)
     gather = 2 * all_gather_s(gathered, p.etp, etp_inside, tiers)
     moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1

@@ -14,6 +14,7 @@ from ..endure.reliability import endure
 from ..physics import bands
 from ..physics.cases import devices
 from ..physics.communication import communication
+from ..physics.compute import keys_seen
 from ..physics.memory.peak import memory_by_stage
 from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
 from ..plans.search import columns_of
@@ -147,11 +148,7 @@ def utilisation(chosen, seconds: float) -> dict:
     c = chosen.case
     tokens, flops, mfu = (float(x) for x in rates(c, seconds))
     f = flops_per_token(c.shape, c.job.seq_len)
-    mean_keys = min(c.shape.window, c.job.seq_len) if c.shape.window else c.job.seq_len
-    windowed = c.shape.windowed_layers / c.shape.layers
-    causal = 0.5 * (1 - windowed) + windowed * (mean_keys / c.job.seq_len) * (
-        1 - mean_keys / (2 * c.job.seq_len)
-    )
+    causal = keys_seen(c) / c.job.seq_len
     chip = chosen.found.situation.resolved.cluster.accelerator
     half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not np.isnan(x))
     total = f.total + f.mtp

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from scantling.base.units import DAY_S
-from scantling.catalogue.models.shape import flops_per_token, parameters, shape_of
+from scantling.catalogue.models.shape import flops_per_token, parameters
 from scantling.endure import goodput
 from scantling.verdict.assess import assess
 
@@ -39,12 +39,8 @@ class Facts(DesignFacts):
 
     # ---- size
     @cached_property
-    def shape(self):
-        return shape_of(self.model)
-
-    @cached_property
     def parts(self):
-        return parameters(self.shape)
+        return parameters(self.model)
 
     @cached_property
     def params(self):
@@ -53,14 +49,12 @@ class Facts(DesignFacts):
     @cached_property
     def params_mha(self):
         return float(
-            parameters(
-                replace(self.shape, kv_width=self.shape.q_width, kv_heads=self.shape.heads)
-            ).total
+            parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
         )
 
     @cached_property
     def params_plain(self):
-        return float(parameters(replace(self.shape, ffn_matrices=2)).total)
+        return float(parameters(replace(self.model, mlp="gelu")).total)
 
     @cached_property
     def params_layer(self):

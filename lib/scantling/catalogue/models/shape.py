@@ -1,20 +1,28 @@
 """The shape of a decoder-only transformer: its parameters and its matrix products.
 
-`Model` is the record a design holds; `Shape` is the same in purely numeric form, where every field
-may be
-one number or a column of numbers, so that one design and a thousand published runs go through the
-same
-arithmetic. Integers in, exact integers out.
+`Model` is the record a design holds; `make_shape` turns it, or columns of its fields, into the
+table of blocks that all arithmetic reads, so that one design and a thousand published runs go the
+same way. Integers in, exact integers out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import DesignError
+from ...blocks.attention import Attention
+from ...blocks.embedding import Embedding
+from ...blocks.head import Head
+from ...blocks.mla import Mla
+from ...blocks.mlp import Mlp
+from ...blocks.moe import Moe
+from ...blocks.mtp import Mtp
+from ...blocks.table import Block, Shape
+from ...blocks.window import Window, WindowMla
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
 PLAIN = ("gelu", "squared-relu", "relu")  # two matrices: up, down
@@ -96,54 +104,6 @@ class Model:
 
     @property
     def dense_layers(self) -> int:
-        return self.layers - self.moe_layers
-
-
-@dataclass(frozen=True)
-class Shape:
-    """`Model` in numbers alone; each field one number or a column [n]. Flags are 0 or 1."""
-
-    layers: Any
-    hidden: Any
-    q_width: Any  # heads x query head size
-    kv_width: Any  # key and value: 2 x kv_width together (MLA: as expanded, the mean of both)
-    out_width: Any  # input width of the output projection, heads x value head size
-    heads: Any
-    kv_heads: Any
-    head_dim: Any
-    ffn_hidden: Any
-    ffn_matrices: Any  # 3 gated, 2 plain
-    vocab: Any
-    tied: Any
-    experts: Any
-    top_k: Any
-    expert_ffn_hidden: Any
-    shared_ffn_hidden: Any
-    moe_layers: Any
-    mtp_layers: Any
-    mla: Any
-    q_lora: Any
-    kv_lora: Any
-    qk_nope: Any
-    qk_rope: Any
-    v_head_dim: Any
-    window: Any
-    windowed_layers: Any
-    shared_gate: Any
-    parallel_block: Any
-    norm_params: Any  # per layer, q/k and low-rank norms included
-    attention_bias_params: Any  # per layer, sinks and the position projection included
-    mlp_bias_params: Any  # per dense layer
-    expert_bias_params: Any  # per routed expert
-    shared_bias_params: Any  # per MoE layer
-    router_bias_params: Any  # per MoE layer
-    position_params: Any  # outside the layers, in the embedding
-    head_bias_params: Any
-    outside_norm_params: Any  # final and embedding norms
-    final_norm_params: Any
-
-    @property
-    def dense_layers(self) -> Any:
         return self.layers - self.moe_layers
 
 
@@ -270,167 +230,134 @@ def _number(value: Any) -> Any:
 
 
 def make_shape(**columns: Any) -> Shape:
-    """The numeric `Shape` of fields named as in `Model`, scalars or columns [n]; what is left out
+    """The table of blocks of fields named as in `Model`, scalars or columns [n]; what is left out
     is `Model`'s default.
 
-    `mlp` and `attention` may be strings or columns of strings. A nan in a column counts as 0 (the
-    dense width of a
-    model with no dense layer); whether a dimension is missing is for the caller to say.
+    `mlp`, `attention` and `qk_norm` may be strings or columns of strings. A nan in a column counts
+    as 0 (the dense width of a model with no dense layer); whether a dimension is missing is for the
+    caller to say.
     """
     unknown = set(columns) - _DEFAULTS.keys() - {"name", "source", "seq_len", "moe_layout"}
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
     raw = {**_DEFAULTS, **columns}
-    matrices = 2 + _flag(raw["mlp"], GATED)
-    mla = _flag(raw["attention"], ("mla",))
-    per_head, whole = _flag(raw["qk_norm"], ("head",)), _flag(raw["qk_norm"], ("width",))
-    c = {k: _number(v) for k, v in raw.items() if k not in ("mlp", "attention", "qk_norm")}
-    hidden, heads, head_dim = c["hidden"], c["heads"], c["head_dim"]
-    qk_dim = mla * (c["qk_nope"] + c["qk_rope"]) + (1 - mla) * head_dim
-    v_dim = mla * c["v_head_dim"] + (1 - mla) * head_dim
-    q_width, out_width = heads * qk_dim, heads * v_dim
-    # MLA expands its latent to one key and one value per head, of different sizes
-    kv_width = mla * (heads * (qk_dim + v_dim) // 2) + (1 - mla) * c["kv_heads"] * head_dim
-    norm = hidden * (1 + c["norm_bias"])
-    inner = matrices - 1
-    shared = c["shared_ffn_hidden"] > 0
-    return Shape(
-        layers=c["layers"],
-        hidden=hidden,
-        q_width=q_width,
-        kv_width=kv_width,
-        out_width=out_width,
-        heads=heads,
-        kv_heads=c["kv_heads"],
-        head_dim=head_dim,
-        ffn_hidden=c["ffn_hidden"],
-        ffn_matrices=matrices,
-        vocab=c["vocab"],
-        tied=c["tied_embeddings"],
-        experts=c["experts"],
-        top_k=c["top_k"],
-        expert_ffn_hidden=c["expert_ffn_hidden"],
-        shared_ffn_hidden=c["shared_ffn_hidden"],
-        moe_layers=c["moe_layers"],
-        mtp_layers=c["mtp_layers"],
-        mla=mla,
-        q_lora=c["q_lora"],
-        kv_lora=c["kv_lora"],
-        qk_nope=c["qk_nope"],
-        qk_rope=c["qk_rope"],
-        v_head_dim=c["v_head_dim"],
-        window=c["window"],
-        windowed_layers=c["windowed_layers"],
-        shared_gate=c["shared_gate"],
-        parallel_block=c["parallel_block"],
-        norm_params=(
-            c["norms_per_layer"] * norm
-            + per_head * 2 * head_dim
-            + whole * (q_width + kv_width)
-            + mla * (c["q_lora"] + c["kv_lora"])
-        ),
-        attention_bias_params=(
-            c["qkv_bias"]
-            * (
-                mla * (c["q_lora"] + c["kv_lora"] + c["qk_rope"])
-                + (1 - mla) * (q_width + 2 * kv_width)
-            )
-            + c["out_bias"] * hidden
-            + c["sinks"] * heads
-            + c["relative_positions"] * hidden * q_width
-        ),
-        mlp_bias_params=c["mlp_bias"] * (inner * c["ffn_hidden"] + hidden),
-        expert_bias_params=c["expert_bias"] * (inner * c["expert_ffn_hidden"] + hidden),
-        shared_bias_params=c["mlp_bias"] * shared * (inner * c["shared_ffn_hidden"] + hidden),
-        router_bias_params=c["router_bias"] * c["experts"],
-        position_params=c["position_rows"] * hidden,
-        head_bias_params=c["head_bias"] * c["vocab"],
-        outside_norm_params=(c["final_norm"] + c["embedding_norm"]) * norm,
-        final_norm_params=c["final_norm"] * norm,
+    m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
+    m.norm = m.hidden * (1 + m.norm_bias)
+    mixers, feeds = _mixers(m), _feeds(m)
+    ends = dict(count=1, hidden=m.hidden, vocab=m.vocab)
+    head = Head(**ends, tied=m.tied_embeddings, bias=m.head_bias, norms=m.final_norm * m.norm)
+    blocks = [
+        Embedding(**ends, positions=m.position_rows, norms=m.embedding_norm * m.norm),
+        *mixers,
+        *feeds,
+        head,
+    ]
+    if np.any(m.mtp_layers):
+        blocks.append(_mtp(m, mixers, feeds, head))
+    return Shape(layers=m.layers, hidden=m.hidden, blocks=tuple(blocks))
+
+
+def _mixers(m) -> list[Block]:
+    """The attention blocks of the layers: each kind with the whole sequence, then with a window."""
+    latent = _flag(m.attention, ("mla",))
+    common = dict(
+        hidden=m.hidden,
+        heads=m.heads,
+        norms=m.norms_per_layer * m.norm,
+        head_norm=_flag(m.qk_norm, ("head",)),
+        width_norm=_flag(m.qk_norm, ("width",)),
+        **{k: getattr(m, k) for k in ("qkv_bias", "out_bias", "sinks", "relative_positions")},
+    )
+    ranks = {k: getattr(m, k) for k in ("q_lora", "kv_lora", "qk_nope", "qk_rope")}
+    ranks["v_head"] = m.v_head_dim
+    heads = dict(kv_heads=m.kv_heads, head_dim=m.head_dim)
+    blocks = []
+    for has, whole, windowed, own in (
+        (1 - latent, Attention, Window, heads),
+        (latent, Mla, WindowMla, ranks),
+    ):
+        if np.any(has):
+            own = {**common, **own}
+            blocks.append(whole(count=has * (m.layers - m.windowed_layers), **own))
+            if np.any(has * m.windowed_layers):
+                count = has * m.windowed_layers
+                blocks.append(windowed(count=count, window=m.window, **own))
+    return blocks
+
+
+def _feeds(m) -> list[Block]:
+    """The feed-forward blocks of the layers: the dense MLP, and the experts where there are any."""
+    common = dict(hidden=m.hidden, matrices=2 + _flag(m.mlp, GATED), parallel=m.parallel_block)
+    dense = m.layers - m.moe_layers
+    blocks: list[Block] = [Mlp(count=dense, width=m.ffn_hidden, bias=m.mlp_bias, **common)]
+    if np.any(m.moe_layers):
+        moe = Moe(
+            count=m.moe_layers,
+            width=m.expert_ffn_hidden,
+            shared_width=m.shared_ffn_hidden,
+            shared_bias=m.mlp_bias,
+            **{k: getattr(m, k) for k in _OF_EXPERTS},
+            **common,
+        )
+        blocks.append(moe)
+    return blocks
+
+
+def _mtp(m, mixers, feeds, head: Head) -> Mtp:
+    """The MTP modules: a layer of the last kind over the whole sequence."""
+    last, latent = 1 * (m.moe_layers > 0), _flag(m.attention, ("mla",))
+    layer = [replace(b, count=latent if b.kind == "mla" else 1 - latent) for b in mixers]
+    layer = [b for b in layer if b.kind in ("attention", "mla")]
+    layer += [replace(b, count=last if b.kind == "moe" else 1 - last) for b in feeds]
+    return Mtp(
+        count=m.mtp_layers,
+        hidden=m.hidden,
+        layer=tuple(layer),
+        head=head,
+        norms=m.final_norm * m.norm,
     )
 
 
 def shape_of(model: Model) -> Shape:
-    """The numeric `Shape` of one `Model`."""
+    """The table of blocks of one `Model`."""
     return make_shape(**{f.name: getattr(model, f.name) for f in fields(model)})
-
-
-def attention_weights(shape: Shape) -> Any:
-    """Weights of one attention block without biases and norms [count].
-
-    Plain: h*q + 2*h*kv + q*h. MLA (DeepSeek-V2, arXiv 2405.04434, section 2.1): h*q_lora +
-    q_lora*q, or h*q without
-    the query's low rank; h*(kv_lora + rope) + kv_lora*heads*(nope + v) + heads*v*h.
-    """
-    s = shape
-    plain = s.hidden * (s.q_width + 2 * s.kv_width + s.out_width)
-    low_rank = s.q_lora > 0
-    query = low_rank * (s.q_lora * (s.hidden + s.q_width)) + (1 - low_rank) * s.hidden * s.q_width
-    latent = (
-        s.hidden * (s.kv_lora + s.qk_rope)
-        + s.kv_lora * s.heads * (s.qk_nope + s.v_head_dim)
-        + s.hidden * s.out_width
-    )
-    return s.mla * (query + latent) + (1 - s.mla) * plain
 
 
 def parameters(model: Model | Shape) -> Params:
     """Parameters of a model by part [count], exact by shape; columns in, columns out.
 
     Tied weights count once, biases with the part they belong to, learned positions with the
-    embedding. `active` =
-    total - moe_layers * (experts - top_k) * expert, so it keeps the embedding and the output head;
-    publishers that
-    leave the embedding out print less. MTP modules (`mtp`: a layer of the last kind, the 2h x h
-    projection and
-    three norms; embedding and head shared, as in DeepSeek-V3, arXiv 2412.19437, section 2.2) are
-    not in `total`.
-    Load-balancing biases that a library keeps as buffers are not parameters. Agrees with the counts
-    of the
-    transformers library to the last digit for the architectures that `hf.py` reads.
+    embedding. `active` = total - moe_layers * (experts - top_k) * expert, so it keeps the embedding
+    and the output head; publishers that leave the embedding out print less. MTP modules (`mtp`: a
+    layer of the last kind, the 2h x h projection and three norms; embedding and head shared, as in
+    DeepSeek-V3, arXiv 2412.19437, section 2.2) are not in `total`. Load-balancing biases that a
+    library keeps as buffers are not parameters. Agrees with the counts of the transformers library
+    to the last digit for the architectures that `hf.py` reads.
     """
     s = shape_of(model) if isinstance(model, Model) else model
-    attention = attention_weights(s) + s.attention_bias_params
-    mlp = s.ffn_matrices * s.hidden * s.ffn_hidden + s.mlp_bias_params
-    shared = s.ffn_matrices * s.hidden * s.shared_ffn_hidden + s.shared_bias_params
-    gate = s.shared_gate * s.hidden
-    router = s.hidden * s.experts + s.router_bias_params
-    expert = s.ffn_matrices * s.hidden * s.expert_ffn_hidden + s.expert_bias_params
-    dense_layer = attention + s.norm_params + mlp
-    moe_layer = attention + s.norm_params + shared + gate + router + s.experts * expert
-    embedding = s.vocab * s.hidden + s.position_params
-    lm_head = (1 - s.tied) * s.vocab * s.hidden + s.head_bias_params
-    norms = s.layers * s.norm_params + s.outside_norm_params
-    routed = s.moe_layers * s.experts * expert
-    parts = dict(
-        embedding=embedding,
-        lm_head=lm_head,
-        attention=s.layers * attention,
-        mlp_dense=s.dense_layers * mlp,
-        shared_experts=s.moe_layers * shared,
-        router=s.moe_layers * router,
-        routed_experts=routed,
-        norms=norms,
-        other=s.moe_layers * gate,
-    )
+    parts = _by_part(s.blocks, lambda b: b.parameters())
+    unused, mtp = parts.pop("unused", 0), parts.pop("mtp", 0)
     total = sum(parts.values())
-    has_moe = s.moe_layers > 0
-    mtp_layer = has_moe * moe_layer + (1 - has_moe) * dense_layer
-    mtp = s.mtp_layers * (mtp_layer + 2 * s.hidden * s.hidden + 3 * s.final_norm_params)
+    mixers = _by_part(s.of("mixer"), lambda b: b.parameters())
+    attention, norms = (_over(mixers[name], s.layers) for name in ("attention", "norms"))
+    mlp = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
+    experts = _one(s.of("moe"))
+    shared, router = experts["shared_experts"] + experts["other"], experts["router"]
+    routed = experts["routed_experts"]
     return Params(
         total=total,
-        active=total - s.moe_layers * (s.experts - s.top_k) * expert,
-        **parts,
+        active=total - unused,
+        **{name: parts.get(name, 0) for name in _PARTS},
         mtp=mtp,
         attention_per_layer=attention,
-        norms_per_layer=s.norm_params,
+        norms_per_layer=norms,
         mlp_per_dense_layer=mlp,
-        shared_per_moe_layer=shared + gate,
+        shared_per_moe_layer=shared,
         router_per_moe_layer=router,
-        expert=expert,
-        experts_per_moe_layer=s.experts * expert,
-        dense_layer=dense_layer,
-        moe_layer=moe_layer,
+        expert=sum((b.count > 0) * b.expert() for b in s.of("moe")),
+        experts_per_moe_layer=routed,
+        dense_layer=attention + norms + mlp,
+        moe_layer=attention + norms + shared + router + routed,
     )
 
 
@@ -439,40 +366,47 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     only.
 
     Linear parts: 6 * weights (2 per multiply-add, forward once, backward twice). Scores: 6 *
-    seq_len * heads *
-    (query + value size) per layer: full attention, no causal halving, no window, no recompute. The
-    output head is in,
-    the embedding look-up out; routed experts are top_k of them, no capacity factor, no padding.
-    `mtp` is apart.
-    This is the count of PaLM (arXiv 2204.02311, appendix B) and Megatron-LM; counts that halve the
-    causal scores are
-    lower, 6 * parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers
-    library's models.
+    seq_len * heads * (query + value size) per layer: full attention, no causal halving, no window,
+    no recompute. The output head is in, the embedding look-up out; routed experts are top_k of
+    them, no capacity factor, no padding. `mtp` is apart. This is the count of PaLM (arXiv
+    2204.02311, appendix B) and Megatron-LM; counts that halve the causal scores are lower, 6 *
+    parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers library's
+    models.
     """
     s = shape_of(model) if isinstance(model, Model) else model
-    linear = 6 * attention_weights(s)
-    scores = 6 * seq_len * (s.q_width + s.out_width)
-    per_width = 6 * s.ffn_matrices * s.hidden
-    mlp, shared = per_width * s.ffn_hidden, per_width * s.shared_ffn_hidden
-    gate, router = 6 * s.shared_gate * s.hidden, 6 * s.hidden * s.experts
-    routed = per_width * s.expert_ffn_hidden * s.top_k
-    head = 6 * s.vocab * s.hidden
-    parts = dict(
-        attention_linear=s.layers * linear,
-        attention_scores=s.layers * scores,
-        mlp_dense=s.dense_layers * mlp,
-        shared_experts=s.moe_layers * shared,
-        shared_gate=s.moe_layers * gate,
-        router=s.moe_layers * router,
-        routed_experts=s.moe_layers * routed,
-        lm_head=head,
-    )
-    has_moe = s.moe_layers > 0
-    mtp_layer = linear + scores + has_moe * (shared + gate + router + routed) + (1 - has_moe) * mlp
-    mtp = s.mtp_layers * (mtp_layer + 12 * s.hidden * s.hidden + head)
-    return Flops(total=sum(parts.values()), **parts, mtp=mtp)
+    parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
+    mtp = parts.pop("mtp", 0)
+    named = {f.name: parts.get(f.name, 0) for f in fields(Flops) if f.name not in ("total", "mtp")}
+    return Flops(total=sum(parts.values()), **named, mtp=mtp)
 
 
+def _by_part(blocks, answer) -> dict[str, Any]:
+    """Counts x what the blocks answer, summed by part."""
+    parts: dict[str, Any] = {}
+    for block in blocks:
+        for name, value in answer(block).items():
+            parts[name] = parts.get(name, 0) + block.count * value
+    return parts
+
+
+def _one(blocks) -> dict[str, Any]:
+    """The parts of one block of the only kind of these that a model has."""
+    parts: dict[str, Any] = dict.fromkeys(_PARTS, 0)
+    for block in blocks:
+        for name, value in block.parameters().items():
+            parts[name] = parts.get(name, 0) + (block.count > 0) * value
+    return parts
+
+
+def _over(value, count):
+    """value / count, exact for whole numbers."""
+    whole = np.asarray(value).dtype.kind in "iO" and np.asarray(count).dtype.kind in "iO"
+    return value // count if whole else value / count
+
+
+_PARTS = tuple(f.name for f in fields(Params))[2:11]
+_WORDS = ("mlp", "attention", "qk_norm")
+_OF_EXPERTS = ("experts", "top_k", "shared_gate", "expert_bias", "router_bias")
 _DEFAULTS = {
     f.name: f.default
     for f in fields(Model)

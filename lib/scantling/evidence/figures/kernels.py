@@ -6,11 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from ... import catalogue
+from ...blocks.table import Gemm
 from ...catalogue.models.shape import make_shape
 from ...physics import traffic
 from ...physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.collectives import all_gather_s, all_to_all_s, tiers_of
-from ...physics.compute import gemm_s
+from ...physics.compute import device
 from ...physics.constants import gather
 from .figures import Figure, Point
 
@@ -240,7 +241,8 @@ def gemm_share(accelerator: str, precision: str, m, n, k):
     case = _case(accelerator, precision=precision)
     m, n, k = (np.asarray(v, float) for v in (m, n, k))
     flops = 2 * m * n * k
-    return flops / gemm_s(flops, m * k + k * n + m * n, 1, case) / case.chip.linear_flops
+    seconds = device(case).gemm_s(Gemm("product", flops, m * k + k * n + m * n, 1))
+    return flops / seconds / case.chip.linear_flops
 
 
 def gemm_by_size():

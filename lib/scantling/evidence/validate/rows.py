@@ -168,7 +168,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
         told(f"{name.replace('_', ' ').replace('out', 'left out')}: {len(np.unique(groups))} fits")
         put(name, np.exp(calibrate.left_out(model, groups, start)))
     put("without_single", _without_single(table))
-    put("moe", (np.asarray(table.cases.shape.experts) > 0) * np.ones(len(at)))
+    put("moe", (np.asarray(table.cases.shape.moe_layers) > 0) * np.ones(len(at)))
     full = memory(table.cases)
     share = np.broadcast_to(full.total, len(at)) / table.cases.chip.usable_bytes
     inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
@@ -259,7 +259,7 @@ def _note(rows, at, table, share, inferred):
     others = lambda level: (
         pd.Series(table.source).groupby(table.levels[level]).transform("nunique").to_numpy()
     )  # noqa: E731
-    moe = full(c.shape.experts) > 0
+    moe = full(c.shape.moe_layers) > 0
     found = {
         "settings not printed": (inferred != "", inferred),
         "rounded figure": (frame.trust.eq("medium").to_numpy(), None),

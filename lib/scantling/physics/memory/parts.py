@@ -2,16 +2,17 @@
 device holds of both.
 
 Every function takes cases and returns numbers or columns. Factors of the shape and the stack come
-before the columns of the plan, so
-that a search over one model works on the plan's columns alone.
+before the columns of the plan, so that a search over one model works on the plan's columns alone.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 import numpy as np
 
+from ...blocks.saving import Keeping
+from ...blocks.table import Block, Column, Saved, fold, mean_heads
 from ...catalogue.models.shape import parameters
 from ..cases import (
     OFFLOADS,
@@ -45,6 +46,81 @@ SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 np.empty(3_900_000)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LayerSort:
+    """Layers that share a kind of feed-forward, the mixers in the model's own proportion."""
+
+    feed: Block
+    saved: Saved
+    kept: Column  # bytes of one layer and micro-batch under the plan's recompute
+    dropped: Column  # bytes that a layer which repeats its forward holds for that time
+    trunk: Column  # parameters but the routed experts
+    experts: Column  # routed experts' parameters on one expert-parallel rank
+    last: Column  # 1 where an MTP module's layer is of this sort
+
+    @property
+    def any(self):
+        """1 where a model has layers of this sort."""
+        return 1.0 * (np.asarray(self.feed.count) > 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterBytes:
+    """Bytes of one parameter on a device."""
+
+    weight: Column
+    cache: Column  # of weight, its low-precision copies
+    gradient: Column
+    states: Column
+    host: Column
+    gathered: Column  # while in use
+    gathered_ends: Column  # outside the layers, where there are no low-precision copies
+    step: Column  # fp32 gradients while the optimizer steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What all devices of a case share."""
+
+    sorts: tuple[LayerSort, ...]
+    routed: bool  # whether any model has routed experts
+    micro_batches: Column
+    bytes: ParameterBytes
+    expert_bytes: ParameterBytes | None
+    embedding: Column  # parameters
+    head: Column  # parameters of the output head, tied or not
+    mtp: Column  # parameters of the MTP modules but their routed experts
+    logits: Column
+    transient: Column  # the layer at work
+    most: Column  # the same with nothing repeated
+    buffers: Column
+    split_kept: Column  # what weight gradients that wait keep of a layer's activations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What stands on one pipeline device; embeds and heads (with the MTP modules) are copies over
+    the schedule's copies of a weight, tail is 1 where the loss is."""
+
+    held: Column  # micro-batches in flight
+    counts: tuple[Column, ...]  # layers of each sort
+    embeds: Column
+    heads: Column
+    tail: Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What one pipeline device holds."""
+
+    trunk: Column  # parameters
+    experts: Column  # parameters
+    ends: Column  # of trunk, outside the layers
+    activations: Column  # logits included
+    logits: Column
+    gathered: Column  # bytes for a moment
+
+
 def constants_of(c: Cases):
     """The memory constants gathered beside the case; the generic ones where none were."""
     return getattr(c.constants, "memory", None) or GENERIC
@@ -56,133 +132,106 @@ def low_bytes(job):
     return LOW_BYTES[job.precision]
 
 
-def layer_bytes(c: Cases):
-    """What one layer and micro-batch leave for the backward pass on one device: dense, moe, both
-    under `selective`, and the layer's input.
+def keeping(c: Cases) -> Keeping:
+    """How one device keeps the tensors of a micro-batch.
 
-    `rows` are the expert rows of one rank. `selective` drops what the stack repeats: shares of the
-    GEMM outputs, of the materialised
-    scores and of the element-wise outputs.
+    `selective` drops what the stack repeats: shares of the GEMM outputs, of the materialised scores
+    and of the element-wise outputs. A repeated SwiGLU keeps its inputs in 8 bits (DeepSeek-V3,
+    section 3.3.3); what lists its products keeps no output of a core that it repeats.
     """
-    s, p, k, sw = c.shape, c.plan, constants_of(c), c.software
-    t = tokens(c)
-    outer, inner = t / sequence_shards(p), t / p.tp
-    low = low_bytes(c.job)
-    wide = 1.0 + (c.job.precision == FP32)
-    kept = np.where(low > 0, low, 2.0)  # bytes of a linear layer's input
-    eager = 1.0 - sw.fused_norm
-    repeated = np.maximum(sw.selective_elementwise, k.per_op)
-    gemm, scored, chain = 1.0 - sw.selective_gemm, 1.0 - sw.selective_attention, 1.0 - repeated
-    hidden = s.hidden * wide
-    norms = (2 * kept + eager * (1.0 - sw.norm_kernel) * 12.0 + 2.0 * k.dropout) * hidden
-    core = (2.0 * s.q_width + 4.0 * s.kv_width) * wide
-    lse = 4.0 * s.heads * (sw.flash > 0)
-    out, out_chosen = (
-        (2.0 + low * cast) * s.out_width * wide + lse * wide for cast in (1.0, chain)
+    p, k, software, t = c.plan, constants_of(c), c.software, tokens(c)
+    low, eager = low_bytes(c.job), 1.0 - software.fused_norm
+    linear = np.where(low > 0, low, 2.0)
+    repeated = np.maximum(software.selective_elementwise, k.per_op)
+    return Keeping(
+        plan=p,
+        seq_len=c.job.seq_len,
+        tokens=t,
+        outer=t / sequence_shards(p),
+        inner=t / p.tp,
+        wide=1.0 + (c.job.precision == FP32),
+        linear_bytes=linear,
+        low=low,
+        eager=eager,
+        norm_bytes=linear + eager * (1.0 - software.norm_kernel) * 6.0 + k.dropout,
+        dropout=k.dropout,
+        flash=software.flash,
+        gemm=1.0 - software.selective_gemm,
+        scores=1.0 - software.selective_attention,
+        chain=1.0 - repeated,
+        core=1.0 - k.per_op * software.selective_attention,
+        narrow=1.0 - 0.5 * (low > 0) * repeated * (1.0 - k.per_op),
+        imbalance=k.imbalance,
+        chunked_loss=software.chunked_loss,
+        logit_bytes=k.logit_bytes,
     )
-    out_chosen = out_chosen * (
-        1.0 - k.per_op * sw.selective_attention
-    )  # what lists its products keeps no output of a core that it repeats
-    scores = (
-        (sw.flash == 0) * (2.0 + 3.0 * k.dropout + 4.0 * eager) * s.heads * c.job.seq_len * wide
-    )
-    up = 2.0 * (s.ffn_matrices - 1) * wide  # gate and up, or up
-    mid = kept * wide
-    first, second = (up + 2 * wide * eager) * s.ffn_hidden, mid * s.ffn_hidden
-    narrow = 1.0 - 0.5 * (low > 0) * repeated * (1.0 - k.per_op)
-    up_chosen = (
-        up * narrow
-    )  # a repeated SwiGLU keeps its inputs in 8 bits (DeepSeek-V3, section 3.3.3)
-    latent = s.mla * 4.0 * (s.q_lora + s.kv_lora + s.qk_rope) * wide * t if np.any(s.mla) else 0.0
-    inputs = (
-        4.0 - 2.0 * s.parallel_block
-    ) * hidden  # attention and MLP read one input where they run in parallel
-    whole_outer, chosen_outer = inputs + norms, inputs + chain * norms
-    # the latents bring q, k and v back: their up-projections are what `selective` repeats first
-    # (DeepSeek-V3, section 3.2.3)
-    whole_inner, chosen_inner = (
-        core + out + scores,
-        gemm * (1 - s.mla) * core + out_chosen + scored * scores,
-    )
-    a = SimpleNamespace(
-        dense=outer * whole_outer + inner * (whole_inner + first + second) + latent,
-        dense_selective=outer * chosen_outer
-        + inner * (chosen_inner + gemm * first * narrow + chain * second)
-        + latent,
-        boundary=outer * (2.0 * hidden),
-        rows=0.0,
-        moe=0.0,
-        moe_selective=0.0,
-    )
-    if np.any(s.moe_layers):
-        a.rows = inner * (s.top_k * k.imbalance) * p.etp
-        width = (
-            s.top_k * k.imbalance * s.expert_ffn_hidden + s.shared_ffn_hidden
-        )  # of a row's experts, split over etp, and the shared ones
-        router = 8.0 * s.experts * wide
-        a.moe = (
-            outer * (whole_outer + router)
-            + inner * (whole_inner + (up + mid) * width)
-            + a.rows * ((kept + 2.0) * hidden)
-            + latent
-        )
-        a.moe_selective = (
-            outer * (chosen_outer + router)
-            + inner * (chosen_inner + (gemm * up_chosen + chain * mid) * width)
-            + a.rows * ((gemm * kept + chain * 2.0) * hidden)
-            + latent
-        )
-    return a
 
 
-def parameter_bytes(c: Cases, group):
-    """Bytes of one parameter that `group` ranks share: weight, gradient, states, host, gathered
-    (while in use) and step (fp32 gradients)."""
+def layer_sorts(c: Cases, keep: Keeping) -> tuple[LayerSort, ...]:
+    """What one layer of each sort keeps and has, dense ones first."""
+    s, p = c.shape, c.plan
+    mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in s.of("mixer")])
+    trunk = s.mean("mixer", lambda b: sum(b.parameters().values()))
+    on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
+    some = (p.recompute == SELECTIVE) * p.recompute_share
+    all_of_it = (p.recompute == FULL) * p.recompute_share
+    chosen, whole = on_device * some > 0, on_device * all_of_it > 0
+    boundary = keep.outer * (2.0 * s.hidden * keep.wide)
+    sorts, experts = [], 1.0 * (np.asarray(s.moe_layers) > 0)
+    for feed in s.of("feed"):
+        saved, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
+        routed = own.pop("routed_experts", 0)
+        own.pop("unused", 0)
+        kept = (1.0 - some - all_of_it) * saved.whole
+        kept = kept + some * saved.selective + all_of_it * boundary
+        sort = LayerSort(
+            feed=feed,
+            saved=saved,
+            kept=on_device * kept,
+            dropped=chosen * (saved.whole - saved.selective) + whole * (saved.whole - boundary),
+            trunk=trunk + sum(own.values()),
+            experts=routed / (p.ep * p.etp),
+            last=experts if feed.kind == "moe" else 1.0 - experts,
+        )
+        sorts.append(sort)
+    return tuple(sorts)
+
+
+def parameter_bytes(c: Cases, group) -> ParameterBytes:
+    """Bytes of one parameter that `group` ranks share."""
     p, job, k = c.plan, c.job, constants_of(c)
-    wide = job.precision == FP32
+    wide, low = job.precision == FP32, low_bytes(job)
     weight = 2.0 + 2.0 * wide
-    low = low_bytes(job)
-    cached = (
-        weight + 2.0 * low - weight * k.low_weights * (low > 0)
-    )  # and the low-precision copies, both ways round
+    # and the low-precision copies, both ways round
+    cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
     gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     z1, z2, z3 = p.sharding >= ZERO1, p.sharding >= ZERO2, p.sharding >= ZERO3
     share = 1.0 / group
-    stored = weight * (
-        1.0 - np.where(k.fp32_shards, 1.0, 0.0)
-    )  # the fp32 shard is the weight: no 16-bit one beside it
-    within = c.software.optimizer_group
-    owned = np.where(z1, share, 1.0)
+    # the fp32 shard is the weight: no 16-bit one beside it
+    stored = weight * (1.0 - np.where(k.fp32_shards, 1.0, 0.0))
+    within, owned = c.software.optimizer_group, np.where(z1, share, 1.0)
     if np.any(within):
-        owned = np.where(
-            (p.sharding == ZERO1) & (within > 0),
-            np.maximum(share, 1.0 / np.maximum(within, 1)),
-            owned,
-        )
+        larger = np.maximum(share, 1.0 / np.maximum(within, 1))
+        owned = np.where((p.sharding == ZERO1) & (within > 0), larger, owned)
     copies = weight_copies(p.schedule)
     resident = np.where(z3, share * stored, cached) * copies
     gathered = np.where(z3, 1.0 - share * (stored > 0), 0.0) * cached
     step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
-    states = states * owned
-    host = 0.0 * share
+    states, host = states * owned, 0.0 * share
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        host = away * states + gone * (
-            weight * np.where(z3, share, 1.0) + gradient * np.where(z2, share, 1.0)
-        )
-        resident, gathered, gradient = (
-            np.where(gone, 0.0, resident),
-            np.where(gone, cached + weight, gathered),
-            np.where(gone, 0.0, gradient),
-        )
+        sent = weight * np.where(z3, share, 1.0) + gradient * np.where(z2, share, 1.0)
+        host = away * states + gone * sent
+        resident = np.where(gone, 0.0, resident)
+        gathered = np.where(gone, cached + weight, gathered)
+        gradient = np.where(gone, 0.0, gradient)
         states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
-    cache = np.where(z3 | gone, 0.0, cached - weight) * copies
-    return SimpleNamespace(
+    return ParameterBytes(
         weight=resident,
-        cache=cache,
+        cache=np.where(z3 | gone, 0.0, cached - weight) * copies,
         gradient=np.where(z2, gradient * share, gradient) * copies,
         states=states,
         host=host,
@@ -192,160 +241,130 @@ def parameter_bytes(c: Cases, group):
     )
 
 
-def frame(c: Cases):
+def exchange_buffers(c: Cases, keep: Keeping, sorts):
+    """Bytes of the buffers of exchanges, and of masks that a stack builds pair by pair."""
+    s, p, k, t = c.shape, c.plan, constants_of(c), keep.tokens
+    stream = 16.0 * keep.outer * s.hidden * keep.wide
+    buffers = (p.tp > 1) * (4.0 * s.hidden) * t + (p.pp > 1) * stream
+    if np.any(p.cp > 1):
+        kv = s.mean("mixer", lambda b: b.kv_width)
+        buffers = buffers + (p.cp > 1) * (8.0 * kv) * keep.inner
+    if np.any(k.dense_masks):
+        buffers = buffers + k.dense_masks * k.pair_bytes * keep.seq_len * t
+    for sort in sorts:
+        if np.any(sort.saved.rows):
+            buffers = buffers + sort.saved.rows * (8.0 * s.hidden)
+    return buffers
+
+
+def frame(c: Cases) -> Frame:
     """What all devices of a case share: saved bytes and parameters by layer, bytes by parameter,
     buffers."""
-    s, p, job, k = c.shape, c.plan, c.job, constants_of(c)
-    n, a, t = parameters(s), layer_bytes(c), tokens(c)
-    routed = bool(np.any(s.moe_layers))
-    on_device = k.activation * (1.0 - c.software.activation_offload)
-    partly, wholly = (
-        (p.recompute == SELECTIVE) * p.recompute_share,
-        (p.recompute == FULL) * p.recompute_share,
-    )
-    left, partly, wholly = (
-        on_device * (1.0 - partly - wholly),
-        on_device * partly,
-        on_device * wholly,
-    )
-    ends = wholly * a.boundary
+    s, p, k, keep = c.shape, c.plan, constants_of(c), keeping(c)
+    n, sorts, routed = parameters(s), layer_sorts(c, keep), bool(s.of("moe"))
     ranks = p.dp * p.cp
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
-    per_tp = 1.0 / p.tp
-    largest = np.maximum(a.moe, a.dense * (s.moe_layers < s.layers))
-    f = SimpleNamespace(
-        n=n,
+    replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0) if routed else None
+    largest = _largest(sorts, lambda x: x.saved.whole)
+    dropped = _largest(sorts, lambda x: x.dropped) if np.any(p.recompute > 0) else 0.0
+    logits = [(b.count, b.saved_bytes(keep)) for b in s.of("end")]
+    waits = np.any(SPLIT[p.schedule])
+    return Frame(
+        sorts=sorts,
         routed=routed,
-        m=micro_batches(job, p),
-        a=a,
-        largest=largest,
-        per_tp=per_tp,
-        repeats=np.any(p.recompute > 0),
-        per_dense=left * a.dense + partly * a.dense_selective + ends,
+        micro_batches=micro_batches(c.job, p),
         bytes=parameter_bytes(c, group),
-        widest=np.maximum(
-            (n.moe_layer - n.experts_per_moe_layer) * (s.moe_layers > 0),
-            n.dense_layer * (s.moe_layers < s.layers),
-        ),
-        head=np.where(s.tied > 0, n.embedding, n.lm_head),
-        mtp=n.mtp - s.mtp_layers * (s.moe_layers > 0) * n.experts_per_moe_layer,
-        logits=t
-        * per_tp
-        * (
-            np.where(c.software.chunked_loss > 0, np.minimum(s.hidden, s.vocab), s.vocab)
-            * k.logit_bytes
-            * (1 + s.mtp_layers)
-        ),
-        kept=weight_kept(s.hidden, s.heads, job.seq_len, c.software.flash > 0)
-        if np.any(SPLIT[p.schedule])
+        expert_bytes=parameter_bytes(c, replicas) if routed else None,
+        embedding=n.embedding,
+        head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
+        mtp=n.mtp - s.mtp_layers * n.experts_per_moe_layer,
+        logits=fold(Saved, logits).logits,
+        transient=k.activation * (largest * k.working + dropped),
+        most=k.activation * k.working * largest,
+        buffers=exchange_buffers(c, keep, sorts),
+        split_kept=weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
+        if waits
         else 1.0,
     )
-    # a layer that repeats its forward holds for that time what it had dropped
-    chosen, whole = partly > 0, wholly > 0
-    dropped = chosen * (a.dense - a.dense_selective) + whole * (a.dense - a.boundary)
-    if routed:
-        dropped = np.maximum(
-            chosen * (a.moe - a.moe_selective) + whole * (a.moe - a.boundary),
-            dropped * (s.moe_layers < s.layers),
-        )
-    f.transient = k.activation * (largest * k.working + dropped)
-    f.buffers = (p.tp > 1) * (4.0 * s.hidden) * t + (p.pp > 1) * 8.0 * a.boundary
-    if np.any(p.cp > 1):
-        f.buffers = f.buffers + (p.cp > 1) * (8.0 * s.kv_width) * t * per_tp
-    if np.any(k.dense_masks):
-        f.buffers = f.buffers + k.dense_masks * k.pair_bytes * job.seq_len * t
-    if routed:
-        f.per_moe = left * a.moe + partly * a.moe_selective + ends
-        f.expert_bytes = parameter_bytes(c, np.maximum(group * p.tp / (p.ep * p.etp), 1.0))
-        f.experts = n.experts_per_moe_layer / (p.ep * p.etp)
-        f.buffers = f.buffers + a.rows * (8.0 * s.hidden)
-    return f
 
 
-def device(c: Cases, f, held, layers, moe, embeds, heads, tail):
-    """What one pipeline device holds: dense and expert parameters, activations with logits, logits,
-    and what is gathered for a moment.
+def _largest(sorts, value):
+    """The most of any sort of layer that a model has."""
+    first, *rest = (sort.any * value(sort) for sort in sorts)
+    for other in rest:
+        first = np.maximum(first, other)
+    return first
 
-    `held` micro-batches in flight, `layers`, `moe` of them with experts; embeds and heads (with the
-    MTP modules) are the copies of these
-    over the schedule's copies of a weight, tail is 1 where the loss is. The last value is what of
-    the dense parameters stays in 16 bit.
-    """
-    s, k, n, a = c.shape, constants_of(c), f.n, f.a
-    ends = embeds * n.embedding + heads * np.where(embeds * s.tied > 0, 0, f.head)
-    trunk = layers * n.dense_layer + ends
-    mtp = s.mtp_layers * tail
-    if np.any(s.mtp_layers):
-        trunk = trunk + heads * f.mtp
-    if f.routed:
-        trunk = trunk + moe * (n.moe_layer - n.experts_per_moe_layer - n.dense_layer)
-        last = s.moe_layers > 0
-        experts = (moe + s.mtp_layers * heads * last) * f.experts
-        saved = (
-            held * ((layers - moe) * f.per_dense + moe * f.per_moe)
-            + np.where(last, f.per_moe, f.per_dense) * mtp
-        )
-        most = (
-            held * ((layers - moe) * a.dense + moe * a.moe) + np.where(last, a.moe, a.dense) * mtp
-        )
+
+def device(c: Cases, f: Frame, at: Place) -> Held:
+    """What one pipeline device holds: dense and expert parameters, activations with logits, and
+    what is gathered for a moment."""
+    s, p, k = c.shape, c.plan, constants_of(c)
+    per_tp, modules = 1.0 / p.tp, s.mtp_layers
+    tied = sum(b.tied for b in s.of("head"))
+    ends = at.embeds * f.embedding + at.heads * np.where(at.embeds * tied > 0, 0, f.head)
+    trunk = sum(n * sort.trunk for n, sort in zip(at.counts, f.sorts)) + ends
+    if np.any(modules):
+        trunk = trunk + at.heads * f.mtp
+        run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
     else:
-        experts, run = 0.0, held * layers
-        saved, most = (run + mtp) * f.per_dense, (run + mtp) * a.dense
-    trunk = trunk * f.per_tp
-    activations = saved + f.transient
-    if f.repeats:  # never more than with nothing repeated, however few layers a device has
-        activations = np.minimum(activations, k.activation * (most + k.working * f.largest))
-    logits = tail * f.logits
+        run = [at.held * n for n in at.counts]
+    trunk, ends, experts = trunk * per_tp, ends * per_tp, 0.0
+    if f.routed:
+        last = modules * at.heads
+        experts = sum((n + last * x.last) * x.experts for n, x in zip(at.counts, f.sorts))
+    activations = sum(n * sort.kept for n, sort in zip(run, f.sorts)) + f.transient
+    if np.any(p.recompute > 0):
+        # never more than with nothing repeated, however few layers a device has
+        most = sum(n * sort.saved.whole for n, sort in zip(run, f.sorts))
+        activations = np.minimum(activations, k.activation * most + f.most)
+    logits = at.tail * f.logits
     activations = activations + logits
-    gathered = (
-        2.0 * heads * f.head * f.per_tp
-    )  # the head's weight gradient, before it is accumulated
-    if np.any(f.bytes.gathered) or (f.routed and np.any(f.expert_bytes.gathered)):
-        outside = ends * f.per_tp
-        gathered = (
-            gathered
-            + np.minimum(k.layers_gathered * f.widest * f.per_tp, trunk - outside)
-            * f.bytes.gathered
-            + np.minimum(np.maximum(embeds, heads) * n.embedding * f.per_tp, outside)
-            * f.bytes.gathered_ends
-        )
-        if f.routed:
-            gathered = (
-                gathered
-                + np.minimum(k.layers_gathered * f.experts, experts) * f.expert_bytes.gathered
-            )
-    if np.any(
-        f.bytes.step
-    ):  # fp32 gradients of the optimizer's step take the place of the activations
-        gathered = np.maximum(
-            gathered,
-            trunk * f.bytes.step
-            + (experts * f.expert_bytes.step if f.routed else 0.0)
-            - activations,
-        )
-    return trunk, experts, activations, logits, gathered, ends * f.per_tp
+    # the head's weight gradient, before it is accumulated
+    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, k, trunk, experts, ends, per_tp)
+    if np.any(f.bytes.step):
+        # fp32 gradients of the optimizer's step take the place of the activations
+        step = trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0)
+        gathered = np.maximum(gathered, step - activations)
+    return Held(
+        trunk=trunk,
+        experts=experts,
+        ends=ends,
+        activations=activations,
+        logits=logits,
+        gathered=gathered,
+    )
 
 
-def in_flight_of(c: Cases, f, stages):
+def _gathered(f: Frame, at: Place, k, trunk, experts, ends, per_tp):
+    """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
+    if not np.any(f.bytes.gathered) and not (f.routed and np.any(f.expert_bytes.gathered)):
+        return 0.0
+    widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * per_tp
+    outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * per_tp, ends)
+    gathered = np.minimum(widest, trunk - ends) * f.bytes.gathered
+    gathered = gathered + outside * f.bytes.gathered_ends
+    if f.routed:
+        most = k.layers_gathered * sum(sort.experts for sort in f.sorts)
+        gathered = gathered + np.minimum(most, experts) * f.expert_bytes.gathered
+    return gathered
+
+
+def in_flight_of(c: Cases, f: Frame, stages):
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
-    p = c.plan
-    ndim = np.broadcast(p.schedule, p.pp, p.vpp, f.m, f.kept).ndim
-    return in_flight(
-        p.schedule, p.pp, p.vpp, f.m, np.reshape(stages, (len(stages),) + (1,) * ndim), f.kept
-    )
+    p, m, kept = c.plan, f.micro_batches, f.split_kept
+    ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
+    stages = np.reshape(stages, (len(stages),) + (1,) * ndim)
+    return in_flight(p.schedule, p.pp, p.vpp, m, stages, kept)
 
 
-def states_of(f, trunk, experts, ends):
-    """(weights, gradients, optimizer, host) of so many dense and expert parameters, `ends` of the
-    dense ones outside the layers. [bytes]"""
-    b = f.bytes
-    weights = trunk * b.weight - ends * b.cache  # embedding and head have no low-precision copies
-    if not f.routed:
-        return weights, trunk * b.gradient, trunk * b.states, trunk * b.host
-    e = f.expert_bytes
-    return (
-        weights + experts * e.weight,
-        trunk * b.gradient + experts * e.gradient,
-        trunk * b.states + experts * e.states,
-        trunk * b.host + experts * e.host,
-    )
+def states_of(f: Frame, held: Held):
+    """(weights, gradients, optimizer, host) of the parameters that a device holds. [bytes]"""
+    b, e = f.bytes, f.expert_bytes
+    # embedding and head have no low-precision copies
+    parts = [held.trunk * b.weight - held.ends * b.cache]
+    parts += [held.trunk * x for x in (b.gradient, b.states, b.host)]
+    if f.routed:
+        more = (e.weight, e.gradient, e.states, e.host)
+        parts = [x + held.experts * y for x, y in zip(parts, more)]
+    return tuple(parts)

@@ -14,9 +14,24 @@ from typing import Any
 
 import numpy as np
 
+from ...base.records import pick
+from ...blocks.table import dense_before
 from ..cases import Cases
 from ..step import layers_per_stage
-from .parts import MIRROR, VEE, constants_of, device, frame, in_flight_of, layer_bytes, states_of
+from .parts import (
+    MIRROR,
+    VEE,
+    Frame,
+    Held,
+    Place,
+    constants_of,
+    device,
+    frame,
+    in_flight_of,
+    keeping,
+    layer_sorts,
+    states_of,
+)
 
 PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 STAGES = ("first", "middle", "last")
@@ -103,86 +118,88 @@ def memory(c: Cases) -> Memory:
     DeepSeek-AI 2024, arXiv 2412.19437; the
     published peaks and failures in catalogue/published_memory.csv.
     """
-    f = frame(c)
-    s, p, k = c.shape, c.plan, constants_of(c)
+    f, k = frame(c), constants_of(c)
+    places = _three_places(c, f)
+    held = device(c, f, places[0][1])
+    total, where = _held_total(f, held), 0
+    for code, (exists, place) in enumerate(places[1:], 1):
+        if np.any(exists):
+            other = device(c, f, place)
+            size = _held_total(f, other)
+            more = exists & (size > total)
+            held = pick(more, other, held)
+            total, where = np.where(more, size, total), np.where(more, code, where)
+    weights, gradients, optimizer, host = states_of(f, held)
+    fragmentation = k.fragmentation * (total + f.buffers)
+    columns = dict(
+        weights=weights,
+        gradients=gradients,
+        optimizer=optimizer,
+        activations=held.activations,
+        other=held.gathered + f.buffers + k.framework_bytes + fragmentation,
+        capacity=c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes,
+        stage=where,
+        host=host,
+        logits=held.logits,
+        gathered=held.gathered,
+        buffers=f.buffers,
+        framework=k.framework_bytes,
+        fragmentation=fragmentation,
+    )
+    return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
+
+
+def _three_places(c: Cases, f: Frame):
+    """(where it exists, Place) of the first, the second and the last device."""
+    s, p = c.shape, c.plan
     first, middle, last = layers_per_stage(c)
     held = in_flight_of(c, f, (0, 1, -1))
     lone = 1.0 * (p.pp == 1)
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
-    if np.any(
-        mirror
-    ):  # of a pair in the middle both are full where the left-over layers reach the second half
+    if np.any(mirror):
+        # of a pair in the middle both are full where the left-over layers reach the second half
         reach = s.layers - first - last - (middle - 1) * np.maximum(p.pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
-    moe = _moe_layers(s, first, middle, last) if f.routed else (0, 0, 0)
+    layers, ahead = (first, middle, last), (0, first, s.layers - last)
+    counts = [_counts(c, f, before, held) for before, held in zip(ahead, layers)]
     embeds, both, tail = 1.0, lone, lone
     if np.any(vee) or np.any(mirror):
         # a mirrored pipeline's outer devices both hold the first and the last part, once each of
         # the two copies there are
-        first, last = (np.where(mirror > 0, (first + last) / 2, x) for x in (first, last))
-        moe = tuple(
-            np.where(mirror > 0, (moe[0] + moe[2]) / 2, x) if i != 1 else x
-            for i, x in enumerate(moe)
-        )
+        outer = [np.where(mirror > 0, (x + y) / 2, x) for x, y in zip(counts[0], counts[2])]
+        ends = [np.where(mirror > 0, (x + y) / 2, y) for x, y in zip(counts[0], counts[2])]
+        counts[0], counts[2] = outer, ends
         embeds, tail = 1.0 - mirror / 2, np.maximum(lone, np.maximum(vee, mirror))
         both = tail - mirror / 2
-    parts = device(c, f, held[0], first, moe[0], embeds, both, tail)
-    where = 0
-    total = _held_total(f, parts)
-    for code, layers, exists, ends in (
-        (1, middle, p.pp > 2, (0.0, 0.0, 0.0)),
-        (2, last, p.pp > 1, (mirror / 2, 1.0 - vee - mirror / 2, 1.0 - vee)),
-    ):
-        if np.any(exists):
-            other = device(c, f, held[code], layers, moe[code], *ends)
-            size = _held_total(f, other)
-            more = exists & (size > total)
-            parts = tuple(np.where(more, b, a) for a, b in zip(parts, other))
-            total, where = np.where(more, size, total), np.where(more, code, where)
-    trunk, experts, activations, logits, gathered, ends = parts
-    weights, gradients, optimizer, host = states_of(f, trunk, experts, ends)
-    capacity = c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
-    fragmentation = k.fragmentation * (total + f.buffers)
-    other = gathered + f.buffers + k.framework_bytes + fragmentation
-    columns = (
-        weights,
-        gradients,
-        optimizer,
-        activations,
-        other,
-        capacity,
-        where,
-        host,
-        logits,
-        gathered,
-        f.buffers,
-        k.framework_bytes,
-        fragmentation,
-    )
-    return Memory(*(x[()] if isinstance(x, np.ndarray) else x for x in columns))
+    rest = ((embeds, both, tail), (0.0, 0.0, 0.0))
+    rest += ((mirror / 2, 1.0 - vee - mirror / 2, 1.0 - vee),)
+    return [
+        (
+            exists,
+            Place(
+                held=held[i],
+                counts=tuple(counts[i]),
+                embeds=rest[i][0],
+                heads=rest[i][1],
+                tail=rest[i][2],
+            ),
+        )
+        for i, exists in enumerate((True, p.pp > 2, p.pp > 1))
+    ]
 
 
-def _held_total(f, parts):
+def _counts(c: Cases, f: Frame, ahead, held) -> list:
+    """Layers of each sort among the `held` that follow `ahead` others."""
+    if len(f.sorts) == 1:
+        return [held]
+    dense = dense_before(c.shape, ahead, held)
+    return [held - dense if sort.feed.kind == "moe" else dense for sort in f.sorts]
+
+
+def _held_total(f: Frame, held: Held):
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
-    trunk, experts, activations, _, gathered, ends = parts
-    b = f.bytes
-    total = trunk * (b.weight + b.gradient + b.states) - ends * b.cache + activations + gathered
-    if f.routed:
-        e = f.expert_bytes
-        total = total + experts * (e.weight + e.gradient + e.states)
-    return total
-
-
-def _moe_layers(s, first, middle, last):
-    """MoE layers of the first, the second and the last device: the few dense layers come first,
-    more of them are spread evenly."""
-    dense = s.layers - s.moe_layers
-    leading, spread = 4 * dense <= s.layers, s.moe_layers / s.layers
-    before = (0, first, s.layers - last)
-    return tuple(
-        np.where(leading, np.maximum(held - np.maximum(dense - ahead, 0), 0), held * spread)
-        for held, ahead in zip((first, middle, last), before)
-    )
+    weights, gradients, optimizer, _ = states_of(f, held)
+    return weights + gradients + optimizer + held.activations + held.gathered
 
 
 def saved_bytes(c: Cases):
@@ -201,8 +218,8 @@ def saved_bytes(c: Cases):
     recipes keep the inputs of the
     linear layers in one byte.
     """
-    a = layer_bytes(c)
-    return a.dense, a.moe
+    sorts = {sort.feed.kind: sort.saved.whole for sort in layer_sorts(c, keeping(c))}
+    return sorts.get("mlp", 0.0), sorts.get("moe", 0.0)
 
 
 def memory_by_stage(c: Cases) -> tuple[dict, ...]:
@@ -219,22 +236,15 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     pp = int(np.ravel(p.pp)[0])
     f, k = frame(c), constants_of(c)
     first, middle, last = (int(np.ravel(x)[0]) for x in layers_per_stage(c))
-    total, routed = int(np.ravel(s.layers)[0]), int(np.ravel(s.moe_layers)[0])
+    total = int(np.ravel(s.layers)[0])
     layers = np.full(pp, middle)
     layers[0], layers[-1] = first, last
-    spare = (
-        layers.sum() - total
-    )  # places between the ends that the left-over layers do not reach, the last ones
+    # places between the ends that the left-over layers do not reach, the last ones
+    spare = layers.sum() - total
     if pp > 2 and spare > 0:
         layers[-1 - spare : -1] -= 1
     index = np.arange(pp)
-    plain = total - routed
-    before = np.concatenate([[0], np.cumsum(layers)[:-1]])
-    moe = (
-        layers - np.clip(plain - before, 0, layers)
-        if 4 * plain <= total
-        else layers * (routed / total)
-    )
+    counts = _counts(c, f, np.cumsum(layers) - layers, layers)
     vee, mirror = np.ravel(VEE[p.schedule])[0], np.ravel(MIRROR[p.schedule])[0]
     at_first, at_last = 1.0 * (index == 0), 1.0 * (index == pp - 1)
     tail = np.maximum(at_last * (1 - vee), at_first * max(vee, mirror)) if pp > 1 else at_first
@@ -242,15 +252,13 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     embeds, heads = np.maximum(at_first, at_last * mirror), tail
     if mirror > 0 and pp > 1:  # each outer device holds the first and the last part, once each
         embeds, heads = embeds / 2, heads / 2
-        holds, routed_holds = (layers + layers[::-1]) / 2, (moe + moe[::-1]) / 2
-    else:
-        holds, routed_holds = layers, moe
-    trunk, experts, activations, _, gathered, ends = device(
-        c, f, held, holds, routed_holds, embeds, heads, tail
-    )
-    weights, gradients, optimizer, _ = states_of(f, trunk, experts, ends)
-    inside = weights + gradients + optimizer + activations + gathered + f.buffers
-    other = gathered + f.buffers + k.framework_bytes + k.fragmentation * inside
+        counts = [(n + n[::-1]) / 2 for n in counts]
+    place = Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
+    on = device(c, f, place)
+    weights, gradients, optimizer, _ = states_of(f, on)
+    activations = on.activations
+    inside = weights + gradients + optimizer + activations + on.gathered + f.buffers
+    other = on.gathered + f.buffers + k.framework_bytes + k.fragmentation * inside
     columns = np.broadcast_arrays(weights, gradients, optimizer, activations, other)
     rows = []
     for i in range(pp):

@@ -22,7 +22,7 @@ def saved_bytes_per_layer(
 
     Parameters
     ----------
-    shape : model.Shape
+    shape : blocks.table.Shape
         Columns work. Expert layers are not counted here.
     tokens, seq_len : int or array
         Tokens in the micro-batch, and in one sequence.
@@ -60,20 +60,23 @@ def saved_bytes_per_layer(
     for value, allowed in ((kind, KINDS), (attention, KERNELS), (dtype_bytes, (2, 4))):
         if value not in allowed:
             raise ValueError(f"{value!r} is none of {', '.join(map(str, allowed))}")
-    s, e, flash, half = shape, dtype_bytes, attention == "flash", dtype_bytes == 2
-    gated = s.ffn_matrices == 3
-    h, f, q, kv, out = s.hidden, s.ffn_hidden, s.q_width, s.kv_width, s.out_width
+    (mixer,), (mlp,) = shape.of("mixer"), shape.of("feed")
+    e, flash, half, gated = dtype_bytes, attention == "flash", dtype_bytes == 2, mlp.matrices == 3
+    h, f, heads = shape.hidden, mlp.width, mixer.heads
+    q, kv, out = mixer.q_width, mixer.kv_width, mixer.out_width
     if kind == "fused":
-        kernel = 4 * s.heads if flash else e * s.heads * seq_len
+        core = 4 * heads if flash else e * heads * seq_len
         return tokens * (
-            e * ((4 - s.parallel_block) * h + q + 2 * kv + out + np.where(gated, 3, 2) * f) + kernel
+            e * ((4 - mlp.parallel) * h + q + 2 * kv + out + np.where(gated, 3, 2) * f) + core
         )
     heads_kept = np.where(gated & (not flash), 2 * q, 2 * kv)
     norms = np.where(gated, (8 * h + 8 * h if half else 24 * h) + 8, e * (4 * h + 4))
-    head_norms = (((6 if half else 8) * (q + kv)) + 4 * (s.heads + s.kv_heads)) if head_norm else 0
-    probabilities = np.where(gated & half, 6, e) * s.heads * seq_len
-    kernel = 4 * s.heads if flash else probabilities
+    head_norms = (
+        (((6 if half else 8) * (q + kv)) + 4 * (heads + mixer.kv_heads)) if head_norm else 0
+    )
+    probabilities = np.where(gated & half, 6, e) * heads * seq_len
+    core = 4 * heads if flash else probabilities
     return (
         tokens
-        * (norms + head_norms + e * (q + heads_kept + out + np.where(gated, 4, 5) * f) + kernel)
+        * (norms + head_norms + e * (q + heads_kept + out + np.where(gated, 4, 5) * f) + core)
     )[()]

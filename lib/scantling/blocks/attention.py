@@ -1,0 +1,178 @@
+"""Grouped-query attention; with as many key-value heads as heads multi-head, with one multi-query
+attention.
+
+h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .kernels import STREAM_BYTES, Device, attention_core_s
+from .saving import Keeping
+from .table import Block, Column, Exchange, Gemm, Saved, Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixer(Block):
+    """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
+
+    place = "mixer"
+
+    heads: Column
+    norms: Column  # weights of the layer's norms
+    head_norm: Column = 0  # one weight per value of a head for q and k
+    width_norm: Column = 0  # over the whole projections
+    qkv_bias: Column = 0
+    out_bias: Column = 0
+    sinks: Column = 0  # one learned attention sink a head
+    relative_positions: Column = 0  # one more hidden x q projection (Transformer-XL)
+
+    @property
+    def score_width(self):
+        """Query-key plus value width of one head."""
+        return self.q_head + self.v_head
+
+    @property
+    def q_width(self):
+        return self.heads * self.q_head
+
+    @property
+    def out_width(self):
+        """Input width of the output projection."""
+        return self.heads * self.v_head
+
+    def parameters(self):
+        return {
+            "attention": self.weights()
+            + self.qkv_bias * self.qkv_outputs
+            + self.out_bias * self.hidden
+            + self.sinks * self.heads
+            + self.relative_positions * self.hidden * self.q_width,
+            "norms": self.norms
+            + self.head_norm * (self.q_head + self.v_head)
+            + self.width_norm * (self.q_width + self.kv_width)
+            + self.latent_norms,
+        }
+
+    def flops(self, seq_len):
+        return {
+            "attention_linear": 6 * self.weights(),
+            "attention_scores": 6 * seq_len * (self.q_width + self.out_width),
+        }
+
+    def keys_seen(self, seq_len):
+        """Mean keys that a query attends to under the causal mask."""
+        return seq_len / 2
+
+    def core_s(self, on: Device):
+        """(forward, backward) seconds of the attention core."""
+        return attention_core_s(
+            on,
+            heads=self.heads,
+            width=self.score_width,
+            keys=self.keys_seen(on.seq_len),
+            head_dim=self.v_head,
+        )
+
+    def kernel_s(self, on: Device):
+        h, tp = self.hidden, on.plan.tp
+        forward, backward = self.core_s(on)
+        chain = STREAM_BYTES * h / on.shards + 4 * self.chain_width / tp
+        cast = 2 * h / on.cast_shards + 2 * (self.q_width + self.kv_width) / tp
+        return Time(
+            gemm=sum(on.gemm_s(product) for product in self.gemms(on)),
+            attention=forward,
+            attention_backward=backward,
+            elementwise=on.chain_s * on.tokens * chain,
+            cast=on.cast_s * on.tokens * cast,
+            host=on.constants.layer_host_s * on.host_share,
+            accumulate=on.gradient_s * self.weights() / tp,
+        )
+
+    def saved_bytes(self, keep: Keeping):
+        """Norm input and output; q, k, v; the output, with its log-sum-exps; materialised scores 2
+        seq heads, 5 with dropout; latents."""
+        wide, flash = keep.wide, keep.flash > 0
+        core = (2.0 * self.q_width + 4.0 * self.kv_width) * wide
+        lse = 4.0 * self.heads * flash * wide
+        out, chosen = (
+            (2.0 + keep.low * cast) * self.out_width * wide + lse for cast in (1.0, keep.chain)
+        )
+        scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
+        scores = scores * np.logical_not(flash)
+        stream, latent = self.hidden * wide, self.latent_bytes * wide * keep.tokens
+        return Saved(
+            whole=keep.outer * ((2.0 + keep.norm_bytes) * stream)
+            + keep.inner * (core + out + scores)
+            + latent,
+            selective=keep.outer * ((2.0 + keep.chain * keep.norm_bytes) * stream)
+            + keep.inner
+            * (keep.gemm * self.kept_core * core + chosen * keep.core + keep.scores * scores)
+            + latent,
+        )
+
+    def exchanges(self, plan):
+        kv = np.maximum(self.kv_width / plan.tp, np.minimum(self.v_head, self.kv_width))
+        return Exchange(
+            tensor=1.0, ring=4.0 * kv, ulysses=4.0 * (self.q_width + self.kv_width) / plan.tp
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention(Mixer):
+    """Projections h x q, h x kv twice and q x h."""
+
+    kind = "attention"
+    latent_norms = 0
+    latent_bytes = 0.0  # saved beside q, k and v, per token
+    kept_core = 1.0  # of q, k and v, where `selective` repeats up-projections
+
+    kv_heads: Column
+    head_dim: Column
+
+    @property
+    def q_head(self):
+        return self.head_dim
+
+    v_head = q_head
+
+    @property
+    def kept_heads(self):
+        """Heads of keys and values that the core reads."""
+        return self.kv_heads
+
+    @property
+    def kv_width(self):
+        """Of the keys, and again of the values."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def qkv_outputs(self):
+        return self.q_width + 2 * self.kv_width
+
+    @property
+    def chain_width(self):
+        return self.q_width + self.kv_width
+
+    def weights(self):
+        """h q + 2 h kv + q h. [count]"""
+        return self.hidden * (self.q_width + 2 * self.kv_width + self.out_width)
+
+    def gemms(self, on: Device):
+        t, h, tp = on.tokens, self.hidden, on.plan.tp
+        q = self.q_width / tp
+        kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))
+        out = q + 2 * kv + q
+        across = q + 2 * self.kv_width / tp
+        return (
+            Gemm(
+                "projections",
+                flops=2 * t * h * out,
+                elements=t * (2 * h + out) + h * out,
+                kernels=2.0,
+                idle=on.idle_flops(h, (q, q), (across, across)),
+            ),
+        )

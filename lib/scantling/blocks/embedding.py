@@ -1,0 +1,24 @@
+"""The token embedding, with learned positions and its norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .table import Block, Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding(Block):
+    """`positions` rows of a learned table; `norms` weights of a norm behind it."""
+
+    kind = "embedding"
+
+    vocab: Column
+    positions: Column = 0
+    norms: Column = 0
+
+    def parameters(self):
+        return {
+            "embedding": self.vocab * self.hidden + self.positions * self.hidden,
+            "norms": self.norms,
+        }

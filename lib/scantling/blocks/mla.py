@@ -1,0 +1,85 @@
+"""Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and
+values come back from low-rank latents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .attention import Mixer
+from .kernels import Device
+from .table import Column, Gemm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mla(Mixer):
+    """`q_lora` 0: queries without a low rank. Keys are nope + rope wide a head, values v_head."""
+
+    kind = "mla"
+    # the latents bring q, k and v back: their up-projections are what `selective` repeats first
+    # (DeepSeek-V3, section 3.2.3)
+    kept_core = 0.0
+
+    q_lora: Column
+    kv_lora: Column
+    qk_nope: Column
+    qk_rope: Column
+    v_head: Column
+
+    @property
+    def q_head(self):
+        return self.qk_nope + self.qk_rope
+
+    @property
+    def kv_width(self):
+        """As expanded, the mean of keys and values."""
+        return self.heads * (self.q_head + self.v_head) // 2
+
+    @property
+    def kept_heads(self):
+        return self.heads
+
+    @property
+    def down(self):
+        """Outputs of the down-projections."""
+        return self.q_lora + self.kv_lora + self.qk_rope
+
+    qkv_outputs = down
+
+    @property
+    def latent_norms(self):
+        return self.q_lora + self.kv_lora
+
+    @property
+    def latent_bytes(self):
+        return 4.0 * self.down
+
+    @property
+    def chain_width(self):
+        return self.heads * (self.q_head + self.v_head) / 2
+
+    def weights(self):
+        """h q_lora + q_lora q, or h q without the low rank; h (kv_lora + rope) + kv_lora heads
+        (nope + v) + heads v h. [count]"""
+        h, low_rank = self.hidden, self.q_lora > 0
+        query = low_rank * (self.q_lora * (h + self.q_width)) + (1 - low_rank) * h * self.q_width
+        latent = h * (self.kv_lora + self.qk_rope) + h * self.out_width
+        return query + latent + self.kv_lora * self.heads * (self.qk_nope + self.v_head)
+
+    def gemms(self, on: Device):
+        t, h, tp, heads = on.tokens, self.hidden, on.plan.tp, self.heads
+        q_in = np.where(self.q_lora > 0, self.q_lora, h)
+        up_q, up_kv = heads * self.q_head / tp, heads * (self.qk_nope + self.v_head) / tp
+        out = heads * self.v_head / tp
+        weights = h * self.down + q_in * up_q + self.kv_lora * up_kv + h * out
+        across = self.down + q_in + up_q + self.kv_lora + up_kv + out
+        return (
+            Gemm(
+                "projections",
+                flops=2 * t * weights,
+                elements=t * (2 * h + across) + weights,
+                kernels=2.0,
+                idle=on.idle_flops(h, (up_q, up_q)),
+            ),
+        )

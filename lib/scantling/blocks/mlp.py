@@ -1,0 +1,89 @@
+"""The dense MLP: gate, up and down, or up and down. h hidden, f its width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .kernels import STREAM_BYTES, Device
+from .saving import Keeping
+from .table import Block, Column, Exchange, Gemm, Saved, Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mlp(Block):
+    """`matrices` 3 gated, 2 plain; `parallel` 1: attention and MLP read the same input."""
+
+    kind = "mlp"
+    place = "feed"
+
+    width: Column
+    matrices: Column
+    bias: Column = 0
+    parallel: Column = 0
+
+    def parameters(self):
+        return {"mlp_dense": mlp_parameters(self, self.width, self.bias)}
+
+    def flops(self, seq_len):
+        return {"mlp_dense": 6 * self.matrices * self.hidden * self.width}
+
+    def gemms(self, on: Device):
+        h, f = self.hidden, self.width / on.plan.tp
+        up = f * (self.matrices - 1)
+        return (mlp_gemm("mlp", self, on, f, on.idle_flops(h, (up, up), (f, f))),)
+
+    def kernel_s(self, on: Device):
+        t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
+        (product,) = self.gemms(on)
+        down = Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0)
+        return Time(
+            gemm=on.gemm_s(product),
+            elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
+            cast=on.cast_s * t * (2 * h / on.cast_shards + 3 * f),
+            accumulate=on.gradient_s * self.matrices * h * f,
+            tail=on.gemm_s(down) if np.any(on.software.lazy_recompute) else 0.0,
+        )
+
+    def saved_bytes(self, keep: Keeping):
+        """Norm input and output; gate and up, or up; the input of the down-projection."""
+        stream, wide = stream_bytes(self, keep), keep.wide
+        up = 2.0 * (self.matrices - 1) * wide
+        first = (up + 2 * wide * keep.eager) * self.width
+        second = keep.linear_bytes * wide * self.width
+        return Saved(
+            whole=stream.whole + keep.inner * (first + second),
+            selective=stream.selective
+            + keep.inner * (keep.gemm * first * keep.narrow + keep.chain * second),
+        )
+
+    def exchanges(self, plan):
+        return Exchange(tensor=1.0)
+
+
+def mlp_parameters(block, width, bias):
+    """Weights and biases of one MLP of a width. [count]"""
+    inner = block.matrices - 1
+    return block.matrices * block.hidden * width + bias * (inner * width + block.hidden)
+
+
+def mlp_gemm(name: str, block, on: Device, f, idle=0.0):
+    """The products of an MLP that is `f` wide on one rank, for all its tokens."""
+    t, h, n = on.tokens, block.hidden, block.matrices
+    return Gemm(name, 2 * t * h * f * n, t * (2 * h + n * f) + n * h * f, 2.0, None, idle)
+
+
+def chain_bytes(block):
+    """Bytes that the activation moves for a value of the MLP's width: Korthikanti et al. 2022,
+    section 4; gate and up are read."""
+    return np.where(block.matrices > 2, 6.0, 4.0)
+
+
+def stream_bytes(block, keep: Keeping) -> Saved:
+    """The sub-layer's input and its norm's output; the input is attention's where both read one."""
+    stream, own = block.hidden * keep.wide, 2.0 - 2.0 * block.parallel
+    return Saved(
+        whole=keep.outer * ((own + keep.norm_bytes) * stream),
+        selective=keep.outer * ((own + keep.chain * keep.norm_bytes) * stream),
+    )

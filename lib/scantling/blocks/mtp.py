@@ -1,0 +1,44 @@
+"""A module of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): a layer of the
+last kind, a 2h x h projection and three norms; embedding and head are the model's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .head import Head
+from .kernels import Device
+from .saving import Keeping
+from .table import Block, Column, Saved, Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mtp(Block):
+    """`layer`: the blocks of one module, each with count 1 or, in other models of a column, 0.
+
+    Its kernels are those of `head` once more; the step times the layer as one of the model's.
+    """
+
+    kind = "mtp"
+
+    layer: tuple[Block, ...]
+    head: Head
+    norms: Column
+
+    def parameters(self):
+        inside = sum(weighted_sum(b, b.parameters(), "unused") for b in self.layer)
+        return {"mtp": inside + 2 * self.hidden * self.hidden + 3 * self.norms}
+
+    def flops(self, seq_len):
+        inside = sum(weighted_sum(b, b.flops(seq_len)) for b in (*self.layer, self.head))
+        return {"mtp": inside + 12 * self.hidden * self.hidden}
+
+    def kernel_s(self, on: Device) -> Time:
+        return self.head.kernel_s(on)
+
+    def saved_bytes(self, keep: Keeping) -> Saved:
+        return self.head.saved_bytes(keep)
+
+
+def weighted_sum(block: Block, parts: dict, but: str = ""):
+    """Count x the sum of the parts."""
+    return block.count * sum(value for name, value in parts.items() if name != but)

@@ -1,0 +1,162 @@
+"""The table of blocks that a model is, and what every kind of block answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+Column = Any  # float, int or numpy array of shape (n,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Time:
+    """Forward seconds of kernels on one device and micro-batch; `attention_backward` where the
+    backward is not twice the forward."""
+
+    gemm: Column = 0.0
+    attention: Column = 0.0
+    attention_backward: Column = 0.0
+    elementwise: Column = 0.0
+    cast: Column = 0.0  # once per micro-batch, forward and backward together
+    host: Column = 0.0
+    accumulate: Column = 0.0  # adding weight gradients to their buffer, once per micro-batch
+    tail: Column = 0.0  # of gemm: the down-projection, whose output the backward never reads
+    logits: Column = 0.0  # output head and loss, forward and backward
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """Bytes that one micro-batch leaves for the backward pass on one device."""
+
+    whole: Column = 0.0  # nothing repeated
+    selective: Column = 0.0  # what `selective` recompute leaves
+    rows: Column = 0.0  # token copies that the experts of the device receive [count]
+    logits: Column = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """What one block sends forward, per token."""
+
+    tensor: Column = 0.0  # pairs of all-gather and reduce-scatter of the stream over tp [count]
+    ring: Column = 0.0  # keys and values of one tensor-parallel rank over cp [bytes]
+    ulysses: Column = 0.0  # from sequence to heads and back over cp [bytes]
+    copies: Column = 0.0  # experts that a token is sent to over ep [count]
+
+
+class Gemm(NamedTuple):
+    """Matrix products of one kind in one block: what they execute and touch on one device."""
+
+    name: str
+    flops: Column
+    elements: Column  # of operands, each once
+    kernels: Column
+    rate: Column = None  # FLOP/s; None: that of large plain products
+    idle: Column = 0.0  # FLOPs that part-filled last waves leave out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """`count` blocks of one kind in a model; every field one number or a column over models.
+
+    A column of models that has a kind in some rows only has count 0 in the others. The answers are
+    those of one block: what a kind does not do it leaves at nothing.
+    """
+
+    kind: ClassVar[str] = ""
+    place: ClassVar[str] = "end"  # mixer and feed: one of each makes a layer; end: outside
+
+    count: Column
+    hidden: Column
+
+    def parameters(self) -> dict[str, Column]:
+        """Parameters by part of `Params`; `unused` of them a token leaves out."""
+        return {}
+
+    def flops(self, seq_len) -> dict[str, Column]:
+        """Training FLOP a token by part of `Flops`: 6 a weight, scores in full."""
+        return {}
+
+    def gemms(self, on) -> tuple[Gemm, ...]:
+        """Matrix products of a micro-batch on a device."""
+        return ()
+
+    def kernel_s(self, on) -> Time:
+        """Kernel time of a micro-batch on a device. [s]"""
+        return Time()
+
+    def saved_bytes(self, keep) -> Saved:
+        """What a micro-batch leaves for the backward pass on a device. [bytes]"""
+        return Saved()
+
+    def exchanges(self, plan) -> Exchange:
+        """What a token sends over tp, cp and ep."""
+        return Exchange()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A model as counts of block kinds, or a column of models [n]."""
+
+    layers: Column
+    hidden: Column
+    blocks: tuple[Block, ...]
+
+    def of(self, place: str) -> tuple[Block, ...]:
+        """The blocks of a place (mixer, feed, end) or of a kind that some model has."""
+        return tuple(b for b in self.blocks if place in (b.place, b.kind) and np.any(b.count))
+
+    def count(self, place: str) -> Column:
+        """How many blocks there are of a place or a kind."""
+        return sum(b.count for b in self.of(place))
+
+    @property
+    def moe_layers(self) -> Column:
+        return self.count("moe")
+
+    @property
+    def mtp_layers(self) -> Column:
+        return self.count("mtp")
+
+    def mean(self, place: str, value) -> Column:
+        """`value(block)` over the layers' blocks of a place, in the model's own proportion."""
+        return weighted((b.count / self.layers, value(b)) for b in self.of(place))
+
+
+def weighted(terms) -> Column:
+    """Sum of weight x value; numbers of 0 and 1 cost nothing."""
+    total = 0
+    for weight, value in terms:
+        if np.ndim(weight) == 0 and weight == 1:
+            total = total + value
+        elif np.ndim(weight) or weight:
+            total = total + weight * value
+    return total
+
+
+def fold(kind: type, terms):
+    """Records of one `kind` summed field by field with their weights."""
+    terms = list(terms)
+    return kind(
+        **{f.name: weighted((w, getattr(r, f.name)) for w, r in terms) for f in fields(kind)}
+    )
+
+
+def dense_before(shape: Shape, ahead, held):
+    """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
+    them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
+    dense = shape.layers - shape.moe_layers
+    first = np.clip(dense - ahead, 0, held)
+    return np.where(few_dense(shape), first, held * (dense / shape.layers))
+
+
+def few_dense(shape: Shape):
+    """Whether the layers with a dense MLP are few enough to stand first: a quarter of all."""
+    return 4 * (shape.layers - shape.moe_layers) <= shape.layers
+
+
+def mean_heads(shape: Shape):
+    """Attention heads of a layer, over the layers of a model."""
+    return shape.mean("mixer", lambda b: b.heads)
