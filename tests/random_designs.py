@@ -20,7 +20,7 @@ import numpy as np
 from scantling import Design, DesignError, assess, catalogue
 from scantling.advise.frontier import plan_front
 from scantling.catalogue.models import entries as model_rows
-from scantling.physics.cases import SHARDINGS
+from scantling.catalogue.words import SHARDINGS
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time

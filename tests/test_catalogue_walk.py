@@ -11,6 +11,7 @@ import pytest
 from scantling import Design, assess, catalogue
 from scantling.catalogue.families import constants_of, families, family
 from scantling.catalogue.stacks import stack, stacks
+from scantling.catalogue.words import CP_TYPES, RECOMPUTES, SHARDINGS
 from scantling.cluster.network.network import network
 from scantling.cluster.network.traffic import trust
 from scantling.cluster.risks.found import Scene, slow_network
@@ -20,7 +21,7 @@ from scantling.kits import kits
 from scantling.kits.env import settled
 from scantling.kits.express import Inexpressible
 from scantling.physics import bands
-from scantling.physics.cases import CP_TYPES, RECOMPUTES, SHARDINGS, Software
+from scantling.physics.cases import Software
 from scantling.physics.constants import PRIORS, calibration
 from scantling.physics.memory.constants import FRAGMENTATION, MemoryConstants
 from scantling.physics.pipeline import SCHEDULE_NAMES

@@ -46,10 +46,7 @@ HEAVY = {
 }
 # what is left of an older layout: room -> rooms that it still looks up to
 AHEAD = {
-    ("advise", "evidence"),
-    ("physics", "verdict"),
     ("verdict", "advise"),
-    ("verdict", "cluster"),
 }
 
 

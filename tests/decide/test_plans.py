@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scantling.catalogue.words import RECOMPUTES, SHARDINGS
 from scantling.design.design import Design, DesignError
-from scantling.physics.cases import RECOMPUTES, SHARDINGS
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.plans import laws
 from scantling.plans import space as plans

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling.design import words
+from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text
 from scantling.design.resolve import default_batch
@@ -144,14 +144,9 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
 
 def test_words_of_the_file_are_those_of_the_models():
     from scantling.catalogue.models.shape import ATTENTIONS, MLPS
-    from scantling.physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
     from scantling.physics.pipeline import SCHEDULE_NAMES
 
     assert words.SCHEDULES == SCHEDULE_NAMES
-    assert words.CP_TYPES == CP_TYPES
-    assert words.OFFLOADS == OFFLOADS
-    assert words.RECOMPUTES == RECOMPUTES
-    assert words.SHARDINGS == SHARDINGS
     assert set(words.MLPS) == set(MLPS)
     assert set(words.ATTENTIONS) == set(ATTENTIONS)
 

@@ -14,21 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
+from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
 from scantling.evidence.calibrate.memory import fit, predict, read, score
 from scantling.evidence.runs import read_runs, to_runs
-from scantling.physics.cases import (
-    OFFLOADS,
-    PRECISIONS,
-    RECOMPUTES,
-    SHARDINGS,
-    Cases,
-    Chip,
-    Job,
-    Link,
-    Plan,
-    Software,
-    code,
-)
+from scantling.physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import (

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.models.shape import flops_per_token, make_shape
+from scantling.catalogue.words import RECOMPUTES, SHARDINGS
 from scantling.physics import compute, traffic
 from scantling.physics.cases import (
     PRECISIONS,
-    RECOMPUTES,
-    SHARDINGS,
     TILE,
     Cases,
     Chip,

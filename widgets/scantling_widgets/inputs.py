@@ -12,7 +12,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError
 from scantling.base.show import shown
-from scantling.design import words as legal
+from scantling.catalogue import words as legal
 
 from . import choices
 from .choices import options, whole, with_value

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from importlib import metadata
-from pathlib import Path
 
 import anywidget
 import numpy as np

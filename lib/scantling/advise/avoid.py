@@ -8,8 +8,9 @@ import numpy as np
 from ..base.errors import DesignError
 from ..base.quantities.table import show
 from ..base.show import percent
+from ..catalogue.words import SHARDINGS
 from ..endure.goodput import ettr
-from ..physics.cases import PRECISIONS, SHARDINGS, devices, micro_batches
+from ..physics.cases import PRECISIONS, devices, micro_batches
 from ..physics.communication import communication
 from ..physics.step import PARTS, device_params, step_time
 from ..plans import space as planning

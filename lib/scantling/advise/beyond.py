@@ -6,7 +6,8 @@ from __future__ import annotations
 from ..base.quantities.table import show
 from ..base.show import percent, shown
 from ..catalogue.published import ROOM, best_published, beyond
-from ..physics.cases import CP_TYPES, devices
+from ..catalogue.words import CP_TYPES
+from ..physics.cases import devices
 from ..physics.step import rates, step_time
 from ..plans import laws
 from ..plans.fit import disk_bytes_per_s, on_disk

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.show import percent, shown
-from ..physics.cases import RECOMPUTES, Cases
+from ..catalogue.words import RECOMPUTES
+from ..physics.cases import Cases
 from ..physics.memory.peak import memory
 from ..physics.step import rates, step_time
 from ..plans.words import short

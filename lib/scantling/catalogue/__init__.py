@@ -19,7 +19,7 @@ from functools import cache
 from ..base.errors import DesignError, closest
 from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
-from .load import HERE, CatalogueError, filled, read, rows
+from .load import HERE, VERIFIED, CatalogueError, filled, read, rows
 from .pricing import newest
 from .records import (
     CollectiveFit,
@@ -28,6 +28,7 @@ from .records import (
     Fact,
     FailurePreset,
     GemmPoint,
+    Optimizer,
     Price,
     Storage,
 )
@@ -200,6 +201,21 @@ def failure_preset(name: str) -> FailurePreset:
 
 
 @cache
+def _optimizers() -> dict[str, Optimizer]:
+    return _indexed(filled(Optimizer, rows("optimizers")))
+
+
+def optimizers() -> dict[str, Optimizer]:
+    """All optimizers by id."""
+    return _by_id(_optimizers())
+
+
+def optimizer(id: str, field: str = "job.optimizer") -> Optimizer:
+    """What the optimizer of this id or alias keeps for each parameter."""
+    return _find(_optimizers(), id, field, "an optimizer")
+
+
+@cache
 def reliability_facts() -> tuple[Fact, ...]:
     """Published failure, repair, restart and checkpoint figures, as printed (`value` is text:
     ranges and bounds occur)."""
@@ -288,6 +304,8 @@ def provenance(file: str, id: str, column: str) -> dict[str, str]:
 
 
 __all__ = [
+    "HERE",
+    "VERIFIED",
     "CatalogueError",
     "accelerator",
     "accelerators",
@@ -303,6 +321,8 @@ __all__ = [
     "fabrics",
     "gemm_points",
     "node",
+    "optimizer",
+    "optimizers",
     "node_for",
     "nodes",
     "price",

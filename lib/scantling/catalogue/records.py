@@ -66,6 +66,18 @@ class FailurePreset:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """What an optimizer keeps for each parameter [bytes], in memory and in a checkpoint alike."""
+
+    id: str
+    moment_bytes: float
+    master_bytes: float
+    notes: str
+    source: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Price:
     """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""
 

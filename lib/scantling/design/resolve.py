@@ -16,10 +16,10 @@ from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..catalogue.stacks import stack, stacks
+from ..catalogue.words import PRECISIONS
 from .cluster_rules import build_cluster
 from .design import Design
 from .schema import Constraints, Prices, Reliability
-from .words import PRECISIONS
 
 SEQ_LEN = 4096
 SMALL_BATCH_TOKENS = 4 * 2**20

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..base.errors import DesignError
-from . import words
+from ..catalogue import optimizers, words
 from .fields import Like, Section, about, amount, count, flag, share, text, word
 
 TAGS = ("id:", "mapping:")  # branches of a union, dropped from error paths
@@ -317,10 +317,10 @@ class PhaseSpec(Section):
     precision: Annotated[str | None, word(*words.PRECISIONS)] = about(
         "number format of the matrix products", example="bf16", choices=words.PRECISIONS
     )
-    optimizer: Annotated[str | None, word(*words.OPTIMIZERS)] = about(
+    optimizer: Annotated[str | None, word(*optimizers())] = about(
         "optimizer, which decides the state per parameter",
         example="adamw",
-        choices=words.OPTIMIZERS,
+        choices=tuple(optimizers()),
     )
 
     @model_validator(mode="after")

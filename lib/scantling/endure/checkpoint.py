@@ -6,21 +6,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from .. import catalogue
 from ..catalogue.hardware import known_link
 
-# bytes per parameter of the optimizer's own state, master weights apart
-MOMENT_BYTES = {
-    "adamw": 8.0,
-    "adam": 8.0,
-    "adamw-bf16": 4.0,
-    "adamw-8bit": 2.0,
-    "lion": 4.0,
-    "muon": 4.0,
-    "sgd-momentum": 4.0,
-    "sgd": 0.0,
-    "adafactor": 0.01,
-    "none": 0.0,
-}
 RNG_BYTES_PER_RANK = (
     5056 + 16 + 2500 + 2500
 )  # torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
@@ -73,15 +61,11 @@ def contents(
     the master) or 16 (fp32 gradients
     kept).
     """
-    if optimizer not in MOMENT_BYTES:
-        from ..base.errors import DesignError
-
-        raise DesignError("job.optimizer", optimizer, sorted(MOMENT_BYTES))
     p = float(params)
     return Contents(
         p * weight_bytes,
         p * master_bytes,
-        p * MOMENT_BYTES[optimizer],
+        p * catalogue.optimizer(optimizer).moment_bytes,
         float(ranks * RNG_BYTES_PER_RANK),
         float(readers * LOADER_BYTES_PER_READER),
     )

@@ -18,7 +18,8 @@ from ..base.errors import DesignError
 from ..catalogue.families import family
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, make_shape, parameters
 from ..catalogue.stacks import canonical, stack
-from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Cases, Link, Plan
+from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Cases, Link, Plan
 from ..physics.constants import gather
 from ..physics.gather import SWITCHES, WHOLE_POD, chip_of, job_of, precision_code, software_of
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code

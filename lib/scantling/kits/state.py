@@ -8,15 +8,7 @@ the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy 
 
 from __future__ import annotations
 
-MOMENTS = {
-    "adamw": 8.0,
-    "adamw-bf16": 4.0,
-    "adamw-8bit": 2.0,
-    "adafactor": 0.1,
-    "lion": 4.0,
-    "muon": 4.0,
-    "sgd": 4.0,
-}
+from .. import catalogue
 
 
 def state_bytes(
@@ -36,7 +28,7 @@ def state_bytes(
     16-bit copies), or "16-bit with master": 16-bit weights and gradients and an fp32 master copy.
     Padding to the number of ranks is left out.
     """
-    moments = MOMENTS[optimizer]
+    moments = catalogue.optimizer(optimizer).moment_bytes
     low = precision != "fp32"
     if states == "fp32 shards":
         group = (

@@ -15,17 +15,14 @@ import numpy as np
 
 from ..base.records import length, take
 from ..blocks.table import Shape, few_dense
+from ..catalogue.words import RECOMPUTES
 
 Column = Any  # float, int or numpy array of shape (n,)
 
 PRECISIONS = ("bf16", "fp16", "fp8", "fp8-current", "fp8-row", "mxfp8", "nvfp4", "fp32")
-SHARDINGS = ("none", "zero1", "zero2", "zero3", "hsdp")
-RECOMPUTES = ("none", "selective", "full")
-CP_TYPES = ("ring", "all-gather", "ulysses")
 TILE = (
     128 * 256
 )  # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
-OFFLOADS = ("none", "optimizer", "optimizer+params")
 
 
 def code(names: tuple[str, ...], value: str) -> int:

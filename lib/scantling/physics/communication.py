@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cases import SHARDINGS, Cases
+from ..catalogue.words import SHARDINGS
+from .cases import Cases
 from .step import Step
 
 WEIGHTS_ONCE = "reduce-scatter of gradients, all-gather of weights"

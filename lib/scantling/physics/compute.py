@@ -11,7 +11,8 @@ import numpy as np
 
 from ..blocks.kernels import Device, part_filled
 from ..blocks.table import Block, Time, fold
-from .cases import PRECISIONS, SHARDINGS, Cases, moe_share, sequence_shards, tokens
+from ..catalogue.words import SHARDINGS
+from .cases import PRECISIONS, Cases, moe_share, sequence_shards, tokens
 
 FP8, FP4 = PRECISIONS.index("fp8"), PRECISIONS.index("nvfp4")
 ZERO3 = SHARDINGS.index("zero3")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import catalogue
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
@@ -21,17 +22,6 @@ from .cases import PRECISIONS, TILE, Cases, Chip, Column, Job, Link, Plan, Softw
 from .constants import gather
 from .pipeline import DUALPIPES
 
-# state per parameter: bytes of moments, bytes of a master copy (Rajbhandari et al. 2020, section
-# 3.1; bitsandbytes; Shazeer & Stern 2018; Muon)
-OPTIMIZER_BYTES = {
-    "adamw": (8.0, 4.0),
-    "adamw-bf16": (4.0, 4.0),
-    "adamw-8bit": (2.0, 4.0),
-    "adafactor": (0.1, 4.0),
-    "lion": (4.0, 4.0),
-    "muon": (4.0, 4.0),
-    "sgd": (4.0, 4.0),
-}
 SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 WHOLE_POD = 1e9  # devices: no boundary
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
@@ -87,7 +77,7 @@ def job_of(
     grad_bytes: Column = math.nan,
 ) -> Job:
     """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
-    moments, master = OPTIMIZER_BYTES[optimizer]
+    kept_by = catalogue.optimizer(optimizer)
     codes = np.array([precision_code(p) for p in precisions])
     under_bf16 = np.where(codes == precision_code("bf16"), [s.bf16_grad_bytes for s in stacks], 0.0)
     kept = np.where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
@@ -96,8 +86,8 @@ def job_of(
         seq_len=seq_len,
         global_batch=global_batch,
         precision=codes if len(codes) > 1 else int(codes[0]),
-        optimizer_bytes=moments,
-        master_bytes=master,
+        optimizer_bytes=kept_by.moment_bytes,
+        master_bytes=kept_by.master_bytes,
         grad_bytes=column(kept),
     )
 

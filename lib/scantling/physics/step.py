@@ -17,17 +17,9 @@ import numpy as np
 
 from ..blocks.table import mean_heads
 from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.words import SHARDINGS
 from . import compute, traffic
-from .cases import (
-    PRECISIONS,
-    SHARDINGS,
-    Cases,
-    Column,
-    devices,
-    host_rate,
-    micro_batches,
-    recomputed,
-)
+from .cases import PRECISIONS, Cases, Column, devices, host_rate, micro_batches, recomputed
 from .pipeline import SCHEDULES, bubble_time, stage_layers, weight_kept
 from .traffic import Exchange
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..blocks.table import Exchange as BlockExchange
 from ..blocks.table import fold
+from ..catalogue.words import SHARDINGS
 from .cases import (
-    SHARDINGS,
     Cases,
     Column,
     low_precision_bytes,

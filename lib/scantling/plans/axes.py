@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..physics.cases import OFFLOADS, RECOMPUTES, SHARDINGS
+from ..catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.pipeline import SCHEDULE_NAMES
 from .enumerate import enumerate_plans
 from .space import COARSE, DEFAULT, WIDE, offered

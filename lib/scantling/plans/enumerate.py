@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.errors import DesignError
-from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, accumulated, code
+from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Plan, accumulated, code
 from ..physics.pipeline import RULES, SCHEDULES
 from .laws import HSDP, of
 from .space import DEFAULT, Space

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..physics.cases import CP_TYPES, SHARDINGS, code
+from ..catalogue.words import CP_TYPES, SHARDINGS
+from ..physics.cases import code
 
 ULYSSES = code(CP_TYPES, "ulysses")
 ZERO3, HSDP = code(SHARDINGS, "zero3"), code(SHARDINGS, "hsdp")

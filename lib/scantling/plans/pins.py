@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..base.errors import DesignError
-from ..physics.cases import SHARDINGS
+from ..catalogue.words import SHARDINGS
 from .enumerate import divisors
 from .laws import LAWS
 

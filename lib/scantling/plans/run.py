@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.records import take
-from ..physics.cases import SHARDINGS, Cases, Plan
+from ..catalogue.words import SHARDINGS
+from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.memory.peak import Memory, memory
 from ..physics.step import Step, step_time

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.records import take
-from ..physics.cases import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS, Plan, accumulated, devices
+from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Plan, accumulated, devices
 from ..physics.gather import situation
 from ..physics.pipeline import SCHEDULE_NAMES
 from ..physics.step import rates

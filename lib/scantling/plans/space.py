@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..catalogue.stacks import stacks
-from ..physics.cases import CP_TYPES, OFFLOADS
+from ..catalogue.words import CP_TYPES, OFFLOADS
 
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
 # runs use

@@ -13,11 +13,11 @@ from ...advise import scaling_laws as convergence
 from ...base.errors import DesignError
 from ...base.records import Record
 from ...catalogue.models.shape import parameters
+from ...catalogue.words import SHARDINGS
 from ...endure import elastic
 from ...endure.cost import power_w
 from ...endure.reliability import endure
 from ...physics import traffic
-from ...physics.cases import SHARDINGS
 from ...physics.gather import situation
 from ...physics.memory.peak import memory
 from ...physics.step import PARTS, device_params, step_time

@@ -9,8 +9,8 @@ import numpy as np
 
 from ... import catalogue
 from ...base.records import Record
+from ...catalogue.words import SHARDINGS
 from ...physics import curves
-from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
 from ...physics.communication import communication
 from ...physics.traffic import expert_copies

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...base.records import Record
+from ...catalogue.words import SHARDINGS
 from ...endure import storage
 from ...physics import compute, curves
-from ...physics.cases import SHARDINGS
 from ...physics.collectives import members_inside
 from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel

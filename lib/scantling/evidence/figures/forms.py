@@ -7,7 +7,8 @@ import numpy as np
 
 from ...advise import scaling_laws as convergence
 from ...catalogue.models.shape import make_shape, parameters
-from ...physics.cases import RECOMPUTES, SHARDINGS, Cases, Chip, Job, Link, Plan, Software, code
+from ...catalogue.words import RECOMPUTES, SHARDINGS
+from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from ...catalogue.words import SHARDINGS
 from ...physics import bands
-from ...physics.cases import SHARDINGS, Cases, devices, micro_batches, tokens
+from ...physics.cases import Cases, devices, micro_batches, tokens
 from ...physics.constants import calibration, gather
 from ...physics.memory.peak import memory
 from ...physics.step import rates, step_time

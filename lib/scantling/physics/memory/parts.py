@@ -14,16 +14,8 @@ import numpy as np
 from ...blocks.saving import Keeping
 from ...blocks.table import Block, Column, Saved, fold, mean_heads
 from ...catalogue.models.shape import parameters
-from ..cases import (
-    OFFLOADS,
-    PRECISIONS,
-    RECOMPUTES,
-    SHARDINGS,
-    Cases,
-    micro_batches,
-    sequence_shards,
-    tokens,
-)
+from ...catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
+from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, tokens
 from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 from .constants import GENERIC
 

@@ -11,7 +11,6 @@ PRECISIONS = (
     "nvfp4",
     "fp32",
 )
-OPTIMIZERS = ("adamw", "adamw-bf16", "adamw-8bit", "adafactor", "lion", "muon", "sgd")
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "hsdp")
 SCHEDULES = (
     "gpipe",
