@@ -9,23 +9,21 @@ import numpy as np
 
 from ...base.records import Record
 from ...base.show import several
-from ...base.units import HOUR_S
 from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
-from ..site import run_of
+from ..site import Site
+from ..texts import constant, fill, texts
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-PREEMPT_S = 2 * HOUR_S  # a job may be stopped after two hours (RSC fleets, arXiv 2410.21680)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Queue(Record):
     """Waiting by share of the cluster, availability by size of block, and the chain from paid to
     useful time."""
 
-    waits: tuple[
-        dict, ...
-    ]  # {fraction, nodes, wait_in_mean_jobs, idle_in_mean_node_jobs, wait_preempting_s}
+    # {fraction, nodes, wait_in_mean_jobs, idle_in_mean_node_jobs, wait_preempting_s}
+    waits: tuple[dict, ...]
     fragments: tuple[dict, ...]  # {block_nodes, whole, spare_nodes, usable}
     node_down: float  # share of the time that one node is in repair
     chain: tuple[dict, ...]  # {stage, share, running}
@@ -58,11 +56,10 @@ def whole_blocks(block: int, down: float, spare: int = 0) -> float:
     return float(bdtr(min(spare, block), block, down))
 
 
-def queue(assessment, topology: dict) -> Queue:
+def queue(s: Site, topology: dict) -> Queue:
     """The queueing side of a design: waits (`gather`), blocks (`whole_blocks`), and paid -> used ->
     running -> useful."""
-    e, cluster, run = assessment.endurance, assessment.resolved.cluster, run_of(assessment)
-    nodes = int(cluster.nodes)
+    e, cluster, nodes = s.e, s.cluster, s.nodes
     waits = []
     for f in FRACTIONS:
         k = max(1, round(f * nodes))
@@ -73,72 +70,45 @@ def queue(assessment, topology: dict) -> Queue:
                 nodes=k,
                 wait_in_mean_jobs=wait,
                 idle_in_mean_node_jobs=idle,
-                wait_preempting_s=PREEMPT_S,
+                wait_preempting_s=constant("preempt_s"),
             )
         )
-    per_node = EVICTS / float(e.mtbf_s) / nodes * float(e.repair_s)
-    down = per_node / (1 + per_node)
-    blocks, seen, leaf = [], set(), leaf_nodes(assessment.resolved.cluster)
-    segment, block = (
-        int(topology["segment_nodes"]),
-        int(topology.get("block_nodes") or topology["segment_nodes"]),
-    )
-    for size, spare in (
-        (1, 0),
-        (4, 0),
-        (segment, 0),
-        (block, block - segment),
-        (leaf, 0),
-        (leaf, 1),
-        (-(-int(cluster.pod_devices or cluster.devices) // int(cluster.devices_per_node)), 0),
-    ):
-        if size <= max(nodes, block) and (size, spare) not in seen:
-            seen.add((size, spare))
+    per_node = EVICTS / e.mtbf_s / nodes * e.repair_s
+    down, leaf = per_node / (1 + per_node), leaf_nodes(cluster)
+    segment = int(topology["segment_nodes"])
+    block = int(topology.get("block_nodes") or segment)
+    pod = -(-int(cluster.pod_devices or cluster.devices) // s.per_node)
+    sizes = [(n, 0) for n in (1, 4, segment)] + [(block, block - segment)]
+    sizes += [(leaf, 0), (leaf, 1), (pod, 0)]
+    fragments = []
+    for size, spare in dict.fromkeys(sizes):
+        if size <= max(nodes, block):
             good = whole_blocks(size, down, spare)
-            blocks.append(
-                dict(
-                    block_nodes=size,
-                    spare_nodes=spare,
-                    whole=good,
-                    usable=good * (size - spare) / size,
-                )
-            )
-    used, paid = int(assessment.figures["devices_used"]), run.devices_paid
+            usable = good * (size - spare) / size
+            fragments.append(dict(block_nodes=size, spare_nodes=spare, whole=good, usable=usable))
+    held = 1 - e.badput["spare shortage"]
     chain, left = [], 1.0
-    bad = {k: float(v) for k, v in e.badput.items()}
-    for stage, share in (
-        ("in the plan (spares and left-over devices out)", used / paid),
-        ("not waiting for nodes", 1 - bad["spare shortage"]),
-        (
-            "useful (saves, failures, restarts out)",
-            float(e.goodput) / max(1 - bad["spare shortage"], 1e-9),
-        ),
-    ):
+    for stage, share in {
+        "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
+        "not waiting for nodes": held,
+        "useful (saves, failures, restarts out)": e.goodput / max(held, 1e-9),
+    }.items():
         left *= share
         chain.append(dict(stage=stage, share=share, running=left))
-    worst = min(blocks, key=lambda b: b["usable"])
-    wait = waits[-1]["wait_in_mean_jobs"]
-    lines = (
-        (
-            f"taking the whole cluster from others waits {wait:.1f} of their mean run times "
-            f"with no preemption, {waits[2]['wait_in_mean_jobs']:.1f} for half of it; with "
-            f"preemption after 2 h at most that"
-        ),
-        (
-            f"a node is in repair {down:.2%} of the time; of blocks of "
-            f"{several(worst['block_nodes'], 'node')} {worst['whole']:.1%} are whole"
-        ),
-        (
-            f"{left:.1%} of the paid device time trains, at {assessment.figures['mfu']:.1%} "
-            f"of the peak"
-        ),
-    )
+    worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
-        tuple(waits),
-        tuple(blocks),
-        down,
-        tuple(chain),
-        left,
-        left * assessment.figures["mfu"],
-        lines,
+        waits=tuple(waits),
+        fragments=tuple(fragments),
+        node_down=down,
+        chain=tuple(chain),
+        useful=left,
+        useful_of_peak=left * s.figures["mfu"],
+        lines=fill(
+            texts("scheduler")["queue"],
+            s,
+            **dict(down=down, left=left, intact=worst["whole"]),
+            whole=waits[-1]["wait_in_mean_jobs"],
+            half=waits[2]["wait_in_mean_jobs"],
+            block=several(worst["block_nodes"], "node"),
+        ),
     )
