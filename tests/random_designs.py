@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from scantling import Design, DesignError, assess, catalogue
+from scantling import Design, DesignError, assess, catalogue, fixes
 from scantling.advise.frontier import plan_front
 from scantling.catalogue.models import entries as model_rows
 from scantling.catalogue.words import SHARDINGS
@@ -28,6 +28,7 @@ from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.fit import why_not
 from scantling.plans.run import find, unpinned
+from scantling.verdict.limits import limits
 
 VERDICTS = ("feasible", "constraint-missed", "impossible")
 FIXES_EVERY, MORE_EVERY = 100, 20  # the dear properties are looked at in one design of so many
@@ -208,7 +209,7 @@ def looked_at(number: int, dear: bool | None = None) -> str:
 
 def refused(a):
     """Impossible is said by argument; the widest space agrees."""
-    assert len(a.limits) >= 3 and a.error
+    assert len(limits(a)) >= 3 and a.error
     fits = []
     for phase in a.resolved.phases:
         where = unpinned(situation(a.resolved, phase))
@@ -332,7 +333,7 @@ def more_never_hurts(a):
 
 def fixes_hold(a):
     """Applying a fix gives the verdict it was shown with."""
-    for fix in a.nearest_fixes:
+    for fix in fixes(a):
         b = assess(a.design.change(fix["set"]))
         assert b.verdict == fix["verdict"], (
             f"{fix['change']}: shown {fix['verdict']}, is {b.verdict}"

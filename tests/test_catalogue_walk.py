@@ -73,8 +73,8 @@ def test_every_accelerator(chip):
     kind = family(catalogue.accelerator(chip).family)
     named = [w for w in said(a, "cluster.accelerator") if kind.constants_of in w]
     assert bool(named) == (not kind.measured)
-    low, high = a.figures["step_s_low"], a.figures["step_s_high"]
-    assert 0 < low < a.figures["step_s"] < high
+    low, high = a.step_s_low, a.step_s_high
+    assert 0 < low < a.step_s < high
     json.dumps(network(a).as_dict(), allow_nan=False)
     json.dumps(risks(a).as_dict(), allow_nan=False)
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scantling import assess
 from scantling.base.show import number, shown
-from scantling.verdict.assess import assess
 
 from .question import Choice, Number, Plan, Question, value_of
 from .tell import tell

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from scantling import assess
 from scantling.base.errors import DesignError
 from scantling.base.show import number, shown
-from scantling.verdict.assess import assess
 
 from . import show
 from .answers import right_answer, shown_answer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
-from scantling.verdict.assess import assess
+from scantling import assess
 
 from .answers import right_answer, shown_answer
 from .question import OPEN, RIGHT, Choice, Explain, Number, Plan, Question, value_of

@@ -167,7 +167,7 @@ def test_nodes_that_the_plan_leaves_idle_stand_in_for_spares():
             }
         )
     )
-    assert a.figures["devices_used"] == 8192
+    assert a.devices_used == 8192
     assert not {"spares", "repairs", "domains"} & {r.id for r in part(a, "risks").rows}
     assert part(a, "domains").row("cube").spares_cover
 

@@ -3,6 +3,7 @@ alone."""
 
 import pytest
 from scantling import Design, assess
+from scantling.advise.active_count import largest_active
 
 BY_SIZE = (
     "model: {{size: 40e9, moe: true}}\ncluster: {{accelerator: h100-sxm, devices: "
@@ -14,7 +15,7 @@ BY_SIZE = (
 @pytest.fixture(scope="module")
 def found():
     design = Design.from_text(BY_SIZE.format(8))
-    return design, assess(design).largest_active
+    return design, largest_active(assess(design))
 
 
 def test_the_count_meets_the_deadline_and_the_next_does_not(found):
@@ -32,7 +33,7 @@ def test_a_mixture_does_the_work_of_its_active_parameters(found):
 
 
 def test_a_longer_deadline_never_lowers_it(found):
-    longer = assess(Design.from_text(BY_SIZE.format(12))).largest_active
+    longer = largest_active(assess(Design.from_text(BY_SIZE.format(12))))
     assert longer["active_params"] >= found[1]["active_params"]
 
 
@@ -42,12 +43,12 @@ def test_a_longer_deadline_never_lowers_it(found):
 )
 def test_otherwise_the_question_does_not_arise(model):
     text = BY_SIZE.format(8).replace("{size: 40e9, moe: true}", model)
-    assert assess(Design.from_text(text)).largest_active is None
+    assert largest_active(assess(Design.from_text(text))) is None
     assert (
-        assess(Design.from_text(BY_SIZE.format(8).partition("constraints")[0])).largest_active
+        largest_active(assess(Design.from_text(BY_SIZE.format(8).partition("constraints")[0])))
         is None
     )
 
 
 def test_none_where_even_the_smallest_is_too_slow():
-    assert assess(Design.from_text(BY_SIZE.format(0.001))).largest_active is None
+    assert largest_active(assess(Design.from_text(BY_SIZE.format(0.001)))) is None

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from scantling import Design, assess
-from scantling.advise.avoid import WORTH
+from scantling import Design, assess, avoid
+from scantling.advise.avoid import WORTH, why
 from scantling.physics.step import device_params
 
 LARGE = (
@@ -27,7 +27,7 @@ MOE = (
 
 def traps(text):
     a = assess(Design.from_text(text))
-    return a, {t["what"]: t for t in a.avoid}
+    return a, {t["what"]: t for t in avoid(a)}
 
 
 def cost(trap):
@@ -55,7 +55,7 @@ def test_traps_of_a_large_dense_run():
         unsharded >= WORTH
     )  # a trap that is harmless here is not listed
     assert all(cost(t) >= WORTH for t in found.values() if "step time" in t["cost"])
-    costs = [cost(t) for t in a.avoid]
+    costs = [cost(t) for t in avoid(a)]
     assert costs == sorted(costs, reverse=True)
 
 
@@ -128,14 +128,14 @@ def test_small_buckets_over_many_ranks():
 
 def test_a_pinned_plan_is_held_against_the_open_search():
     a = assess(Design.from_text(LARGE + "plan: {tp: 8, pp: 16, cp: 1, dp: 128}"))
-    assert any("sharded data parallelism alone" in t["what"] for t in a.avoid)
-    tp = next(w for w in a.why if w["axis"] == "tp")
+    assert any("sharded data parallelism alone" in t["what"] for t in avoid(a))
+    tp = next(w for w in why(a) if w["axis"] == "tp")
     assert "tp 16" in tp["text"] and "tp 4" in tp["text"]
 
 
 def test_one_line_an_axis_with_tier_traffic_and_neighbours():
     a = assess(Design.from_text(MOE))
-    lines = {w["axis"]: w["text"] for w in a.why}
+    lines = {w["axis"]: w["text"] for w in why(a)}
     assert set(lines) == {"tp", "pp", "cp", "dp", "ep", "sharding"}
     for axis in ("tp", "pp", "cp", "dp", "ep"):
         if a.plan[axis] > 1:
@@ -153,4 +153,4 @@ def test_a_plan_that_does_not_fit_is_not_advised_about():
             "{seq_len: 8192, global_batch: 128}\nplan: {tp: 1, pp: 1, sharding: none}"
         )
     )
-    assert a.avoid == []
+    assert avoid(a) == []

@@ -7,6 +7,7 @@ import math
 
 import pytest
 from scantling import Design, assess
+from scantling.advise.batch import batch_guide
 from scantling.advise.scaling_laws import batch_size
 
 TEXT = (
@@ -21,7 +22,7 @@ def large():
 
 
 def test_the_laws_at_the_runs_own_tokens(large):
-    b = large.batch
+    b = batch_guide(large)
     assert (
         b["tokens"] == 2048 * 8192
         and b["sequences"] == 2048
@@ -42,7 +43,7 @@ def test_the_laws_at_the_runs_own_tokens(large):
 
 
 def test_shapes_keep_the_batch_and_are_plans_of_the_search(large):
-    rows = large.batch["reshapes"]
+    rows = batch_guide(large)["reshapes"]
     assert len(rows) >= 3
     for r in rows:
         assert (
@@ -61,10 +62,10 @@ def test_shapes_keep_the_batch_and_are_plans_of_the_search(large):
 
 
 def test_the_learning_rate_follows_the_square_root_at_most(large):
-    half, twice = large.batch["learning_rate"]["if_batch"]
+    half, twice = batch_guide(large)["learning_rate"]["if_batch"]
     assert (half["low"], half["high"]) == (pytest.approx(math.sqrt(0.5)), 1.0)
     assert (twice["low"], twice["high"]) == (1.0, pytest.approx(math.sqrt(2)))
-    assert any("ML specialist" in line for line in large.batch["lines"])
+    assert any("ML specialist" in line for line in batch_guide(large)["lines"])
 
 
 def test_what_is_not_known_is_left_out():
@@ -74,7 +75,7 @@ def test_what_is_not_known_is_left_out():
             "{seq_len: 8192}\n"
         )
     )
-    b = a.batch
+    b = batch_guide(a)
     assert b["critical"] == [] and b["standing"] is None and b["steps"] is None and b["reshapes"]
     assert any("was assumed" in line for line in b["lines"])
     refused = assess(
@@ -83,4 +84,4 @@ def test_what_is_not_known_is_left_out():
             "host_memory_gb: 64, nvme_gb: 0}\njob: {seq_len: 2048}\n"
         )
     )
-    assert refused.batch == {} and "batch" not in refused.as_dict()
+    assert batch_guide(refused) == {} and "batch" not in refused.as_dict()

@@ -8,8 +8,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling import Design, DesignError, assess
-from scantling.advise.fixes import cheaper
+from scantling import Design, DesignError, assess, fixes
+from scantling.advise.fixes import cheaper, fixes_and_tried
+from scantling.verdict.limits import limits
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -36,26 +37,27 @@ ASKED = {
 def test_a_fix_applied_gives_the_verdict_shown(name):
     a = assess(Design.from_text(ASKED[name]))
     assert a.verdict != "feasible"
-    fixes = a.nearest_fixes
-    assert fixes
-    for fix in fixes:
+    offered = fixes(a)
+    assert offered
+    for fix in offered:
         b = assess(a.design.change(fix["set"]))
         assert b.verdict == fix["verdict"], fix["change"]
         assert b.mfu == pytest.approx(fix["mfu"]) and b.days == (
             pytest.approx(fix["days"]) if fix["days"] else None
         )
         assert bool(fix["missed"]) == (b.verdict != "feasible")
-    verdicts = [f["verdict"] for f in fixes]
+    verdicts = [f["verdict"] for f in offered]
     assert verdicts == sorted(verdicts, key=lambda v: v != "feasible")  # feasible ones first
-    assert len({json.dumps(f["set"], sort_keys=True) for f in fixes}) == len(fixes)
+    assert len({json.dumps(f["set"], sort_keys=True) for f in offered}) == len(offered)
     assert (
-        sum(set(f["set"]) == {"cluster.devices"} for f in fixes if f["verdict"] == "feasible") <= 1
+        sum(set(f["set"]) == {"cluster.devices"} for f in offered if f["verdict"] == "feasible")
+        <= 1
     )
 
 
 def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
     a = assess(Design.from_text(ASKED["deadline"]))
-    (more,) = (f for f in a.nearest_fixes if set(f["set"]) == {"cluster.devices"})
+    (more,) = (f for f in fixes(a) if set(f["set"]) == {"cluster.devices"})
     assert (
         more["days"] <= 10 < assess(a.design.change({"cluster.devices": more["devices"] - 16})).days
     )
@@ -64,14 +66,14 @@ def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
 def test_only_giving_way_is_said_to_be_that():
     """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model; the changes that come
     closest are listed as misses."""
-    fixes = assess(Design.from_text(ASKED["MFU floor"])).nearest_fixes
+    offered = fixes(assess(Design.from_text(ASKED["MFU floor"])))
     real = [
         f
-        for f in fixes
+        for f in offered
         if f["verdict"] == "feasible" and not all(k.startswith("constraints.") for k in f["set"])
     ]
     if not real:
-        assert any(f["verdict"] == "constraint-missed" and f["missed"] for f in fixes)
+        assert any(f["verdict"] == "constraint-missed" and f["missed"] for f in offered)
 
 
 def test_several_constraints_are_met_together():
@@ -80,12 +82,13 @@ def test_several_constraints_are_met_together():
     a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 10, min_mfu: 0.75}"))
     rows = [
         f
-        for f in a.nearest_fixes
+        for f in fixes(a)
         if f["verdict"] == "feasible"
         and set(f["set"]) == {"cluster.devices", "constraints.min_mfu"}
     ]
     assert rows and rows[0]["days"] <= 10 and "constraints.deadline_days" not in rows[0]["set"]
-    assert a.tried and max(t["mfu"] for t in a.tried) < 0.75 and all(t["change"] for t in a.tried)
+    tried = fixes_and_tried(a)[1]
+    assert tried and max(t["mfu"] for t in tried) < 0.75 and all(t["change"] for t in tried)
 
 
 def test_devices_that_stand_idle_get_a_batch_that_uses_them():
@@ -97,8 +100,8 @@ def test_devices_that_stand_idle_get_a_batch_that_uses_them():
             "{deadline_days: 20}"
         )
     )
-    assert a.devices_used == 5 and any(line.startswith("idle:") for line in a.limits)
-    first = a.nearest_fixes[0]
+    assert a.devices_used == 5 and any(line.startswith("idle:") for line in limits(a))
+    first = fixes(a)[0]
     assert first["set"]["job.global_batch"] == 98 and first["verdict"] == "feasible"
     assert assess(a.design.change(first["set"])).devices_used == 7
 
@@ -106,7 +109,7 @@ def test_devices_that_stand_idle_get_a_batch_that_uses_them():
 def test_a_budget_of_a_tenth_buys_a_tenth_of_the_tokens():
     a = assess(Design.from_text(SMALL))
     poor = assess(a.design.change({"constraints.budget_usd": 0.1 * a.cost_usd}))
-    (less,) = (f for f in poor.nearest_fixes if set(f["set"]) == {"job.tokens"})
+    (less,) = (f for f in fixes(poor) if set(f["set"]) == {"job.tokens"})
     assert (
         less["set"]["job.tokens"] == pytest.approx(1.0e11, rel=0.02)
         and less["cost_usd"] <= 0.1 * a.cost_usd
@@ -125,7 +128,7 @@ def test_cheaper_is_cheaper_within_the_deadline():
 def test_the_refusal_is_arithmetic_that_can_be_followed():
     a = assess(Design.from_text(ASKED["too few devices"]))
     assert a.verdict == "impossible"
-    text = "\n".join(a.limits)
+    text = "\n".join(limits(a))
     assert f"{a.resolved.params.total:,} parameters" in text
     assert "16 x 16.9 GB usable" in text or "16 x" in text
     assert "leanest" in text and "cannot split further" in text
@@ -169,7 +172,7 @@ def test_fixes_of_random_designs_hold(model, nodes, days, tp):
         a = assess(Design.from_text(text + (f"plan: {{tp: {tp}, pp: 1}}" if tp else "")))
     except DesignError:
         return
-    for fix in a.nearest_fixes[:3]:
+    for fix in fixes(a)[:3]:
         assert assess(a.design.change(fix["set"])).verdict == fix["verdict"]
 
 
@@ -183,15 +186,14 @@ def test_what_failures_alone_take_is_given_back():
     free = assess(Design.from_text(text))
     late = assess(Design.from_text(text + f"constraints: {{deadline_days: {0.995 * free.days}}}"))
     assert late.verdict == "constraint-missed" and free.days * free.goodput < 0.995 * free.days
-    first = late.nearest_fixes[0]
+    first = fixes(late)[0]
     assert (
         first["verdict"] == "feasible"
         and all(path.startswith("reliability.") for path in first["set"])
         and first["devices"] == 256
     )
     assert not any(
-        set(f["set"]) == {"cluster.devices"} and f["days"] >= first["days"]
-        for f in late.nearest_fixes
+        set(f["set"]) == {"cluster.devices"} and f["days"] >= first["days"] for f in fixes(late)
     )
 
 
@@ -206,9 +208,9 @@ def test_an_awkward_count_gets_a_batch_that_its_nodes_share():
     )
     assert a.devices_used < 700 and any(
         line.startswith("idle:") and "a batch of 1,000 would keep 1,000 at work" in line
-        for line in a.limits
+        for line in limits(a)
     )
-    first = a.nearest_fixes[0]
+    first = fixes(a)[0]
     assert (
         first["set"]["job.global_batch"] == 1000
         and assess(a.design.change(first["set"])).devices_used == 1000
@@ -240,16 +242,14 @@ def test_two_constraints_that_two_changes_meet():
     assert {m.field for m in asked.missed} == {"min_goodput", "max_power_mw"}
     both = next(
         f
-        for f in asked.nearest_fixes
+        for f in fixes(asked)
         if f["verdict"] == "feasible"
         and "cluster.devices" in f["set"]
         and any(path.startswith("reliability.") for path in f["set"])
     )
     assert 0.75 * 2048 < both["devices"] < 2048
     assert all(
-        both["days"] < f["days"]
-        for f in asked.nearest_fixes
-        if set(f["set"]) == {"cluster.devices"}
+        both["days"] < f["days"] for f in fixes(asked) if set(f["set"]) == {"cluster.devices"}
     )
 
 
@@ -263,5 +263,5 @@ def test_a_chip_that_works_only_with_offload_says_so():
         )
     )
     assert a.verdict == "impossible"
-    (chip,) = (f for f in a.nearest_fixes if "cluster.accelerator" in f["set"])
+    (chip,) = (f for f in fixes(a) if "cluster.accelerator" in f["set"])
     assert "in host memory" in chip["change"]

@@ -37,7 +37,7 @@ def test_no_kernel_is_above_its_roof(judged):
 
 def test_kernels_take_what_the_step_gives_them(judged):
     assessment, roof = judged
-    parts = assessment.figures["step_breakdown_s"]
+    parts = assessment.step_breakdown_s
     computing = sum(
         parts[name] for name in ("gemm", "attention", "elementwise", "logits", "optimizer")
     )
@@ -45,9 +45,7 @@ def test_kernels_take_what_the_step_gives_them(judged):
     assert (
         computing * (1 - 1e-9) <= seconds <= computing + parts["recompute"] + 1e-9
     )  # a repeated forward also launches kernels
-    assert seconds / assessment.figures["step_s"] == pytest.approx(
-        sum(k.share for k in roof.kernels)
-    )
+    assert seconds / assessment.step_s == pytest.approx(sum(k.share for k in roof.kernels))
 
 
 def test_memory_bound_is_left_of_the_ridge(judged):
@@ -63,7 +61,7 @@ def test_executed_flop_are_those_of_the_model(judged):
     """Against 6 N of PaLM's count, which knows no kernels: attention aside, what runs is what the
     shape asks for, plus recompute."""
     assessment, roof = judged
-    c, figures = assessment.chosen.case, assessment.figures
+    c, figures = assessment.chosen.case, assessment.headline()
     m, layers = (
         figures["plan"]["grad_accum"],
         max(assessment.as_dict(advice=False)["layers_by_stage"]),

@@ -18,6 +18,7 @@ from scantling.plans.enumerate import enumerate_plans, one
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
 from scantling.plans.run import find
+from scantling.verdict.limits import limits
 
 SMALL = plans.Space(
     tp=(1, 2, 4, 8),
@@ -235,4 +236,4 @@ def test_state_on_nvme_moves_at_the_rate_of_the_drives():
             * float(on_disk(a.resolved.cluster, a.chosen.memory))
             / disk_bytes_per_s(a.resolved.cluster)
         )
-        assert a.step_s > least and any("NVMe, counted at" in line for line in a.limits)
+        assert a.step_s > least and any("NVMe, counted at" in line for line in limits(a))

@@ -21,7 +21,7 @@ D = Design.from_text(TEXT)
 def test_signs_of_the_tornado(key):
     a = assess(D)
     rows = {r["what"]: r for r in sensitivity.tornado(a, key)}
-    now = a.figures[key]
+    now = a.headline()[key]
     worse = (lambda v: v >= now * (1 - 1e-9)) if key != "mfu" else (lambda v: v <= now * (1 + 1e-9))
     better = (
         (lambda v: v <= now * (1 + 1e-9)) if key != "mfu" else (lambda v: v >= now * (1 - 1e-9))

@@ -8,8 +8,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling import Design, DesignError, assess
-from scantling.verdict.limits import chance_below
+from scantling import Design, DesignError, assess, fixes
+from scantling.verdict.limits import chance_below, limits
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -30,7 +30,7 @@ def numbers(value, path=""):
 
 def test_a_feasible_design():
     a = assess(Design.from_text(SMALL))
-    assert a.verdict == "feasible" and a.error is None and not a.nearest_fixes and not a.missed
+    assert a.verdict == "feasible" and a.error is None and not fixes(a) and not a.missed
     d = a.as_dict()
     assert math.isclose(sum(d["step_breakdown_s"].values()), d["step_s"], rel_tol=1e-9)
     assert math.isclose(
@@ -68,13 +68,13 @@ def test_a_pinned_plan_that_does_not_fit_while_another_does():
         )
     )
     assert a.verdict == "constraint-missed"
-    assert a.limits[0].startswith("memory:")
+    assert limits(a)[0].startswith("memory:")
     assert (
         a.plan["tp"] == 1
         and a.plan["sharding"] == "none"
         and a.memory_bytes["total"] > a.memory_bytes["capacity"]
     )
-    assert a.nearest_fixes
+    assert fixes(a)
     # 70.6B parameters at 16 bytes: far above one card
     assert (
         a.memory_bytes["weights"] + a.memory_bytes["gradients"] + a.memory_bytes["optimizer"]
@@ -172,7 +172,7 @@ def test_any_design_gets_a_sound_answer(model, chip, devices, batch, seq, deadli
         return
     assert a.verdict in ("feasible", "constraint-missed", "impossible")
     if a.verdict == "impossible":
-        assert a.limits
+        assert limits(a)
         return
     d = a.as_dict(advice=False)
     for path, x in numbers(d):

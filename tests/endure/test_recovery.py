@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import scantling as sc
+from scantling.advise.recovery import finishing_day, recovery
 
 GALLERY = Path(__file__).parents[2] / "gallery" / "designs"
 
@@ -16,7 +17,7 @@ def large():
 
 
 def test_ladder_starts_below_one_half_and_each_rung_adds_its_gain(large):
-    rungs = large.recovery["ladder"]
+    rungs = recovery(large)["ladder"]
     assert (
         rungs[0]["goodput"] < 0.5 < rungs[-1]["goodput"]
     )  # Meta printed 44 % before and 80 % after (arXiv 2602.00277)
@@ -25,8 +26,8 @@ def test_ladder_starts_below_one_half_and_each_rung_adds_its_gain(large):
 
 
 def test_copies_near_by_raise_goodput_and_only_stores_that_keep_up_carry(large):
-    assert large.recovery["tiers"]["gain"] > 0
-    for store in large.recovery["stores"]:
+    assert recovery(large)["tiers"]["gain"] > 0
+    for store in recovery(large)["stores"]:
         if store["carries"]:
             assert (
                 store["durable_s"]
@@ -36,7 +37,7 @@ def test_copies_near_by_raise_goodput_and_only_stores_that_keep_up_carry(large):
 
 def test_corpus_of_a_large_vocabulary_takes_four_bytes_a_token():
     a = sc.assess(sc.Design.read(GALLERY / "llama-3.1-405b.yaml"))
-    corpus = a.recovery["corpus"]
+    corpus = recovery(a)["corpus"]
     assert corpus["bytes"] == pytest.approx(
         4 * 15.6e12
     )  # vocabulary 128,256 needs more than 16 bits
@@ -45,11 +46,11 @@ def test_corpus_of_a_large_vocabulary_takes_four_bytes_a_token():
 
 def test_simulated_finish_surrounds_the_closed_form():
     a = sc.assess(sc.Design.read(GALLERY / "case-1-175b-moe-1024-a100.yaml"))
-    day = a.finishing_day
+    day = finishing_day(a)
     assert day["days_p10"] <= day["days_p50"] <= day["days_p90"]
     assert day["days_p50"] == pytest.approx(a.days, rel=0.02)
 
 
 def test_plain_json_and_nothing_where_impossible(large):
-    json.dumps(large.recovery, allow_nan=False)
-    assert sc.assess(sc.Design.read(GALLERY / "case-2-1t-dense-8-v100.yaml")).recovery == {}
+    json.dumps(recovery(large), allow_nan=False)
+    assert recovery(sc.assess(sc.Design.read(GALLERY / "case-2-1t-dense-8-v100.yaml"))) == {}

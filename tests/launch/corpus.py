@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scantling import Design
+from scantling import Design, assess
 from scantling.kits import FRAMEWORKS, Inexpressible, kits
-from scantling.verdict.assess import assess
 
 DENSE = dict(
     layers=32,

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scantling import Design
+from scantling import Design, assess
 from scantling.base.json import clean
 from scantling.cli.app import main
 from scantling.kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
@@ -26,7 +26,6 @@ from scantling.kits.express import express
 from scantling.kits.pages import kit as kit_of
 from scantling.kits.quote import slug
 from scantling.kits.state import state_bytes
-from scantling.verdict.assess import assess
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scantling import Design
+from scantling import Design, assess
 from scantling.kits import FRAMEWORKS, framework, kits, write
 from scantling.kits.express import express
 from scantling.kits.frameworks import megatron as megatron_module
-from scantling.verdict.assess import assess
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -182,7 +181,7 @@ def test_a_long_run_may_go_back_to_the_queue_as_often_as_it_has_to():
     assert weeks > 10
     assert (
         int(re.search(r"SLURM_RESTART_COUNT:-0\}\" -lt (\d+)", text)[1])
-        > weeks + a.days * 86400 / a.figures["mtbf_s"]
+        > weeks + a.days * 86400 / a.mtbf_s
     )
 
 

@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from scantling import Design
+from scantling import Design, assess
 from scantling.kits import kits, write
-from scantling.verdict.assess import assess
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))

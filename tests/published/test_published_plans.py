@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
+from scantling.advise.avoid import why
 
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
 # name: (the stack it ran on, the published plan)
@@ -96,11 +97,11 @@ def test_the_difference_is_explained_for_each():
     """One line says what the pins cost and where; for BLOOM, that it is recomputation."""
     for name in RUNS:
         published, own = both(name)
-        line = next(w["text"] for w in published.why if w["axis"] == "pins")
+        line = next(w["text"] for w in why(published) if w["axis"] == "pins")
         gain = 1 - own.step_s / published.step_s
         if gain < 0.005:
             assert "nothing" in line, name
         else:
             assert f"takes {100 * gain:.1f} % less" in line and "saves" in line, name
-    bloom = next(w["text"] for w in both("bloom-176b-384-a100")[0].why if w["axis"] == "pins")
+    bloom = next(w["text"] for w in why(both("bloom-176b-384-a100")[0]) if w["axis"] == "pins")
     assert bloom.index("recomputation") < bloom.index("adds")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess, catalogue
-from scantling.advise.beyond import record_of, untried
 from scantling.catalogue import published
 from scantling.evidence import published as worked_out
+from scantling.verdict.limits import limits
 from scantling.verdict.numbers import UNTRIED
+from scantling.verdict.unpublished import record_of, untried
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
 
@@ -27,7 +28,7 @@ def test_the_winner_is_no_more_than_a_tenth_above_the_best_published(path):
         pytest.skip("nobody has published such a run")
     assert a.mfu <= 1.10 * record.mfu
     if a.mfu > record.mfu:
-        assert any(line.startswith("untried") for line in a.limits)
+        assert any(line.startswith("untried") for line in limits(a))
 
 
 def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(monkeypatch):
@@ -43,7 +44,7 @@ def test_a_promise_above_all_published_runs_stands_is_said_and_widens_the_band(m
     )
     a = assess(Design.from_text(text))
     assert a.mfu == plain.mfu and untried(a.chosen)
-    assert any("untried" in line and "30.0 %" in line and "a source" in line for line in a.limits)
+    assert any("untried" in line and "30.0 %" in line and "a source" in line for line in limits(a))
     assert a.step_s_high / a.step_s == pytest.approx((plain.step_s_high / plain.step_s) ** UNTRIED)
 
 
@@ -62,7 +63,7 @@ def test_tensor_parallelism_across_nodes_wins_only_where_nothing_else_fits():
         )
     )
     assert pinned.plan["tp"] == 16 and any(
-        "crosses the scale-up domain" in line for line in pinned.limits
+        "crosses the scale-up domain" in line for line in limits(pinned)
     )
 
 
@@ -86,16 +87,16 @@ def test_further_than_anybody_went_is_said_and_widens_the_band():
         "dp: %d, micro_batch: 1}\n"
     )
     large, tried = (assess(Design.from_text(text % (n, n // 128))) for n in (131_072, 16_384))
-    assert any(line.startswith("untried: 131,072 devices") for line in large.limits) and untried(
+    assert any(line.startswith("untried: 131,072 devices") for line in limits(large)) and untried(
         large.chosen
     )
-    assert not any("devices, beyond" in line for line in tried.limits)
+    assert not any("devices, beyond" in line for line in limits(tried))
     plain = (tried.step_s_high / tried.step_s) ** UNTRIED
     assert large.step_s_high / large.step_s == pytest.approx(plain, rel=0.1)
     zero = assess(
         Design.from_text((text % (2048, 16)).replace("plan: {", "plan: {schedule: zb-1p, "))
     )
-    assert any("schedule zb-1p" in line and "at most" in line for line in zero.limits)
+    assert any("schedule zb-1p" in line and "at most" in line for line in limits(zero))
 
 
 def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):

@@ -280,11 +280,10 @@ def explanation(key: str, session, facts: Mapping | None = None, alone: bool = F
 
 def inputs(session, given: Mapping | None = None) -> dict:
     """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
-    from .inputs import main_phase
 
     resolved = session.now.resolved
     given = session.now.given if given is None else given
-    phase = resolved.phases[main_phase(resolved)]
+    phase = resolved.main_phase
     model, cluster = resolved.model, resolved.cluster
     chip, design = cluster.accelerator, session.now.design
     stated = lambda section: (

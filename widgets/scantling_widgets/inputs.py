@@ -48,14 +48,8 @@ def _ratio(value: float) -> str:
     return shown(value, "ratio")
 
 
-def main_phase(resolved) -> int:
-    """The phase that most tokens go through; the job sliders are about it."""
-    return max(range(len(resolved.phases)), key=lambda i: resolved.phases[i].tokens or 0.0)
-
-
 def job_path(session) -> str:
-    design = session.now.design
-    return f"job.phases.{main_phase(session.now.resolved)}" if design.job.phases else "job"
+    return session.now.resolved.job_path
 
 
 # ---------------------------------------------------------------- what the controls show
@@ -106,7 +100,7 @@ def _list(field, label, value, choices_, help="", **more) -> dict:
 def _front(session) -> dict:
     design, resolved = session.now.design, session.now.resolved
     cluster, model, params = resolved.cluster, resolved.model, resolved.params
-    phase = resolved.phases[main_phase(resolved)]
+    phase = resolved.main_phase
     job = job_path(session)
     named = design.model if isinstance(design.model, str) else design.model.like
     own = not isinstance(design.model, str)
@@ -338,7 +332,7 @@ def refusals(session, field: str) -> dict:
     if name == field or name not in _PLAN_SHOWN:
         return {}
     resolved = session.now.resolved
-    phase = resolved.phases[main_phase(resolved)]
+    phase = resolved.main_phase
     out = {}
     for value in _PLAN_WORDS.get(name) or _ways(session, name):
         try:
@@ -357,7 +351,7 @@ def refusals(session, field: str) -> dict:
 
 def _folded(session) -> list[dict]:
     design, resolved, given = session.now.design, session.now.resolved, session.now.given
-    phase = resolved.phases[main_phase(resolved)]
+    phase = resolved.main_phase
     job = job_path(session)
     tokens, model = phase.tokens, resolved.model
     sparse = model.experts > 0

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from scantling.base.show import shown
 from scantling.evidence.figures import figures as published_figures
 from scantling.evidence.figures import runs as published_figures_runs
+from scantling.verdict.limits import limits
 from scantling_learn.show import markdown
 from scantling_learn.tell import tell
 
@@ -144,7 +145,7 @@ def verdict(result) -> Html:
             f"band {shown(result.mfu_low, 'share')} to {shown(result.mfu_high, 'share')}). "
             f"The plan: {plan}."
         )
-    lines = "\n".join(f"- {line}" for line in result.limits[:3])
+    lines = "\n".join(f"- {line}" for line in limits(result)[:3])
     return say("{head}\n\n{lines}", head=head, lines=lines)
 
 

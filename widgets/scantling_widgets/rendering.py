@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from scantling.verdict.limits import limits
+
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
 
@@ -114,8 +116,7 @@ def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterato
 
         if assessment.verdict != "feasible":
             raise Stopped(
-                "nothing is written: "
-                + (assessment.limits[0] if assessment.limits else assessment.verdict)
+                "nothing is written: " + next(iter(limits(assessment)), assessment.verdict)
             )
         files = kits(assessment, to, on)
         yield files

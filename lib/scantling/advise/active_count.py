@@ -4,6 +4,7 @@ done in time."""
 from __future__ import annotations
 
 from ..base.errors import DesignError
+from ..verdict.assess import assess
 
 
 def largest_active(assessment) -> dict | None:
@@ -22,6 +23,7 @@ def largest_active(assessment) -> dict | None:
     spec = {} if isinstance(design.model, str) else design.model.given()
     if (
         deadline is None
+        or not assessment.phases
         or assessment.days is None
         or not assessment.resolved.model.experts
         or "size" not in spec
@@ -37,13 +39,11 @@ def largest_active(assessment) -> dict | None:
     ]
 
     def at(count):
-        from ..verdict.assess import assess
-
         try:
             a = assess(design.change({"model.active": count}))
         except DesignError:  # no such shape
             return None
-        return a if a.phases and all(c.fits for c in a.phases) and a.days <= deadline else None
+        return a if a.fits and a.days <= deadline else None
 
     best, low, high = None, 0, len(grid)
     while low < high:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from ..base.errors import DesignError
 from ..base.units import DAY_S
 from ..plans.enumerate import divisors
+from ..verdict.assess import assess
+from .batch import reshapes_of
+from .scaling_laws import LAWS, allocations, compute_optimal, loss
 
 LARGEST = 2_000_000  # devices
 
 
 def _try(design, changes):
-    from ..verdict.assess import assess
-
     try:
         return assess(design.change(changes))
     except DesignError:
@@ -54,13 +55,11 @@ def longest_sequence(design, plan_kept: bool = True) -> dict | None:
     micro-batch follow; else the whole plan is open.
     The global batch keeps its sequences.
     """
-    from ..verdict.assess import assess
-
     now = assess(design)
     pins = {}
     if plan_kept and now.phases:
         pins = {f"plan.{k}": now.plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding")}
-    job = now.job_path
+    job = now.resolved.job_path
     tokens = (
         {f"{job}.global_batch": now.chosen.phase.global_batch, f"{job}.global_batch_tokens": None}
         if now.phases
@@ -83,8 +82,6 @@ def biggest_micro_batch(design) -> dict | None:
 
     bound : what stops it, the memory or the batch of a replica.
     """
-    from ..verdict.assess import assess
-
     now = assess(design)
     if not _fits(now):
         return None
@@ -106,8 +103,6 @@ def biggest_micro_batch(design) -> dict | None:
 def fewest_devices(design, meet: bool = True) -> dict | None:
     """Fewest devices, whole nodes: {devices, plan, mfu, memory_share, days}; with all constraints
     met, or (meet=False) that merely fit. None where none does."""
-    from ..verdict.assess import assess
-
     node = assess(design).resolved.cluster.devices_per_node
     good = _meets if meet else _fits
 
@@ -138,8 +133,6 @@ def earliest_finish(
     back.
     None without tokens or where nothing fits.
     """
-    from ..verdict.assess import assess
-
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
         return None
@@ -183,8 +176,6 @@ def largest_model(design, moe: bool | None = None) -> dict | None:
     design is kept, pins of the plan are not. None where
     not even 100M fits.
     """
-    from ..verdict.assess import assess
-
     now = assess(design)
     moe = now.resolved.model.is_moe if moe is None else moe
     free = {f"plan.{k}": None for k in design.plan.given()}
@@ -213,9 +204,6 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     are found together. Raises ValueError without
     constraints.deadline_days.
     """
-    from ..verdict.assess import assess
-    from .scaling_laws import LAWS, compute_optimal
-
     deadline = design.constraints.deadline_days
     if deadline is None:
         raise ValueError("constraints.deadline_days is needed: compute is devices x time x rate")
@@ -231,7 +219,7 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
             {
                 **free,
                 "model": {"size": float(f"{size:.4g}")},
-                f"{a.job_path}.tokens": float(f"{tokens:.4g}"),
+                f"{a.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
             },
         )
         if not _fits(b):
@@ -268,9 +256,6 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
     Raises ValueError where there is neither a budget, nor a deadline, nor tokens.
     """
-    from ..verdict.assess import assess
-    from .scaling_laws import allocations, loss
-
     now = assess(design)
     n, d = float(now.resolved.params.active), sum(p.tokens or 0.0 for p in now.resolved.phases)
     if compute_flops is not None:
@@ -304,7 +289,7 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
             {
                 **free,
                 "model": {"size": float(f"{a.params:.4g}")},
-                f"{now.job_path}.tokens": float(f"{a.tokens:.4g}"),
+                f"{now.resolved.job_path}.tokens": float(f"{a.tokens:.4g}"),
             },
         )
         rows.append(
@@ -346,9 +331,6 @@ def reshapes(design, most: int = 20) -> list[dict]:
     steps are the same up to rounding and no learning
     rate has to change. Each row is the fastest plan of its shape; pins of the plan are not kept.
     """
-    from ..verdict.assess import assess
-    from .batch import reshapes_of
-
     a = assess(design)
     if not a.phases or not a.chosen.fits:
         return []
@@ -359,7 +341,7 @@ def reshapes(design, most: int = 20) -> list[dict]:
         memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
         step_ratio=1.0,
     )
-    return sorted([now, *reshapes_of(a, most - 1)], key=lambda row: row["step_s"])
+    return sorted([now, *reshapes_of(a, most=most - 1)], key=lambda row: row["step_s"])
 
 
 def _said(a) -> dict:

@@ -15,10 +15,10 @@ from ..physics.communication import communication
 from ..physics.step import PARTS, device_params, step_time
 from ..plans import space as planning
 from ..plans.fit import REASONS
-from ..plans.run import ZERO3, find, unpinned
+from ..plans.run import ZERO3, Found, find, unpinned
 from ..plans.words import short
 from ..verdict.limits import LOSSES
-from .beyond import exchanges
+from ..verdict.unpublished import exchanges
 
 WORTH_SAYING = 0.005
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
@@ -34,21 +34,17 @@ SMALL_BUCKET = 25e6  # bytes: the default of PyTorch's DistributedDataParallel
 FP16_LEAST = 2.0**-24  # the smallest number that fp16 can hold
 
 
-def field(assessment):
+def alternatives(assessment) -> Found | None:
     """The search that alternatives come from: the design's own, or one without its pins; None where
     the plan does not fit."""
-    chosen = assessment.chosen
-    if not chosen.fits:
+    if not assessment.phases or not assessment.chosen.fits:
         return None
-    if not chosen.found.situation.phase.pins:
-        return chosen.found
-    kept = assessment.__dict__.get("_alternatives")
-    if kept is None:
-        stack = assessment.resolved.stack
-        kept = assessment.__dict__["_alternatives"] = find(
-            unpinned(chosen.found.situation), planning.offered(planning.DEFAULT, stack)
-        )
-    return kept
+    found = assessment.chosen.found
+    if not found.situation.phase.pins:
+        return found
+    return find(
+        unpinned(found.situation), planning.offered(planning.DEFAULT, assessment.resolved.stack)
+    )
 
 
 def _column(found, name):
@@ -101,11 +97,14 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
     ]
 
 
-def avoid(assessment) -> list[dict]:
-    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
-    chosen, found = assessment.chosen, field(assessment)
+def avoid(assessment, others: Found | None = None) -> list[dict]:
+    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}].
+
+    others : `alternatives(assessment)`, where it is at hand."""
+    found = others or alternatives(assessment)
     if found is None:
         return []
+    chosen = assessment.chosen
     link = chosen.case.link
     tp, pp, cp, dp, ep, etp = (_column(found, k) for k in ("tp", "pp", "cp", "dp", "ep", "etp"))
     sharding, vpp, recompute = (
@@ -322,11 +321,15 @@ def _intervals(assessment) -> list[dict]:
     ]
 
 
-def why(assessment) -> list[dict]:
+def why(assessment, others: Found | None = None) -> list[dict]:
     """One line per axis in use (and the next value of the others): tier, traffic, exposed time,
-    cost of the neighbouring values."""
+    cost of the neighbouring values.
+
+    others : `alternatives(assessment)`, where it is at hand."""
+    if not assessment.phases:
+        return []
     chosen = assessment.chosen
-    found, plan = field(assessment) or chosen.found, chosen.plan
+    found, plan = others or alternatives(assessment) or chosen.found, chosen.plan
     rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
     out = []
     for axis in AXES:

@@ -8,6 +8,7 @@ import numpy as np
 from ..base.show import percent
 from ..physics.cases import devices
 from ..verdict.limits import guessed
+from .avoid import alternatives
 from .scaling_laws import (
     BATCH_LAWS,
     LR_LAWS,
@@ -21,7 +22,7 @@ SHAPES = 6  # other shapes of the same batch that are listed
 SPECIALIST = "to be confirmed by an ML specialist"
 
 
-def batch_guide(assessment) -> dict:
+def batch_guide(assessment, others=None) -> dict:
     """Guidance on the global batch of an assessed design's main phase, as plain data; `lines` says
     it in words.
 
@@ -38,6 +39,8 @@ def batch_guide(assessment) -> dict:
     step of the best plan of each
     flags : what an ML specialist must confirm. Every law is fitted on models below 4B parameters.
     """
+    if not assessment.phases:
+        return {}
     r, chosen = assessment.resolved, assessment.chosen
     phase, plan = chosen.phase, chosen.plan
     tokens = phase.global_batch * phase.seq_len
@@ -90,12 +93,12 @@ def batch_guide(assessment) -> dict:
         if_batch=[dict(times=t, low=a, high=b) for t, a, b in ends],
         source=f"{rule.source}; {LR_RULES['constant'].source}",
     )
-    out["reshapes"] = reshapes_of(assessment)
+    out["reshapes"] = reshapes_of(assessment, others)
     out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
     return out
 
 
-def reshapes_of(assessment, most: int = SHAPES) -> list[dict]:
+def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
     [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
     step_ratio is the step over that of today's plan.
@@ -104,9 +107,7 @@ def reshapes_of(assessment, most: int = SHAPES) -> list[dict]:
     same up to rounding and the order of sums.
     Pins of the plan are not kept. Empty where the plan does not fit.
     """
-    from .avoid import field
-
-    found = field(assessment)
+    found = others or alternatives(assessment)
     if found is None:
         return []
     rows = found.order[found.practised[found.order]]

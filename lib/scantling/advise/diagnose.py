@@ -22,8 +22,9 @@ from ..physics.cases import Cases
 from ..physics.memory.peak import memory
 from ..physics.step import rates, step_time
 from ..plans.words import short
+from ..verdict.assess import assess
 from ..verdict.limits import Z80
-from ..verdict.numbers import step_band, utilisation
+from ..verdict.numbers import utilisation
 
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
 MEMORY_SD = (
@@ -267,8 +268,6 @@ def diagnose(design) -> Diagnosis:
 
     Raises ValueError where nothing that tells the step time was measured.
     """
-    from ..verdict.assess import assess
-
     a = assess(design)
     if not a.phases:
         raise ValueError(
@@ -284,7 +283,7 @@ def diagnose(design) -> Diagnosis:
         design.change({"measured": None, **{f"plan.{k}": v for k, v in pins(chosen.plan).items()}})
     )
     predicted = float(sound.chosen.step.total)
-    low, high = step_band(sound, sound.chosen)
+    low, high = sound.chosen.step_s_low, sound.chosen.step_s_high
     side = math.log(high / predicted) if measured > predicted else math.log(predicted / low)
     spread = max(side / Z80, 0.02)
     z = abs(math.log(measured / predicted)) / spread
@@ -456,18 +455,18 @@ def _at_once(rows, case, measured, predicted) -> str:
 def losses(assessment) -> list[dict]:
     """Where the step goes beside the matrix products, largest first: [{part, step_s, share, gain}];
     gain: MFU if that part were gone."""
-    f = assessment.figures
-    _, _, mfu = rates(assessment.chosen.case, assessment.step_s)
+    step_s = assessment.step_s
+    _, _, mfu = rates(assessment.chosen.case, step_s)
     parts = sorted(
-        ((k, v) for k, v in f["step_breakdown_s"].items() if k != "gemm" and v > 0),
+        ((k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0),
         key=lambda kv: -kv[1],
     )
     return [
         dict(
             part=k,
             step_s=v,
-            share=v / f["step_s"],
-            gain=float(mfu) * f["step_s"] / (f["step_s"] - v),
+            share=v / step_s,
+            gain=float(mfu) * step_s / (step_s - v),
         )
         for k, v in parts
     ]

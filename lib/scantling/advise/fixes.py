@@ -8,6 +8,8 @@ import math
 
 from ..base.errors import DesignError
 from ..base.quantities.table import show
+from ..verdict.assess import assess
+from ..verdict.unpublished import gone
 from .moves import Change, plan_changes, recovery_changes, relaxation, relaxations, site_changes
 
 MOST = 8
@@ -19,56 +21,50 @@ FEWER_DEVICES = (7 / 8, 3 / 4, 1 / 2, 1 / 4)
 LARGEST = 2_000_000  # devices: more is no fix
 
 
-def nearest_fixes(assessment, most: int = MOST) -> list[dict]:
+def fixes(assessment, most: int = MOST) -> list[dict]:
     """Changes with their verdict, feasible ones first, in the order of how little they change:
     [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
     `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
     `missed` lists what such a design still
     misses. Where nothing but giving way on a constraint makes the design feasible, the changes that
-    come closest are listed too.
+    come closest are listed too. Empty where the design is feasible.
     """
-    trial = assessment.__dict__["_trial"] = Trial(assessment)
+    return fixes_and_tried(assessment, most)[0]
+
+
+def fixes_and_tried(assessment, most: int = MOST) -> tuple[list[dict], list[dict]]:
+    """(`fixes`, what every single change that was tried comes to: [{change, verdict, mfu, days,
+    cost_usd, devices}]), from one search; both empty where the design is feasible."""
+    if assessment.verdict == "feasible":
+        return [], []
+    trial = Trial(assessment)
     trial.real()
     if not trial.near():
         trial.pairs()
     trial.together()
     for change in relaxations(assessment):
         trial.assess(change)
-    return trial.answer(most)
-
-
-def tried(assessment) -> list[dict]:
-    """What every single change that was tried comes to, feasible or not: [{change, verdict, mfu,
-    days, cost_usd, devices}]; empty where the design is feasible."""
-    if "_trial" not in assessment.__dict__ and assessment.verdict != "feasible":
-        nearest_fixes(assessment)
-    trial = assessment.__dict__.get("_trial")
-    return (
-        [
-            _row(change, other)
-            for change, other in trial.looked
-            if not change.gives_way and not (change.kind and "cluster.devices" in change.set)
-        ]
-        if trial
-        else []
-    )
+    looked = [
+        _row(change, other)
+        for change, other in trial.looked
+        if not change.gives_way and not (change.kind and "cluster.devices" in change.set)
+    ]
+    return trial.answer(most), looked if assessment.phases else []
 
 
 def _row(change, other) -> dict:
-    from .beyond import gone
-
-    f, text = other.figures, change.text
+    text = change.text
     if "job.precision" in change.set:  # a share of another peak: say it of the common one too
-        text = text.replace("(", f"({show('mfu', f['mfu_bf16_peak'])} of the bf16 peak; ", 1)
-    if f["plan"]["offload"] != "none" and "plan.offload" not in change.set:
+        text = text.replace("(", f"({show('mfu', other.mfu_bf16_peak)} of the bf16 peak; ", 1)
+    if other.plan["offload"] != "none" and "plan.offload" not in change.set:
         text += f", {gone(other.chosen)}"
     return dict(
         change=text,
         verdict=other.verdict,
-        mfu=f["mfu"],
-        days=f["days"],
-        cost_usd=f["cost_usd"],
+        mfu=other.mfu,
+        days=other.days,
+        cost_usd=other.cost_usd,
         devices=other.resolved.cluster.devices,
     )
 
@@ -87,8 +83,6 @@ class Trial:
     def assess(self, change: Change):
         """The assessment after one change, kept where it is feasible or closer; None where the
         design does not allow it."""
-        from ..verdict.assess import assess
-
         key = json.dumps(change.set, sort_keys=True)
         if key in self.seen:
             return self.seen[key]
@@ -140,8 +134,6 @@ class Trial:
     def together(self):
         """Where several constraints are missed: the smallest change that meets each of them alone,
         all of these at once, and giving way on what is left."""
-        from ..verdict.assess import assess
-
         if not self.fits or len(self.missed) < 2:
             return
         merged, texts, effort = {}, [], 0.0
@@ -178,8 +170,6 @@ class Trial:
     def cures(self, field) -> list:
         """Changes tried that meet one of the missed constraints without missing a new one, the
         smallest first; fewer devices where they were not tried."""
-        from ..verdict.assess import assess
-
         found = [
             c
             for c, other in self.looked
@@ -377,15 +367,15 @@ def _gap(miss) -> float:
 
 def cheaper(assessment, most: int = 5) -> list[dict]:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
-    same rows as `nearest_fixes`, cheapest first.
+    same rows as `fixes`, cheapest first.
 
     Empty without tokens or a price.
     """
-    if assessment.verdict != "feasible" or assessment.figures["cost_usd"] is None:
+    if assessment.verdict != "feasible" or assessment.cost_usd is None:
         return []
-    trial, f = Trial(assessment), assessment.figures
+    trial = Trial(assessment)
     wants = assessment.resolved.constraints
-    most_days = wants.deadline_days if wants.deadline_days is not None else f["days"] * 1.0001
+    most_days = wants.deadline_days if wants.deadline_days is not None else assessment.days * 1.0001
     for change in (*plan_changes(assessment), *site_changes(assessment)):
         trial.assess(change)
     for scale in FEWER_DEVICES:
@@ -396,7 +386,7 @@ def cheaper(assessment, most: int = 5) -> list[dict]:
         if row["verdict"] == "feasible"
         and row["days"] <= most_days
         and row["cost_usd"] is not None
-        and row["cost_usd"] < f["cost_usd"] * 0.995
+        and row["cost_usd"] < assessment.cost_usd * 0.995
     ]
     rows.sort(key=lambda r: r["cost_usd"])
     return [{k: v for k, v in row.items() if k != "_change"} for row in rows[:most]]

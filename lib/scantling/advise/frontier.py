@@ -13,6 +13,7 @@ from ..physics.cases import devices
 from ..physics.step import rates
 from ..plans.run import Found
 from ..plans.search import columns_of
+from ..verdict.assess import assess
 
 FIELDS = (
     "tp",
@@ -79,15 +80,12 @@ def fronts(designs, *, progress=None) -> list[dict]:
     A design may bring one choice for its fastest plan and others for roomier plans: for each, the
     front of its own search is taken.
     """
-    from ..verdict.assess import assess
-    from ..verdict.numbers import days, step_s
-
     out = []
     for i, design in enumerate(designs):
         a = assess(design)
-        if a.verdict != "impossible" and all(c.fits for c in a.phases) and days(a) is not None:
+        if a.fits and a.days is not None:
             found, chosen = a.chosen.found, a.chosen
-            base_days, base_cost = a.figures["days"], a.figures["cost_usd"]
+            base_days, base_cost = a.days, a.cost_usd
             hours = base_days * 24 * a.resolved.cluster.devices
             alone = (
                 len(a.phases) == 1 and not a.resolved.measured
@@ -104,7 +102,7 @@ def fronts(designs, *, progress=None) -> list[dict]:
                         memory_share=float(found.total_bytes[row] / chosen.memory.capacity),
                         verdict=a.verdict,
                         plan=found.row(int(row)),
-                        step_s=step_s(a, chosen) * ratio,
+                        step_s=chosen.step_s * ratio,
                     )
                 )
         if progress:

@@ -11,6 +11,7 @@ from ..base.quantities.table import show
 from ..base.show import shown
 from ..catalogue.families import family
 from ..plans.run import skipped
+from ..verdict.limits import batches_nearby
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -108,8 +109,8 @@ def site_changes(assessment):
     fits, missed, speed = _state(assessment)
     if fits and not speed and assessment.verdict != "feasible":
         return
-    r, job = assessment.resolved, assessment.job_path
-    phase = max(r.phases, key=lambda p: p.tokens or 0)
+    r, job = assessment.resolved, assessment.resolved.job_path
+    phase = r.main_phase
     chip = r.cluster.accelerator
     if phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
         yield Change(
@@ -186,34 +187,6 @@ def site_changes(assessment):
 
 def _bubbles(assessment) -> bool:
     return float(assessment.chosen.step.bubble / assessment.chosen.step.total) > 0.1
-
-
-def batches_nearby(chosen):
-    """(effort, batch, words) of rounder batches near a phase's own, where devices stand idle for it
-    or the bubble is large: the nearest multiples of its nodes, of the
-    replicas that today's tp, pp and cp leave room for, and of a power of two."""
-    plan, batch, cluster = (
-        chosen.plan,
-        chosen.phase.global_batch,
-        chosen.found.situation.resolved.cluster,
-    )
-    rooms = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
-    if (
-        chosen.phase.pins.get("dp")
-        or rooms <= plan["dp"]
-        and float(chosen.step.bubble / chosen.step.total) <= 0.1
-    ):
-        return
-    nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
-    units = (
-        (1.5, nodes, f"{nodes:,} {'nodes' if nodes < cluster.devices else 'devices'} can share"),
-        (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape can share"),
-        (1.55, 2 ** max(int(math.log2(batch)) - 5, 0), "more degrees divide"),
-    )
-    for effort, unit, words in units:
-        near = max(round(batch / unit), 1) * unit
-        if unit <= 2 * batch and near != batch:
-            yield effort, near, words
 
 
 def fabrics_by_rate() -> list:
@@ -360,7 +333,7 @@ def relaxations(assessment):
                 f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what "
                 f"is asked for (to be confirmed by an ML specialist)"
             ),
-            {f"{assessment.job_path}.tokens": tokens},
+            {f"{assessment.resolved.job_path}.tokens": tokens},
             "less",
         )
     if len(moved) > 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..endure import elastic, reliability, scale, storage
 from ..physics.cases import devices, micro_batches
+from ..verdict.numbers import useful_s
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
@@ -32,8 +33,10 @@ def recovery(assessment) -> dict:
     (`scale.measures`). sites: local updates between
     datacentres, where the cluster has several (`elastic.local_update`).
     """
+    if not assessment.phases:
+        return {}
     r, e, chosen = assessment.resolved, assessment.endurance, assessment.chosen
-    f, cluster, plan = assessment.figures, r.cluster, chosen.plan
+    cluster, plan = r.cluster, chosen.plan
     ranks = int(devices(chosen.case.plan))
     near = reliability.tiered(cluster, e, state_bytes_per_device=float(e.checkpoint_bytes) / ranks)
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
@@ -41,7 +44,7 @@ def recovery(assessment) -> dict:
         storage.corpus(
             tokens,
             r.model.vocab,
-            step_s=f["step_s"],
+            step_s=assessment.step_s,
             global_batch_tokens=chosen.phase.global_batch * chosen.phase.seq_len,
             readers=plan["dp"],
         ).as_dict()
@@ -88,7 +91,7 @@ def recovery(assessment) -> dict:
             else [],
             sites=elastic.local_update(
                 r.params.total,
-                f["step_s"],
+                assessment.step_s,
                 sites=cluster.sites,
                 site_bytes_per_s=cluster.site_bytes_per_s,
             )
@@ -105,9 +108,7 @@ def finishing_day(assessment, replicas: int = 1000, seed: int = 0) -> dict | Non
     Monte-Carlo (`reliability.finish`): failures only, at the estimated step time; the band of the
     step comes on top.
     """
-    from ..verdict.numbers import useful_s
-
-    work = useful_s(assessment)
+    work = useful_s(assessment.phases) if assessment.phases else None
     return (
         None
         if work is None

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..base.errors import DesignError
+from ..verdict.assess import assess
+from .moves import scale_out_steps
 
 HBM = "cluster.accelerator.hbm_gbytes_per_s"
 LINK = "cluster.accelerator.link_gbytes_per_s"
@@ -32,8 +34,7 @@ def inputs(assessment) -> list[Input]:
     against on-demand. Counts and batch: the next round number that a planner would consider.
     """
     r, e = assessment.resolved, assessment.endurance
-    cluster, job = r.cluster, assessment.job_path
-    phase = max(r.phases, key=lambda p: p.tokens or 0)
+    cluster, job, phase = r.cluster, r.job_path, r.main_phase
     node = cluster.devices_per_node
     out = [
         _whole(
@@ -85,7 +86,7 @@ def inputs(assessment) -> list[Input]:
         ),
     ]
     if not r.measured and assessment.phases:
-        low, high = (float(assessment.figures[k]) for k in ("step_s_low", "step_s_high"))
+        low, high = assessment.step_s_low, assessment.step_s_high
         out.insert(
             1,
             Input(
@@ -183,7 +184,7 @@ def tornado(assessment, key: str = "step_s", progress=None, over=None) -> list[d
     out.
     Raises KeyError for a key that the assessment does not have.
     """
-    now = assessment.figures[key]
+    now = assessment.headline()[key]
     rows = []
     todo = list(inputs(assessment) if over is None else over)
     for i, one in enumerate(todo):
@@ -207,17 +208,13 @@ def tornado(assessment, key: str = "step_s", progress=None, over=None) -> list[d
 
 
 def _value(design, fields, key):
-    from ..verdict.assess import assess
-
     if not fields:
         return None
     try:
         a = assess(design.change(fields))
     except DesignError:
         return None
-    return (
-        a.figures.get(key) if a.verdict != "impossible" and all(c.fits for c in a.phases) else None
-    )
+    return a.headline()[key] if a.fits else None
 
 
 def _whole(what, field, value, low, high, step, unit, why) -> Input:
@@ -249,8 +246,6 @@ def _rate(what, field, value, low, high, unit, why) -> Input:
 
 
 def _scale_out(cluster) -> Input:
-    from .moves import scale_out_steps
-
     slower, faster = scale_out_steps(cluster)
     return Input(
         "Interconnect",

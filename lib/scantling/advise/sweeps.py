@@ -14,8 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import DesignError
+from ..physics.gather import situation
+from ..plans import space as plans
 from ..plans.prepare import prepare
 from ..plans.remote import across
+from ..plans.run import find
+from ..plans.stream import stream
+from ..verdict.assess import assess
 
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
@@ -34,9 +39,6 @@ class Cell:
 
 def cell(design, paths, at, space=None) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
-    from ..plans import space as plans
-    from ..verdict.assess import assess
-
     try:
         a = assess(design.change(dict(zip(paths, at))), space=space or plans.DEFAULT)
     except DesignError as error:
@@ -47,14 +49,13 @@ def cell(design, paths, at, space=None) -> Cell:
             a.verdict,
             {},
             None,
-            next((line for line in a.limits if line.startswith("sum:")), ""),
+            next((line for line in a.refusal if line.startswith("sum:")), ""),
         )
-    f = a.figures
     return Cell(
         at,
         a.verdict,
-        {k: f[k] for k in KEYS} | {"plan": f["plan"]},
-        f["memory_bytes"]["total"] / f["memory_bytes"]["capacity"],
+        {k: getattr(a, k) for k in (*KEYS, "plan")},
+        a.memory_bytes["total"] / a.memory_bytes["capacity"],
         a.missed[0].text if a.missed else "",
     )
 
@@ -159,8 +160,6 @@ def heat_map(
     of the default space's; plans.DEFAULT for the exact figures.
     progress, scheduler : as `sweep`.
     """
-    from ..plans import space as plans
-
     over = dict((rows, columns))
     if len(over) != 2:
         raise DesignError(rows[0], allowed="two different fields", problem="is given twice")
@@ -238,14 +237,9 @@ def variants(
 
 
 def _best(design, number, space, top):
-    from ..physics.gather import situation
-    from ..plans import space as plans
-    from ..plans.run import find
-    from ..plans.stream import stream
-
     try:
         r = prepare(design)
-        phase = max(r.phases, key=lambda p: p.tokens or 0)
+        phase = r.main_phase
         space = space or plans.offered(plans.DEFAULT, r.stack)
         found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)
     except DesignError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import click
 
+from ..advise.whole import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest, plain
 from ..cluster import PARTS
@@ -50,7 +51,7 @@ def blueprint(ctx, file, as_json, parts):
     """
     assessment = _assessed(file)
     if not assessment.phases:
-        ctx.exit(refuse(assessment.as_dict(), as_json))
+        ctx.exit(refuse(as_dict(assessment), as_json))
     found = site_around(assessment, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
         print_json({"name": assessment.resolved.name, "verdict": assessment.verdict, **found})

@@ -389,21 +389,22 @@ def sensitivity(ctx, file, key, as_json):
     from ..base.show import percent
 
     a = _assessment(ctx, file, as_json)
-    if not isinstance(a.figures.get(key), (int, float)):
+    numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
+    if key not in numbers:
         raise DesignError(
             "--key",
             key,
-            [k for k, v in a.figures.items() if isinstance(v, (int, float))],
+            list(numbers),
             problem="is no number of this design",
         )
     rows = tornado(a, key)
     if as_json:
-        print_json({"key": key, "value": a.figures[key], "rows": rows})
+        print_json({"key": key, "value": numbers[key], "rows": rows})
         return
     from .tables import grid, put
 
     out = console()
-    out.print(f"{key}: {show(key, a.figures[key])}")
+    out.print(f"{key}: {show(key, numbers[key])}")
     table = grid(
         "input",
         "a step down",

@@ -7,9 +7,13 @@ import sys
 
 import click
 
+from ..advise.active_count import largest_active
+from ..advise.recovery import finishing_day, recovery
+from ..advise.whole import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..plans.prepare import prepare
+from ..verdict.assess import assess
 from .app import EXIT
 
 
@@ -28,14 +32,12 @@ def assessed(file: str, headline: bool = False):
     try:
         design = read(file)
         prepare(design)  # whatever is wrong with the file, before the models are imported
-        from ..verdict.assess import assess
-
         a = assess(design)
         return design, {
             "name": a.resolved.name,
             "verdict": a.verdict,
-        } if headline and a.phases else a.as_dict() | (
-            {"largest_active": a.largest_active} if a.phases else {}
+        } if headline and a.phases else as_dict(a) | (
+            {"largest_active": largest_active(a)} if a.phases else {}
         )
     except DesignError as e:
         name = plain(file, 200)
@@ -84,10 +86,8 @@ def design(ctx, file, as_json):
 
 def _more(design) -> dict:
     """Recovery and the finishing day, which take longer than the headline."""
-    from ..verdict.assess import assess
-
     assessment = assess(design)
-    return {"recovery": assessment.recovery, "finishing_day": assessment.finishing_day}
+    return {"recovery": recovery(assessment), "finishing_day": finishing_day(assessment)}
 
 
 @click.command()

@@ -6,8 +6,10 @@ import sys
 
 import click
 
+from ..advise.whole import as_dict
 from ..base.errors import DesignError, plain
 from ..plans.prepare import prepare
+from ..verdict.limits import limits
 from .app import EXIT
 
 
@@ -53,8 +55,8 @@ def launch(ctx, file, to, on, output):
         raise click.ClickException(f"{name}: {e}") from None
     if assessment.verdict != "feasible":
         if assessment.verdict == "impossible":
-            ctx.exit(refuse(assessment.as_dict(), False))
-        for m in assessment.limits[:1]:
+            ctx.exit(refuse(as_dict(assessment), False))
+        for m in limits(assessment)[:1]:
             print(f"scantling: nothing is written: {plain(m, 1000)}", file=sys.stderr)
         ctx.exit(EXIT[assessment.verdict])
     try:

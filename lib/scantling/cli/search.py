@@ -307,7 +307,7 @@ def spaces(file, as_json):
         from .design import read
 
         r = prepare(read(file))
-        counts = counted(r, max(r.phases, key=lambda p: p.tokens or 0))
+        counts = counted(r, r.main_phase)
     if as_json:
         print_json({"spaces": listed, **({"design": counts} if counts else {})})
         return

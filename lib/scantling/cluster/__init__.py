@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..verdict.assess import Assessment
+from ..verdict.record import Assessment
 from .domains import Domains, domains
 from .evolution.evolution import Evolution, evolution
 from .network.network import Network, network

@@ -15,7 +15,7 @@ from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
 from ..physics.step import step_time
-from ..verdict.assess import Assessment, Chosen
+from ..verdict.record import Assessment, Chosen
 
 # stands for the run where the design names no tokens, and where the run hardly advances:
 HORIZON_DAYS = 30.0
@@ -159,7 +159,7 @@ def site_of(a: Assessment | Site) -> Site:
     if isinstance(a, Site):
         return a
     e = plain_numbers(a.endurance)
-    figures = a.figures
+    figures = a.headline()
     return Site(a=a, e=e, figures=figures, cost=a.cost, run=_run(a.resolved, e, figures["days"]))
 
 

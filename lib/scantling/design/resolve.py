@@ -62,6 +62,26 @@ class Resolved:
     assumed: tuple
     calibration: Any = None  # physics.calibration_file.Override, where the design names a file
 
+    @property
+    def main(self) -> int:
+        """Index of the main phase."""
+        return main_phase(self.phases)
+
+    @property
+    def main_phase(self) -> Phase:
+        """The phase that most tokens go through."""
+        return self.phases[self.main]
+
+    @property
+    def job_path(self) -> str:
+        """Dotted path of the fields of the main phase: job, or job.phases.N."""
+        return f"job.phases.{self.main}" if self.design.job.phases else "job"
+
+
+def main_phase(phases: tuple[Phase, ...]) -> int:
+    """Index of the phase that most tokens go through, the first of equals."""
+    return max(range(len(phases)), key=lambda i: phases[i].tokens or 0)
+
 
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
@@ -116,7 +136,7 @@ def resolve(design: Design) -> Resolved:
 
 def _not_beyond_peak(measured, model, phases, cluster):
     """A measured speed that the devices' dense peak rules out is a slip of a unit."""
-    phase = max(phases, key=lambda p: p.tokens or 0)
+    phase = phases[main_phase(phases)]
     if measured.step_s is None and measured.tokens_per_s_per_device is None:
         return
     per_token = flops_per_token(model, phase.seq_len).total

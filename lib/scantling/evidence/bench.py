@@ -82,6 +82,7 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
+    from ..advise.whole import as_dict
     from ..design.design import Design
     from ..physics.gather import situation
     from ..plans import space as plans
@@ -105,14 +106,14 @@ def main() -> None:
             f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
         )
     designs = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
-    assess(designs[0]).as_dict(advice=False)
-    times = [timed(lambda d=d: assess(d).figures)[1:] for d in designs[1:]]
+    as_dict(assess(designs[0]), advice=False)
+    times = [timed(lambda d=d: assess(d))[1:] for d in designs[1:]]
     print(
         f"one design assessed, all plans searched: median "
         f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
         f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
     )
-    coarse = [timed(lambda d=d: assess(d, space=plans.COARSE).figures)[1:] for d in designs[1:]]
+    coarse = [timed(lambda d=d: assess(d, space=plans.COARSE))[1:] for d in designs[1:]]
     print(
         f"one design assessed, coarse space: median "
         f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "

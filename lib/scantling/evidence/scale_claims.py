@@ -65,7 +65,7 @@ def tensor_across_nodes(groups=(8, 16, 32, 64)) -> Claim:
         )
         if a.phases and a.chosen.fits:
             rows[tp] = dict(
-                mfu=a.figures["mfu"], tp_share=float(a.chosen.step.tp) / float(a.chosen.step.total)
+                mfu=a.mfu, tp_share=float(a.chosen.step.tp) / float(a.chosen.step.total)
             )
     best, worst = rows[8]["mfu"], rows[max(rows)]["mfu"]
     return said(
@@ -95,9 +95,9 @@ def sharding_alone(devices=(512, 2048, 16_384)) -> Claim:
             base.change({"plan.tp": 1, "plan.pp": 1, "plan.cp": 1, "plan.sharding": "zero3"})
         )
         best = assess(base)
-        rows[n] = {
-            k: a.figures["mfu"] * a.devices_used / n for k, a in (("alone", alone), ("best", best))
-        } | {"used": alone.devices_used}
+        rows[n] = {k: a.mfu * a.devices_used / n for k, a in (("alone", alone), ("best", best))} | {
+            "used": alone.devices_used
+        }
     last = rows[max(rows)]
     return said(
         "fsdp-alone",

@@ -57,12 +57,12 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
         raise ValueError("an impossible design has no plan to launch")
     out = {}
     for i in range(len(assessment.phases)):
-        folder = "" if i == assessment.main else f"phase-{i + 1}/"
+        folder = "" if i == assessment.resolved.main else f"phase-{i + 1}/"
         files = kit(express(assessment, i, chosen, on))
         out |= {folder + name: text for name, text in files.items()}
     if len(assessment.phases) > 1:
         order = ", then ".join(
-            "this folder" if i == assessment.main else f"`phase-{i + 1}/`"
+            "this folder" if i == assessment.resolved.main else f"`phase-{i + 1}/`"
             for i in range(len(assessment.phases))
         )
         out["README.md"] += (

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..advise.avoid import why
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
 from ..physics.memory.peak import memory_by_stage
-from ..verdict.numbers import step_s
+from ..verdict.limits import limits
 from .framework import Framework
 from .quote import slug
 
@@ -174,17 +175,19 @@ def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=
         devices=int(devices_of(chosen.case.plan)),
         stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
         memory=memory,
-        step_s=float(step_s(assessment, chosen)),
+        step_s=chosen.step_s,
         figures={
-            k: v for k, v in assessment.figures.items() if isinstance(v, (int, float, type(None)))
+            k: v
+            for k, v in assessment.headline().items()
+            if isinstance(v, (int, float, type(None)))
         },
         endurance=assessment.endurance.as_dict(),
-        why=tuple(assessment.why) if which == assessment.main else (),
+        why=tuple(why(assessment)) if which == assessment.resolved.main else (),
         communication=tuple(communication(chosen.case, chosen.step)),
-        limits=tuple(assessment.limits),
+        limits=tuple(limits(assessment)),
         assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
         asked=dict(asked.plan) if asked else dict(chosen.plan),
-        asked_step_s=float(asked.step_s if asked else step_s(assessment, chosen)),
+        asked_step_s=float(asked.step_s if asked else chosen.step_s),
         stack=r.stack,
         leaf_nodes=leaf_nodes(assessment.resolved.cluster),
     )

@@ -107,8 +107,8 @@ def roofline(assessment) -> Roofline | None:
     """
     if not assessment.phases:
         return None
-    chosen, figures = assessment.chosen, assessment.figures
-    c, parts, step_s = chosen.case, figures["step_breakdown_s"], figures["step_s"]
+    chosen = assessment.chosen
+    c, parts, step_s = chosen.case, assessment.step_breakdown_s, assessment.step_s
     stretch = step_s / float(chosen.step.total) * float(overall(c))
     work = [*_layer_work(c, parts), _head(c, parts), _update(c, parts)]
     kernels = tuple(_kernel(c, w, stretch, step_s) for w in work if w.seconds > 0)

@@ -4,11 +4,10 @@ largest loss of the step."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ..advise.beyond import offloaded, unpublished
 from ..base.errors import DesignError
 from ..base.quantities.table import show
 from ..base.show import percent, shown
@@ -18,22 +17,12 @@ from ..physics.cases import devices
 from ..plans import space as planning
 from ..plans.run import SAFE, find
 from ..plans.words import short
-from .numbers import MEMORY_PARTS, days, step_band, step_s
+from .numbers import MEMORY_PARTS
+from .record import Missed
+from .unpublished import offloaded, unpublished
 
 HALF = 0.5  # goodput below which failures are said to bind
 Z80 = 1.2815515655446004  # standard normal quantile of 0.9
-
-
-@dataclass(frozen=True)
-class Missed:
-    """A constraint that the estimate misses: field, limit, value, the chance of meeting it within
-    the band (None where no band applies), a line."""
-
-    field: str
-    limit: float
-    value: float
-    chance: float | None
-    text: str
 
 
 def chance_below(limit: float, low: float, mid: float, high: float) -> float:
@@ -51,9 +40,9 @@ def missed(assessment) -> tuple[Missed, ...]:
     """Constraints of the design that the estimate does not meet, the worst first by ratio to its
     limit."""
     r, chosen = assessment.resolved, assessment.chosen
-    wants, f = r.constraints, assessment.figures
+    wants, f = r.constraints, assessment
     out = []
-    span = [days(assessment, w) for w in (-1, 0, 1)]
+    span = [f.days_low, f.days, f.days_high]
     if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
         p = chance_below(wants.deadline_days, *span)
         out.append(
@@ -70,40 +59,35 @@ def missed(assessment) -> tuple[Missed, ...]:
                 + _mfu_for(assessment, span[1] / wants.deadline_days),
             )
         )
-    if (
-        wants.budget_usd is not None
-        and f["cost_usd"] is not None
-        and f["cost_usd"] > wants.budget_usd
-    ):
-        ratio = [s / span[1] * f["cost_usd"] for s in span]
+    if wants.budget_usd is not None and f.cost_usd is not None and f.cost_usd > wants.budget_usd:
+        ratio = [s / span[1] * f.cost_usd for s in span]
         p = chance_below(wants.budget_usd, *ratio)
         out.append(
             Missed(
                 "budget_usd",
                 wants.budget_usd,
-                f["cost_usd"],
+                f.cost_usd,
                 p,
                 (
-                    f"budget: {show('cost_usd', f['cost_usd'])} predicted, "
+                    f"budget: {show('cost_usd', f.cost_usd)} predicted, "
                     f"{show('cost_usd', wants.budget_usd)} allowed; {_chance(p)}"
                 )
-                + _price_for(assessment, wants.budget_usd / f["cost_usd"]),
+                + _price_for(assessment, wants.budget_usd / f.cost_usd),
             )
         )
-    if wants.min_mfu is not None and f["mfu"] < wants.min_mfu:
-        low, high = step_band(assessment, chosen)
-        mid = step_s(assessment, chosen)
-        p = chance_below(mid * f["mfu"] / wants.min_mfu, low, mid, high)
+    if wants.min_mfu is not None and f.mfu < wants.min_mfu:
+        mid = chosen.step_s
+        p = chance_below(mid * f.mfu / wants.min_mfu, chosen.step_s_low, mid, chosen.step_s_high)
         out.append(
             Missed(
                 "min_mfu",
                 wants.min_mfu,
-                f["mfu"],
+                f.mfu,
                 p,
-                f"MFU: {show('mfu', f['mfu'])} predicted ({show('mfu', f['mfu_low'])} to "
-                f"{show('mfu', f['mfu_high'])}), {show('mfu', wants.min_mfu)} asked for; "
+                f"MFU: {show('mfu', f.mfu)} predicted ({show('mfu', f.mfu_low)} to "
+                f"{show('mfu', f.mfu_high)}), {show('mfu', wants.min_mfu)} asked for; "
                 f""
-                f"the floor lies {_against(wants.min_mfu, f['mfu_high'])}; {_chance(p)}",
+                f"the floor lies {_against(wants.min_mfu, f.mfu_high)}; {_chance(p)}",
             )
         )
     if wants.max_power_mw is not None:
@@ -136,10 +120,10 @@ def _mfu_for(assessment, faster: float) -> str:
     """The MFU that so much faster a run takes on the same devices; of one phase alone."""
     if len(assessment.phases) > 1:
         return ""
-    f = assessment.figures
+    f = assessment
     return (
-        f"; these devices would have to reach MFU {show('mfu', f['mfu'] * faster)}"
-        if f["mfu_causal"] * faster < 1
+        f"; these devices would have to reach MFU {show('mfu', f.mfu * faster)}"
+        if f.mfu_causal * faster < 1
         else "; more than these devices can do at their peak"
     )
 
@@ -172,8 +156,10 @@ def _against(floor: float, edge: float) -> str:
 
 def limits(assessment) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
-    safe plan costs, idle devices, the largest loss."""
-    chosen, f = assessment.chosen, assessment.figures
+    safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible."""
+    if assessment.verdict == "impossible":
+        return list(assessment.refusal)
+    chosen, f = assessment.chosen, assessment
     out = []
     for one in assessment.phases:
         if not one.fits:
@@ -188,12 +174,12 @@ def limits(assessment) -> list[str]:
                 f"({parts})"
             )
     out += [m.text for m in assessment.missed]
-    if f["goodput"] < HALF:
+    if f.goodput < HALF:
         e = assessment.endurance
         out.append(
-            f"failures: one every {show('mtbf_s', f['mtbf_s'])} and "
+            f"failures: one every {show('mtbf_s', f.mtbf_s)} and "
             f"{show('endurance.recovery_s', float(e.recovery_s))} to recover from it "
-            f"leave a goodput of {show('goodput', f['goodput'])}: "
+            f"leave a goodput of {show('goodput', f.goodput)}: "
             "as one job that restarts whole, the run does not get on"
         )
     out += tight(assessment)
@@ -209,15 +195,15 @@ def limits(assessment) -> list[str]:
             f"{show('memory_bytes.total', float(chosen.memory.total))} a device"
         )
     loss = max(
-        (k for k in f["step_breakdown_s"] if k not in USEFUL),
-        key=lambda k: f["step_breakdown_s"][k],
+        (k for k in f.step_breakdown_s if k not in USEFUL),
+        key=lambda k: f.step_breakdown_s[k],
     )
     name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
     out.append(
         (
             f"step: beside the model's own arithmetic the most goes to {name}, "
-            f"{percent(f['step_breakdown_s'][loss] / f['step_s'])} of "
-            f"{show('step_s', f['step_s'])}"
+            f"{percent(f.step_breakdown_s[loss] / f.step_s)} of "
+            f"{show('step_s', f.step_s)}"
         )
         + (
             (
@@ -235,7 +221,7 @@ def tight(assessment) -> list[str]:
     """A line on a fit above SAFE of the memory: of the fullest phase, with what its fastest safe
     plan costs."""
     memory, fullest = (
-        assessment.figures["memory_bytes"],
+        assessment.memory_bytes,
         max(assessment.phases, key=lambda c: float(c.memory.total)),
     )
     share, found = memory["total"] / memory["capacity"], fullest.found
@@ -296,9 +282,36 @@ def idle(chosen) -> list[str]:
     ]
 
 
+def batches_nearby(chosen):
+    """(effort, batch, words) of rounder batches near a phase's own, where devices stand idle for it
+    or the bubble is large: the nearest multiples of its nodes, of the
+    replicas that today's tp, pp and cp leave room for, and of a power of two."""
+    plan, batch, cluster = (
+        chosen.plan,
+        chosen.phase.global_batch,
+        chosen.found.situation.resolved.cluster,
+    )
+    rooms = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
+    if (
+        chosen.phase.pins.get("dp")
+        or rooms <= plan["dp"]
+        and float(chosen.step.bubble / chosen.step.total) <= 0.1
+    ):
+        return
+    nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
+    units = (
+        (1.5, nodes, f"{nodes:,} {'nodes' if nodes < cluster.devices else 'devices'} can share"),
+        (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape can share"),
+        (1.55, 2 ** max(int(math.log2(batch)) - 5, 0), "more degrees divide"),
+    )
+    for effort, unit, words in units:
+        near = max(round(batch / unit), 1) * unit
+        if unit <= 2 * batch and near != batch:
+            yield effort, near, words
+
+
 def rounder(chosen) -> str:
     """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
-    from ..advise.moves import batches_nearby
 
     where, batch, best = chosen.found.situation, chosen.phase.global_batch, None
     for _, near, _ in batches_nearby(chosen):

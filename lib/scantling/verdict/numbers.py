@@ -3,21 +3,25 @@ that panels show."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..base.records import take
 from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
-from ..endure.cost import price
-from ..endure.reliability import endure
+from ..endure.cost import Cost, price
+from ..endure.reliability import Endurance, endure
 from ..physics import bands
-from ..physics.cases import devices
+from ..physics.cases import Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.memory.peak import memory_by_stage
 from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
 from ..plans.search import columns_of
+from .record import Chosen
+from .unpublished import untried
 
 CANDIDATES = 200
 UNTRIED = (
@@ -26,119 +30,89 @@ UNTRIED = (
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
-def step_s(assessment, chosen) -> float:
-    """Seconds of a step of one phase: measured where the design says so (its main phase), else
-    computed."""
-    measured, computed = assessment.resolved.measured, float(chosen.step.total)
-    if chosen is not assessment.chosen or not measured:
-        return computed
+def measured_step_s(measured: dict, case: Cases, computed: float) -> float | None:
+    """Seconds of a step that a measured step, MFU or rate of tokens says; None where none is
+    given."""
     if "step_s" in measured:
         return float(measured["step_s"])
-    tokens, _, mfu = (float(x) for x in rates(chosen.case, computed))
+    tokens, _, mfu = (float(x) for x in rates(case, computed))
     if "mfu" in measured:
         return computed * mfu / measured["mfu"]
     if "tokens_per_s_per_device" in measured:
         return computed * tokens / measured["tokens_per_s_per_device"]
-    return computed
+    return None
 
 
-def step_band(assessment, chosen) -> tuple[float, float]:
-    """80 % band of the step [s]; no width where the step was measured."""
-    known = assessment.__dict__.setdefault("_bands", {})
-    if id(chosen) not in known:
-        known[id(chosen)] = _step_band(assessment, chosen)
-    return known[id(chosen)]
-
-
-def _step_band(assessment, chosen) -> tuple[float, float]:
-    seconds = step_s(assessment, chosen)
-    if chosen is assessment.chosen and set(assessment.resolved.measured) & {
-        "step_s",
-        "mfu",
-        "tokens_per_s_per_device",
-    }:
-        return seconds, seconds
-    stack, chip = assessment.resolved.stack, assessment.resolved.cluster.accelerator.id
-    low, high = bands.band(
+def with_step(chosen: Chosen, measured: dict) -> Chosen:
+    """The phase with its step and 80 % band [s]: measured, without width, or computed."""
+    seconds = measured_step_s(measured, chosen.case, chosen.step_s)
+    if seconds is not None:
+        return replace(chosen, step_s=seconds, step_s_low=seconds, step_s_high=seconds)
+    resolved = chosen.found.situation.resolved
+    ends = bands.band(
         chosen.case,
-        bands.known_stack(stack),
-        bands.known_chip(chip),
+        bands.known_stack(resolved.stack),
+        bands.known_chip(resolved.cluster.accelerator.id),
         False,
-        bands.single_source(stack),
+        bands.single_source(resolved.stack),
         float(chosen.memory.total / chosen.memory.capacity),
-        bands.known_family(assessment.resolved.cluster.accelerator.family),
+        bands.known_family(resolved.cluster.accelerator.family),
     )
-    from ..advise.beyond import untried
-
     wider = UNTRIED if untried(chosen) else 1.0
-    low, high = low**wider, high**wider
-    return seconds * float(low), seconds * float(high)
+    low, high = (chosen.step_s * float(end**wider) for end in ends)
+    return replace(chosen, step_s_low=low, step_s_high=high)
 
 
-def checkpoint_bytes(assessment) -> float:
-    """One whole copy of weights, master weights, moments, random state and dataloader position.
-    [bytes]"""
-    chosen = assessment.chosen
-    n = assessment.resolved.params
-    return contents(
-        n.total + n.mtp,
+def endurance(resolved, chosen: Chosen) -> Endurance:
+    """reliability.endure of the design's cluster with this plan's checkpoint and step. The
+    checkpoint is one whole copy of weights, master weights, moments, random state and dataloader
+    position."""
+    ranks = int(devices(chosen.case.plan))
+    size = contents(
+        resolved.params.total + resolved.params.mtp,
         optimizer=chosen.phase.optimizer,
-        ranks=int(devices(chosen.case.plan)),
+        ranks=ranks,
         readers=int(chosen.case.plan.dp),
     ).total
-
-
-def endurance(assessment):
-    """reliability.endure of the design's cluster with this plan's checkpoint and step."""
-    r = assessment.resolved
-    size = checkpoint_bytes(assessment)
     return endure(
-        r.cluster,
-        r.reliability,
+        resolved.cluster,
+        resolved.reliability,
         checkpoint_bytes=size,
-        state_bytes_per_device=size / devices(assessment.chosen.case.plan),
-        step_s=step_s(assessment, assessment.chosen),
-        params=r.params.total,
-        constraints=r.constraints,
+        state_bytes_per_device=size / ranks,
+        step_s=chosen.step_s,
+        params=resolved.params.total,
+        constraints=resolved.constraints,
     )
 
 
-def goodput(assessment) -> float:
-    """Productive share of the wall time: measured where the design says so, else that of
-    `endurance`."""
-    return float(assessment.resolved.measured.get("goodput", assessment.endurance.goodput))
-
-
-def useful_s(assessment, which: int = 0) -> float | None:
-    """Seconds of undisturbed training: tokens / rate over all phases; None without tokens. which: 0
-    the estimate, -1 and 1 the band's ends."""
-    total = 0.0
-    for chosen in assessment.phases:
-        if chosen.phase.tokens is None:
-            return None
-        seconds = (
-            step_s(assessment, chosen)
-            if which == 0
-            else step_band(assessment, chosen)[0 if which < 0 else 1]
-        )
-        total += chosen.phase.tokens / (chosen.phase.global_batch * chosen.phase.seq_len) * seconds
-    return total
-
-
-def days(assessment, which: int = 0) -> float | None:
-    """Days of the whole run: useful time / goodput."""
-    seconds = useful_s(assessment, which)
-    return None if seconds is None else seconds / goodput(assessment) / DAY_S
-
-
-def cost(assessment):
-    """cost.price of the whole run, spares paid for; None without tokens."""
-    r, wall = assessment.resolved, days(assessment)
-    if wall is None:
+def useful_s(phases, which: str = "step_s") -> float | None:
+    """Seconds of undisturbed training, tokens / (tokens a step) x step over all phases; None
+    without tokens. which: step_s, step_s_low or step_s_high."""
+    if any(one.phase.tokens is None for one in phases):
         return None
-    paid = r.cluster.devices + float(assessment.endurance.spares) * r.cluster.devices_per_node
+    return sum(
+        one.phase.tokens / (one.phase.global_batch * one.phase.seq_len) * getattr(one, which)
+        for one in phases
+    )
+
+
+def days(phases, goodput: float, which: str = "step_s") -> float | None:
+    """Days of the whole run: useful time / goodput."""
+    seconds = useful_s(phases, which)
+    return None if seconds is None else seconds / goodput / DAY_S
+
+
+def cost(resolved, endurance: Endurance, run_days: float | None, goodput: float) -> Cost | None:
+    """cost.price of the whole run, spares paid for; None without tokens."""
+    if run_days is None:
+        return None
+    cluster = resolved.cluster
     return price(
-        r.cluster, r.prices, wall_s=wall * DAY_S, devices_paid=paid, goodput=goodput(assessment)
+        cluster,
+        resolved.prices,
+        wall_s=run_days * DAY_S,
+        devices_paid=cluster.devices + float(endurance.spares) * cluster.devices_per_node,
+        goodput=goodput,
     )
 
 
@@ -163,41 +137,49 @@ def utilisation(chosen, seconds: float) -> dict:
     )
 
 
-def figures(assessment) -> dict:
-    """The scalar keys of the contract, by name."""
-    chosen, r = assessment.chosen, assessment.resolved
-    seconds, (low, high) = step_s(assessment, chosen), step_band(assessment, chosen)
+def memory_bytes(resolved, phases) -> dict[str, float]:
+    """Parts, total and capacity of the fullest phase's memory, scaled to what was measured. [bytes
+    a device]"""
+    fullest = max(phases, key=lambda one: float(one.memory.total)).memory
+    parts = {k: float(getattr(fullest, k)) for k in MEMORY_PARTS}
+    if "memory_gb" in resolved.measured:
+        factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
+        parts = {k: v * factor for k, v in parts.items()}
+    return parts | {"total": sum(parts.values()), "capacity": float(fullest.capacity)}
+
+
+def numbers(resolved, phases) -> dict:
+    """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
+    chosen = phases[resolved.main]
+    seconds = chosen.step_s
     scale = seconds / float(chosen.step.total)
     parts = {k: float(getattr(chosen.step, k)) * scale for k in PARTS}
     use = utilisation(chosen, seconds)
-    fullest = max(assessment.phases, key=lambda x: float(x.memory.total))
-    memory = {k: float(getattr(fullest.memory, k)) for k in MEMORY_PARTS}
-    if "memory_gb" in r.measured:
-        factor = r.measured["memory_gb"] * 1e9 / sum(memory.values())
-        memory = {k: v * factor for k, v in memory.items()}
-    memory |= {"total": sum(memory.values()), "capacity": float(fullest.memory.capacity)}
-    e, money = assessment.endurance, assessment.cost
-    run_days = [days(assessment, w) for w in (0, -1, 1)]
+    e = endurance(resolved, chosen)
+    good = float(resolved.measured.get("goodput", e.goodput))
+    run_days = [days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")]
+    money = cost(resolved, e, run_days[0], good)
     return dict(
-        plan=chosen.plan,
+        endurance=e,
+        cost=money,
+        plan=dict(chosen.plan),
         devices_used=int(devices(chosen.case.plan)),
-        params=int(r.params.total),
-        active_params=int(r.params.active),
-        mtp_params=int(r.params.mtp),
-        flops_per_token=use.pop("flops_per_token"),
+        params=int(resolved.params.total),
+        active_params=int(resolved.params.active),
+        mtp_params=int(resolved.params.mtp),
         step_s=seconds,
-        step_s_low=low,
-        step_s_high=high,
+        step_s_low=chosen.step_s_low,
+        step_s_high=chosen.step_s_high,
         **use,
-        mfu_low=use["mfu"] * seconds / high,
-        mfu_high=min(use["mfu"] * seconds / low, max(use["mfu"], 0.999)),
+        mfu_low=use["mfu"] * seconds / chosen.step_s_high,
+        mfu_high=min(use["mfu"] * seconds / chosen.step_s_low, max(use["mfu"], 0.999)),
         bubble_fraction=parts["bubble"] / seconds,
-        memory_bytes=memory,
+        memory_bytes=memory_bytes(resolved, phases),
         step_breakdown_s=parts,
         days=run_days[0],
         days_low=run_days[1],
         days_high=run_days[2],
-        goodput=goodput(assessment),
+        goodput=good,
         mtbf_s=float(e.mtbf_s),
         checkpoint_interval_s=float(e.checkpoint_interval_s),
         checkpoint_bytes=float(e.checkpoint_bytes),
@@ -236,7 +218,6 @@ def tables(assessment) -> dict:
         endurance=assessment.endurance.as_dict(),
         cost=assessment.cost.as_dict() if assessment.cost else None,
         nearest_runs=nearest(assessment),
-        why=assessment.why,
         missed=[
             dict(field=m.field, limit=m.limit, value=m.value, text=m.text, chance=m.chance)
             for m in assessment.missed
@@ -248,9 +229,9 @@ def tables(assessment) -> dict:
                 seq_len=c.phase.seq_len,
                 global_batch=c.phase.global_batch,
                 plan=c.plan,
-                step_s=step_s(assessment, c),
+                step_s=c.step_s,
                 memory_bytes=float(c.memory.total),
-                mfu=utilisation(c, step_s(assessment, c))["mfu"],
+                mfu=utilisation(c, c.step_s)["mfu"],
             )
             for c in assessment.phases
         ],
@@ -275,8 +256,7 @@ def lone(assessment) -> dict | None:
 
 def nearest(assessment) -> list[dict]:
     """Published runs most like this one, as plain rows."""
-    finder = getattr(bands, "nearest_runs", None)
-    return finder(assessment.chosen.case, assessment.resolved) if finder else []
+    return bands.nearest_runs(assessment.chosen.case, assessment.resolved)
 
 
 def candidates(found, most: int = CANDIDATES) -> list[dict]:

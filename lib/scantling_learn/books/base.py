@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from scantling import assess
 from scantling.design.design import Design
 from scantling.physics.pipeline import bubble_interleaved
-from scantling.verdict.assess import assess
 
 
 def design(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
+from scantling import assess
 from scantling.base.units import DAY_S
 from scantling.catalogue.models.shape import flops_per_token, parameters
 from scantling.endure import goodput
-from scantling.verdict.assess import assess
 
 from ..measured import published, runs
 from .base import DesignFacts, bubble, design

@@ -6,9 +6,9 @@ from __future__ import annotations
 from functools import cached_property
 from types import SimpleNamespace
 
+from scantling import assess
 from scantling.catalogue.models.shape import parameters
 from scantling.physics import pipeline
-from scantling.verdict.assess import assess
 
 from ..measured import peaks, runs
 from .base import DesignFacts, design

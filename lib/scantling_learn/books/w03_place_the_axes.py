@@ -6,9 +6,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scantling import catalogue
+from scantling import assess, catalogue
 from scantling.catalogue.models.shape import parameters
-from scantling.verdict.assess import assess
 
 from ..measured import published_runs, runs
 from .base import DesignFacts, design

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
+from scantling import assess
 from scantling.catalogue.models.shape import flops_per_token, parameters
 from scantling.physics import pipeline
 from scantling.physics.memory.peak import memory_by_stage
 from scantling.physics.stragglers import slowest_of
-from scantling.verdict.assess import assess
 
 from ..measured import published, runs
 from .base import DesignFacts, design

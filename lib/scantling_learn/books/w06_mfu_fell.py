@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from scantling import assess
 from scantling.advise.diagnose import diagnose
 from scantling.evidence.figures.figures import recreate
-from scantling.verdict.assess import assess
 
 from ..measured import rate
 from .base import bubble, design

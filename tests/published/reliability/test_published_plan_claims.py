@@ -60,7 +60,5 @@ def test_the_claims_follow_the_machine_and_are_not_written_down():
         "job": {**CASE["job"], "global_batch": 256},
     }
     slow = {**fast, "cluster": {**fast["cluster"], "scale_out_gbytes_per_s_per_device": 25.0}}
-    at = lambda case, tp: assess(
-        Design.from_data(case).change({"plan.tp": tp, "plan.pp": 16})
-    ).figures["mfu"]  # noqa: E731
+    at = lambda case, tp: assess(Design.from_data(case).change({"plan.tp": tp, "plan.pp": 16})).mfu  # noqa: E731
     assert at(fast, 16) / at(fast, 8) > at(slow, 16) / at(slow, 8) + 0.1

@@ -68,7 +68,7 @@ class Report:
             assessment = scantling.assess(design)
         self.design, self.assessment = design, assessment
         self.data = text.plain(assessment.as_dict()) | {"name": assessment.resolved.name}
-        self.view = text.view(self.data, prepare(design), getattr(assessment, "main", 0)) | {
+        self.view = text.view(self.data, prepare(design), assessment.resolved.main) | {
             "b": text.Parts(assessment)
         }
 

@@ -85,9 +85,7 @@ class Base:
     @property
     def job(self) -> str:
         """Path of the main phase's fields in the design."""
-        a = self.s.a
-        phases = a.design.job.phases and len(a.resolved.phases)
-        return f"job.phases.{a.main}" if phases else "job"
+        return self.s.a.resolved.job_path
 
     @property
     def unpinned(self) -> dict:
@@ -220,7 +218,7 @@ def other_precision(b: Base, name: str) -> Change | None:
         paths[f"{b.job}.precision"] = None
     try:
         resolved = prepare(b.design.change(paths))
-        there = situation(resolved, resolved.phases[s.a.main])
+        there = situation(resolved, resolved.main_phase)
     except DesignError:
         return None
     case, now, held = there.cases(s.case.plan), s.model_step_s, s.chosen.memory

@@ -397,7 +397,7 @@ def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
 
     chosen, cluster = assessment.chosen, assessment.resolved.cluster
     base = float(chosen.step.total)
-    days = assessment.figures.get("days") or 30.0
+    days = assessment.days or 30.0
     money = assessment.cost
     per_day = (
         float(money.usd_per_device_hour) * cluster.devices * DAY_S / 3600

@@ -1,0 +1,35 @@
+"""Everything that is said of one design, as plain data: what `design --json` prints."""
+
+from __future__ import annotations
+
+from ..verdict.limits import limits
+from ..verdict.numbers import tables
+from ..verdict.record import Assessment
+from .avoid import alternatives, avoid, why
+from .batch import batch_guide
+from .fixes import fixes_and_tried
+
+
+def as_dict(assessment: Assessment, advice: bool = True) -> dict:
+    """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
+    takes more searches (fixes, batch)."""
+    near, tried = fixes_and_tried(assessment) if advice else ([], [])
+    out = {"name": assessment.resolved.name, "verdict": assessment.verdict}
+    if assessment.verdict == "impossible":
+        return out | {
+            "error": assessment.error,
+            "limits": limits(assessment),
+            "nearest_fixes": near,
+        }
+    others = alternatives(assessment)
+    return {
+        **out,
+        **assessment.headline(),
+        "limits": limits(assessment),
+        "avoid": avoid(assessment, others),
+        "batch": batch_guide(assessment, others) if advice else {},
+        "nearest_fixes": near,
+        "tried": tried,
+        "why": why(assessment, others),
+        **tables(assessment),
+    }
