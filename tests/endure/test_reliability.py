@@ -452,13 +452,13 @@ def test_shrinking_for_want_of_spares_against_simulation():
     grow."""
     m, load, n = 7200.0, 2.0, 1
     base = Scenario(
-        1500 * m,
-        300,
-        (Level(0, 0, 0),),
-        (Fault(1 / m, 0, 0, 1),),
+        work_s=1500 * m,
+        interval_s=300,
+        levels=(Level(stall_s=0, durable_s=0, restart_s=0),),
+        faults=(Fault(rate_per_s=1 / m, level=0, down_s=0, nodes=1),),
         spares=n,
         repair_s=load * m,
-        shrink=Shrink(16, 4, 15),
+        shrink=Shrink(gangs=16, gang_nodes=4, micro_batches=15),
     )
     r = simulate(base, 100, 1)
     lost = r.badput["shrunk"]

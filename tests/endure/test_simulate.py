@@ -92,10 +92,13 @@ def setting_tiers(rng):
     )
     cycles = max(3, int(60 * m / (tau * every[-1])))
     s = Scenario(
-        cycles * every[-1] * tau,
-        tau,
-        tuple(Level(a, 0.0, b, int(c)) for a, b, c in zip(stalls, restores, every)),
-        tuple(Fault(r, i, down) for i, r in enumerate(rates)),
+        work_s=cycles * every[-1] * tau,
+        interval_s=tau,
+        levels=tuple(
+            Level(stall_s=a, durable_s=0.0, restart_s=b, every=int(c))
+            for a, b, c in zip(stalls, restores, every)
+        ),
+        faults=tuple(Fault(rate_per_s=r, level=i, down_s=down) for i, r in enumerate(rates)),
     )
     return s, cycles * goodput.tiers_cycle_s(rates, every, tau, stalls, restores, down)
 
@@ -230,14 +233,18 @@ FLEET_100K = 6.5e-3 * 12_500 / 86_400
 
 def _hundred_thousand(**features):
     faults = (
-        Fault(FLEET_100K * 0.15, 0, 60),
-        Fault(FLEET_100K * 0.826, 1, 120, 1),
-        Fault(FLEET_100K * 0.01, 2, 300, 4),
-        Fault(FLEET_100K * 0.014, 2, 300, 1, 1800.0),
-        Fault(1 / 86_400, planned=True),
+        Fault(rate_per_s=FLEET_100K * 0.15, level=0, down_s=60),
+        Fault(rate_per_s=FLEET_100K * 0.826, level=1, down_s=120, nodes=1),
+        Fault(rate_per_s=FLEET_100K * 0.01, level=2, down_s=300, nodes=4),
+        Fault(rate_per_s=FLEET_100K * 0.014, level=2, down_s=300, nodes=1, latency_s=1800.0),
+        Fault(rate_per_s=1 / 86_400, planned=True),
     )
-    levels = (Level(0.5, 0, 60, 1), Level(0.5, 10, 120, 1), Level(0.5, 30, 300, 2))
-    return Scenario(70 * 86_400, 40, levels, faults, **features)
+    levels = (
+        Level(stall_s=0.5, durable_s=0, restart_s=60, every=1),
+        Level(stall_s=0.5, durable_s=10, restart_s=120, every=1),
+        Level(stall_s=0.5, durable_s=30, restart_s=300, every=2),
+    )
+    return Scenario(work_s=70 * 86_400, interval_s=40, levels=levels, faults=faults, **features)
 
 
 @pytest.mark.slow
@@ -269,7 +276,7 @@ def test_ninety_days_of_100_000_devices_in_seconds():
 
 
 def test_same_seed_same_numbers():
-    s = replace(_hundred_thousand(spares=8, lemons=Lemons(5, 1e-5)), work_s=86_400)
+    s = replace(_hundred_thousand(spares=8, lemons=Lemons(count=5, rate_per_s=1e-5)), work_s=86_400)
     a, b, c = simulate(s, 50, 1), simulate(s, 50, 1), simulate(s, 50, 2)
     assert np.array_equal(a.wall_s, b.wall_s)
     assert not np.array_equal(a.wall_s, c.wall_s)
@@ -279,8 +286,8 @@ def test_goodput_and_badput_make_the_whole():
     for features in (
         {},
         {"spares": 4},
-        {"spares": 4, "shrink": Shrink(64, 196, 16, 60.0)},
-        {"lemons": Lemons(40, 1e-5, 0.5)},
+        {"spares": 4, "shrink": Shrink(gangs=64, gang_nodes=196, micro_batches=16, resize_s=60.0)},
+        {"lemons": Lemons(count=40, rate_per_s=1e-5, caught=0.5)},
     ):
         r = simulate(replace(_hundred_thousand(**features), work_s=3 * 86_400), 100, 1)
         assert r.goodput + sum(r.badput.values()) == pytest.approx(1, abs=1e-9)
@@ -299,13 +306,18 @@ def test_lemons_cost_and_leave():
     m, work = 3000.0, 3e6
     rate = 0.5 / m / 10
     stay = simulate(
-        replace(single(work, 200, m, stall_s=2, restart_s=100), lemons=Lemons(10, rate, 0.0)),
+        replace(
+            single(work, 200, m, stall_s=2, restart_s=100),
+            lemons=Lemons(count=10, rate_per_s=rate, caught=0.0),
+        ),
         1500,
         4,
     )
     exact = float(goodput.finite_wall_s(work, m / 1.5, 2, stay.scenario.tau_s, restart_s=100))
     assert abs(stay.wall_s.mean() - exact) < 4 * stay.standard_error_s
-    leave = simulate(replace(stay.scenario, lemons=Lemons(10, rate, 1.0)), 1500, 4)
+    leave = simulate(
+        replace(stay.scenario, lemons=Lemons(count=10, rate_per_s=rate, caught=1.0)), 1500, 4
+    )
     none = simulate(replace(stay.scenario, lemons=None), 1500, 4)
     assert none.wall_s.mean() < leave.wall_s.mean() < stay.wall_s.mean()
     assert leave.failures.mean() - none.failures.mean() == pytest.approx(10, rel=0.25)
@@ -315,10 +327,26 @@ def test_a_rack_takes_several_spares():
     """The same failures one node at a time or in fours, for the same nodes in repair: fours wait
     longer."""
     m = 3000.0
-    base = dict(work_s=600 * m, interval_s=200, levels=(Level(2, 0, 50),), spares=6, repair_s=3 * m)
-    ones = simulate(Scenario(faults=(Fault(1 / m, 0, 0, 1),), **base), 300, 2)
+    base = dict(
+        work_s=600 * m,
+        interval_s=200,
+        levels=(Level(stall_s=2, durable_s=0, restart_s=50),),
+        spares=6,
+        repair_s=3 * m,
+    )
+    ones = simulate(
+        Scenario(faults=(Fault(rate_per_s=1 / m, level=0, down_s=0, nodes=1),), **base), 300, 2
+    )
     racks = simulate(
-        Scenario(faults=(Fault(0.75 / m, 0, 0, 0), Fault(0.25 / m, 0, 0, 4)), **base), 300, 2
+        Scenario(
+            faults=(
+                Fault(rate_per_s=0.75 / m, level=0, down_s=0, nodes=0),
+                Fault(rate_per_s=0.25 / m, level=0, down_s=0, nodes=4),
+            ),
+            **base,
+        ),
+        300,
+        2,
     )
     assert racks.badput["spare shortage"] > 1.5 * ones.badput["spare shortage"] > 0
 
@@ -326,10 +354,10 @@ def test_a_rack_takes_several_spares():
 def test_planned_stops_lose_no_work():
     """Graceful stops cost their save and restart only: a first-order sum, at one a day."""
     quiet = Scenario(
-        60 * 86_400.0,
-        600,
-        (Level(2, 60, 300),),
-        (Fault(1e-12), Fault(1 / 86_400, planned=True, down_s=100)),
+        work_s=60 * 86_400.0,
+        interval_s=600,
+        levels=(Level(stall_s=2, durable_s=60, restart_s=300),),
+        faults=(Fault(rate_per_s=1e-12), Fault(rate_per_s=1 / 86_400, planned=True, down_s=100)),
     )
     r = simulate(quiet, 400, 6)
     per_day = r.scenario.work_s / 86_400
@@ -373,8 +401,8 @@ def test_shrinking_beats_waiting_for_long_repairs_only():
     base = dict(
         work_s=300 * m,
         interval_s=300,
-        levels=(Level(1, 0, 60),),
-        faults=(Fault(1 / m, 0, 60, 1),),
+        levels=(Level(stall_s=1, durable_s=0, restart_s=60),),
+        faults=(Fault(rate_per_s=1 / m, level=0, down_s=60, nodes=1),),
         spares=0,
     )
     shrink = Shrink(gangs=64, gang_nodes=16, micro_batches=32, resize_s=120.0)
@@ -397,10 +425,10 @@ def test_replica_level_recovery_matches_its_closed_form():
     the replica is back."""
     m = 1080.0
     s = Scenario(
-        3000 * m,
-        10.0,
-        (Level(0, 0, 0),),
-        (Fault(1 / m, 0, 180, 1),),
+        work_s=3000 * m,
+        interval_s=10.0,
+        levels=(Level(stall_s=0, durable_s=0, restart_s=0),),
+        faults=(Fault(rate_per_s=1 / m, level=0, down_s=180, nodes=1),),
         spares=0,
         repair_s=780,
         repair_spread=0,
@@ -414,16 +442,27 @@ def test_replica_level_recovery_matches_its_closed_form():
 def test_corruption_rolls_back_past_the_newest_copies():
     m, late = 5000.0, 3600.0
     base = Scenario(
-        800 * m, 100, (Level(0.5, 0, 30),), (Fault(0.9 / m), Fault(0.1 / m, latency_s=late))
+        work_s=800 * m,
+        interval_s=100,
+        levels=(Level(stall_s=0.5, durable_s=0, restart_s=30),),
+        faults=(Fault(rate_per_s=0.9 / m), Fault(rate_per_s=0.1 / m, latency_s=late)),
     )
     r = simulate(base, 500, 3)
-    none = simulate(replace(base, faults=(Fault(1 / m),)), 500, 3)
+    none = simulate(replace(base, faults=(Fault(rate_per_s=1 / m),)), 500, 3)
     assert r.wall_s.mean() / none.wall_s.mean() - 1 == pytest.approx(0.1 / m * late, rel=0.08)
 
 
 def test_wrong_levels_are_refused():
     with pytest.raises(ValueError, match="levels"):
-        simulate(Scenario(1000, 10, (Level(), Level(every=2), Level(every=3)), (Fault(1e-3),)), 2)
+        simulate(
+            Scenario(
+                work_s=1000,
+                interval_s=10,
+                levels=(Level(), Level(every=2), Level(every=3)),
+                faults=(Fault(rate_per_s=1e-3),),
+            ),
+            2,
+        )
 
 
 def test_spread_of_the_finish_to_first_order():

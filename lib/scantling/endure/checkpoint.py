@@ -25,7 +25,7 @@ HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of man
 WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contents:
     """Bytes of one whole copy by what they are; `total` is the sum. Missing any of the last two
     makes a resume inexact."""
@@ -63,11 +63,11 @@ def contents(
     """
     p = float(params)
     return Contents(
-        p * weight_bytes,
-        p * master_bytes,
-        p * catalogue.optimizer(optimizer).moment_bytes,
-        float(ranks * RNG_BYTES_PER_RANK),
-        float(readers * LOADER_BYTES_PER_READER),
+        weights=p * weight_bytes,
+        master_weights=p * master_bytes,
+        moments=p * catalogue.optimizer(optimizer).moment_bytes,
+        rng=float(ranks * RNG_BYTES_PER_RANK),
+        dataloader=float(readers * LOADER_BYTES_PER_READER),
     )
 
 
@@ -113,7 +113,7 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tier:
     """One place where copies live. Times in seconds, rates in bytes/s for the whole job, `survives`
     the largest domain whose loss it outlives."""
@@ -185,56 +185,56 @@ def tiers(
     host = cluster.host_memory_bytes * nodes
     return (
         Tier(
-            "L0",
-            "snapshot in host memory",
-            "process",
-            stall,
-            0.0,
-            state_bytes_per_device / link,
-            link * job,
-            link * job,
-            state_bytes_per_device * job,
-            host / 2,
-            "device-to-host copy over the host link",
+            id="L0",
+            what="snapshot in host memory",
+            survives="process",
+            stall_s=stall,
+            durable_s=0.0,
+            restore_s=state_bytes_per_device / link,
+            write_bytes_per_s=link * job,
+            read_bytes_per_s=link * job,
+            bytes_per_copy=state_bytes_per_device * job,
+            capacity_bytes=host / 2,
+            source="device-to-host copy over the host link",
         ),
         Tier(
-            "L1",
-            "copy in a peer's memory or NVMe, another domain",
-            "rack",
-            0.0,
-            l1,
-            node_bytes / wire,
-            wire * nodes / copies,
-            wire * nodes,
-            state_bytes_per_device * job * copies,
-            max(host / 2, cluster.nvme_bytes * nodes),
-            "GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6",
+            id="L1",
+            what="copy in a peer's memory or NVMe, another domain",
+            survives="rack",
+            stall_s=0.0,
+            durable_s=l1,
+            restore_s=node_bytes / wire,
+            write_bytes_per_s=wire * nodes / copies,
+            read_bytes_per_s=wire * nodes,
+            bytes_per_copy=state_bytes_per_device * job * copies,
+            capacity_bytes=max(host / 2, cluster.nvme_bytes * nodes),
+            source="GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6",
         ),
         Tier(
-            "L2",
-            "parallel file system",
-            "pod",
-            0.0,
-            COMMIT_S + float(l2_write),
-            LOAD_S + float(l2_read),
-            store_write_bytes_per_s,
-            store_read_bytes_per_s,
-            checkpoint_bytes,
-            store_capacity_bytes,
-            "ByteCheckpoint, NSDI'25 Table 8, for the fixed part",
+            id="L2",
+            what="parallel file system",
+            survives="pod",
+            stall_s=0.0,
+            durable_s=COMMIT_S + float(l2_write),
+            restore_s=LOAD_S + float(l2_read),
+            write_bytes_per_s=store_write_bytes_per_s,
+            read_bytes_per_s=store_read_bytes_per_s,
+            bytes_per_copy=checkpoint_bytes,
+            capacity_bytes=store_capacity_bytes,
+            source="ByteCheckpoint, NSDI'25 Table 8, for the fixed part",
         ),
         Tier(
-            "L3",
-            "object store",
-            "site",
-            0.0,
-            COMMIT_S + float(l2_write) + l3,
-            LOAD_S + l3,
-            object_bytes_per_s,
-            object_bytes_per_s,
-            checkpoint_bytes,
-            np.inf,
-            "copied from L2 in the background",
+            id="L3",
+            what="object store",
+            survives="site",
+            stall_s=0.0,
+            durable_s=COMMIT_S + float(l2_write) + l3,
+            restore_s=LOAD_S + l3,
+            write_bytes_per_s=object_bytes_per_s,
+            read_bytes_per_s=object_bytes_per_s,
+            bytes_per_copy=checkpoint_bytes,
+            capacity_bytes=np.inf,
+            source="copied from L2 in the background",
         ),
     )
 

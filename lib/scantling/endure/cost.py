@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from .. import catalogue
 from ..base.records import Assumed
 from ..base.units import HOUR_S
 
@@ -36,7 +37,7 @@ GRIDS = {
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cost:
     """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
     price
@@ -126,28 +127,31 @@ def price(
             )
         )
         watts = kwh = None
-    usd = lambda x: None if x is None else hours * x
+
+    def usd(x):
+        return None if x is None else hours * x
+
     lost = 1 - np.asarray(goodput, float)
     return Cost(
-        hours,
-        rate,
-        low,
-        high,
-        date,
-        source,
-        usd(rate),
-        usd(low),
-        usd(high),
-        None if rate is None else hours * rate * lost,
-        hours * lost,
-        kwh,
-        None if kwh is None else kwh * tariff,
-        watts,
-        pue,
-        tariff,
-        {} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()},
-        GRID_SOURCE,
-        tuple(say),
+        device_hours=hours,
+        usd_per_device_hour=rate,
+        usd_per_device_hour_low=low,
+        usd_per_device_hour_high=high,
+        price_date=date,
+        price_source=source,
+        cost_usd=usd(rate),
+        cost_usd_low=usd(low),
+        cost_usd_high=usd(high),
+        lost_usd=None if rate is None else hours * rate * lost,
+        lost_device_hours=hours * lost,
+        energy_kwh=kwh,
+        energy_usd=None if kwh is None else kwh * tariff,
+        power_w=watts,
+        pue=pue,
+        usd_per_kwh=tariff,
+        carbon_kg={} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()},
+        carbon_source=GRID_SOURCE,
+        assumed=tuple(say),
     )
 
 
@@ -169,7 +173,6 @@ def _price(cluster, prices, say):
     explicit = _get(prices, "usd_per_device_hour")
     if explicit is not None:
         return float(explicit), float(explicit), float(explicit), "", "the design"
-    from .. import catalogue
 
     try:
         found = catalogue.price(cluster.accelerator.id)

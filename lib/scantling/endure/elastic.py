@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..catalogue.hardware import SITE_BYTES_PER_S
+from . import goodput as g
 
 
 def shrunk_micro_batches(micro_batches, replicas, lost=1):
@@ -94,12 +95,18 @@ def in_place_or_requeue(
     arXiv 2509.16293, Table 7. The optimum
     interval is the same for both, since it does not depend on the restart.
     """
-    from . import goodput as g
-
     tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), durable_s - stall_s)
-    at = lambda restart: g.ettr(
-        mtbf_s, stall_s, tau, durable_s=durable_s, restart_s=restart + restore_s, down_s=detect_s
-    )
+
+    def at(restart):
+        return g.ettr(
+            mtbf_s,
+            stall_s,
+            tau,
+            durable_s=durable_s,
+            restart_s=restart + restore_s,
+            down_s=detect_s,
+        )
+
     a, b = at(in_place_s), at(requeue_s)
     return {"in_place": a, "requeue": b, "gain": a - b, "interval_s": tau}
 

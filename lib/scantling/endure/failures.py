@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import catalogue
 from ..base.units import DAY_S
 
 _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"
 SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cause:
     """One cause: its share of all failures, the nearest copy that survives it, and whether a node
     has to be replaced."""
@@ -34,7 +35,7 @@ class Cause:
 # counts of Table 5; its printed percentages disagree with its counts (148 of 419 is 35.3 %, printed
 # 30.1 %), so counts it is
 CAUSES = tuple(
-    Cause(i, n / 419, s, e, w)
+    Cause(id=i, share=n / 419, survivor=s, evicts=e, what=w)
     for i, n, s, e, w in (
         (
             "accelerator",
@@ -112,7 +113,7 @@ def detection_s(*, hang_share=0.099, timeout_s=600.0, explicit_s=60.0, localise_
     return (1 - h) * explicit_s + h * timeout_s + localise_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Domain:
     """A set of devices that fails, or is drained, together."""
 
@@ -137,63 +138,66 @@ def domains(cluster) -> tuple[Domain, ...]:
     pod = int(min(n, cluster.pod_devices or n))
     sites = max(1, int(cluster.sites))
     node_share = sum(c.share for c in CAUSES if c.survivor == "peer")
-    count = lambda size: max(1, -(-n // max(1, size)))
+
+    def count(size):
+        return max(1, -(-n // max(1, size)))
+
     return (
         Domain(
-            "process",
-            1,
-            n,
-            CAUSES[4].share,
-            "a rank dies, the node is well: restart in place from host memory",
-            _LLAMA3,
+            id="process",
+            devices=1,
+            count=n,
+            share=CAUSES[4].share,
+            what="a rank dies, the node is well: restart in place from host memory",
+            source=_LLAMA3,
         ),
         Domain(
-            "node",
-            per_node,
-            count(per_node),
-            node_share,
-            "device, HBM, NIC, host or board: the node is drained",
-            _LLAMA3,
+            id="node",
+            devices=per_node,
+            count=count(per_node),
+            share=node_share,
+            what="device, HBM, NIC, host or board: the node is drained",
+            source=_LLAMA3,
         ),
         Domain(
-            "power-supply",
-            per_node,
-            count(per_node),
-            3 / 419,
-            "redundant supplies (4 + 2) ride through two losses",
-            _LLAMA3,
+            id="power-supply",
+            devices=per_node,
+            count=count(per_node),
+            share=3 / 419,
+            what="redundant supplies (4 + 2) ride through two losses",
+            source=_LLAMA3,
         ),
         Domain(
-            "rail",
-            min(n, 32),
-            count(32),
-            CAUSES[3].share,
-            "a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
-            "rail-optimised reference designs; " + _LLAMA3,
+            id="rail",
+            devices=min(n, 32),
+            count=count(32),
+            share=CAUSES[3].share,
+            what="a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
+            source="rail-optimised reference designs; " + _LLAMA3,
         ),
         Domain(
-            "rack",
-            rack,
-            count(rack),
-            0.01,
-            "top of rack, busbar or NVLink domain: every node in it",
-            "ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)",
+            id="rack",
+            devices=rack,
+            count=count(rack),
+            share=0.01,
+            what="top of rack, busbar or NVLink domain: every node in it",
+            source="ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)",
         ),
         Domain(
-            "pod",
-            pod,
-            count(pod),
-            float("nan"),
-            "aggregation layer or cooling loop; also the unit of a maintenance drain",
-            "no published rate",
+            id="pod",
+            devices=pod,
+            count=count(pod),
+            share=float("nan"),
+            what="aggregation layer or cooling loop; also the unit of a maintenance drain",
+            source="no published rate",
         ),
         Domain(
-            "site",
-            -(-n // sites),
-            sites,
-            float("nan"),
-            "building or power feed",
-            "no published rate",
+            id="site",
+            devices=-(-n // sites),
+            count=sites,
+            share=float("nan"),
+            what="building or power feed",
+            source="no published rate",
         ),
     )
 
@@ -202,8 +206,6 @@ def rack_devices(cluster) -> int:
     """Devices that share a rack: nodes_per_rack of the node's catalogue row; where nobody printed
     it the scale-up domain that spans nodes, else
     four nodes (air-cooled nodes of 8 devices)."""
-    from .. import catalogue
-
     node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
     per_node, many = int(cluster.devices_per_node), 4.0
     if node is not None and node.nodes_per_rack == node.nodes_per_rack:

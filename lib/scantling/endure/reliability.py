@@ -4,7 +4,7 @@ rest goes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..base.records import Assumed
 from ..base.show import shown
 from ..base.units import DAY_S
 from . import checkpoint, elastic, failures, goodput, spares, storage
+from .simulate import Fault, Level, Scenario, of_endurance, simulate
 
 # an explicit failure is seen in 60 s, localised in 2 min at best (ByteRobust, arXiv 2509.16293
 # s2.2)
@@ -54,7 +55,7 @@ def communicator_init_s(devices):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Endurance:
     """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where
     `devices` was an array.
@@ -265,15 +266,23 @@ def endure(
 def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device):
     """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the
     rule that goes into `say`."""
-    given = lambda field, default, why: _given(spec, field, default, why, say)
+
+    def given(field, default, why):
+        return _given(spec, field, default, why, say)
+
     nodes = np.ceil(n / cluster.devices_per_node)
     link = cluster.accelerator.host_link_bytes_per_s
-    write = lambda: checkpoint.transfer_s(
-        checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s
-    )
-    read = lambda: checkpoint.transfer_s(
-        checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s
-    )
+
+    def write():
+        return checkpoint.transfer_s(
+            checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s
+        )
+
+    def read():
+        return checkpoint.transfer_s(
+            checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s
+        )
+
     stall = given(
         "checkpoint_stall_s",
         lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, link),
@@ -349,8 +358,6 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     planned stops and shortage apart (None
     without).
     """
-    from .simulate import Fault, Level, Scenario, simulate
-
     e, disk = endurance, storage.rates(cluster)
     found = checkpoint.tiers(
         cluster,
@@ -390,10 +397,13 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     )["useful"]
     total = float(useful * e.goodput / base)
     scenario = Scenario(
-        30 * DAY_S,
-        float(tau),
-        tuple(Level(stall, d, r, k) for d, r, k in zip(durables, restores, every)),
-        tuple(Fault(r, i, down) for i, r in enumerate(rates)),
+        work_s=30 * DAY_S,
+        interval_s=float(tau),
+        levels=tuple(
+            Level(stall_s=stall, durable_s=d, restart_s=r, every=k)
+            for d, r, k in zip(durables, restores, every)
+        ),
+        faults=tuple(Fault(rate_per_s=r, level=i, down_s=down) for i, r in enumerate(rates)),
     )
     return {
         "tiers": found,
@@ -415,10 +425,6 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     (shrink, lemons, contended, …).
     Several sites: one of them is simulated, its work stretched by the exchange between them.
     """
-    from dataclasses import replace
-
-    from .simulate import of_endurance, simulate
-
     if endurance.sites > 1:
         work_s = work_s / (
             1 - endurance.badput["sites"] / (endurance.goodput + endurance.badput["sites"])
@@ -427,7 +433,7 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Miss:
     """One constraint that is not met: its field, the limit, the value, and a line that says so."""
 
@@ -480,10 +486,10 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
             if sign * value < sign * float(limit) * (1 - sign * 1e-9):
                 out.append(
                     Miss(
-                        field,
-                        float(limit),
-                        value,
-                        words.format(v=shown(value, kind), l=shown(float(limit), kind)),
+                        field=field,
+                        limit=float(limit),
+                        value=value,
+                        text=words.format(v=shown(value, kind), l=shown(float(limit), kind)),
                     )
                 )
     domain, have, floor = (
@@ -494,19 +500,19 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
     if domain and endurance.copies_survive == "process":
         out.append(
             Miss(
-                "survive",
-                domain,
-                "process",
-                f"losing a {domain} loses the copies too: they are only on the nodes' own disks",
+                field="survive",
+                limit=domain,
+                value="process",
+                text=f"losing a {domain} loses the copies too: they are only on the nodes' own disks",
             )
         )
     elif have < floor and domain in ("node", "rack"):
         out.append(
             Miss(
-                "survive",
-                domain,
-                have,
-                (
+                field="survive",
+                limit=domain,
+                value=have,
+                text=(
                     f"losing a {domain} leaves the job waiting for repair: {have} spare "
                     f"nodes, {floor} needed"
                 ),
@@ -518,13 +524,16 @@ def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
     )
     if np.any(durable > period * (1 + 1e-9)):
         worst = np.argmax(durable - period)
-        at = lambda x: float(np.broadcast_to(x, np.shape(period)).flat[worst])
+
+        def at(x):
+            return float(np.broadcast_to(x, np.shape(period)).flat[worst])
+
         out.append(
             Miss(
-                "reliability.checkpoint_interval_s",
-                at(period),
-                at(durable),
-                f"a save takes {at(durable):,.0f} s to be durable, the next one begins "
+                field="reliability.checkpoint_interval_s",
+                limit=at(period),
+                value=at(durable),
+                text=f"a save takes {at(durable):,.0f} s to be durable, the next one begins "
                 f"after {at(period):,.0f} s; the store writes "
                 f"{at(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval needs "
                 f"{at(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s",

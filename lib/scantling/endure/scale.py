@@ -11,10 +11,11 @@ from .. import catalogue
 from ..base.units import DAY_S, HOUR_S, MINUTE_S
 from ..physics import stragglers
 from . import elastic, failures, goodput, spares
-from .checkpoint import snapshot_stall_s
+from .checkpoint import LOAD_S, snapshot_stall_s
+from .reliability import communicator_init_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rung:
     """One step of the ladder: the measure, the goodput with it and all before it, what it gained,
     the interval it runs at."""
@@ -54,9 +55,6 @@ def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tu
     Detection, spares, planned stops and
     corruption beyond these are in `reliability.endure`.
     """
-    from .checkpoint import LOAD_S
-    from .reliability import communicator_init_s
-
     e = endurance
     if e is None:
         m0, save, stall, durable, localise, load = (
@@ -174,12 +172,21 @@ def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tu
                     down_s=w["down"],
                 )
             )
-        rungs.append(Rung(name, good, good - (good if before is None else before), tau, m, why))
+        rungs.append(
+            Rung(
+                measure=name,
+                goodput=good,
+                gain=good - (good if before is None else before),
+                interval_s=tau,
+                mtbf_s=m,
+                why=why,
+            )
+        )
         before = good
     return tuple(rungs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A claim as it goes round, what the numbers say ("holds", "does not hold as worded",
     "depends"), and those numbers."""
@@ -214,11 +221,11 @@ def claims() -> tuple[Claim, ...]:
 def said(id, claim, holds, finding, numbers, depends=False) -> Claim:
     """A Claim with its verdict from whether it holds, or depends."""
     return Claim(
-        id,
-        claim,
-        "depends" if depends else "holds" if holds else "does not hold as worded",
-        finding,
-        numbers,
+        id=id,
+        claim=claim,
+        verdict="depends" if depends else "holds" if holds else "does not hold as worded",
+        finding=finding,
+        numbers=numbers,
     )
 
 
@@ -336,15 +343,18 @@ def _half():
     out = {}
     for p in ("rsc-2", "llama3", "rsc-1"):
         m = float(failures.job_mtbf_s(catalogue.failure_preset(p).per_1000_node_days, 100_000))
-        at = lambda stall, durable, restart, m=m: float(
-            goodput.ettr(
-                m,
-                stall,
-                max(float(goodput.optimum_interval(m, stall)), durable - stall),
-                durable_s=durable,
-                restart_s=restart,
+
+        def at(stall, durable, restart, m=m):
+            return float(
+                goodput.ettr(
+                    m,
+                    stall,
+                    max(float(goodput.optimum_interval(m, stall)), durable - stall),
+                    durable_s=durable,
+                    restart_s=restart,
+                )
             )
-        )
+
         out[p] = {
             "synchronous": at(300, 0, 1200),
             "asynchronous": at(5, 120, 600),
@@ -354,7 +364,10 @@ def _half():
         max(v["synchronous"] for v in out.values()),
         min(v["asynchronous"] for v in out.values()),
     )
-    words = lambda key: "/".join(f"{v[key]:.2f}" for v in out.values())
+
+    def words(key):
+        return "/".join(f"{v[key]:.2f}" for v in out.values())
+
     return said(
         "half",
         "beyond 100,000 devices effective time falls below one half without strong fault tolerance",

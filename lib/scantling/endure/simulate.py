@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..base.units import DAY_S
+from . import failures
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Level:
     """One tier of copies: written at every `every`-th save, stalls and is durable so many seconds
     later, restarts take `restart_s` from it."""
@@ -28,7 +29,7 @@ class Level:
     every: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fault:
     """One cause of stops: its rate for the whole job, the lowest level that survives it, downtime,
     nodes it takes, wall time until it is found."""
@@ -41,7 +42,7 @@ class Fault:
     planned: bool = False  # state saved first: nothing is lost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lemons:
     """Nodes that fail far more often: how many at the start, failures per second of each, chance
     that a failure gets one thrown out."""
@@ -51,7 +52,7 @@ class Lemons:
     caught: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shrink:
     """Run on without a gang instead of waiting: gangs (data-parallel replicas), nodes in each,
     micro-batches per gang, time to change size."""
@@ -62,7 +63,7 @@ class Shrink:
     resize_s: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """One job. `interval_s` is rounded so that whole intervals fill `work_s`. Levels from the
     nearest copy up: each `every` divides the next,
@@ -103,7 +104,7 @@ class Scenario:
         return sum(f.rate_per_s for f in self.faults)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Simulation:
     """What came out: wall time, failures and waiting for nodes of each replica, mean seconds by
     where they went."""
@@ -204,7 +205,10 @@ class _Run:
             np.array([x.latency_s for x in f]),
         )
         self.f_planned = np.array([x.planned for x in f], bool)
-        zeros = lambda: np.zeros(n)
+
+        def zeros():
+            return np.zeros(n)
+
         self.id, self.wall, self.u, self.r, self.fails = (
             np.arange(n),
             zeros(),
@@ -522,7 +526,12 @@ class _Run:
         }
         spent["lost work"] = max(0.0, float(wall.mean()) - self.s.work_s - sum(spent.values()))
         return Simulation(
-            self.s, self.seed, wall, self.out["fails"], self.out["spare shortage"], spent
+            scenario=self.s,
+            seed=self.seed,
+            wall_s=wall,
+            failures=self.out["fails"],
+            waited_s=self.out["spare shortage"],
+            spent_s=spent,
         )
 
 
@@ -533,10 +542,10 @@ def single(
     keyword."""
     nodes = 1 if features.get("spares") is not None or features.get("shrink") else 0
     return Scenario(
-        work_s,
-        interval_s,
-        (Level(stall_s, durable_s, restart_s),),
-        (Fault(1 / mtbf_s, 0, down_s, nodes),),
+        work_s=work_s,
+        interval_s=interval_s,
+        levels=(Level(stall_s=stall_s, durable_s=durable_s, restart_s=restart_s),),
+        faults=(Fault(rate_per_s=1 / mtbf_s, level=0, down_s=down_s, nodes=nodes),),
         **features,
     )
 
@@ -548,22 +557,39 @@ def of_endurance(endurance, work_s, *, sdc_latency_s=1800.0, **features) -> Scen
     work_s : compute time of the whole run, failures apart [s].  sdc_latency_s : corruption to its
     discovery.
     """
-    from . import failures
-
     e = endurance
     down, rate = float(e.detect_s), 1 / float(e.mtbf_s)
     faults = [
-        Fault(rate * c.share, 0, down, int(c.evicts), sdc_latency_s if c.id == "sdc" else 0.0)
+        Fault(
+            rate_per_s=rate * c.share,
+            level=0,
+            down_s=down,
+            nodes=int(c.evicts),
+            latency_s=sdc_latency_s if c.id == "sdc" else 0.0,
+        )
         for c in failures.CAUSES
     ]
     if e.planned_per_day:
-        faults.append(Fault(e.planned_per_day / DAY_S, 0, 0.0, 0, 0.0, True))
-    level = Level(float(e.checkpoint_stall_s), float(e.checkpoint_durable_s), float(e.restart_s))
+        faults.append(
+            Fault(
+                rate_per_s=e.planned_per_day / DAY_S,
+                level=0,
+                down_s=0.0,
+                nodes=0,
+                latency_s=0.0,
+                planned=True,
+            )
+        )
+    level = Level(
+        stall_s=float(e.checkpoint_stall_s),
+        durable_s=float(e.checkpoint_durable_s),
+        restart_s=float(e.restart_s),
+    )
     base = Scenario(
-        float(work_s),
-        float(e.checkpoint_interval_s),
-        (level,),
-        tuple(faults),
+        work_s=float(work_s),
+        interval_s=float(e.checkpoint_interval_s),
+        levels=(level,),
+        faults=tuple(faults),
         spares=int(e.spares),
         repair_s=float(e.repair_s),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .failures import EVICTS
+
 
 def erlang_b(servers, load):
     """Erlang's loss probability B(servers, load), by the recursion B(0) = 1, B(k) = a B(k-1) / (k +
@@ -103,8 +105,6 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     of the wall time that the job stands still
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
-    from .failures import EVICTS
-
     e = endurance
     s = np.arange(min(max(most, int(e.spares) + 2, int(e.spares_recommended) + 4), 60) + 1)
     rate = EVICTS / float(e.mtbf_s)

@@ -4,14 +4,19 @@ them, bytes read, written and kept."""
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from dataclasses import replace as changed
 
 import numpy as np
+
+from .. import catalogue
+from ..base.errors import DesignError
+from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
 _GROWS = {"32 nodes": 32.0, "node": 1.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rates:
     """What a job can write to and read from its store [bytes/s]; `units` appliances or TiB are
     needed for it where it is bought by the piece."""
@@ -40,8 +45,6 @@ def rates(cluster, nodes=None) -> Rates:
     SuperPOD guidance asks, and `units` says how many pieces that is. A missing read or write rate
     counts as the other one.
     """
-    from .. import catalogue
-
     store, guide = catalogue.storage(cluster.storage or _GUIDANCE), catalogue.storage(_GUIDANCE)
     n = np.asarray(cluster.nodes if nodes is None else nodes, float)
     units, unit, say = np.ones_like(n), store.scope, store.name
@@ -50,7 +53,10 @@ def rates(cluster, nodes=None) -> Rates:
         _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s),
         _other(store.total_read_bytes_per_s, store.total_write_bytes_per_s),
     )
-    client = lambda own, other, default: _other(_other(own, other), default)
+
+    def client(own, other, default):
+        return _other(_other(own, other), default)
+
     if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
         write = client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, write)
         read, units, say = (
@@ -67,24 +73,24 @@ def rates(cluster, nodes=None) -> Rates:
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
     return Rates(
-        say,
-        units * write,
-        units * read,
-        client(
+        what=say,
+        write_bytes_per_s=units * write,
+        read_bytes_per_s=units * read,
+        node_write_bytes_per_s=client(
             store.client_write_bytes_per_s,
             store.client_read_bytes_per_s,
             guide.client_write_bytes_per_s,
         ),
-        client(
+        node_read_bytes_per_s=client(
             store.client_read_bytes_per_s,
             store.client_write_bytes_per_s,
             guide.client_read_bytes_per_s,
         ),
-        store.capacity_bytes * (1 if unit == "cluster" else units),
-        units,
-        unit,
-        "process" if store.kind == "local" else "pod",
-        store.source,
+        capacity_bytes=store.capacity_bytes * (1 if unit == "cluster" else units),
+        units=units,
+        unit=unit,
+        survives="process" if store.kind == "local" else "pod",
+        source=store.source,
     )
 
 
@@ -92,7 +98,7 @@ def _other(first, second):
     return second if first != first else first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Carrier:
     """Whether one published store can carry the checkpoints: its rate for this job, the rate
     needed, copies that fit."""
@@ -121,11 +127,6 @@ def carriers(
     Stores sold by the piece are judged as one cluster-sized purchase (`rates`); those without any
     published rate are left out.
     """
-    from dataclasses import replace as changed
-
-    from .. import catalogue
-    from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
-
     need, out = float(write_rate_needed(checkpoint_bytes, interval_s, stall_s)), []
     for store in catalogue.storages().values():
         if (
@@ -143,21 +144,21 @@ def carriers(
         room = r.capacity_bytes / checkpoint_bytes
         out.append(
             Carrier(
-                store.id,
-                store.name,
-                rate,
-                need,
-                durable,
-                room,
-                durable <= interval_s + stall_s and not room < copies,
-                store.usd_per_gb_month * checkpoint_bytes * copies / 1e9,
-                store.source,
+                id=store.id,
+                name=store.name,
+                write_bytes_per_s=rate,
+                needed_bytes_per_s=need,
+                durable_s=durable,
+                copies=room,
+                carries=durable <= interval_s + stall_s and not room < copies,
+                usd_per_month=store.usd_per_gb_month * checkpoint_bytes * copies / 1e9,
+                source=store.source,
             )
         )
     return tuple(sorted(out, key=lambda c: (not c.carries, c.durable_s)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Corpus:
     """A tokenised corpus on disk: bytes, shards, and the rates at which the job reads it."""
 
@@ -209,16 +210,16 @@ def corpus(
         else 0.0
     )
     return Corpus(
-        float(tokens),
-        width,
-        size,
-        shards,
-        size / shards,
-        unique * raw_bytes_per_token,
-        rate,
-        rate / readers,
-        float(tokens) / unique,
-        unique / tokens_per_s_per_core / 3600,
+        tokens=float(tokens),
+        token_bytes=width,
+        bytes=size,
+        shards=shards,
+        shard_bytes=size / shards,
+        raw_bytes=unique * raw_bytes_per_token,
+        read_bytes_per_s=rate,
+        read_bytes_per_s_per_reader=rate / readers,
+        epochs_per_run=float(tokens) / unique,
+        tokenise_core_hours=unique / tokens_per_s_per_core / 3600,
     )
 
 
@@ -248,8 +249,6 @@ def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
     needs.
     """
     if global_batch % dp:
-        from ..base.errors import DesignError
-
         raise DesignError("plan.dp", dp, f"a divisor of the global batch {global_batch}")
     g = int(step) * int(global_batch) + np.arange(int(dp_rank), int(global_batch), int(dp))
     epochs, out = g // int(samples), np.empty(g.shape, np.int64)
