@@ -121,7 +121,9 @@ def test_bubble_rates_of_the_zero_bubble_paper(p, m, shape, f, b, w, comm, one, 
     def rate(name, kept=1.0):
         return (
             1
-            - m * (f + b + w) / lay_out(name, p, 1, m, f, b, w, comm, weight_kept=kept).span_s.max()
+            - m
+            * (f + b + w)
+            / lay_out(name, p, 1, m, f, b, w, t_p2p=comm, weight_kept=kept).span_s.max()
         )
 
     assert rate("1f1b") == pytest.approx(one, abs=1e-4)
@@ -194,7 +196,7 @@ def test_every_layout_is_a_valid_pipeline(name, p, v, rounds, f, b, w, t_p2p, ke
     v = chunks(name, v)
     m = p * rounds * (2 if name.startswith("dualpipe") else 1)
     scale = np.array([random.choice([0.5, 1.0, 1.0, 1.7]) for _ in range(p * v)])
-    layout = lay_out(name, p, v, m, f, b, w, t_p2p, scale, kept)
+    layout = lay_out(name, p, v, m, f, b, w, t_p2p=t_p2p, part_scale=scale, weight_kept=kept)
     check(layout, f, b, w, t_p2p, scale)
 
 
@@ -209,7 +211,7 @@ def test_longer_transfers_never_shorten_a_fixed_order(name, rounds, b, t_p2p):
     v, p = chunks(name), 4
     m = 2 * p * rounds
     assert (
-        lay_out(name, p, v, m, 1, b, 1, t_p2p).makespan_s
+        lay_out(name, p, v, m, 1, b, 1, t_p2p=t_p2p).makespan_s
         >= lay_out(name, p, v, m, 1, b, 1).makespan_s - 1e-9
     )
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from .pipeline import SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
-from .schedule_orders import BACKWARD, FORWARD, PAIR, WEIGHT, WHOLE
-from .schedule_orders import orders as pass_orders
+from .schedule_orders import BACKWARD, FORWARD, ORDERS, PAIR, WEIGHT, WHOLE
 
 __all__ = ["KINDS", "Layout", "lay_out"]
 
@@ -25,7 +25,7 @@ _SHARES = (
 )  # a weight gradient starts where at least this share of it fits; the best of these is kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """What every device does when, one row per pass. Arrays of shape (rows,), sorted by start then
     device.
@@ -42,9 +42,6 @@ class Layout:
         stage.
     span_s, busy_s : float arrays, shape (pp,) [s]
         Each device's own first start to last end, and the time it computes.
-    peak_in_flight : float array, shape (pp,)
-        Micro-batches held at the peak in units of the device's whole share (see
-        `pipeline.in_flight`).
     """
 
     schedule: str
@@ -62,7 +59,6 @@ class Layout:
     makespan_s: float
     span_s: np.ndarray
     busy_s: np.ndarray
-    peak_in_flight: np.ndarray
 
     @property
     def bubble_s(self) -> np.ndarray:
@@ -82,6 +78,12 @@ class Layout:
         `pipeline.bubble_time`. [s]"""
         return float(self.span_s.max() - self.busy_s.max())
 
+    @property
+    def peak_in_flight(self) -> np.ndarray:
+        """Micro-batches each device holds at its peak, in units of its whole share (see
+        `pipeline.in_flight`). [shape (pp,)]"""
+        return np.array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
+
     def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
@@ -92,7 +94,7 @@ class Layout:
             self.end_s[rows],
             self.micro_batch[rows],
             self.part[rows],
-            _chunks(self.schedule, self.vpp),
+            SCHEDULES[self.schedule].chunks or self.vpp,
             self.weight_kept,
         )
 
@@ -105,6 +107,7 @@ def lay_out(
     t_forward,
     t_backward_input,
     t_backward_weight,
+    *,
     t_p2p=0.0,
     part_scale=None,
     weight_kept=1.0,
@@ -161,165 +164,175 @@ def lay_out(
         raise ValueError(
             f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
         )
-    given = [
-        t_forward,
-        t_backward_input,
-        t_backward_weight,
-        t_p2p,
-        *([] if part_scale is None else part_scale),
-    ]
-    if not all(t >= 0 and np.isfinite(t) for t in given):
-        raise ValueError(f"times and scales must be finite and not negative; got {given}")
-    chunks = _chunks(row.name, vpp)
+    chunks = row.chunks or vpp
     parts = pp * chunks
     scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
+    given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
+    if not all(t >= 0 and np.isfinite(t) for t in given):
+        raise ValueError(f"times and scales must be finite and not negative; got {given}")
     if scale.shape != (parts,):
         raise ValueError(
             f"part_scale must have {parts} entries, one for each model part of "
             f"{row.name}; it has shape {scale.shape}"
         )
+    whole = t_backward_input + t_backward_weight
+    backward = t_backward_input if row.split_backward else whole
+    by_kind = (t_forward, backward, t_backward_weight, whole)
     lazy = row.split_backward and not row.name.startswith("dualpipe")
-    cap = round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else None
-    times = [
-        (t / chunks * scale).tolist()
-        for t in (
-            t_forward,
-            t_backward_input,
-            t_backward_weight,
-            t_backward_input + t_backward_weight,
-        )
-    ]
-    if not row.split_backward:
-        times[BACKWARD] = times[WHOLE]
-    place = partial(_layout, row.name, pp, vpp, m, chunks, weight_kept)
-    run = partial(
-        _run,
-        pass_orders(row.name, pp, chunks, m),
-        _place(row.placement, pp, m),
-        parts,
-        m,
-        times,
-        float(t_p2p),
-        cap,
-        weight_kept,
+    job = _Job(
+        orders=ORDERS[row.name](pp, chunks, m),
+        device_of=_device_of(row.placement, pp, m),
+        parts=parts,
+        m=m,
+        times=[(t / chunks * scale).tolist() for t in by_kind],
+        t_p2p=float(t_p2p),
+        cap=round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else None,
+        kept=weight_kept,
     )
-    return min(
-        (place(run(share)) for share in (_SHARES if lazy else (1.0,))),
-        key=lambda layout: layout.span_s.max(),
-    )
+    runs = (_Run(job, share).rows() for share in (_SHARES if lazy else (1.0,)))
+    layouts = (_layout(row, pp, vpp, m, weight_kept, rows) for rows in runs)
+    return min(layouts, key=lambda layout: layout.span_s.max())
 
 
-def _chunks(name, vpp):
-    return SCHEDULES[name].chunks or vpp
+def _device_of(placement, pp, m):
+    """Function of (part, micro-batch): the device that holds it."""
+    return {
+        "ring": lambda part, mb: part % pp,
+        "vee": lambda part, mb: part if part < pp else 2 * pp - 1 - part,
+        "mirror": lambda part, mb: part if mb < m // 2 else pp - 1 - part,
+    }[placement]
 
 
-def _place(placement, pp, m):
-    """Device of (part, micro-batch)."""
-    if placement == "vee":
-        return lambda part, mb: part if part < pp else 2 * pp - 1 - part
-    if placement == "mirror":
-        return lambda part, mb: part if mb < m // 2 else pp - 1 - part
-    return lambda part, mb: part % pp
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """What is to be laid out: the order of every device, where parts stand, and how long passes
+    take (`times[kind][part]`). With a cap, weight gradients are not in the orders."""
+
+    orders: list
+    device_of: Callable
+    parts: int
+    m: int
+    times: list
+    t_p2p: float
+    cap: int | None
+    kept: float
 
 
-def _run(orders, place, parts, m, times, t_p2p, cap, kept, share):
-    """Start every pass as early as its device, its order and its input allow; returns rows (start,
-    end, device, kind, part, micro-batch).
+class _Run:
+    """Every pass as early as its device, its order and its input allow.
 
-    With a cap, weight gradients are not in the orders: one is run where it delays nothing, or
-    before a forward that would exceed the cap.
+    With a cap, a weight gradient is run where it delays nothing (where at least `share` of it fits
+    before the next input arrives), or before a forward that would exceed the cap.
     """
-    tick = (
-        1e-9 * max((t for row in times for t in row), default=0.0) or 1.0
-    )  # moments closer than this are one
-    ends = {FORWARD: [None] * (parts * m), BACKWARD: [None] * (parts * m)}
-    waiting = {}  # (kind, index) -> device asleep until that pass is placed
-    devices = len(orders)
-    heads, held = [0] * devices, [0] * devices
-    pending = [[] for _ in range(devices)]  # weight gradients owed, oldest first
-    taken = [0] * devices
-    rows, events = [], [(0, 0, d, 0.0) for d in range(devices)]
 
-    def ready(kind, part, mb, device):
+    def __init__(self, job: _Job, share: float):
+        devices = range(len(job.orders))
+        self.job, self.share = job, share
+        longest = max((t for row in job.times for t in row), default=0.0)
+        self.tick = 1e-9 * longest or 1.0  # moments closer than this are one
+        self.ends = {}  # (kind, part, micro-batch) -> when its output exists
+        self.waiting = {}  # the same -> device asleep until that pass is placed
+        self.left = [deque(order) for order in job.orders]
+        self.owed = [deque() for _ in devices]  # weight gradients, oldest first
+        self.held = [0.0 for _ in devices]
+        self.events = [(0, 0, device, 0.0) for device in devices]
+        self.placed = []  # (start, end, device, kind, part, micro-batch)
+
+    def rows(self) -> list[tuple]:
+        """The passes as they were placed."""
+        while self.events:
+            self.turn(*heapq.heappop(self.events))
+        if any(self.left):
+            raise RuntimeError("the orders of the devices wait for one another")
+        return self.placed
+
+    def wake(self, moment, device, second=0):
+        """The device looks again at a moment; `second`: after all others had their turn then."""
+        heapq.heappush(self.events, (round(moment / self.tick), second, device, moment))
+
+    def ready(self, kind, part, mb, device):
         """When the input of a pass is on its device, or None while that is not known; and the pass
         that it waits for."""
-        if kind == WEIGHT:
-            return 0.0, None
         if kind == PAIR:
-            both = ready(FORWARD, *part, device), ready(WHOLE, *mb, device)
-            return next(
-                (each for each in both if each[0] is None),
-                max(both, key=lambda each: each[0] or 0.0),
-            )
+            both = self.ready(FORWARD, *part, device), self.ready(WHOLE, *mb, device)
+            unknown = [each for each in both if each[0] is None]
+            return unknown[0] if unknown else max(both, key=lambda each: each[0])
+        last = self.job.parts - 1
+        if kind == WEIGHT or (kind == FORWARD and part == 0):
+            return 0.0, None
         if kind == FORWARD:
-            if part == 0:
-                return 0.0, None
-            source, at = FORWARD, mb * parts + part - 1
-            other = place(part - 1, mb)
-        elif part == parts - 1:
-            source, at, other = FORWARD, mb * parts + part, device
+            source = FORWARD, part - 1, mb
         else:
-            source, at = BACKWARD, mb * parts + part + 1
-            other = place(part + 1, mb)
-        end = ends[source][at]
-        return (None if end is None else end + (t_p2p if other != device else 0.0)), (source, at)
+            source = (FORWARD, last, mb) if part == last else (BACKWARD, part + 1, mb)
+        end = self.ends.get(source)
+        if end is not None and self.job.device_of(*source[1:]) != device:
+            end += self.job.t_p2p
+        return end, source
 
-    def put(now, device, kind, part, mb):
+    def put(self, now, device, kind, part, mb):
+        """Run a pass, or both of a pair, from now on; what runs together is sent together."""
         passes = ((FORWARD, *part), (WHOLE, *mb)) if kind == PAIR else ((kind, part, mb),)
         end = now
         for kind, part, mb in passes:
-            start, end = end, end + times[kind][part]
-            rows.append((start, end, device, kind, part, mb))
-        for kind, part, mb in passes:  # what runs together is sent together
+            start, end = end, end + self.job.times[kind][part]
+            self.placed.append((start, end, device, kind, part, mb))
+        for kind, part, mb in passes:
             if kind != WEIGHT:
-                key = (FORWARD if kind == FORWARD else BACKWARD, mb * parts + part)
-                ends[key[0]][key[1]] = end
-                sleeper = waiting.pop(key, None)
+                key = (FORWARD if kind == FORWARD else BACKWARD, part, mb)
+                self.ends[key] = end
+                sleeper = self.waiting.pop(key, None)
                 if sleeper is not None:
-                    heapq.heappush(events, (round(now / tick), 0, sleeper, now))
-        heapq.heappush(events, (round(end / tick), 0, device, end))
+                    self.wake(now, sleeper)
+        self.wake(end, device)
 
-    # a device looks again (second = 1) after all others had their turn at the same moment, before
-    # it gives its time to a weight gradient
-    while events:
-        moment, second, device, now = heapq.heappop(events)
-        owed = len(pending[device]) - taken[device]
-        if heads[device] == len(orders[device]):
+    def put_weight(self, now, device):
+        """Run the oldest weight gradient that the device owes."""
+        self.held[device] -= self.job.kept
+        self.put(now, device, WEIGHT, *self.owed[device].popleft())
+
+    def start(self, now, device):
+        """Run the next pass of the device's order."""
+        kind, part, mb = self.left[device].popleft()
+        if self.job.cap is not None:
+            if kind == FORWARD:
+                self.held[device] += 1
+            else:
+                self.owed[device].append((part, mb))
+                self.held[device] -= 1 - self.job.kept
+        self.put(now, device, kind, part, mb)
+
+    def full(self, kind, device):
+        """Whether a forward would exceed what the schedule may hold."""
+        cap = self.job.cap
+        return kind == FORWARD and cap is not None and self.held[device] + 1 > cap + 1e-9
+
+    def turn(self, moment, second, device, now):
+        """One device decides what to do. It looks again, after all others, before it gives time to
+        a weight gradient while its next input is unknown."""
+        owed = self.owed[device]
+        if not self.left[device]:
             if owed:
-                put(now, device, WEIGHT, *pending[device][taken[device]])
-                taken[device] += 1
-            continue
-        kind, part, mb = orders[device][heads[device]]
-        at, source = ready(kind, part, mb, device)
-        if kind == FORWARD and owed and cap is not None and held[device] + 1 > cap + 1e-9:
-            put(now, device, WEIGHT, *pending[device][taken[device]])
-            taken[device] += 1
-            held[device] -= kept
-        elif at is not None and at <= now + tick / 2:
-            heads[device] += 1
-            if cap is not None:
-                if kind == FORWARD:
-                    held[device] += 1
-                else:
-                    pending[device].append((part, mb))
-                    held[device] -= 1 - kept
-            put(max(now, at), device, kind, part, mb)
+                self.put_weight(now, device)
+            return
+        kind, part, mb = self.left[device][0]
+        at, source = self.ready(kind, part, mb, device)
+        soon = now + self.tick / 2
+        if owed and self.full(kind, device):
+            self.put_weight(now, device)
+        elif at is not None and at <= soon:
+            self.start(max(now, at), device)
         elif at is None and not second:
-            heapq.heappush(events, (moment, 1, device, now))
-        elif owed and (
-            at is None
-            or now + share * times[WEIGHT][pending[device][taken[device]][0]] <= at + tick / 2
-        ):
-            put(now, device, WEIGHT, *pending[device][taken[device]])
-            taken[device] += 1
-            held[device] -= kept
+            heapq.heappush(self.events, (moment, 1, device, now))
+        elif owed and (at is None or self.fits(now, at, owed[0][0])):
+            self.put_weight(now, device)
         elif at is None:
-            waiting[source] = device
+            self.waiting[source] = device
         else:
-            heapq.heappush(events, (round(at / tick), 0, device, at))
-    if any(head < len(order) for head, order in zip(heads, orders)):
-        raise RuntimeError("the orders of the devices wait for one another")
-    return rows
+            self.wake(at, device)
+
+    def fits(self, now, at, part):
+        """Whether enough of a weight gradient fits before the next input."""
+        return now + self.share * self.job.times[WEIGHT][part] <= at + self.tick / 2
 
 
 def _held(kind, start, end, micro_batch, part, chunks, kept):
@@ -336,36 +349,27 @@ def _held(kind, start, end, micro_batch, part, chunks, kept):
     return times[order], np.cumsum(change[order]) / chunks
 
 
-def _layout(name, pp, vpp, m, chunks, kept, rows):
-    rows.sort(key=lambda row: (row[0], row[2]))
-    start, end = (np.array([row[i] for row in rows]) for i in (0, 1))
-    device, kind, part, micro_batch = (np.array([row[i] for row in rows]) for i in (2, 3, 4, 5))
-    kind = np.array(KINDS)[np.where(kind == WHOLE, BACKWARD, kind)]
-    placement = SCHEDULES[name].placement
-    chunk = part // pp if placement != "mirror" else (micro_batch >= m // 2).astype(int)
-    span, busy, peak = np.zeros(pp), np.zeros(pp), np.zeros(pp)
-    for d in range(pp):
-        mine = device == d
-        span[d] = end[mine].max() - start[mine].min()
-        busy[d] = (end[mine] - start[mine]).sum()
-        peak[d] = _held(
-            kind[mine], start[mine], end[mine], micro_batch[mine], part[mine], chunks, kept
-        )[1].max()
+def _layout(row, pp, vpp, m, kept, placed) -> Layout:
+    """The passes as columns, and what they add up to on each device."""
+    rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
+    start, end = rows[:, 0], rows[:, 1]
+    device, kind, part, micro_batch = rows[:, 2:].astype(int).T
+    names = np.array(KINDS)[np.where(kind == WHOLE, BACKWARD, kind)]
+    second_half = (micro_batch >= m // 2).astype(int)
     return Layout(
-        name,
-        pp,
-        vpp,
-        m,
-        kept,
-        device,
-        start,
-        end,
-        kind,
-        micro_batch,
-        chunk,
-        part,
-        float(end.max() - start.min()),
-        span,
-        busy,
-        peak,
+        schedule=row.name,
+        pp=pp,
+        vpp=vpp,
+        m=m,
+        weight_kept=kept,
+        device=device,
+        start_s=start,
+        end_s=end,
+        kind=names,
+        micro_batch=micro_batch,
+        chunk=second_half if row.placement == "mirror" else part // pp,
+        part=part,
+        makespan_s=float(end.max() - start.min()),
+        span_s=np.array([np.ptp(rows[device == d, :2]) for d in range(pp)]),
+        busy_s=np.bincount(device, end - start, minlength=pp),
     )

@@ -22,7 +22,7 @@ def bubble_rate(schedule: str, p, m, f, b, w, comm=0.0) -> float:
     transfers (schedule.lay_out)."""
     from ...physics.schedule import lay_out
 
-    span = lay_out(SCHEDULES[schedule], int(p), 1, int(m), f, b, w, comm).span_s.max()
+    span = lay_out(SCHEDULES[schedule], int(p), 1, int(m), f, b, w, t_p2p=comm).span_s.max()
     return float(1 - m * (f + b + w) / span)
 
 
