@@ -156,7 +156,7 @@ def test_weight_kept_is_table_1():
 
 
 def test_codes_are_positions_and_every_alias_is_one_schedule():
-    assert [SCHEDULES[name].code for name in SCHEDULE_NAMES] == list(range(len(SCHEDULE_NAMES)))
+    assert [row.code for row in SCHEDULES.values()] == list(range(len(SCHEDULE_NAMES)))
     names = [alias for row in SCHEDULES.values() for alias in (row.name, *row.aliases)]
     assert len(names) == len(set(names))
     assert schedule_code("ZB_H1") == schedule_code("zb-1p")

@@ -15,14 +15,15 @@ import numpy as np
 
 from ..base.records import length, take
 from ..blocks.table import Shape, few_dense
+from ..catalogue.words import PRECISIONS as RECIPES
 from ..catalogue.words import RECOMPUTES
 
 Column = Any  # float, int or numpy array of shape (n,)
 
-PRECISIONS = ("bf16", "fp16", "fp8", "fp8-current", "fp8-row", "mxfp8", "nvfp4", "fp32")
-TILE = (
-    128 * 256
-)  # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
+SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
+PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
+# outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
+TILE = 128 * 256
 
 
 def code(names: tuple[str, ...], value: str) -> int:

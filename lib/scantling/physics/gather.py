@@ -18,11 +18,10 @@ from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
-from .cases import PRECISIONS, TILE, Cases, Chip, Column, Job, Link, Plan, Software, code
+from .cases import PRECISIONS, SAME_RATE, TILE, Cases, Chip, Column, Job, Link, Plan, Software, code
 from .constants import gather
 from .pipeline import DUALPIPES
 
-SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 WHOLE_POD = 1e9  # devices: no boundary
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..catalogue import words
+
 __all__ = [
     "RULES",
     "SCHEDULES",
@@ -33,6 +35,7 @@ __all__ = [
     "weight_kept",
 ]
 
+SCHEDULE_NAMES: tuple[str, ...] = words.SCHEDULES
 _HUANG = (
     "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, "
     "arXiv:2104.04473, section 2.2.1"
@@ -182,8 +185,6 @@ class Schedule:
 
     Attributes
     ----------
-    code : int
-        Index into SCHEDULE_NAMES; the integer that plans carry.
     aliases : tuple of str
         Other names the field uses.
     chunks : int or None
@@ -203,7 +204,6 @@ class Schedule:
     """
 
     name: str
-    code: int
     bubble: Callable
     held: Callable
     source: str
@@ -213,11 +213,15 @@ class Schedule:
     placement: str = "ring"
     weight_copies: int = 1
 
+    @property
+    def code(self) -> int:
+        """Index into SCHEDULE_NAMES; the integer that plans carry."""
+        return SCHEDULE_NAMES.index(self.name)
+
 
 _ROWS = (
     Schedule(
         name="gpipe",
-        code=0,
         aliases=("afab", "all-forward-all-backward"),
         bubble=bubble_1f1b,
         held=held_gpipe,
@@ -225,7 +229,6 @@ _ROWS = (
     ),
     Schedule(
         name="1f1b",
-        code=1,
         aliases=("pipedream-flush", "one-forward-one-backward"),
         bubble=bubble_1f1b,
         held=held_1f1b,
@@ -233,7 +236,6 @@ _ROWS = (
     ),
     Schedule(
         name="interleaved",
-        code=2,
         aliases=("interleaved-1f1b", "virtual-pipeline", "1f1b-i"),
         chunks=None,
         bubble=bubble_interleaved,
@@ -244,7 +246,6 @@ _ROWS = (
     ),
     Schedule(
         name="zb-1p",
-        code=3,
         aliases=("zb-h1", "zb1p"),
         split_backward=True,
         bubble=bubble_zb_h1,
@@ -253,7 +254,6 @@ _ROWS = (
     ),
     Schedule(
         name="zb-2p",
-        code=4,
         aliases=("zb-h2", "zb2p"),
         split_backward=True,
         bubble=bubble_zb_h2,
@@ -262,7 +262,6 @@ _ROWS = (
     ),
     Schedule(
         name="zb-v",
-        code=5,
         aliases=("zbv", "v-zb"),
         chunks=2,
         split_backward=True,
@@ -273,7 +272,6 @@ _ROWS = (
     ),
     Schedule(
         name="v-half",
-        code=6,
         chunks=2,
         split_backward=True,
         placement="vee",
@@ -283,7 +281,6 @@ _ROWS = (
     ),
     Schedule(
         name="v-min",
-        code=7,
         chunks=2,
         split_backward=True,
         placement="vee",
@@ -293,7 +290,6 @@ _ROWS = (
     ),
     Schedule(
         name="dualpipe",
-        code=8,
         split_backward=True,
         placement="mirror",
         weight_copies=2,
@@ -303,7 +299,6 @@ _ROWS = (
     ),
     Schedule(
         name="dualpipe-v",
-        code=9,
         aliases=("dualpipev", "cut-in-half"),
         chunks=2,
         split_backward=True,
@@ -314,7 +309,6 @@ _ROWS = (
     ),
 )
 SCHEDULES: dict[str, Schedule] = {row.name: row for row in _ROWS}
-SCHEDULE_NAMES: tuple[str, ...] = tuple(SCHEDULES)
 # one direction's all-to-all runs beside the other's compute (DeepSeek-V3, section 3.2.1)
 DUALPIPES = tuple(row.code for row in _ROWS if row.name.startswith("dualpipe"))
 
