@@ -6,12 +6,12 @@ A family without a published run has the constants of its most careful measured 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from . import HERE, read
+from .load import filled, rows
 
 OTHER = "other"
 
@@ -45,23 +45,11 @@ class Family:
         return self.flash >= 3
 
 
-_FLAGS = ("torus", "nvls", "transformer_engine", "ordered_launch")
-
-
-def _of(row) -> Family:
-    return Family(
-        **{n: row[n] for n in ("id", "label", "vendor_stack", "zero_unsaid", "notes")},
-        **{n: float(row[n]) for n in ("flash", "own_flash")},
-        **{n: row[n] == "1" for n in _FLAGS},
-        constants_of=row["constants_of"] or row["id"],
-        instead=tuple(row["instead"].split()),
-    )
-
-
 @cache
 def families() -> dict[str, Family]:
     """All families by name, `other` among them."""
-    return {r["id"]: _of(r) for r in read(HERE / "families.csv")}
+    found = filled(Family, rows("families"))
+    return {f.id: replace(f, constants_of=f.constants_of or f.id) for f in found}
 
 
 def family(name: str) -> Family:

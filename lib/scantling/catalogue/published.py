@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from . import HERE, accelerator, read
+from . import accelerator
+from .load import filled, rows
 
 LONGEST = 16_384  # tokens
 ROOM = 1.10  # above this many times the best published, the band is wider
@@ -36,24 +37,35 @@ AXES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Best:
-    """One record: MFU, the model and devices of the run, its source, the device it was reached
-    on."""
+class Run:
+    """The published run that holds a record: its model, chip, devices and source."""
 
-    mfu: float
-    run: str
-    source: str
+    id: str
+    model: str
     chip: str
     devices: int
+    source: str
+
+    @property
+    def run(self) -> str:
+        """The run in words."""
+        return f"{self.model} on {self.devices:,} {accelerator(self.chip).name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
-    """The furthest that an axis has been taken in a published run: value, the run, its source."""
+class Best(Run):
+    """The best MFU of a device, precision group and kind of model."""
+
+    mfu: float
+    precision: str
+    moe: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach(Run):
+    """The furthest that an axis has been taken."""
 
     value: int
-    run: str
-    source: str
 
 
 def group_of(precision: str) -> str:
@@ -63,34 +75,17 @@ def group_of(precision: str) -> str:
     return {"bf16": "16 bit", "fp16": "16 bit", "nvfp4": "fp4"}.get(precision, precision)
 
 
-def _run(row) -> str:
-    """The model, devices and chip of a row in words."""
-    return f"{row['model']} on {int(row['devices']):,} {accelerator(row['chip']).name}"
-
-
 @cache
 def records() -> dict[tuple[str, str, bool], Best]:
     """{(device, precision group, mixture of experts): Best}."""
-    return {
-        (r["chip"], r["precision"], r["moe"] == "1"): Best(
-            mfu=float(r["mfu"]),
-            run=_run(r),
-            source=r["source"],
-            chip=r["chip"],
-            devices=int(r["devices"]),
-        )
-        for r in read(HERE / "published_best.csv")
-    }
+    return {(b.chip, b.precision, b.moe): b for b in filled(Best, rows("published_best"))}
 
 
 @cache
 def reaches() -> dict[str, Reach]:
     """{field: Reach}: devices, pp, cp, ep, vpp, and `schedule NAME` for the most devices that a
     schedule was published on."""
-    return {
-        r["field"]: Reach(value=int(r["value"]), run=_run(r), source=r["source"])
-        for r in read(HERE / "published_reach.csv")
-    }
+    return {r.id: r for r in filled(Reach, rows("published_reach"))}
 
 
 def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best | None:

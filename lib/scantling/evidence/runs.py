@@ -17,7 +17,7 @@ from .. import catalogue
 from ..base.errors import DesignError
 from ..catalogue.families import family
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, make_shape, parameters
-from ..catalogue.stacks import canonical, stack
+from ..catalogue.stacks import canonical, stack, stacks
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
 from ..physics.constants import gather
@@ -202,6 +202,11 @@ def _infer(f) -> _Inference:
     chips = [catalogue.accelerator(a) for a in f.accelerator]
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
     note.fill("precision", native, "bf16, fp16 where the chip lacks it")
+    for said, kind, name in zip(note.said, kinds, f["stack"]):
+        if not kind.measured:
+            said.append(f"constants={kind.constants_of}'s (no published run on {kind.id})")
+        if name not in stacks() or stack(name).unmeasured:
+            said.append(f"constants=those of all stacks (none of {name or 'an unnamed stack'})")
     return note
 
 
