@@ -1,5 +1,4 @@
-"""The `scantling` command: what commands there are, and how each ends. What a command does is
-imported when it is called.
+"""The `scantling` command: what commands there are, and how each ends.
 
 Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the
 call is wrong, with one line on stderr;
@@ -12,93 +11,37 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib.metadata import entry_points
 
 import click
 
 from ..base.errors import DesignError, closest, plain
+from ..evidence.measure import command as measuring
+from . import blueprint, design, files, launch, runs, search
+from . import decide as compare
+from .common import WRONG
 
-EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
-WRONG = 2
-
-# name: (module, function in it, one line of help)
 COMMANDS = {
-    "design": (
-        "design",
-        "design",
-        "Assess one design: verdict, plan, memory, step, days, cost.",
-    ),
-    "search": (
-        "search",
-        "search",
-        "The best plans of a design, fastest first; of many variants; here or on a Dask cluster.",
-    ),
-    "spaces": ("search", "spaces", "The axes and values that a search tries."),
-    "candidates": (
-        "decide",
-        "candidates",
-        "Plans that differ in kind, for a short measured sweep; and its results read back.",
-    ),
-    "sweep": (
-        "decide",
-        "sweep",
-        "Every combination of values of some fields, here or on a Dask cluster.",
-    ),
-    "answer": (
-        "decide",
-        "answer",
-        "The longest sequence, the fewest devices, the earliest finish…",
-    ),
-    "sensitivity": (
-        "decide",
-        "sensitivity",
-        "What a result hangs on, the largest swing first.",
-    ),
-    "front": (
-        "decide",
-        "front",
-        "Choices that no other beats in days, dollars, devices and memory at once.",
-    ),
-    "scaling": (
-        "decide",
-        "scaling",
-        "Model size and tokens for a budget of compute, by published laws, and the days they take.",
-    ),
-    "diagnose": (
-        "decide",
-        "diagnose",
-        "Where a measured run loses its time, most likely first.",
-    ),
-    "goodput": ("design", "goodput", "Failures, checkpoints and goodput of a design."),
-    "blueprint": (
-        "blueprint",
-        "blueprint",
-        "The site around the job: network, scheduler, storage, domains, risks, roll-out.",
-    ),
-    "init": (
-        "files",
-        "init",
-        "Write a commented design file from a catalogue model or a line of text.",
-    ),
-    "schema": ("files", "schema", "Print the JSON Schema of the design file."),
-    "catalogue": (
-        "files",
-        "catalogue",
-        "List the ids of models, accelerators, fabrics, stacks and more.",
-    ),
-    "params": ("files", "params", "Count the parameters of a Hugging Face config."),
-    "predict": ("runs", "predict", "Predict the pinned plans of a table of runs."),
-    "validate": (
-        "runs",
-        "validate",
-        "Predict a table of runs and compare with what was measured.",
-    ),
-    "measure": (
-        "..evidence.measure.command",
-        "command",
-        "Time this machine's devices and write a calibration override.",
-    ),
-    "launch": ("launch", "launch", "Write the plan as a framework's own configuration."),
+    "design": design.design,
+    "search": search.search,
+    "spaces": search.spaces,
+    "candidates": compare.candidates,
+    "sweep": compare.sweep,
+    "answer": compare.answer,
+    "sensitivity": compare.sensitivity,
+    "front": compare.front,
+    "scaling": compare.scaling,
+    "diagnose": compare.diagnose,
+    "goodput": design.goodput,
+    "blueprint": blueprint.blueprint,
+    "init": files.init,
+    "schema": files.schema,
+    "catalogue": files.catalogue,
+    "params": files.params,
+    "predict": runs.predict,
+    "validate": runs.validate,
+    "measure": measuring.command,
+    "launch": launch.launch,
 }
 GROUP = "scantling.commands"
 
@@ -107,24 +50,18 @@ GROUP = "scantling.commands"
 def _plugins() -> dict:
     """Commands of other distributions, by name: a click command, or a function of the remaining
     arguments that returns an exit code."""
-    from importlib.metadata import entry_points
-
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in COMMANDS}
 
 
 class Commands(click.Group):
-    """A group that imports a command when it is asked for, and lists only what is installed."""
+    """The commands of the library and those that other distributions plug in."""
 
     def list_commands(self, ctx):
         return [*COMMANDS, *sorted(_plugins())]
 
     def get_command(self, ctx, name):
         if name in COMMANDS:
-            module, function, _ = COMMANDS[name]
-            return getattr(
-                import_module(f".{module}" if not module.startswith("..") else module, __package__),
-                function,
-            )
+            return COMMANDS[name]
         if name in _plugins():
             found = _plugins()[name].load()
             return found if isinstance(found, click.Command) else _foreign(name, found)
@@ -142,11 +79,16 @@ class Commands(click.Group):
 
     def format_commands(self, ctx, formatter):
         rows = [
-            (n, COMMANDS[n][2] if n in COMMANDS else _summary(_plugins()[n]))
+            (n, _first(COMMANDS[n].help) if n in COMMANDS else _summary(_plugins()[n]))
             for n in self.list_commands(ctx)
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _first(text: str) -> str:
+    """The first sentence of a command's help."""
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _summary(entry) -> str:

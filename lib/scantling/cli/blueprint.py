@@ -12,9 +12,8 @@ from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
-from .app import EXIT
 from .blueprint_tables import show_parts
-from .design import read, refuse
+from .common import EXIT, read, refuse
 
 
 class Parts(click.ParamType):

@@ -3,16 +3,31 @@ answers."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
+from ..advise import answers, sweeps
+from ..advise import diagnose as diagnosing
+from ..advise.answers import by_scaling_laws
+from ..advise.fixes import cheaper
+from ..advise.frontier import diverse, export, fronts, read_back
+from ..advise.sensitivity import tornado
+from ..advise.sweeps import edge
 from ..base.console import console, print_json
 from ..base.errors import DesignError
+from ..base.quantities.table import show
+from ..base.show import percent
+from ..design.design import Design
 from ..plans.prepare import prepare
-from .app import EXIT
+from ..plans.run import SAFE
+from ..plans.words import short
+from ..verdict.assess import assess
+from .common import EXIT, assessed, grid, put, read, refuse
+from .summary import fix_line
 
 
 def _design(file):
-    from .design import assessed
 
     return assessed(file, headline=True)
 
@@ -20,8 +35,6 @@ def _design(file):
 def _assessment(ctx, file, as_json: bool = False):
     """The assessment of FILE; where no plan can hold the model, the refusal is printed and the
     command ends."""
-    from ..verdict.assess import assess
-    from .design import refuse
 
     design, result = _design(file)
     if result["verdict"] == "impossible":
@@ -80,9 +93,6 @@ def axes_of(words) -> dict:
 def candidates(ctx, file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
-    from ..advise.frontier import diverse, export, read_back
-    from ..base.show import percent
-    from ..plans.words import short
 
     if measured:
         found, result = _design(file)
@@ -132,13 +142,10 @@ def candidates(ctx, file, output, top, measured):
 def diagnose(ctx, file, as_json):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
-    from dataclasses import asdict
-
-    from ..advise.diagnose import diagnose as run
 
     a = _assessment(ctx, file, as_json)
     try:
-        said = run(a.design)
+        said = diagnosing.diagnose(a.design)
     except ValueError as e:
         raise click.ClickException(f"{file}: {e}") from None
     if as_json:
@@ -156,15 +163,10 @@ def diagnose(ctx, file, as_json):
 def sweep(file, over, scheduler, as_json):
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
-    from dataclasses import asdict
-
-    from ..advise.sweeps import edge
-    from ..advise.sweeps import sweep as run
-    from ..design.design import Design
 
     axes = axes_of(over)
     try:
-        cells = run(
+        cells = sweeps.sweep(
             Design.read(file),
             axes,
             scheduler=scheduler,
@@ -179,8 +181,6 @@ def sweep(file, over, scheduler, as_json):
     if as_json:
         print_json([asdict(c) for c in cells])
         return
-    from ..base.quantities.table import show
-    from .tables import grid, put
 
     table = grid(
         *(path.rpartition(".")[2] for path in axes),
@@ -235,8 +235,6 @@ NAMED = {"mfu": "MFU ", "params": "parameters "}
 def answer(file, question, as_json):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
-    from ..advise import answers
-    from .design import read
 
     design = read(file)
     if question == "cheaper":
@@ -266,9 +264,6 @@ def answer(file, question, as_json):
 
 def _answered(said: dict) -> str:
     """An answer in words, its plan on a line of its own."""
-    from ..base.quantities.table import show
-    from ..base.show import percent
-    from ..plans.words import short
 
     words = [
         SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v)
@@ -282,9 +277,6 @@ def _answered(said: dict) -> str:
 
 def _cheaper(design, as_json):
     """Changes that cost less and take no longer, or stay within the deadline."""
-    from ..advise.fixes import cheaper
-    from ..verdict.assess import assess
-    from .summary import fix_line
 
     a = assess(design)
     if a.verdict != "feasible" or a.cost_usd is None:
@@ -324,9 +316,6 @@ def _cheaper(design, as_json):
 def scaling(file, flops, as_json):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine."""
-    from ..advise.answers import by_scaling_laws
-    from ..base.quantities.table import show
-    from .design import read
 
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
@@ -341,7 +330,6 @@ def scaling(file, flops, as_json):
     if as_json:
         print_json(said)
         return
-    from .tables import grid, put
 
     out = console()
     out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
@@ -384,9 +372,6 @@ def scaling(file, flops, as_json):
 def sensitivity(ctx, file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
-    from ..advise.sensitivity import tornado
-    from ..base.quantities.table import show
-    from ..base.show import percent
 
     a = _assessment(ctx, file, as_json)
     numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
@@ -401,7 +386,6 @@ def sensitivity(ctx, file, key, as_json):
     if as_json:
         print_json({"key": key, "value": numbers[key], "rows": rows})
         return
-    from .tables import grid, put
 
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
@@ -445,11 +429,6 @@ def sensitivity(ctx, file, key, as_json):
 def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""
-    from ..advise.frontier import fronts
-    from ..base.quantities.table import show
-    from ..base.show import percent
-    from ..plans.words import short
-    from .design import read
 
     design = read(file)
     r = prepare(design)
@@ -472,7 +451,6 @@ def front(file, counts, every, as_json):
         return
     if not points:
         raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
-    from .tables import grid, put
 
     table = grid("days", "cost", "devices", "memory", "verdict", "plan", words=("verdict", "plan"))
     shown = (
@@ -497,7 +475,6 @@ def front(file, counts, every, as_json):
 def _corners(points) -> list:
     """The fastest, the fastest that keeps a fifth of the memory free, the roomiest that takes at
     most a quarter longer; each once."""
-    from ..plans.run import SAFE
 
     safe = [p for p in points if p["memory_share"] <= SAFE]
     near = [p for p in points if p["days"] <= 1.25 * points[0]["days"]]

@@ -2,65 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 import click
 
-from ..advise.active_count import largest_active
 from ..advise.recovery import finishing_day, recovery
-from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from ..base.errors import DesignError, plain
-from ..plans.prepare import prepare
 from ..verdict.assess import assess
-from .app import EXIT
-
-
-def read(file: str):
-    """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
-    from ..design.design import Design
-
-    if file == "-":
-        return Design.from_text(sys.stdin.read())
-    return Design.read(file)
-
-
-def assessed(file: str, headline: bool = False):
-    """(design, result as plain data); a DesignError about a field gets the file's name in front.
-    headline: name and verdict alone, unless impossible."""
-    try:
-        design = read(file)
-        prepare(design)  # whatever is wrong with the file, before the models are imported
-        a = assess(design)
-        return design, {
-            "name": a.resolved.name,
-            "verdict": a.verdict,
-        } if headline and a.phases else as_dict(a) | (
-            {"largest_active": largest_active(a)} if a.phases else {}
-        )
-    except DesignError as e:
-        name = plain(file, 200)
-        if e.field.startswith(name):
-            raise
-        raise click.ClickException(f"{name}: {e}") from None
-
-
-def refuse(result: dict, as_json: bool) -> int:
-    """Print the refusal: on stdout the one line (or the JSON), the arithmetic on stderr."""
-    if as_json:
-        print_json(
-            {k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")}
-        )
-    else:
-        from .summary import fix_line
-
-        print(json.dumps({"error": result["error"]}))
-        for line in result.get("limits") or []:
-            print(plain(line, 1000), file=sys.stderr)
-        for fix in result.get("nearest_fixes") or []:
-            print("nearest: " + plain(fix_line(fix), 1000), file=sys.stderr)
-    return EXIT["impossible"]
+from .common import EXIT, assessed, refuse
+from .summary import endurance, summary
 
 
 @click.command()
@@ -78,8 +26,6 @@ def design(ctx, file, as_json):
     if as_json:
         print_json(result)
     else:
-        from .summary import summary
-
         summary(result, console())
     ctx.exit(EXIT[result["verdict"]])
 
@@ -115,7 +61,5 @@ def goodput(ctx, file, as_json):
             {**{k: result[k] for k in keys}, "endurance": result.get("endurance"), **_more(found)}
         )
     else:
-        from .summary import endurance
-
         endurance(result, keys[2:], console())
     ctx.exit(EXIT[result["verdict"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -10,14 +11,20 @@ import click
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.quantities.table import show
+from ..catalogue.models.hf import from_hf
+from ..catalogue.models.shape import parameters
+from ..design.brief.read import read_brief
+from ..design.design import json_schema
+from ..design.draft import commented, draft
+from ..design.file import write_text
 from ..plans.prepare import prepare
 from .listing import listing
+from .summary import value_text
 
 
 @click.command()
 def schema():
     """Print the JSON Schema of the design file."""
-    from ..design.design import json_schema
 
     print_json(json_schema())
 
@@ -57,10 +64,6 @@ def _cell(column, value) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def params(config, as_json):
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
-    from dataclasses import asdict
-
-    from ..catalogue.models.hf import from_hf
-    from ..catalogue.models.shape import parameters
 
     model, _, assumed = from_hf(Path(config))
     counted = parameters(model)
@@ -119,8 +122,6 @@ def params(config, as_json):
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def init(like, text, output, force):
     """Write a commented design file; list what was read and what was assumed."""
-    from ..design.brief.read import read_brief
-    from ..design.draft import commented, draft
 
     if like is None and text is None:
         raise DesignError(
@@ -143,7 +144,6 @@ def init(like, text, output, force):
     if output == "-":
         sys.stdout.write(content)
         return
-    from ..design.file import write_text
 
     write_text(output, content, force)
     _report(brief, like, [*assumed, *resolved.assumed], output)
@@ -152,8 +152,6 @@ def init(like, text, output, force):
 def _report(brief, like, assumed, output):
     from rich.table import Table
     from rich.text import Text
-
-    from .summary import value_text
 
     out = console()
     if brief is not None or like:

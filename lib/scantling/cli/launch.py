@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import click
 
 from ..advise.whole import as_dict
 from ..base.errors import DesignError, plain
+from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
 from ..plans.prepare import prepare
+from ..verdict.assess import assess
 from ..verdict.limits import limits
-from .app import EXIT
+from .common import EXIT, read, refuse
 
 
 @click.command()
@@ -36,8 +39,6 @@ def launch(ctx, file, to, on, output):
     Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
-    from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
-    from .design import read, refuse
 
     for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
         if value not in allowed:
@@ -45,7 +46,6 @@ def launch(ctx, file, to, on, output):
     try:
         design = read(file)
         prepare(design)
-        from ..verdict.assess import assess
 
         assessment = assess(design)
     except DesignError as e:
@@ -66,7 +66,6 @@ def launch(ctx, file, to, on, output):
         ctx.exit(EXIT["constraint-missed"])
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
-    import json
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
         print(

@@ -6,6 +6,9 @@ from __future__ import annotations
 import math
 
 from ..base.errors import DesignError
+from ..catalogue import accelerators, fabrics, nodes, price, storages
+from ..catalogue.models.entries import entries
+from ..catalogue.models.shape import parameters
 from ..catalogue.stacks import stacks
 
 KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "prices")
@@ -31,7 +34,6 @@ def listing(kind: str) -> list[dict]:
 
 
 def _accelerators():
-    from ..catalogue import accelerators
 
     for a in accelerators().values():
         yield {
@@ -60,7 +62,6 @@ def _accelerators():
 
 
 def _fabrics():
-    from ..catalogue import fabrics
 
     for f in fabrics().values():
         yield {
@@ -81,7 +82,6 @@ def _fabrics():
 
 
 def _nodes():
-    from ..catalogue import nodes
 
     for n in nodes().values():
         yield {
@@ -103,7 +103,6 @@ def _nodes():
 
 
 def _storage():
-    from ..catalogue import storages
 
     for s in storages().values():
         yield {
@@ -123,7 +122,6 @@ def _storage():
 
 
 def _prices():
-    from ..catalogue import accelerators, price
 
     for a in accelerators().values():
         p = price(a.id)
@@ -142,8 +140,6 @@ def _prices():
 
 def _models():
     """Rows of the model catalogue with their exact counts."""
-    from ..catalogue.models.entries import entries
-    from ..catalogue.models.shape import parameters
 
     for e in entries().values():
         m, count = e.model, parameters(e.model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from ..base.console import console
@@ -9,10 +11,12 @@ from ..base.errors import DesignError, plain
 from ..base.json import clean
 from ..base.show import percent
 from ..design.file import write_text
+from ..evidence.predict import predict_frame
+from ..evidence.runs import read_runs
+from ..evidence.validate.compare import validate_frame
 
 
 def _table(path):
-    from ..evidence.runs import read_runs
 
     try:
         return read_runs(path)
@@ -28,7 +32,6 @@ def _table(path):
 @click.option("-o", "--output", required=True, help="CSV to write.")
 def predict(runs_csv, output):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
-    from ..evidence.predict import predict_frame
 
     got = predict_frame(_table(runs_csv))
     write_text(output, got.to_csv(index=False), force=True)
@@ -42,11 +45,8 @@ def predict(runs_csv, output):
 @click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
 def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
-    import json
 
     from pandas import to_numeric
-
-    from ..evidence.validate.compare import validate_frame
 
     table = _table(runs_csv)
     if not any(to_numeric(table.get("measured_tokens_per_s_per_device", []), errors="coerce") > 0):

@@ -9,10 +9,17 @@ import sys
 
 import click
 
+from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..base.quantities.table import show
+from ..catalogue.published import beyond
+from ..design.file import write_text
+from ..plans import search as searching
+from ..plans.axes import SPACES, counted, described
 from ..plans.prepare import prepare
-from .app import EXIT
+from .common import EXIT, assessed, grid, put, read, refuse
+from .decide import axes_of
 
 
 class Bar:
@@ -104,8 +111,6 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
 
     Ctrl-C ends a search early with what it has looked at.
     """
-    from ..plans.axes import SPACES
-    from .design import assessed, refuse
 
     if wide and space not in (None, "wide"):
         raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
@@ -131,8 +136,6 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
             problem=f"cannot be reached: {e}",
         ) from None
     if csv_file:
-        from ..design.file import write_text
-
         write_text(csv_file, plans.to_csv(index=False), force=True)
     if as_json:
         print_json(
@@ -163,13 +166,8 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
 
 def _plans(design, space, over, scheduler, bar, top):
     if not over:
-        from ..plans.search import search as run
-
-        return run(design, space, bar, scheduler)
+        return searching.search(design, space, bar, scheduler)
     import pandas as pd
-
-    from ..advise.sweeps import variant_designs, variants
-    from .decide import axes_of
 
     axes = axes_of(over)
     designs = variant_designs(design, axes)
@@ -226,8 +224,6 @@ HEADS = {
 def leaderboard(name: str, plans, top: int, out) -> None:
     """The best plans as a table, what they share in a line above it, then counts of what was looked
     at and why plans were dropped."""
-    from ..base.quantities.table import show
-    from .tables import grid, put
 
     best, swept = plans.head(top), plans.attrs.get("over") or []
     out.print(plain(name, 120), style="bold")
@@ -283,7 +279,6 @@ def _recompute(plans) -> list[str]:
 
 def _untried(plans) -> list[str]:
     """What among the plans shown nobody has published, each once."""
-    from ..catalogue.published import beyond
 
     out = []
     for row in plans.to_dict("records"):
@@ -299,13 +294,10 @@ def _untried(plans) -> list[str]:
 def spaces(file, as_json):
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""
-    from ..plans.axes import SPACES, counted, described
 
     listed = {name: described(name) for name in SPACES}
     counts = []
     if file:
-        from .design import read
-
         r = prepare(read(file))
         counts = counted(r, r.main_phase)
     if as_json:
