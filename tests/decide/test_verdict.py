@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, DesignError, assess, fixes
-from scantling.verdict.limits import chance_below, limits
+from scantling.verdict.constraints import chance_below
+from scantling.verdict.limits import limits
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.design.cluster_rules import build_cluster
+from scantling.design.schema import Constraints
 from scantling.endure import cost, elastic, failures, goodput, spares
-from scantling.endure.reliability import BADPUT, endure, finish, judge, tiered
+from scantling.endure.reliability import BADPUT, endure, finish, tiered
 from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_endurance, simulate, single
+from scantling.verdict.constraints import missed
 
 HOUR = 3600.0
 
@@ -29,6 +32,19 @@ def run(spec=None, devices=16_384, params=405e9, **features):
         checkpoint_bytes=params * 14,
         state_bytes_per_device=params * 14 / devices,
         **features,
+    )
+
+
+def judge(e, wants):
+    """Constraints on fault tolerance that a run misses."""
+    resolved = SimpleNamespace(constraints=Constraints(**wants))
+    return missed(
+        SimpleNamespace(
+            endurance=e,
+            goodput=e.goodput,
+            checkpoint_overhead=e.checkpoint_overhead,
+            resolved=resolved,
+        )
     )
 
 
@@ -350,9 +366,9 @@ def test_interval_waits_for_the_save_in_flight_and_keeps_ceilings():
 )
 def test_missed_constraints_are_named(constraint, value):
     e = run({"checkpoint_stall_s": 1.0, "checkpoint_interval_s": 300})
-    missed = judge(e, {constraint: value})
-    assert [m.field for m in missed] == [constraint]
-    assert missed[0].text
+    misses = judge(e, {constraint: value})
+    assert [m.field for m in misses] == [constraint]
+    assert misses[0].text
     loose = (
         1e9
         if constraint.startswith("max") and constraint != "max_checkpoint_overhead"

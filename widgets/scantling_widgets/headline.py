@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scantling.design.constraints import CONSTRAINTS
+
 from . import words
 from .words import at, band, quantity, share, show, split
 
@@ -21,10 +23,7 @@ CARDS = (
 )
 # constraints that speak of a number
 _LIMITS = {
-    "mfu": ("min_mfu",),
-    "days": ("deadline_days",),
-    "cost_usd": ("budget_usd",),
-    "goodput": ("min_goodput",),
+    **{row.figure: (row.field,) for row in CONSTRAINTS.values()},
     "checkpoint_interval_s": (
         "max_checkpoint_overhead",
         "max_checkpoint_stall_s",

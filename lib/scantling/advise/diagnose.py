@@ -23,7 +23,7 @@ from ..physics.memory.peak import memory
 from ..physics.step import rates, step_time
 from ..plans.words import short
 from ..verdict.assess import assess
-from ..verdict.limits import Z80
+from ..verdict.constraints import Z80
 from ..verdict.numbers import utilisation
 
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone

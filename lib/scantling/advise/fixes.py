@@ -8,6 +8,7 @@ import math
 
 from ..base.errors import DesignError
 from ..base.quantities.table import show
+from ..design.constraints import CONSTRAINTS
 from ..verdict.assess import assess
 from ..verdict.unpublished import gone
 from .moves import Change, plan_changes, recovery_changes, relaxation, relaxations, site_changes
@@ -151,7 +152,7 @@ class Trial:
         worse = [
             m
             for m in after.missed
-            if m.field not in self.missed or _gap(m) > 1.05 * _gap(self.missed[m.field])
+            if m.field not in self.missed or m.gap > 1.05 * self.missed[m.field].gap
         ]
         ways = (
             [relaxation(after, m.field) for m in after.missed]
@@ -200,9 +201,9 @@ class Trial:
         if not after.keys() <= self.missed.keys():
             return False
         fewer = len(after) < len(self.missed) and all(
-            _gap(after[k]) <= 1.05 * _gap(self.missed[k]) for k in after
+            after[k].gap <= 1.05 * self.missed[k].gap for k in after
         )
-        return fewer or all(_gap(after[k]) < _gap(self.missed[k]) - 0.005 for k in after)
+        return fewer or all(after[k].gap < self.missed[k].gap - 0.005 for k in after)
 
     def devices(self):
         """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving
@@ -311,11 +312,11 @@ class Trial:
         WORTH_SHOWING of the gap to an MFU floor, deadline or budget."""
         if not self.fits or len(row["missed"]) < len(self.missed):
             return True
-        keys = {"min_mfu": "mfu", "deadline_days": "days", "budget_usd": "cost_usd"}
         return any(
-            math.log(row[keys[f]] / m.value) / math.log(m.limit / m.value) >= WORTH_SHOWING
+            math.log(row[CONSTRAINTS[f].figure] / m.value) / math.log(m.limit / m.value)
+            >= WORTH_SHOWING
             for f, m in self.missed.items()
-            if f in keys
+            if f in CONSTRAINTS and CONSTRAINTS[f].band
         )
 
     def distance(self, kept) -> tuple:
@@ -355,14 +356,6 @@ def _worth(kept) -> list:
         if not more and not row["_change"].gives_way and row["days"] is not None:
             best = min(best, row["days"])
     return out
-
-
-def _gap(miss) -> float:
-    """How far a value is from its limit, as a ratio of at least 1; 1 for what is not a number."""
-    try:
-        return max(miss.limit / miss.value, miss.value / miss.limit)
-    except (TypeError, ZeroDivisionError):
-        return 1.0
 
 
 def cheaper(assessment, most: int = 5) -> list[dict]:

@@ -10,6 +10,7 @@ from .. import catalogue
 from ..base.quantities.table import show
 from ..base.show import shown
 from ..catalogue.families import family
+from ..design.constraints import CONSTRAINTS
 from ..plans.run import skipped
 from ..verdict.limits import batches_nearby
 
@@ -277,43 +278,27 @@ def _spares(nodes: int) -> str:
     return "1 spare node" if nodes == 1 else f"{nodes:,} spare nodes"
 
 
+SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
+RELAXED = 5.0  # effort of giving way on a constraint
+RELAXED_LEAST = 4.0  # of what is spent, and one more for each doubling
 LAST = 50.0  # effort of giving way on everything: no advice, but the truth
-CEILINGS = {
-    "deadline_days": ("days", "a deadline of {}"),
-    "budget_usd": ("cost_usd", "a budget of {}"),
-    "max_power_mw": ("", "{:,.3g} MW of power"),
-}
-FLOORS = {
-    "min_mfu": ("mfu", "an MFU floor of {}"),
-    "min_goodput": ("goodput", "a goodput floor of {}"),
-}
-OTHERS = {
-    "max_checkpoint_overhead": ("share", "{} of the time for saves"),
-    "max_lost_work_s": ("seconds", "{} of work lost to a failure"),
-    "max_recovery_s": ("seconds", "{} to recover"),
-    "max_checkpoint_stall_s": ("seconds", "a stall of {} a save"),
-}
 
 
 def relaxation(assessment, field: str) -> Change | None:
     """One missed constraint moved to what is predicted; None for what is no number."""
     miss = {m.field: m for m in assessment.missed}.get(field)
-    if miss is None or field not in {**CEILINGS, **FLOORS, **OTHERS}:
+    row = CONSTRAINTS.get(field)
+    if miss is None or row is None or not row.relaxed:
         return None
-    effort = 5.0
-    if field in CEILINGS:
-        value = float(_up(miss.value * 1.0005))
-        effort = 4.0 + math.log2(max(value / miss.limit, 1))
-        key, text = CEILINGS[field]
-        text = text.format(show(key, value) if key else value)
-    elif field in FLOORS:
+    effort = RELAXED
+    if not row.ceiling:
         value = math.floor(miss.value * 1000) / 1000
-        key, text = FLOORS[field]
-        text = text.format(show(key, value))
+    elif row.field in SPENT:
+        value = float(_up(miss.value * 1.0005))
+        effort = RELAXED_LEAST + math.log2(max(value / miss.limit, 1))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
-        kind, text = OTHERS[field]
-        text = text.format(shown(value, kind))
+    text = row.relaxed.format(limit=show(row.figure, value * row.scale))
     return Change(effort, text, {f"constraints.{field}": value})
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import catalogue
 from ..base.records import Assumed
-from ..base.show import shown
 from ..base.units import DAY_S
 from . import checkpoint, elastic, failures, goodput, spares, storage
 from .simulate import Fault, Level, Scenario, of_endurance, simulate
@@ -431,115 +430,6 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
         )
         endurance = replace(endurance, mtbf_s=endurance.mtbf_s * endurance.sites)
     return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Miss:
-    """One constraint that is not met: its field, the limit, the value, and a line that says so."""
-
-    field: str
-    limit: object
-    value: object
-    text: str
-
-
-def judge(endurance: Endurance, constraints) -> tuple[Miss, ...]:
-    """The fault-tolerance constraints that a design misses: goodput floor; ceilings of overhead,
-    stall, lost work, recovery; what must be
-    survived.
-
-    max_lost_work_s is compared with the most that one failure can cost (interval + stall + durable
-    time, which is also the age of the
-    newest durable copy); max_recovery_s with detection + restart. `survive` asks for copies outside
-    that domain, and for a node or a rack
-    for as many spares; a lost pod is waited for, or the job shrinks (`elastic`).
-    """
-    out = []
-    for field, key, sign, words in (
-        ("min_goodput", "goodput", 1, "goodput: {v} predicted, {l} asked for"),
-        (
-            "max_checkpoint_overhead",
-            "checkpoint_overhead",
-            -1,
-            "checkpoint overhead: {v} predicted, {l} allowed",
-        ),
-        (
-            "max_checkpoint_stall_s",
-            "checkpoint_stall_s",
-            -1,
-            "stall: a save stalls training for {v}, {l} allowed",
-        ),
-        ("max_lost_work_s", "lost_work_s", -1, "lost work: a failure can lose {v}, {l} allowed"),
-        (
-            "max_recovery_s",
-            "recovery_s",
-            -1,
-            "recovery: {v} for detection and restart, {l} allowed",
-        ),
-    ):
-        limit = _get(constraints, field)
-        if limit is not None:
-            kind = "seconds" if key.endswith("_s") else "share"
-            value = float(
-                np.max(getattr(endurance, key)) if sign < 0 else np.min(getattr(endurance, key))
-            )
-            if sign * value < sign * float(limit) * (1 - sign * 1e-9):
-                out.append(
-                    Miss(
-                        field=field,
-                        limit=float(limit),
-                        value=value,
-                        text=words.format(v=shown(value, kind), l=shown(float(limit), kind)),
-                    )
-                )
-    domain, have, floor = (
-        _get(constraints, "survive"),
-        int(np.min(endurance.spares)),
-        int(np.max(endurance.domain_nodes.get(_get(constraints, "survive"), 0))),
-    )
-    if domain and endurance.copies_survive == "process":
-        out.append(
-            Miss(
-                field="survive",
-                limit=domain,
-                value="process",
-                text=f"losing a {domain} loses the copies too: they are only on the nodes' own disks",
-            )
-        )
-    elif have < floor and domain in ("node", "rack"):
-        out.append(
-            Miss(
-                field="survive",
-                limit=domain,
-                value=have,
-                text=(
-                    f"losing a {domain} leaves the job waiting for repair: {have} spare "
-                    f"nodes, {floor} needed"
-                ),
-            )
-        )
-    period, durable = (
-        endurance.checkpoint_interval_s + endurance.checkpoint_stall_s,
-        endurance.checkpoint_durable_s,
-    )
-    if np.any(durable > period * (1 + 1e-9)):
-        worst = np.argmax(durable - period)
-
-        def at(x):
-            return float(np.broadcast_to(x, np.shape(period)).flat[worst])
-
-        out.append(
-            Miss(
-                field="reliability.checkpoint_interval_s",
-                limit=at(period),
-                value=at(durable),
-                text=f"a save takes {at(durable):,.0f} s to be durable, the next one begins "
-                f"after {at(period):,.0f} s; the store writes "
-                f"{at(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval needs "
-                f"{at(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s",
-            )
-        )
-    return tuple(out)
 
 
 def _rate(spec, say, devices):

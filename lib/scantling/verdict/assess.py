@@ -15,7 +15,7 @@ from ..physics.step import step_time
 from ..plans import space as planning
 from ..plans.prepare import prepare
 from ..plans.run import Found, find, unpinned
-from .limits import missed
+from .constraints import missed
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen
 from .refusal import arithmetic

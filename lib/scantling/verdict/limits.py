@@ -10,148 +10,15 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.quantities.table import show
-from ..base.show import percent, shown
-from ..endure.cost import power_w
-from ..endure.reliability import judge
+from ..base.show import percent
 from ..physics.cases import devices
 from ..plans import space as planning
 from ..plans.run import SAFE, find
 from ..plans.words import short
 from .numbers import MEMORY_PARTS
-from .record import Missed
 from .unpublished import offloaded, unpublished
 
 HALF = 0.5  # goodput below which failures are said to bind
-Z80 = 1.2815515655446004  # standard normal quantile of 0.9
-
-
-def chance_below(limit: float, low: float, mid: float, high: float) -> float:
-    """Probability that a log-normal with 80 % band [low, high] around mid stays below limit; each
-    side with its own width."""
-    if limit <= 0:
-        return 0.0
-    side = math.log(high / mid) if limit > mid else math.log(mid / low)
-    if side <= 0:
-        return float(limit >= mid)
-    return 0.5 * (1 + math.erf(math.log(limit / mid) / (side / Z80) / math.sqrt(2)))
-
-
-def missed(assessment) -> tuple[Missed, ...]:
-    """Constraints of the design that the estimate does not meet, the worst first by ratio to its
-    limit."""
-    r, chosen = assessment.resolved, assessment.chosen
-    wants, f = r.constraints, assessment
-    out = []
-    span = [f.days_low, f.days, f.days_high]
-    if wants.deadline_days is not None and span[1] is not None and span[1] > wants.deadline_days:
-        p = chance_below(wants.deadline_days, *span)
-        out.append(
-            Missed(
-                "deadline_days",
-                wants.deadline_days,
-                span[1],
-                p,
-                (
-                    f"deadline: {show('days', span[1])} predicted, "
-                    f"{show('days', wants.deadline_days)} allowed, "
-                    f"{span[1] / wants.deadline_days:.2f} times as long; {_chance(p)}"
-                )
-                + _mfu_for(assessment, span[1] / wants.deadline_days),
-            )
-        )
-    if wants.budget_usd is not None and f.cost_usd is not None and f.cost_usd > wants.budget_usd:
-        ratio = [s / span[1] * f.cost_usd for s in span]
-        p = chance_below(wants.budget_usd, *ratio)
-        out.append(
-            Missed(
-                "budget_usd",
-                wants.budget_usd,
-                f.cost_usd,
-                p,
-                (
-                    f"budget: {show('cost_usd', f.cost_usd)} predicted, "
-                    f"{show('cost_usd', wants.budget_usd)} allowed; {_chance(p)}"
-                )
-                + _price_for(assessment, wants.budget_usd / f.cost_usd),
-            )
-        )
-    if wants.min_mfu is not None and f.mfu < wants.min_mfu:
-        mid = chosen.step_s
-        p = chance_below(mid * f.mfu / wants.min_mfu, chosen.step_s_low, mid, chosen.step_s_high)
-        out.append(
-            Missed(
-                "min_mfu",
-                wants.min_mfu,
-                f.mfu,
-                p,
-                f"MFU: {show('mfu', f.mfu)} predicted ({show('mfu', f.mfu_low)} to "
-                f"{show('mfu', f.mfu_high)}), {show('mfu', wants.min_mfu)} asked for; "
-                f""
-                f"the floor lies {_against(wants.min_mfu, f.mfu_high)}; {_chance(p)}",
-            )
-        )
-    if wants.max_power_mw is not None:
-        pue = assessment.cost.pue if assessment.cost else 1.2
-        megawatts = float(power_w(r.cluster, pue=pue)) / 1e6
-        if megawatts > wants.max_power_mw:
-            out.append(
-                Missed(
-                    "max_power_mw",
-                    wants.max_power_mw,
-                    megawatts,
-                    None,
-                    (
-                        f"power: {megawatts:.3g} MW with the site's overhead, "
-                        f"{wants.max_power_mw:g} MW allowed"
-                    ),
-                )
-            )
-    out += [
-        Missed(m.field, m.limit, m.value, None, m.text) for m in judge(assessment.endurance, wants)
-    ]
-    return tuple(sorted(out, key=lambda m: -_ratio(m)))
-
-
-def _chance(p: float) -> str:
-    return f"chance within the band {shown(max(p, 1e-9), 'chance')}"
-
-
-def _mfu_for(assessment, faster: float) -> str:
-    """The MFU that so much faster a run takes on the same devices; of one phase alone."""
-    if len(assessment.phases) > 1:
-        return ""
-    f = assessment
-    return (
-        f"; these devices would have to reach MFU {show('mfu', f.mfu * faster)}"
-        if f.mfu_causal * faster < 1
-        else "; more than these devices can do at their peak"
-    )
-
-
-def _price_for(assessment, share: float) -> str:
-    """The price of a device-hour that meets a budget."""
-    now = assessment.cost.usd_per_device_hour
-    return (
-        f"; a device-hour would have to cost ${now * share:.3g} instead of ${now:.3g}"
-        if now
-        else ""
-    )
-
-
-def _ratio(m: Missed) -> float:
-    if (
-        not isinstance(m.limit, (int, float))
-        or not isinstance(m.value, (int, float))
-        or not m.limit
-        or not m.value
-    ):
-        return 1.0
-    return max(m.limit / m.value, m.value / m.limit)
-
-
-def _against(floor: float, edge: float) -> str:
-    gap = floor / edge - 1
-    return f"{percent(gap, 0)} above the band's upper edge" if gap > 0 else "inside the band"
 
 
 def limits(assessment) -> list[str]:

@@ -44,6 +44,14 @@ class Missed:
     chance: float | None
     text: str
 
+    @property
+    def gap(self) -> float:
+        """How far the value is from its limit, as a ratio of at least 1; 1 for what is no number."""
+        try:
+            return max(self.limit / self.value, self.value / self.limit)
+        except (TypeError, ZeroDivisionError):
+            return 1.0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:

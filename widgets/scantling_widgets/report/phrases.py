@@ -4,6 +4,7 @@ sentence. The templates use these as filters."""
 from __future__ import annotations
 
 from markupsafe import Markup, escape
+from scantling.design.constraints import CONSTRAINTS
 
 SCHEDULES = {
     "gpipe": "GPipe",
@@ -24,19 +25,6 @@ RECOMPUTE = {
     "none": "No activation recompute",
     "selective": "Selective activation recompute",
     "full": "Full activation recompute",
-}
-# what a design may ask for: the figure that answers it
-ASKED = {
-    "deadline_days": ("deadline", "days"),
-    "budget_usd": ("budget", "cost_usd"),
-    "min_mfu": ("MFU, at least", "mfu"),
-    "min_goodput": ("goodput, at least", "goodput"),
-    "max_checkpoint_overhead": ("checkpoint overhead", "checkpoint_overhead"),
-    "max_checkpoint_stall_s": ("stall of a save", "endurance.checkpoint_stall_s"),
-    "max_lost_work_s": ("lost work", "endurance.lost_work_s"),
-    "max_recovery_s": ("recovery", "endurance.recovery_s"),
-    "max_power_mw": ("facility power", "cost.power_w"),
-    "survive": ("survive the loss of a", "endurance.copies_survive"),
 }
 # inputs, and figures that stand in several lists: how they are shown
 KINDS = {
@@ -218,7 +206,11 @@ def _under(collectives, axis: str) -> str:
 def _asked_by(field: str) -> str:
     """A constraint by its words, where a figure says that it set it."""
     constraint = field.removeprefix("constraints.")
-    return f"set by the ceiling of {ASKED[constraint][0]}" if constraint in ASKED else field
+    return (
+        f"set by the ceiling of {CONSTRAINTS[constraint].name}"
+        if constraint in CONSTRAINTS
+        else field
+    )
 
 
 def _impact(risk) -> str:

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import jinja2
 from scantling import cluster as blueprint
+from scantling.design.constraints import CONSTRAINTS
 
-from .phrases import ASKED, FILTERS, band, fabric, in_unit, show, value_text
+from .phrases import FILTERS, band, fabric, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
@@ -214,13 +215,13 @@ def asked(data: dict, constraints) -> list[dict]:
 
     missed = {row["field"] for row in data.get("missed") or []}
     rows = []
-    for field, (what, key) in ASKED.items():
-        limit = getattr(constraints, field, None)
+    for field, row in CONSTRAINTS.items():
+        limit, key = getattr(constraints, field, None), row.figure
         if limit is not None:
             rows.append(
                 {
-                    "what": what,
-                    "limit": show(key, limit * 1e6 if field == "max_power_mw" else limit),
+                    "what": row.name,
+                    "limit": show(key, limit if field == "survive" else limit * row.scale),
                     "met": field not in missed,
                     "value": "copies survive a " + show(key, at(data, key))
                     if field == "survive"

@@ -17,7 +17,7 @@ from ...endure.cost import power_w
 from ...physics import stragglers
 from ...physics.cases import PRECISIONS
 from ...physics.step import step_time
-from ...verdict.limits import Z80, chance_below
+from ...verdict.constraints import Z80, chance_below
 from ..domains import domains
 from ..network.build import is_ethernet
 from ..rollout.burn_in import screen
