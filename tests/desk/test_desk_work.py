@@ -6,7 +6,7 @@ import pytest
 from scantling_widgets import resources
 from scantling_widgets.background import Job
 from scantling_widgets.desk import Desk
-from scantling_widgets.kept import kept
+from scantling_widgets.livechart import kept
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from . import resources, servers
 from .chromium import FLAGS, chromium
+from .desk import Desk
 
 MOVES = 100
 MOVE = """async ([field, by]) => {
@@ -30,8 +32,6 @@ MOVE = """async ([field, by]) => {
 
 def kernel_ms(design, moves: int = MOVES) -> list[float]:
     """Time of each slider move inside the kernel, without a browser [ms]."""
-    from .desk import Desk
-
     desk = Desk(design)
     ladder = [o["value"] for o in desk.form.field("cluster.devices")["options"]]
     at = ladder.index(desk.design.cluster.devices)
@@ -77,8 +77,6 @@ def said(name: str, times: list[float]) -> str:
 
 def main() -> int:
     """Print the times of the kernel, of JupyterLab and of the page."""
-    from . import resources, servers
-
     design = resources.example()
     print(said("kernel", kernel_ms(design)), flush=True)
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "wb") as log:

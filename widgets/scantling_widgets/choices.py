@@ -9,6 +9,7 @@ from functools import cache
 from scantling import catalogue
 from scantling.cli.listing import listing
 
+from . import resources
 from .words import quantities
 
 _QUARTERS = (1.0, 1.25, 1.5, 1.75)
@@ -91,8 +92,6 @@ def models() -> tuple[dict, ...]:
 @cache
 def examples() -> tuple[dict, ...]:
     """Designs of the gallery, by file name."""
-    from . import resources
-
     return tuple(
         {"value": str(path), "text": path.stem}
         for path in sorted(resources.example().parent.glob("*.yaml"))

@@ -279,7 +279,6 @@ def explanation(key: str, session, facts: Mapping | None = None, alone: bool = F
 
 def inputs(session, given: Mapping | None = None) -> dict:
     """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
-
     resolved = session.now.resolved
     given = session.now.given if given is None else given
     phase = resolved.main_phase

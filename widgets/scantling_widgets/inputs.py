@@ -1,21 +1,27 @@
 """From a session to the groups of inputs, and from a moved input back to fields of the design.
 
-Which control stands for which field is decided here and nowhere else; what a field may hold, the
-library says.
+Which control stands for which field is decided here and nowhere else; what a control is called
+stands in controls.yaml; what a field may hold, the library says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache, partial
+from pathlib import Path
 from typing import Any
 
+import yaml
 from scantling.base.errors import DesignError
 from scantling.base.show import shown
+from scantling.catalogue import accelerator
 from scantling.catalogue import words as legal
+from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.space import DEFAULT
 
 from . import choices
 from .choices import options, whole, with_value
+from .words import at, quantity
 
 _SIZES = choices.decades(1e9, 1e13)
 _TOKENS = choices.decades(1e10, 1e14)
@@ -25,17 +31,15 @@ _EXPERTS = (0, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 256, 384, 512)
 _TOP = (1, 2, 3, 4, 6, 8, 10, 12, 16)
 # what comes from the accelerator's usual node, and so goes when another accelerator is chosen
 _OF_THE_NODE = (
-    "node",
-    "devices_per_node",
-    "scale_up_domain",
-    "scale_up",
-    "scale_out",
-    "nics_per_node",
-    "pod_devices",
-    "host_memory_gb",
-    "nvme_gb",
-    "node_power_w",
+    *("node", "devices_per_node", "scale_up_domain", "scale_up", "scale_out", "nics_per_node"),
+    *("pod_devices", "host_memory_gb", "nvme_gb", "node_power_w"),
 )
+
+
+@cache
+def controls() -> dict[str, dict]:
+    """Names and words of the controls, by field; those of a job by the last part of it."""
+    return yaml.safe_load(Path(__file__).with_name("controls.yaml").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=1024)  # ladders are written anew at every move of a control
@@ -48,177 +52,126 @@ def _ratio(value: float) -> str:
     return shown(value, "ratio")
 
 
-def job_path(session) -> str:
-    return session.now.resolved.job_path
-
-
 # ---------------------------------------------------------------- what the controls show
 def groups(session, reasons: Mapping[str, Mapping] | None = None) -> list[dict]:
     """All inputs of the desk, filled from the design that is on it; `reasons` says for a field
     which values it cannot take."""
-    out = [_front(session), _plan(session, reasons or {}), *_folded(session)]
+    plan = "Plan: auto is searched, the rest is pinned"
+    found = (
+        ("Design", False, "rows", _front(session)),
+        (plan, False, "pairs", [_pin(session, name, reasons or {}) for name in _PLAN_SHOWN]),
+        ("Job", True, "rows", _job(session)),
+        ("Constraints", True, "rows", [_number(session, f) for f in _of("constraints")]),
+        ("Failures, prices, measured", True, "rows", _money(session)),
+    )
+    keys = ("title", "folded", "shape", "fields")
+    out = [dict(zip(keys, group)) for group in found]
     if session.refusal is not None:
-        _mark(out, session.refusal)
+        _mark([field for group in out for field in group["fields"]], session.refusal)
     return out
 
 
-def _mark(out, refusal) -> None:
+def _of(*sections: str) -> list[str]:
+    """The controls of some sections of a design."""
+    return [field for field in controls() if section(field) in sections]
+
+
+def section(field: str) -> str:
+    """The section of a design that a field is in."""
+    return field.split(".")[0]
+
+
+def _mark(fields, refusal) -> None:
     """Write the refusal below the control of its field; several controls edit below `model` or
     `cluster`."""
-    fields = [f for group in out for f in group["fields"]]
-    exact = [f for f in fields if f["field"] == refusal.moved] or [
-        f for f in fields if f["field"] == refusal.field
-    ]
-    for field in exact[:1]:
-        field["fault"] = refusal.text
+    for name in (refusal.moved, refusal.field):
+        for field in fields:
+            if field["field"] == name:
+                field["fault"] = refusal.text
+                return
 
 
-def _slider(field, label, value, ladder, say=whole, help="", long=None, **more) -> dict:
+def _control(kind: str, field: str, value, options_: list[dict], *of, **more) -> dict:
+    """One control with its words; `of` fills the gap in its help."""
+    about = controls().get(field) or controls()[field.rsplit(".", 1)[-1]]
     return {
-        "kind": "slider",
+        "kind": kind,
         "field": field,
-        "label": label,
+        "label": about["label"],
         "value": value,
-        "options": options(ladder, say, long),
-        "help": help,
+        "options": options_,
+        "help": about.get("help", "").format(*of),
         **more,
     }
 
 
-def _list(field, label, value, choices_, help="", **more) -> dict:
-    return {
-        "kind": "list",
-        "field": field,
-        "label": label,
-        "value": value,
-        "options": choices_,
-        "help": help,
-        **more,
-    }
-
-
-def _front(session) -> dict:
-    design, resolved = session.now.design, session.now.resolved
-    cluster, model, params = resolved.cluster, resolved.model, resolved.params
-    phase = resolved.main_phase
-    job = job_path(session)
-    named = design.model if isinstance(design.model, str) else design.model.like
-    own = not isinstance(design.model, str)
-    names = (
-        [
-            {
-                "value": "",
-                "text": f"{model.name} (own shape)"
-                if not own or named
-                else f"by size: {model.name}",
-            }
-        ]
-        if own
-        else []
+def _slider(field: str, value, ladder, *of, **more) -> dict:
+    """A slider over a ladder of values."""
+    about = controls().get(field) or controls()[field.rsplit(".", 1)[-1]]
+    say, long = (
+        partial(_said, about, nil, form) for nil, form in (("nil", "short"), ("nil_long", "long"))
     )
-    fields = [
-        _list(
-            "example",
-            "Example",
-            "",
-            [{"value": "", "text": "open an example…"}, *choices.examples()],
-            "Designs of the gallery: published runs and reference cases.",
-        ),
-        _list(
-            "model",
-            "Model",
-            "" if own else design.model,
-            [*names, *_known(choices.models(), None if own else design.model)],
-            "A model of the catalogue. Size, experts and top-k below start from it.",
-        ),
-        _slider(
-            "model.size",
-            "Model size",
-            params.total,
-            with_value(_SIZES, params.total),
-            billions,
-            "Parameters in all. Moving it derives the shape from the size alone.",
-            lambda v: billions(v) + " parameters",
-        ),
-        _slider(
-            "model.experts",
-            "MoE experts",
-            model.experts,
-            with_value(_EXPERTS, model.experts),
-            lambda v: whole(v) if v else "dense",
-            (
-                "Routed experts of a MoE layer. A dense model becomes a MoE of the same "
-                "total size; a catalogue MoE keeps the width of its experts."
-            ),
-            lambda v: f"{v} experts" if v else "dense, no experts",
-        ),
-        _slider(
-            "cluster.devices",
-            "GPU count",
-            cluster.devices,
-            with_value(
-                choices.octaves(cluster.devices_per_node, 2**18, cluster.devices_per_node),
-                cluster.devices,
-            ),
-            whole,
-            (
-                f"Accelerators in all, in whole nodes of {cluster.devices_per_node}: powers "
-                f"of two and the quarters between."
-            ),
-            lambda v: f"{v:,} accelerators",
-        ),
-        _list(
-            "cluster.accelerator",
-            "Accelerator",
-            cluster.accelerator.id,
-            _known(choices.accelerators(), cluster.accelerator.id),
-            "The chip. Choosing one brings its usual node, scale-up domain and network.",
-        ),
+    return _control("slider", field, value, options(ladder, say, long), *of, **more)
+
+
+def _said(about: Mapping, nil: str, form: str, value) -> str:
+    if not value and nil in about:
+        return about[nil]
+    text = billions(value) if about.get("shown") == "params" else whole(value)
+    return about.get(form, "{}").format(text)
+
+
+def _words(values) -> list[dict]:
+    return [{"value": value, "text": value} for value in values]
+
+
+def _front(session) -> list[dict]:
+    resolved = session.now.resolved
+    cluster, model, params = resolved.cluster, resolved.model, resolved.params
+    phase, node = resolved.main_phase, cluster.devices_per_node
+    devices = with_value(choices.octaves(node, 2**18, node), cluster.devices)
+    examples = [{"value": "", "text": "open an example…"}, *choices.examples()]
+    batch = f"{session.now.resolved.job_path}.global_batch"
+    batches = with_value(_BATCHES, phase.global_batch)
+    chips = _known(choices.accelerators(), cluster.accelerator.id)
+    return [
+        _control("list", "example", "", examples),
+        _model(session.now.design.model, model.name),
+        _slider("model.size", params.total, with_value(_SIZES, params.total)),
+        _slider("model.experts", model.experts, with_value(_EXPERTS, model.experts)),
+        _slider("cluster.devices", cluster.devices, devices, node),
+        _control("list", "cluster.accelerator", cluster.accelerator.id, chips),
         _fabric(cluster),
         _slider(
-            f"{job}.global_batch",
-            "Global batch",
-            phase.global_batch,
-            with_value(_BATCHES, phase.global_batch),
-            lambda v: f"{v:,} seq",
-            (
-                f"Sequences in one step; now "
-                f"{shown(float(phase.global_batch * phase.seq_len), 'params')} tokens."
-            ),
-            lambda v: f"{v:,} sequences",
+            batch, phase.global_batch, batches, billions(float(phase.global_batch * phase.seq_len))
         ),
     ]
-    return {"title": "Design", "folded": False, "shape": "rows", "fields": fields}
+
+
+def _model(stated, name: str) -> dict:
+    """The model by name, or its own shape."""
+    if isinstance(stated, str):
+        return _control("list", "model", stated, _known(choices.models(), stated))
+    text = f"{name} (own shape)" if stated.like else f"by size: {name}"
+    return _control("list", "model", "", [{"value": "", "text": text}, *choices.models()])
 
 
 def _fabric(cluster) -> dict:
     """The scale-out network as a slider from slow to fast."""
+    now = cluster.scale_out
     known = [
         {"value": f["value"], "text": f["value"], "long": f"{f['text']}, {f['rate']} per device"}
         for f in choices.fabrics()
     ]
-    if cluster.scale_out not in [o["value"] for o in known]:
-        known.append(
-            {"value": cluster.scale_out, "text": cluster.scale_out, "long": cluster.scale_out}
-        )
+    if now not in [option["value"] for option in known]:
+        known.append({"value": now, "text": now, "long": now})
     rate = shown(cluster.scale_out_bytes_per_s, "bytes_per_s")
-    return {
-        "kind": "slider",
-        "field": "cluster.scale_out",
-        "label": "Interconnect",
-        "value": cluster.scale_out,
-        "options": known,
-        "wide": True,
-        "help": (
-            f"Scale-out network between nodes, from slow to fast; now {rate} per device, one "
-            f"direction."
-        ),
-    }
+    return _control("slider", "cluster.scale_out", now, known, rate, wide=True)
 
 
 def _known(rows, value) -> list[dict]:
     rows = [dict(row) for row in rows]
-    if value is not None and value not in [row["value"] for row in rows]:
+    if value not in [row["value"] for row in rows]:
         rows.insert(0, {"value": value, "text": str(value)})
     return rows
 
@@ -231,103 +184,45 @@ _PLAN_WORDS = {
     "offload": legal.OFFLOADS,
 }
 _PLAN_SHOWN = (
-    "tp",
-    "pp",
-    "cp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
-    "micro_batch",
-    "sharding",
-    "schedule",
-    "recompute",
+    *("tp", "pp", "cp", "vpp", "dp", "ep", "etp", "micro_batch"),
+    *("sharding", "schedule", "recompute"),
 )
-_PLAN_LABELS = {
-    "micro_batch": "Micro-b.",
-    "sharding": "Sharding",
-    "schedule": "Schedule",
-    "recompute": "Recompute",
-}
+_STEPS = {"pp": (1.0, 1.25, 1.5, 1.75), "vpp": (1.0, 1.5), "dp": (1.0, 1.5)}
 
 
-def _plan(session, reasons) -> dict:
-    chosen, pins = session.now.given.get("plan") or {}, session.now.design.plan.given()
-    fields = []
-    for name in _PLAN_SHOWN:
-        pinned = name in pins
-        now = chosen.get(name)
-        auto = {"value": None, "text": "auto" if now is None or pinned else f"auto: {now}"}
-        ladder = _PLAN_WORDS.get(name) or with_value(_ways(session, name), pins.get(name))
-        fields.append(
-            _list(
-                f"plan.{name}",
-                _PLAN_LABELS.get(name, name.upper()),
-                pins.get(name),
-                [
-                    auto,
-                    *(
-                        {
-                            "value": v,
-                            "text": str(v),
-                            "reason": reasons.get(f"plan.{name}", {}).get(v, ""),
-                        }
-                        for v in ladder
-                    ),
-                ],
-                _plan_help(name),
-                pinned=pinned,
-                asks=True,
-                wide=name in _PLAN_WORDS,
-            )
-        )
-    return {
-        "title": "Plan: auto is searched, the rest is pinned",
-        "folded": False,
-        "shape": "pairs",
-        "fields": fields,
-    }
-
-
-def _plan_help(name) -> str:
-    from .words import quantity
-
-    q = quantity(f"plan.{name}")
-    return f"{q.label}. {q.formula}" if q.formula else q.label
+def _pin(session, name: str, reasons) -> dict:
+    """One field of the plan: searched, or pinned to a value."""
+    field, pins = f"plan.{name}", session.now.design.plan.given()
+    now, pinned = (session.now.given.get("plan") or {}).get(name), name in pins
+    auto = {"value": None, "text": "auto" if now is None or pinned else f"auto: {now}"}
+    why = reasons.get(field, {})
+    ladder = [
+        {"value": v, "text": str(v), "reason": why.get(v, "")}
+        for v in _PLAN_WORDS.get(name) or with_value(_ways(session, name), pins.get(name))
+    ]
+    q, more = quantity(field), {"pinned": pinned, "asks": True, "wide": name in _PLAN_WORDS}
+    about = f"{q.label}. {q.formula}" if q.formula else q.label
+    return _control("list", field, pins.get(name), [auto, *ladder], **more) | {"help": about}
 
 
 def _ways(session, name) -> list[int]:
-    resolved = session.now.resolved
-    model, cluster = resolved.model, resolved.cluster
-    if name == "dp":
-        return choices.octaves(1, cluster.devices, steps=(1.0, 1.5))
-    if name == "etp":
-        return choices.octaves(1, 64, steps=(1.0,)) if model.experts else [1]
+    """Ways to split along an axis that the design on the desk could take."""
+    model, cluster = session.now.resolved.model, session.now.resolved.cluster
     if name == "ep":
         return [1, *(d for d in choices.divisors(model.experts) if d > 1)] if model.experts else [1]
-    top = {"tp": model.heads, "pp": model.layers, "cp": 64, "vpp": model.layers, "micro_batch": 64}[
-        name
-    ]
-    return [
-        n
-        for n in choices.octaves(
-            1,
-            min(top, 256),
-            steps=(1.0, 1.25, 1.5, 1.75)
-            if name == "pp"
-            else (1.0, 1.5)
-            if name == "vpp"
-            else (1.0,),
-        )
-    ]
+    most = {
+        "dp": cluster.devices,
+        "etp": 64 if model.experts else 1,
+        "tp": min(model.heads, 256),
+        "pp": min(model.layers, 256),
+        "vpp": min(model.layers, 256),
+    }
+    return choices.octaves(1, most.get(name, 64), steps=_STEPS.get(name, (1.0,)))
 
 
 def refusals(session, field: str) -> dict:
     """Values of a plan field that the design cannot take as it stands, each with the library's
     reason in a few words."""
-    from scantling.plans import space as plans
-    from scantling.plans.enumerate import enumerate_plans
-
     name = field.removeprefix("plan.")
     if name == field or name not in _PLAN_SHOWN:
         return {}
@@ -335,189 +230,91 @@ def refusals(session, field: str) -> dict:
     phase = resolved.main_phase
     out = {}
     for value in _PLAN_WORDS.get(name) or _ways(session, name):
+        pins = {**phase.pins, name: value}
         try:
-            enumerate_plans(
-                resolved.model, phase, resolved.cluster, plans.DEFAULT, {**phase.pins, name: value}
-            )
+            enumerate_plans(resolved.model, phase, resolved.cluster, DEFAULT, pins)
         except DesignError as error:
-            said = (
-                error.allowed
-                if isinstance(error.allowed, str) and error.allowed
-                else error.problem or "not legal here"
-            )
+            allowed = error.allowed if isinstance(error.allowed, str) else ""
+            said = allowed or error.problem or "not legal here"
             out[value] = said.split(";")[0].split(" (")[0]
     return out
 
 
-def _folded(session) -> list[dict]:
-    design, resolved, given = session.now.design, session.now.resolved, session.now.given
-    phase = resolved.main_phase
-    job = job_path(session)
-    tokens, model = phase.tokens, resolved.model
-    sparse = model.experts > 0
-    rows = [
-        _slider(
-            "model.top_k",
-            "Top-k",
-            model.top_k if sparse else 0,
-            with_value([k for k in _TOP if k <= model.experts], model.top_k if sparse else 0),
-            lambda v: whole(v) if v else "–",
-            "Routed experts that a token visits.",
-            lambda v: f"{v} experts per token" if v else "dense",
-            disabled=not sparse,
-        ),
-        _slider(
-            f"{job}.seq_len",
-            "Sequence",
-            phase.seq_len,
-            with_value(_SEQUENCES, phase.seq_len),
-            lambda v: f"{v:,} tok",
-            "Tokens in one sequence.",
-            lambda v: f"{v:,} tokens",
-        ),
-        _slider(
-            f"{job}.tokens",
-            "Tokens",
-            tokens or 0.0,
-            with_value(_TOKENS if tokens else [0.0, *_TOKENS], tokens or 0.0),
-            lambda v: billions(v) if v else "not given",
-            "Tokens trained on. Without them there are no days and no cost.",
-            lambda v: billions(v) + " tokens" if v else "not given",
-        ),
-        _list(
-            f"{job}.precision",
-            "Precision",
-            phase.precision,
-            [
-                {"value": p, "text": p}
-                for p in resolved.cluster.accelerator.precisions()
-                if p in legal.PRECISIONS
-            ],
-            "Number format of the matrix products; what this accelerator has.",
-        ),
-        _list(
-            f"{job}.optimizer",
-            "Optimizer",
-            phase.optimizer,
-            [{"value": o, "text": o} for o in legal.OPTIMIZERS],
-            "Decides the state per parameter.",
-        ),
-        _list(
-            "plan.offload",
-            "Offload",
-            design.plan.offload,
-            [{"value": None, "text": "auto"}, *({"value": o, "text": o} for o in legal.OFFLOADS)],
-            "State kept in host memory or NVMe.",
-            pinned=design.plan.offload is not None,
-        ),
-    ]
-    limits = [
-        _number(design, "constraints", name, label, unit)
-        for name, label, unit in (
-            ("deadline_days", "Deadline", "days"),
-            ("budget_usd", "Budget", "USD"),
-            ("min_mfu", "MFU at least", "share"),
-            ("min_goodput", "Goodput at least", "share"),
-            ("max_checkpoint_overhead", "Save overhead ≤", "share"),
-            ("max_power_mw", "Power at most", "MW"),
-        )
-    ]
-    money = [
-        _rate(
-            design,
-            "reliability",
-            "failures_per_1000_node_days",
-            "Failures",
-            choices.decades(0.01, 100.0),
-            (given.get("endurance") or {}).get("failures_per_1000_node_days"),
-            "per 1,000 node-days",
-        ),
-        _number(
-            design,
-            "reliability",
-            "checkpoint_stall_s",
-            "Stall of a save",
-            "s",
-            given.get("endurance", {}).get("checkpoint_stall_s"),
-        ),
-        _number(
-            design,
-            "reliability",
-            "restart_s",
-            "Restart",
-            "s",
-            given.get("endurance", {}).get("restart_s"),
-        ),
-        _number(design, "reliability", "spares", "Spare nodes", "nodes", given.get("spares")),
-        _rate(
-            design,
-            "prices",
-            "usd_per_device_hour",
-            "Price",
-            choices.decades(0.1, 100.0),
-            (given.get("cost") or {}).get("usd_per_device_hour"),
-            "USD per device-hour",
-        ),
-        _number(design, "measured", "step_s", "Measured step", "s"),
-    ]
+def _job(session) -> list[dict]:
+    design, resolved = session.now.design, session.now.resolved
+    phase, model, job = resolved.main_phase, resolved.model, session.now.resolved.job_path
+    tokens, sparse = phase.tokens or 0.0, model.experts > 0
+    top, offload = model.top_k if sparse else 0, design.plan.offload
+    experts = with_value([k for k in _TOP if k <= model.experts], top)
+    tokens_ = with_value(_TOKENS if tokens else [0.0, *_TOKENS], tokens)
+    formats = [p for p in resolved.cluster.accelerator.precisions() if p in legal.PRECISIONS]
+    offloads = [{"value": None, "text": "auto"}, *_words(legal.OFFLOADS)]
     return [
-        {"title": "Job", "folded": True, "shape": "rows", "fields": rows},
-        {"title": "Constraints", "folded": True, "shape": "rows", "fields": limits},
-        {"title": "Failures, prices, measured", "folded": True, "shape": "rows", "fields": money},
+        _slider("model.top_k", top, experts, disabled=not sparse),
+        _slider(f"{job}.seq_len", phase.seq_len, with_value(_SEQUENCES, phase.seq_len)),
+        _slider(f"{job}.tokens", tokens, tokens_),
+        _control("list", f"{job}.precision", phase.precision, _words(formats)),
+        _control("list", f"{job}.optimizer", phase.optimizer, _words(legal.OPTIMIZERS)),
+        _control("list", "plan.offload", offload, offloads, pinned=offload is not None),
     ]
 
 
-def _number(design, section, name, label, unit, computed=None) -> dict:
-    part = getattr(design, section)
-    value = getattr(part, name)
-    info = type(part).model_fields[name]
+def computed(session, field: str):
+    """What is taken for a field of reliability or prices that the design leaves out."""
+    of, name = field.split(".")
+    given = session.now.given
+    if of == "reliability":
+        return given.get("spares") if name == "spares" else at(given, f"endurance.{name}")
+    return at(given, f"cost.{name}")
+
+
+def _money(session) -> list[dict]:
+    return [
+        (_rate if "decades" in controls()[field] else _number)(session, field)
+        for field in _of("reliability", "prices", "measured")
+    ]
+
+
+def _stated(session, field: str) -> tuple:
+    """(what the design says of a field, what the field is)."""
+    of, name = field.split(".")
+    part = getattr(session.now.design, of)
+    return getattr(part, name), type(part).model_fields[name].description
+
+
+def _number(session, field: str) -> dict:
+    """A box for a number; what is computed where the design says nothing stands in it in grey."""
+    value, about = _stated(session, field)
+    own, free = controls()[field], section(field) in ("constraints", "measured")
+    taken = None if free else computed(session, field)
     return {
         "kind": "number",
-        "field": f"{section}.{name}",
-        "label": label,
-        "unit": unit,
+        "field": field,
+        "label": own["label"],
+        "unit": own["unit"],
         "value": "" if value is None else f"{value:g}",
-        "placeholder": "none" if computed is None else f"{computed:.4g}",
-        "help": info.description or label,
+        "placeholder": "none" if taken is None else f"{taken:.4g}",
+        "help": about or own["label"],
     }
 
 
-def _rate(design, section, name, label, ladder, computed, unit) -> dict:
+def _rate(session, field: str) -> dict:
     """A slider whose ladder holds, at its place, what is taken where the design says nothing."""
-    part = getattr(design, section)
-    value = getattr(part, name)
-    say = lambda v: _ratio(float(v))
-    steps = [
-        {"value": v, "text": say(v), "long": f"{say(v)} {unit}", "at": v}
-        for v in with_value(ladder, value)
-    ]
+    value, about = _stated(session, field)
+    own, taken = controls()[field], computed(session, field)
+    unit, known = own["unit"], "not known" if taken is None else _ratio(float(taken))
+    auto = {"value": None, "text": "auto", "long": "as the preset or catalogue has it"}
+    place = 0.0
     if value is None:
-        steps.append(
-            {
-                "value": None,
-                "text": f"auto {say(computed)}" if computed is not None else "not known",
-                "long": (
-                    f"not given: {say(computed) if computed is not None else 'not known'} {unit}"
-                ),
-                "at": computed or 0.0,
-            }
-        )
-        steps.sort(key=lambda step: (step["at"], step["value"] is not None))
-    else:
-        steps.insert(
-            0,
-            {"value": None, "text": "auto", "long": "as the preset or catalogue has it", "at": 0.0},
-        )
-    info = type(part).model_fields[name]
-    return {
-        "kind": "slider",
-        "field": f"{section}.{name}",
-        "label": label,
-        "unit": unit,
-        "value": value,
-        "options": [{k: step[k] for k in ("value", "text", "long")} for step in steps],
-        "help": f"{info.description or label}, {unit}",
-    }
+        text, place = known if taken is None else f"auto {known}", taken or 0.0
+        auto = {"value": None, "text": text, "long": f"not given: {known} {unit}"}
+    ladder = with_value(choices.decades(*own["decades"]), value)
+    steps = [
+        {"value": v, "text": _ratio(v), "long": f"{_ratio(v)} {unit}"} for v in map(float, ladder)
+    ]
+    steps.insert(sum(v < place for v in ladder), auto)
+    help_ = f"{about or own['label']}, {unit}"
+    return _control("slider", field, value, steps, unit=unit) | {"help": help_}
 
 
 # ---------------------------------------------------------------- what a moved control changes
@@ -544,12 +341,7 @@ def changes(session, field: str, value: Any) -> Mapping[str, Any]:
         return {field: value, field + "_tokens": None}
     if field.endswith(".tokens"):
         return {field: value or None}
-    if isinstance(value, str) and field.split(".")[0] in (
-        "constraints",
-        "reliability",
-        "prices",
-        "measured",
-    ):
+    if isinstance(value, str) and field in _of("constraints", "reliability", "prices", "measured"):
         return {field: number(field, value)}
     return {field: value}
 
@@ -571,12 +363,10 @@ def _experts(design, model, params, experts: int) -> dict:
 
 def _accelerator(session, value) -> dict:
     """The chip with its usual node; a precision that it does not have goes back to the default."""
-    from scantling.catalogue import accelerator
-
     design = session.now.design
     out = {"cluster.accelerator": value, **{f"cluster.{name}": None for name in _OF_THE_NODE}}
     has = accelerator(value).precisions()
-    job = job_path(session)
+    job = session.now.resolved.job_path
     for where in {job, "job"}:
         section = design.job if where == "job" else design.job.phases[int(where.rsplit(".", 1)[1])]
         if section.precision and section.precision not in has:

@@ -9,6 +9,8 @@ few kilobytes, and a change is one message that holds columns only.
 from __future__ import annotations
 
 import functools
+import os
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib import metadata
 
@@ -17,9 +19,9 @@ import numpy as np
 import traitlets
 from ipywidgets import widget_serialization
 
-from .kept import kept
 from .resources import STATIC
 
+_WHOLE = "//whole\n"
 _RUNTIME = (
     "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
 )
@@ -30,26 +32,50 @@ def module(*names: str) -> str:
     return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
-def vega_version() -> str:
-    """The Vega-Lite version that the installed Altair writes, in the form that vl-convert asks for
-    ("6.4")."""
-    import altair
+def folder() -> Path:
+    """Where the files are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scantling"
 
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+def kept(name: str, make: Callable[[], str]) -> str:
+    """The text under `name`, made when it is not there; a folder that cannot be written only costs
+    the making again."""
+    path = folder() / name
+    try:
+        text = path.read_text(encoding="utf-8")
+        if text.startswith(_WHOLE):
+            return text.removeprefix(_WHOLE)
+    except OSError:
+        pass
+    text = make()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(_WHOLE + text)
+        os.replace(part, path)
+    except OSError:
+        pass
+    return text
+
+
+def vega_version() -> str:
+    """The newest Vega-Lite version that vl-convert draws with ("6.4")."""
+    import vl_convert
+
+    return vl_convert.get_vegalite_versions()[-1]
 
 
 @functools.cache
 def vega_bundle() -> str:
     """The Vega runtime as one JavaScript module."""
+    return kept(f"vega-{metadata.version('vl-convert-python')}.js", _bundle)
 
-    def make() -> str:
-        import vl_convert
 
-        return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
+def _bundle() -> str:
+    import vl_convert
 
-    return kept(
-        f"vega-{metadata.version('altair')}-{metadata.version('vl-convert-python')}.js", make
-    )
+    return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
 
 
 class _Runtime(anywidget.AnyWidget):
@@ -79,20 +105,10 @@ def columns(frame) -> dict[str, list]:
     return out
 
 
-def spec_of(chart) -> dict:
-    """The Vega-Lite dictionary of a chart without Altair's own default view size, so that the page
-    decides."""
-    spec = chart.to_dict()
-    view = spec.get("config", {}).get("view", {})
-    view.pop("continuousWidth", None)
-    view.pop("continuousHeight", None)
-    return spec
-
-
 class LiveChart(anywidget.AnyWidget):
     """A chart on the page.
 
-    spec       a Vega-Lite specification over named data, see `spec_of`
+    spec       a Vega-Lite specification over named data
     data       {name: columns} for each of those names
     alt        the text that stands for the picture for somebody who cannot see it
     empty      what to say instead of a picture that has no data

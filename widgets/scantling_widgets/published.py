@@ -45,9 +45,9 @@ def value(x, unit: str = "", digits: int | None = None) -> str:
         return f"{100 * x:.4g} %" if digits is None else f"{100 * x:.{digits}f} %"
     if abs(x) >= 1e17:
         return f"{x:.3g}".replace("e+", "e")
-    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
-        if abs(x) >= size:
-            return f"{x / size:.4g}{letter}"
+    for scale, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(x) >= scale:
+            return f"{x / scale:.4g}{letter}"
     if digits is not None and abs(x) < 1e4:
         return f"{x:,.{digits}f}"
     return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from scantling.kits import kits, write
 from scantling.verdict.limits import limits
 
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
@@ -112,8 +113,6 @@ def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterato
     after the first, nothing is written."""
 
     def run():
-        from scantling.kits import kits, write
-
         if assessment.verdict != "feasible":
             raise Stopped(
                 "nothing is written: " + next(iter(limits(assessment)), assessment.verdict)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import click
 from scantling.base.errors import DesignError
+from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
 from . import resources
@@ -64,8 +65,6 @@ def free_port(preferred: int) -> int:
 
 def design_path(file: str | None) -> Path:
     """The design file to open, read once so that a wrong one is refused before a server starts."""
-    from scantling.design.design import Design
-
     path = Path(file).resolve() if file else resources.example()
     prepare(Design.read(path))
     return path

@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import scantling
 from scantling.base.errors import DesignError
-from scantling.plans.prepare import prepare
+from scantling.plans.space import COARSE
 
 _KEPT = 200  # steps of undo
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moment:
     """A design, its records with every default filled in, and what the models say; `given` is the
     assessment as plain data."""
@@ -34,7 +35,7 @@ class Moment:
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Refusal:
     """A change that the design does not allow: the field that is wrong, why, in one line, the
     control that was moved, and what was to be set."""
@@ -47,10 +48,7 @@ class Refusal:
 
 def assess(design, quick: bool = False):
     """The default judge: the library's own; `quick` searches the coarse space."""
-    import scantling
-    from scantling.plans import space as plans
-
-    return scantling.assess(design, space=plans.COARSE) if quick else scantling.assess(design)
+    return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
 
 
 class Session:
@@ -86,7 +84,10 @@ class Session:
         quick = quick and self._full_s > _SLOW_S
         begin = time.monotonic()
         result = self.judge(design, quick)
-        moment = Moment(design, prepare(design), result, result.as_dict(advice=not quick), quick)
+        given = result.as_dict(advice=not quick)
+        moment = Moment(
+            design=design, resolved=result.resolved, result=result, given=given, quick=quick
+        )
         if not quick:
             self._full_s = time.monotonic() - begin
         return moment
@@ -133,7 +134,7 @@ class Session:
                     known = design == self.now.design and not (self.now.quick and not quick)
                     moment = self.now if known else self._moment(design, quick)
                 except DesignError as error:
-                    refusal = Refusal(error.field, str(error))
+                    refusal = Refusal(field=error.field, text=str(error))
                 except Exception as error:
                     self.report(error)
                     self.tell()
@@ -150,7 +151,7 @@ class Session:
     ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
-            self.refusal = Refusal(field, text, moved, fields)
+            self.refusal = Refusal(field=field, text=text, moved=moved, fields=fields)
             self.tell()
 
     def put(self, design) -> bool:

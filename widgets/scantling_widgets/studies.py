@@ -4,7 +4,7 @@ out here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scantling.advise import sensitivity, sweeps
@@ -13,40 +13,18 @@ from scantling.base.errors import DesignError
 from . import choices, inputs, words
 
 _ALONG, _ACROSS = 11, 7  # values of a sweep over one input, and rows of one over two
-# controls of the desk that a sweep may go along
+# controls of the desk that a sweep may go along, beside those that controls.yaml says `swept` of
 SWEPT = (
-    "cluster.devices",
-    "model.size",
-    "model.experts",
-    "model.top_k",
-    "cluster.scale_out",
-    "cluster.accelerator",
-    ".seq_len",
-    ".global_batch",
-    ".tokens",
-    ".precision",
-    "plan.tp",
-    "plan.pp",
-    "plan.cp",
-    "plan.ep",
-    "plan.micro_batch",
-    "plan.sharding",
-    "plan.recompute",
-    "plan.schedule",
+    *("model.size", "model.experts", "model.top_k"),
+    *("cluster.devices", "cluster.scale_out", "cluster.accelerator"),
+    *(".seq_len", ".global_batch", ".tokens", ".precision"),
+    *("plan.tp", "plan.pp", "plan.cp", "plan.ep", "plan.micro_batch"),
+    *("plan.sharding", "plan.recompute", "plan.schedule"),
 )
-_FACTORS = {
-    "reliability.failures_per_1000_node_days": "Failures per 1,000 node-days",
-    "reliability.checkpoint_stall_s": "Stall of a save",
-    "reliability.restart_s": "Restart time",
-    "reliability.spares": "Spare nodes",
-    "prices.usd_per_device_hour": "Price per device-hour",
-}
+_FINE = ("cluster.devices", "model.size")  # ladders that a sweep goes along in larger steps
 
 
-_UNITS = {"reliability.failures_per_1000_node_days": "", "prices.usd_per_device_hour": "USD"}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Along:
     """One input to sweep along: the control, its name, the values and how each is said; `now` is
     the place of the design's own."""
@@ -100,84 +78,57 @@ def alongs(session) -> list[Along]:
     """Every input that a sweep may go along, with the values of its control around the design's
     own."""
     out = []
-    for group in inputs.groups(session):
-        for field in group["fields"]:
-            name = field["field"]
-            if name in _FACTORS:
-                found = _factors(session, name, field)
-            elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
-                found = _options(session, name, field)
-            else:
-                continue
-            if found is not None and len(found.values) > 1:
-                out.append(found)
+    for field in (field for group in inputs.groups(session) for field in group["fields"]):
+        name = field["field"]
+        if inputs.section(name) in ("reliability", "prices"):
+            found = _factors(session, name, field)
+        elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
+            found = _options(session, name, field)
+        else:
+            continue
+        if found is not None and len(found.values) > 1:
+            out.append(found)
     return out
 
 
-def _options(session, name: str, field: dict, most: int = _ALONG) -> Along | None:
-    options = [
-        o
-        for o in field["options"]
-        if o["value"] not in (None, "") and not (name.endswith(".tokens") and not o["value"])
-    ]
+def _place(options: list[dict], value) -> int:
+    return next((i for i, option in enumerate(options) if option["value"] == value), -1)
+
+
+def _options(session, name: str, field: dict) -> Along | None:
+    empty = (None, "", 0) if name.endswith(".tokens") else (None, "")
+    options = [option for option in field["options"] if option["value"] not in empty]
     value = field["value"]
     if name.startswith("plan.") and value is None:
-        value = (session.now.given.get("plan") or {}).get(name.removeprefix("plan."))
-    at = next((i for i, o in enumerate(options) if o["value"] == value), None)
-    step = (
-        max(1, len(options) // 24)
-        if at is not None and name in ("cluster.devices", "model.size")
-        else 1
-    )  # fine ladders in larger steps
-    kept = options[(at or 0) % step :: step]
-    at = next((i for i, o in enumerate(kept) if o["value"] == value), None)
-    first = max(0, min((at or 0) - most // 2, len(kept) - most))
-    kept = kept[first : first + most]
-    at = next((i for i, o in enumerate(kept) if o["value"] == value), -1)
-    label = {"plan.micro_batch": "Micro-batch"}.get(name, field["label"])
+        value = words.at(session.now.given, name)
+    at = _place(options, value)
+    step = max(1, len(options) // 24) if at >= 0 and name in _FINE else 1
+    kept = options[max(at, 0) % step :: step]
+    first = max(0, min(max(_place(kept, value), 0) - _ALONG // 2, len(kept) - _ALONG))
+    kept = kept[first : first + _ALONG]
+    texts = tuple(option["text"] for option in kept)
+    values = tuple(option["value"] for option in kept)
     return Along(
-        name,
-        label,
-        tuple(o["value"] for o in kept),
-        tuple(dict.fromkeys(o["text"] for o in kept))
-        if len({o["text"] for o in kept}) == len(kept)
-        else tuple(str(o["value"]) for o in kept),
-        at,
+        field=name,
+        name=inputs.controls().get(name, {}).get("swept", field["label"]),
+        values=values,
+        texts=texts if len(set(texts)) == len(texts) else tuple(map(str, values)),
+        now=_place(kept, value),
     )
 
 
 def _factors(session, name: str, field: dict) -> Along | None:
-    ladder, now = choices.around(_now_of(session, name), whole=name.endswith("spares"))
-    return (
-        Along(
-            name,
-            _FACTORS[name],
-            tuple(ladder),
-            tuple(
-                (
-                    f"{words.plain(float(v)) if isinstance(v, float) else f'{v:,}'} "
-                    f"{_UNITS.get(name, field.get('unit', ''))}"
-                ).strip()
-                for v in ladder
-            ),
-            now,
-        )
-        if ladder
-        else None
-    )
-
-
-def _now_of(session, name: str):
+    """Multiples of a number, of what is taken for it where the design leaves it out."""
     section, key = name.split(".")
-    value = getattr(getattr(session.now.design, section), key)
-    if value is not None:
-        return value
-    given = session.now.given
-    return (
-        (given.get("endurance") or {}).get(key)
-        if section == "reliability"
-        else (given.get("cost") or {}).get(key)
-    )
+    stated = getattr(getattr(session.now.design, section), key)
+    now = inputs.computed(session, name) if stated is None else stated
+    ladder, at = choices.around(now, whole=key == "spares")
+    about = inputs.controls()[name]
+    unit = about.get("swept_unit", about["unit"])
+    texts = (words.plain(float(v) if isinstance(v, float) else v) for v in ladder)
+    named = tuple(f"{text} {unit}".strip() for text in texts)
+    own = {"field": name, "name": about["swept"], "values": tuple(ladder)}
+    return Along(**own, texts=named, now=at) if ladder else None
 
 
 def sweep(session, along: Along, across: Along | None = None) -> tuple[int, Iterator[sweeps.Cell]]:
@@ -200,13 +151,8 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
     """At most so many values, those around the design's own."""
     first = max(0, min(max(along.now, 0) - most // 2, len(along.values) - most))
     cut = slice(first, first + most)
-    return Along(
-        along.field,
-        along.name,
-        along.values[cut],
-        along.texts[cut],
-        along.now - first if along.now >= 0 else -1,
-    )
+    now = along.now - first if along.now >= 0 else -1
+    return replace(along, values=along.values[cut], texts=along.texts[cut], now=now)
 
 
 def fields_of(session, *pairs) -> dict:

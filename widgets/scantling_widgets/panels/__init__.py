@@ -4,36 +4,26 @@ while it is on screen."""
 from __future__ import annotations
 
 from .base import Panel
+from .compare import Compare
+from .cost import Cost
+from .evidence import Evidence
+from .network import Network
+from .plans import Plans
+from .reliability import Reliability
+from .report import Report
+from .roofline import Roofline
+from .schedule import Schedule
+from .sensitivity import Sensitivity
 
 __all__ = ["Panel", "panels"]
 
+# in the order in which people ask
+_KINDS = (
+    *(Plans, Schedule, Network, Roofline, Reliability),
+    *(Cost, Sensitivity, Compare, Evidence, Report),
+)
+
 
 def panels(session, choose) -> list[Panel]:
-    """All tabs in the order in which people ask; `choose(fields)` changes the design on the
-    desk."""
-    from .compare import Compare
-    from .cost import Cost
-    from .evidence import Evidence
-    from .network import Network
-    from .plans import Plans
-    from .reliability import Reliability
-    from .report import Report
-    from .roofline import Roofline
-    from .schedule import Schedule
-    from .sensitivity import Sensitivity
-
-    return [
-        kind(session, choose)
-        for kind in (
-            Plans,
-            Schedule,
-            Network,
-            Roofline,
-            Reliability,
-            Cost,
-            Sensitivity,
-            Compare,
-            Evidence,
-            Report,
-        )
-    ]
+    """All tabs; `choose(fields)` changes the design on the desk."""
+    return [kind(session, choose) for kind in _KINDS]

@@ -8,6 +8,7 @@ from scantling.cluster import part
 
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
+from ..report.charts import traffic
 from ..table import Table, cell
 from ..words import label, quantities, show
 from .base import Panel
@@ -38,9 +39,6 @@ class Network(Panel):
     title = "Network"
 
     def build(self):
-        from ..report.charts import traffic
-
-        self.traffic = traffic
         self.by = W.Dropdown(
             options=[(text, by) for by, text in VIEWS.items()],
             description="Show",
@@ -154,7 +152,7 @@ class Network(Panel):
         rows = given.get("communication") or []
         self.table.fill([[_cell(c, row.get(c)) for c in _COLUMNS] for row in rows], rows)
         if given.get("step_breakdown_s"):
-            self.traffic.show(self.chart, given)
+            traffic.show(self.chart, given)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         self.why.value = (
             theme.lines(w["text"] for w in given.get("why") or [])

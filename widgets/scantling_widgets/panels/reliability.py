@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scantling.cluster import part
+from scantling.endure.spares import waiting
 
 from .. import theme
 from ..charts_endurance import badput, spares
+from ..report.charts import goodput
 from ..table import Table, cell
 from ..words import label, label_or, quantity, show, show_or
 from .base import Panel
@@ -58,9 +60,6 @@ class Reliability(Panel):
     title = "Reliability"
 
     def build(self):
-        from ..report.charts import goodput
-
-        self.goodput = goodput
         self.curve, self.lost, self.spares = goodput.live(), badput.live(), spares.live()
         self.table = Table(
             "Failures and checkpoints",
@@ -103,10 +102,8 @@ class Reliability(Panel):
         ]
 
     def draw(self):
-        from scantling.endure.spares import waiting
-
         given, result = self.session.now.given, self.session.now.result
-        self.goodput.show(self.curve, given)
+        goodput.show(self.curve, given)
         badput.show(self.lost, given)
         spares.show(self.spares, given, waiting=waiting(result.endurance))
         self.table.rows = numbers("endurance", given.get("endurance") or {})

@@ -3,6 +3,8 @@ plan."""
 
 from __future__ import annotations
 
+from scantling.physics.roofline import roofline
+
 from .. import theme
 from ..charts_roofline import kernels, links
 from ..legend import Key, entry
@@ -72,8 +74,6 @@ class Roofline(Panel):
         ]
 
     def draw(self):
-        from scantling.physics.roofline import roofline
-
         given = self.session.now.given
         roof = roofline(self.session.now.result).as_dict()
         kernels.show(self.kernels, given, roof=roof)

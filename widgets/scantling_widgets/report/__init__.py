@@ -7,40 +7,43 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from scantling.plans.prepare import prepare
+from scantling.advise.sensitivity import tornado
+from scantling.base.errors import DesignError
+from scantling.design.design import Design
+from scantling.verdict.assess import assess
+
+from ..words import label
+from . import charts, pictures, text
+from .pictures import RESULT
+from .run import run as make_all
 
 _PLAIN = (str, int, float, list, tuple, dict)
+_NOT_FIELDS = ("design", "scantling", "In", "Out")
 
 
-def read_design(parameters: Mapping):
+def read_design(parameters: Mapping) -> Design:
     """The design that a notebook's parameters spell.
 
     parameters : the names of the notebook; `design` is a path, the text of a design file or a
-    mapping, and the sections of a design
-        stand beside it, each as in the file. Sections on top of a `design` change it.
+    mapping, and the sections of a design stand beside it, each as in the file. Sections on top of
+    a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    from scantling.design.design import Design
-
     given = {
-        k: v
-        for k, v in parameters.items()
-        if v is not None
-        and not k.startswith("_")
-        and isinstance(v, _PLAIN)
-        and k not in ("design", "In", "Out")
+        name: value
+        for name, value in parameters.items()
+        if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _NOT_FIELDS
     }
     design = parameters.get("design")
     if design is None:
-        return Design.from_data(given)
+        stated = {k: v for k, v in parameters.items() if k == "scantling" and isinstance(v, _PLAIN)}
+        return Design.from_data(given | stated)
     if isinstance(design, Mapping):
-        design = Design.from_data(design)
-    elif isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{")):
-        design = Design.from_text(design)
+        read = Design.from_data
     else:
-        design = Design.read(design)
-    given.pop("scantling", None)
-    return design.change(**given) if given else design
+        text_ = isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{"))
+        read = Design.from_text if text_ else Design.read
+    return read(design).change(**given) if given else read(design)
 
 
 class Markup:
@@ -60,17 +63,11 @@ class Report:
     """One design's report, part by part, for a notebook to show."""
 
     def __init__(self, design, assessment=None):
-        from . import text
-
-        if assessment is None:
-            import scantling
-
-            assessment = scantling.assess(design)
-        self.design, self.assessment = design, assessment
-        self.data = text.plain(assessment.as_dict()) | {"name": assessment.resolved.name}
-        self.view = text.view(self.data, prepare(design), assessment.resolved.main) | {
-            "b": text.Parts(assessment)
-        }
+        self.design, self.assessment = design, assessment or assess(design)
+        self.data = text.plain(self.assessment.as_dict())
+        self.data["name"] = self.assessment.resolved.name
+        self.view = text.view(self.data, self.assessment.resolved)
+        self.view["b"] = text.Parts(self.assessment)
 
     @property
     def impossible(self) -> bool:
@@ -79,30 +76,19 @@ class Report:
     def section(self, name: str) -> Markup | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has no
         section but its own."""
-        from ..words import label
-        from . import text
-
         if self.impossible != (name == "refusal") and name != "header":
             return None
-        html = text.render(
-            name,
-            {
-                **self.view,
-                "variations": self.variations,
-                "key": self.moved_by,
-                "moved": label(self.moved_by).lower(),
-            }
-            if name in ("brief", "sensitivity")
-            else self.view,
-        )
+        view = self.view
+        if name in ("brief", "sensitivity"):
+            moved = {"key": self.moved_by, "moved": label(self.moved_by).lower()}
+            view = view | moved | {"variations": self.variations}
+        html = text.render(name, view)
         return Markup(html) if html else None
 
     def picture(self, name: str, **more):
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""
         if self.impossible:
             return None
-        from . import charts, pictures
-
         figure = charts.FIGURES[name]
         if name == "sensitivity":
             figure = charts.tornado(self.moved_by)
@@ -119,25 +105,19 @@ class Report:
     def variations(self) -> list[dict]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
-        from scantling.advise.sensitivity import tornado
-
         return tornado(self.assessment, self.moved_by)
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a
         kernel."""
-        from . import charts
-
         parts = []
         for name in ("header", "refusal", *charts.ORDER):
-            part = (
-                self.picture(name.removesuffix("-picture"))
-                if name.endswith("-picture")
-                else self.section(name)
-            )
-            parts.append(
-                "" if part is None else part.figure() if hasattr(part, "figure") else part.html
-            )
+            if name.endswith("-picture"):
+                picture = self.picture(name.removesuffix("-picture"))
+                parts.append(picture.figure() if picture else "")
+            else:
+                section = self.section(name)
+                parts.append(section.html if section else "")
         return "\n".join(filter(None, parts))
 
     def result(self):
@@ -150,8 +130,6 @@ class _Result:
         self.data = data
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from .jobs import RESULT
-
         return {
             RESULT: self.data,
             "text/plain": f"{self.data.get('name')}: {self.data.get('verdict')}",
@@ -163,11 +141,7 @@ def render(file, folder) -> Path:
 
     Raises DesignError where the file is wrong and RuntimeError where the report could not be made.
     """
-    from scantling.base.errors import DesignError
-
-    from .run import run
-
-    (record,) = run([file], folder, workers=1)
+    (record,) = make_all([file], folder, workers=1)
     if record.status == "wrong":
         raise DesignError(problem=record.error)
     if record.status != "done":

@@ -5,6 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from scantling.base.console import console
+from scantling.base.errors import DesignError
+from scantling.base.quantities import table as quantities
+
+from .compare import write_comparison
+from .run import run
 
 
 @click.command("report")
@@ -36,11 +42,6 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
-    from scantling.base.console import console
-    from scantling.base.errors import DesignError
-
-    from .run import run
-
     if Path(out).exists() and not Path(out).is_dir():
         raise DesignError("-o", out, "a folder", problem="is a file")
     screen = console(stderr=True)
@@ -51,16 +52,12 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     for record in records:
         click.echo(_line(record, Path(out)), err=record.status != "done")
     if compare:
-        from .compare import write_comparison
-
         if made := write_comparison([r for r in records if r.status == "done"], out):
             click.echo(f"comparison: {made}")
     return max((r.exit for r in records), key=(0, 3, 4, 1, 2).index)
 
 
 def _line(record, out: Path) -> str:
-    from scantling.base.quantities import table as quantities
-
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
     shown = [

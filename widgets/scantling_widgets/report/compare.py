@@ -8,11 +8,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..words import at
+from ..words import at, band, label
 from . import charts, pictures
-from .jobs import RESULT, today
+from .jobs import assessment_in, today
 from .page import document
-from .phrases import plan_text, show
+from .phrases import show
+from .run import write
 from .text import environment
 
 ROWS = (
@@ -34,69 +35,50 @@ ROWS = (
 )
 
 
+PLAN = (
+    *("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "schedule", "micro_batch", "grad_accum"),
+    *("recompute", "offload", "precision"),
+)
+
+
 def comparison(
     results: list[dict], title: str = "Designs side by side", date: str | None = None
 ) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
-    from scantling.base.quantities import table as quantities
-
-    rows = []
-    for key in ROWS:
-        values = [at(r, key) for r in results]
-        if any(v is not None for v in values):
-            rows.append(
-                {
-                    "label": quantities.quantity(key).label,
-                    "cells": [show(key, v) for v in values],
-                    "bands": [_band(r, key) for r in results],
-                }
-            )
-    plans = [
-        {
-            "label": quantities.quantity(f"plan.{axis}").label,
-            "cells": [show(f"plan.{axis}", (r.get("plan") or {}).get(axis)) for r in results],
-        }
-        for axis in (
-            "tp",
-            "pp",
-            "vpp",
-            "cp",
-            "dp",
-            "ep",
-            "sharding",
-            "schedule",
-            "micro_batch",
-            "grad_accum",
-            "recompute",
-            "offload",
-            "precision",
-        )
+    rows = [
+        {"label": label(key), **cells}
+        for key in ROWS
+        if (cells := _cells(results, key)) and any(at(r, key) is not None for r in results)
     ]
-    plans = [row for row in plans if len(set(row["cells"])) > 1]
+    plans = [{"label": label(key), **_cells(results, key)} for key in (f"plan.{a}" for a in PLAN)]
     drawn = [r for r in results if r.get("plan")]
-    body = (
-        environment()
-        .get_template("compare.j2")
-        .render(
-            title=title,
-            results=results,
-            rows=rows,
-            plans=plans,
-            limits=[r.get("limits") or [] for r in results],
-            plan_text=plan_text,
-            pictures=[pictures.draw(f, drawn[0], results=drawn) for f in charts.SIDE_BY_SIDE]
-            if len(drawn) > 1
-            else [],
-        )
+    draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()
+    page = environment().get_template("compare.j2")
+    body = page.render(
+        title=title,
+        results=results,
+        rows=rows,
+        plans=[row for row in plans if len(set(row["cells"])) > 1],
+        pictures=[pictures.draw(figure, drawn[0], results=drawn) for figure in draw],
     )
     return document(Markup(body), title=title, date=date or today(), kind="wide")
+
+
+def _cells(results: list[dict], key: str) -> dict:
+    """One figure of each design, and its band."""
+    return {
+        "cells": [show(key, at(r, key)) for r in results],
+        "bands": [_band(at(r, f"{key}_low"), at(r, f"{key}_high"), key) for r in results],
+    }
+
+
+def _band(low, high, key: str) -> str:
+    return "" if low is None or high is None else band(key, low, high)
 
 
 def write_comparison(records, out) -> Path | None:
     """The comparison of the reports of `records` that stand in the folder `out`; None where there
     are fewer than two."""
-    from .run import write
-
     results = [result_of(Path(out) / f"{r.name}.ipynb") for r in records]
     if len(results) < 2:
         return None
@@ -106,15 +88,4 @@ def write_comparison(records, out) -> Path | None:
 
 def result_of(notebook: Path) -> dict:
     """The assessment that an executed report notebook holds."""
-    for cell in reversed(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
-        for output in cell.get("outputs", []):
-            if found := output.get("data", {}).get(RESULT):
-                return found
-    raise ValueError(f"{notebook} holds no assessment")
-
-
-def _band(data: dict, key: str) -> str:
-    from scantling.base.quantities import table as quantities
-
-    low, high = data.get(f"{key}_low"), data.get(f"{key}_high")
-    return quantities.band(key, low, high) if low is not None and high is not None else ""
+    return assessment_in(json.loads(notebook.read_text(encoding="utf-8")))

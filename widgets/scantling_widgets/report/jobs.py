@@ -14,12 +14,17 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+import scantling
 from scantling.base.errors import DesignError
+from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
-# the last cell of the notebook hands the assessment over under this type
-RESULT = "application/vnd.scantling.assessment+json"
-_REFERENCES = (("model", "hf_config"), ("calibration",))
+from ..resources import notebook
+from ..words import at
+from .page import page
+from .pictures import RESULT
+
+_REFERENCES = ("model.hf_config", "calibration")
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 
@@ -59,42 +64,34 @@ class Done:
 
 def job(path, name: str, template: str | None = None, date: str | None = None) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
-    from scantling.design.design import Design
-
-    from ..resources import notebook
-
     design = Design.read(path)
-    data, files = design.data(), []
+    files = []
     for where in _REFERENCES:
-        inner = data
-        for step in where:
-            inner = inner.get(step) if isinstance(inner, dict) else None
-        if isinstance(inner, str):
-            source = design.folder / inner
-            try:
-                content = source.read_text(encoding="utf-8")
-            except (OSError, ValueError) as e:
-                raise DesignError(
-                    ".".join(where),
-                    inner,
-                    "a readable text file",
-                    problem=f"cannot be read ({type(e).__name__})",
-                ) from None
-            design = design.change({".".join(where): source.name})
-            files.append((source.name, content))
+        if isinstance(file := at(design.data(), where), str):
+            files.append(((design.folder / file).name, _read(design, where, file)))
+            design = design.change({where: files[-1][0]})
     template = (
         template if template is not None else notebook("design_report").read_text(encoding="utf-8")
     )
-    text, code = design.to_yaml(), code_digest()
-    digest = hashlib.sha256(json.dumps([text, files, template, code]).encode()).hexdigest()
+    text = design.to_yaml()
+    digest = hashlib.sha256(json.dumps([text, files, template, code_digest()]).encode())
     return Job(
         name=name,
         design=text,
         template=template,
-        digest=digest,
+        digest=digest.hexdigest(),
         date=date or today(),
         files=tuple(files),
     )
+
+
+def _read(design: Design, field: str, name: str) -> str:
+    """The text of a file that a design refers to."""
+    try:
+        return (design.folder / name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as e:
+        problem = f"cannot be read ({type(e).__name__})"
+        raise DesignError(field, name, "a readable text file", problem=problem) from None
 
 
 def today() -> str:
@@ -111,13 +108,8 @@ def today() -> str:
 def code_digest() -> str:
     """A digest of the installed kit: when a formula, a catalogue row or a template changes, a
     report is made again."""
-    import scantling
-
-    import scantling_widgets
-
     total = hashlib.sha256(metadata.version("vl-convert-python").encode())
-    for package in (scantling, scantling_widgets):
-        root = Path(package.__file__).parent
+    for root in (Path(scantling.__file__).parent, Path(__file__).parents[1]):
         for path in sorted(
             p for p in root.rglob("*") if p.suffix in _CODE and "__pycache__" not in p.parts
         ):
@@ -176,8 +168,6 @@ class NotebookFault(Exception):
 
 def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
-    from scantling.design.design import Design
-
     prepare(Design.from_text(job.design, folder))
 
 
@@ -186,8 +176,6 @@ def _execute(job: Job, folder: Path) -> dict:
 
     import nbformat
     import papermill
-
-    from .page import page
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     source, result = folder / "template.ipynb", folder / "result.ipynb"
@@ -211,7 +199,7 @@ def _execute(job: Job, folder: Path) -> dict:
             e.ename, e.evalue, result.read_text(encoding="utf-8") if result.exists() else ""
         ) from None
     notebook.metadata.pop("widgets", None)
-    assessment = _assessment(notebook)
+    assessment = assessment_in(notebook)
     html = page(
         notebook,
         title=assessment.get("name", job.name),
@@ -221,8 +209,10 @@ def _execute(job: Job, folder: Path) -> dict:
     return {"html": html, "notebook": nbformat.writes(notebook) + "\n", "assessment": assessment}
 
 
-def _assessment(notebook) -> dict:
-    for cell in reversed(notebook.cells):
+def assessment_in(notebook) -> dict:
+    """The assessment that an executed report notebook hands over in its last cell. Raises
+    ValueError where it holds none."""
+    for cell in reversed(notebook["cells"]):
         for output in cell.get("outputs", []):
             if found := output.get("data", {}).get(RESULT):
                 return found

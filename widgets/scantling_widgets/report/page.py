@@ -6,13 +6,14 @@ import re
 from importlib import resources
 
 from markupsafe import Markup, escape
+from scantling_learn.show import markdown
 
 from . import pictures
-from .jobs import RESULT
 from .text import environment
 
 # letters: a first page that has more to say is set smaller on paper, so that it stays one page
 FULL = 2700
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def page(notebook, *, title: str, date: str, footer: str = "") -> str:
@@ -58,7 +59,7 @@ def _cell(cell) -> str:
     if "hide" in cell.metadata.get("tags", []):
         return ""
     if cell.cell_type == "markdown":
-        return _markdown(cell.source)
+        return markdown(cell.source)
     return "\n".join(filter(None, map(output_html, cell.get("outputs", []))))
 
 
@@ -67,34 +68,44 @@ def output_html(output) -> str:
     if output.output_type == "error":
         return f'<pre class="fault">{escape(output.ename)}: {escape(output.evalue)}</pre>'
     data = output.get("data", {})
-    if "application/vnd.jupyter.widget-view+json" in data or RESULT in data:
+    if _WIDGET in data or pictures.RESULT in data:
         return ""
     if picture := data.get(pictures.PICTURE):
         return picture["figure"]
-    if html := data.get("text/html"):
-        return _offline("".join(html))
-    if svg := data.get("image/svg+xml"):
-        words = "".join(data.get("text/plain", "picture"))
-        return f'<figure class="picture">{pictures.accessible("".join(svg), words)}</figure>'
-    if png := data.get("image/png"):
-        return (
-            f'<figure class="picture"><img '
-            f'alt="{escape("".join(data.get("text/plain", "picture")))}" '
-            f'src="data:image/png;base64,{"".join(png).strip()}"></figure>'
-        )
-    if markdown := data.get("text/markdown"):
-        return _markdown("".join(markdown))
-    if plain := data.get("text/plain"):
-        return f"<pre>{escape(''.join(plain))}</pre>"
+    plain = "".join(data.get("text/plain", ""))
+    for kind, shown in _SHOWN.items():
+        if found := "".join(data.get(kind, "")):
+            return shown(found, plain)
     return ""
 
 
-def _markdown(source: str) -> str:
-    import mistune
-
-    return mistune.create_markdown(plugins=["table"])("".join(source))
-
-
-def _offline(html: str) -> str:
+def _offline(html: str, words: str) -> str:
     """Without scripts: a report shows what was computed and runs nothing."""
     return re.sub(r"<script\b.*?</script\s*>", "", html, flags=re.S | re.I)
+
+
+def _svg(svg: str, words: str) -> str:
+    return pictures.framed(Markup(pictures.accessible(svg, words or "picture")))
+
+
+def _png(png: str, words: str) -> str:
+    image = Markup('<img alt="{}" src="data:image/png;base64,{}">')
+    return pictures.framed(image.format(words or "picture", png.strip()))
+
+
+def _markdown(source: str, words: str = "") -> str:
+    return markdown(source)
+
+
+def _text(plain: str, words: str) -> str:
+    return f"<pre>{escape(plain)}</pre>"
+
+
+# the first of these that an output has is shown
+_SHOWN = {
+    "text/html": _offline,
+    "image/svg+xml": _svg,
+    "image/png": _png,
+    "text/markdown": _markdown,
+    "text/plain": _text,
+}

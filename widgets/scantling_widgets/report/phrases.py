@@ -3,92 +3,34 @@ sentence. The templates use these as filters."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
+import yaml
 from markupsafe import Markup, escape
+from scantling import catalogue
+from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import band
+from scantling.base.show import shown
 from scantling.design.constraints import CONSTRAINTS
 
-SCHEDULES = {
-    "gpipe": "GPipe",
-    "1f1b": "1F1B",
-    "interleaved": "interleaved 1F1B",
-    "zero-bubble": "zero-bubble",
-    "zb1p": "zero-bubble ZB-H1",
-    "zbv": "zero-bubble ZB-V",
-    "dualpipe": "DualPipe",
-    "none": "no schedule",
-}
-VERDICTS = {
-    "feasible": "meets every constraint",
-    "constraint-missed": "still misses",
-    "impossible": "holds no plan",
-}
-RECOMPUTE = {
-    "none": "No activation recompute",
-    "selective": "Selective activation recompute",
-    "full": "Full activation recompute",
-}
-# inputs, and figures that stand in several lists: how they are shown
-KINDS = {
-    "bytes": "bytes",
-    "time_s": "seconds",
-    "share": "share",
-    "bytes_per_s": "bytes_per_s",
-    "count": "count",
-    "devices": "count",
-    "nodes": "count",
-    "kg": "count",
-    "events": "rate",
-    "seq_len": "count",
-    "global_batch": "count",
-    "grad_accum": "count",
-    "tokens": "params",
-    "chance": "chance",
-}
-UNITS = {"kg": "kg"}
-_OF_UNIT = (
-    ("bytes/s", "bytes_per_s"),
-    ("bytes", "bytes"),
-    ("FLOP/s", "flops"),
-    ("share", "share"),
-    ("s", "seconds"),
-    ("days", "days"),
-    ("USD", "usd"),
-    ("W", "watts"),
-    ("kWh", "kwh"),
-)
+WORDS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
 
 
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the
     assessment, or a kind of input."""
-    from scantling.base.quantities import table as quantities
-
-    return (
-        quantities.shown(value, KINDS[key], UNITS.get(key, ""))
-        if key in KINDS
-        else quantities.show(key, value)
-    )
+    kind = WORDS["kinds"].get(key)
+    return shown(value, kind, WORDS["units"].get(key, "")) if kind else quantities.show(key, value)
 
 
 def in_unit(unit: str, value) -> str:
     """A value that comes with the name of its unit."""
-    from scantling.base.quantities import table as quantities
-
-    kind = next(
-        (kind for name, kind in _OF_UNIT if unit == name or unit.startswith(f"{name} ")), None
-    )
-    if kind:
-        return quantities.shown(value, kind)
+    for name, kind in WORDS["of_unit"].items():
+        if unit == name or unit.startswith(f"{name} "):
+            return shown(value, kind)
     whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
-    return quantities.shown(
-        value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit
-    )
-
-
-def band(key: str, low, high) -> str:
-    """A band as text, the unit once."""
-    from scantling.base.quantities import table as quantities
-
-    return quantities.band(key, low, high)
+    return shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
 
 
 def _named(rows, ident) -> str:
@@ -100,49 +42,45 @@ def _named(rows, ident) -> str:
 
 def fabric(ident) -> str:
     """The name of a fabric by its catalogue id."""
-    from scantling import catalogue
-
     return _named(catalogue.fabrics, ident)
 
 
 def storage(ident) -> str:
     """The name of a store by its catalogue id."""
-    from scantling import catalogue
-
     return _named(catalogue.storages, ident)
 
 
 def plan_text(p) -> str:
     """A plan in one line."""
-    get = p.get if isinstance(p, dict) else lambda key, default=None: getattr(p, key, default)
+    plan = p if isinstance(p, dict) else vars(p)
     words = [
-        f"{axis} {get(axis)}"
+        f"{axis} {plan[axis]}"
         for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
-        if (get(axis) or 1) != 1
+        if (plan.get(axis) or 1) != 1
     ]
-    if get("sharding") not in (None, "none"):
-        words.append(get("sharding"))
-    if get("micro_batch"):
-        words.append(f"micro-batch {get('micro_batch')}")
-    if get("recompute") not in (None, "none"):
-        share = get("recompute_share") or 1
-        words.append(
-            f"{get('recompute')} recompute"
-            + (f" of {show('share', share)} of the layers" if share < 1 else "")
-        )
-    if get("offload") not in (None, "none"):
-        words.append(f"offload {get('offload')}")
+    named = {key: plan.get(key) for key in ("sharding", "recompute", "offload")}
+    named = {key: word for key, word in named.items() if word not in (None, "none")}
+    words += [named["sharding"]] if "sharding" in named else []
+    if plan.get("micro_batch"):
+        words.append(f"micro-batch {plan['micro_batch']}")
+    if "recompute" in named:
+        share = plan.get("recompute_share") or 1
+        part = f" of {show('share', share)} of the layers" if share < 1 else ""
+        words.append(f"{named['recompute']} recompute{part}")
+    words += [f"offload {named['offload']}"] if "offload" in named else []
     return ", ".join(words) or "one device"
+
+
+def _headed(text) -> tuple[str, str]:
+    """(what stands before the first colon, the rest) of a text; ("", text) without such a head."""
+    head, colon, rest = str(text).partition(":")
+    return (head, rest) if colon and len(head) < 60 else ("", str(text))
 
 
 def _lead(text) -> Markup:
     """What stands before the first colon in bold."""
-    head, colon, rest = _upfirst(str(text)).partition(":")
-    return (
-        Markup("<strong>{}</strong>{}{}").format(head, colon, rest)
-        if colon and len(head) < 60
-        else escape(_upfirst(str(text)))
-    )
+    head, rest = _headed(_upfirst(str(text)))
+    return Markup("<strong>{}</strong>:{}").format(head, rest) if head else escape(rest)
 
 
 def _after_colon(text) -> str:
@@ -164,9 +102,10 @@ def _upfirst(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sentence(text) -> str:
-    text = str(text).strip()
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" or not text else ".")
+def sentence(text) -> str:
+    """The text with a capital at its start and a stop at its end."""
+    text = _upfirst(str(text).strip())
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def value_text(value) -> str:
@@ -205,12 +144,8 @@ def _under(collectives, axis: str) -> str:
 
 def _asked_by(field: str) -> str:
     """A constraint by its words, where a figure says that it set it."""
-    constraint = field.removeprefix("constraints.")
-    return (
-        f"set by the ceiling of {CONSTRAINTS[constraint].name}"
-        if constraint in CONSTRAINTS
-        else field
-    )
+    row = CONSTRAINTS.get(field.removeprefix("constraints."))
+    return f"set by the ceiling of {row.name}" if row else field
 
 
 def _impact(risk) -> str:
@@ -225,12 +160,21 @@ def _impact(risk) -> str:
 def _fix_figures(fix) -> str:
     """The figures that a nearest fix brings with it."""
     names = {"mfu": "MFU ", "step_s": "step ", "days": "", "cost_usd": "", "goodput": "goodput "}
-    shown = [
-        name + show(key, fix[key])
-        for key, name in names.items()
-        if isinstance(fix, dict) and fix.get(key) is not None
+    given = fix if isinstance(fix, dict) else {}
+    figures = [
+        name + show(key, given[key]) for key, name in names.items() if given.get(key) is not None
     ]
-    return f" ({', '.join(shown)})" if shown else ""
+    return f" ({', '.join(figures)})" if figures else ""
+
+
+def _worded(kind: str, ident: str) -> str:
+    """The words for a name of the library; the name itself where there are none."""
+    return WORDS[kind].get(ident, ident)
+
+
+def _cell(text) -> str:
+    """A text for a cell of a Markdown table."""
+    return str(text).replace("|", "\\|").replace("\n", " ")
 
 
 FILTERS = {
@@ -238,7 +182,7 @@ FILTERS = {
     "after_colon": _after_colon,
     "beyond": _beyond,
     "upfirst": _upfirst,
-    "sentence": _sentence,
+    "sentence": sentence,
     "value": value_text,
     "nodes": _nodes,
     "within": _within,
@@ -249,8 +193,6 @@ FILTERS = {
     "plan_text": plan_text,
     "fabric": fabric,
     "storage": storage,
-    "verdict": lambda v: VERDICTS.get(v, v),
-    "schedule": lambda s: SCHEDULES.get(s, s),
-    "recompute": lambda r: RECOMPUTE.get(r, r),
-    "cell": lambda t: str(t).replace("|", "\\|").replace("\n", " "),
+    **{kind: partial(_worded, kind) for kind in ("verdict", "schedule", "recompute")},
+    "cell": _cell,
 }

@@ -9,10 +9,14 @@ import zlib
 from base64 import b64encode
 from dataclasses import dataclass
 
-from markupsafe import escape
+from markupsafe import Markup, escape
+
+from ..livechart import vega_version
 
 WIDTH = 700
 PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the page
+# the last cell of the notebook hands the assessment over under this type
+RESULT = "application/vnd.scantling.assessment+json"
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
 INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
@@ -71,21 +75,22 @@ class Picture:
         }
 
     def figure(self) -> str:
-        return (
-            f"<figure "
-            f'class="picture">{svg(self.spec, self.words)}<figcaption>{escape(self.caption)}</figcaption></figure>'
-        )
+        return framed(Markup(svg(self.spec, self.words)), self.caption)
 
     def png(self) -> bytes:
         import vl_convert
-
-        from ..livechart import vega_version
 
         return vl_convert.vegalite_to_png(
             themed(self.spec, background="#ffffff", padding=8),
             vl_version=vega_version(),
             scale=1.25,
         )
+
+
+def framed(picture, caption: str = "") -> str:
+    """A picture as a figure of the page."""
+    below = Markup("<figcaption>{}</figcaption>").format(caption) if caption else ""
+    return str(Markup('<figure class="picture">{}{}</figure>').format(picture, below))
 
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
@@ -120,8 +125,6 @@ def _mappings(node):
 def svg(spec: dict, words: str) -> str:
     """A Vega-Lite specification as an accessible SVG without fixed inks, fonts or links."""
     import vl_convert
-
-    from ..livechart import vega_version
 
     return accessible(vl_convert.vegalite_to_svg(themed(spec), vl_version=vega_version()), words)
 

@@ -19,6 +19,8 @@ from scantling.base.errors import DesignError
 
 from ..words import at
 from .jobs import Done, Job, code_digest, job, make
+from .overview import overview
+from .paper import chromium, print_pdf
 
 RESERVED = {"index", "summary", "comparison"}
 HEADLINE = (
@@ -118,7 +120,7 @@ def run(
         for done in results:
             record = _keep(out, done, sources[done.name])
             if browser and record.status == "done":
-                _print(browser, out / f"{record.name}.html", out / f"{record.name}.pdf")
+                write(out / f"{record.name}.pdf", print_pdf(browser, out / f"{record.name}.html"))
             settle(record)
     _index(out)
     return [records[name] for name in names]
@@ -280,22 +282,14 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
 
 
 def _browser() -> str:
-    from .paper import chromium
-
-    found = chromium()
-    if not found:
-        raise DesignError(
-            "--pdf",
-            allowed="Chromium or Chrome on the path, or CHROMIUM=/path/to/chromium",
-            problem="no browser found to print with",
-        )
-    return found
-
-
-def _print(browser: str, html: Path, pdf: Path) -> None:
-    from .paper import print_pdf
-
-    write(pdf, print_pdf(browser, html))
+    """The browser that prints. Raises DesignError where there is none."""
+    if found := chromium():
+        return found
+    raise DesignError(
+        "--pdf",
+        allowed="Chromium or Chrome on the path, or CHROMIUM=/path/to/chromium",
+        problem="no browser found to print with",
+    )
 
 
 def table(records: Iterable[Record]) -> str:
@@ -322,7 +316,5 @@ def table(records: Iterable[Record]) -> str:
 def _index(out: Path) -> None:
     records = read_records(out)
     if len(records) > 1:
-        from .overview import overview
-
         write(out / "summary.csv", table(records))
         write(out / "index.html", overview(records))

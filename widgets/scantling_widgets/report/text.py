@@ -9,47 +9,21 @@ import re
 from types import SimpleNamespace
 
 import jinja2
-from scantling import cluster as blueprint
+from scantling import catalogue
+from scantling import cluster as site
+from scantling.base.quantities import table as quantities
+from scantling.base.show import shown
 from scantling.design.constraints import CONSTRAINTS
 
-from .phrases import FILTERS, band, fabric, in_unit, show, value_text
+from ..charts_endurance import shares
+from ..words import at, label_or
+from .phrases import FILTERS, WORDS, band, fabric, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
-
-LOSSES = {
-    "attention": "attention core",
-    "elementwise": "element-wise kernels",
-    "logits": "output head and loss",
-    "recompute": "activation recompute",
-    "tp": "exposed TP communication",
-    "cp": "exposed CP communication",
-    "ep": "exposed EP all-to-all",
-    "dp": "exposed DP communication",
-    "pp": "exposed PP sends",
-    "bubble": "pipeline bubble",
-    "optimizer": "optimizer update",
-    "host": "host and launches",
-    "straggler": "stragglers",
-    "data": "waiting for data",
-}
-LIBRARIES = {
-    "NVIDIA": "NCCL",
-    "AMD": "RCCL",
-    "Google": "XLA",
-    "AWS": "Neuron",
-    "Intel": "HCCL",
-    "Huawei": "HCCL",
-}
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
 FRONT = 3
-RDMA = (
-    "ib-",
-    "roce",
-    "oci-roce",
-    "gcp-roce",
-    "gb200-so",
-    "efa",
-)  # fabrics whose devices read each other's memory
+AXES = ("tp", "cp", "ep", "dp", "pp")
+_RDMA = ("verbs", "srd")  # transports by which devices read each other's memory
 
 
 @functools.cache
@@ -77,85 +51,73 @@ def render(name: str, view: dict) -> str:
     return environment().get_template(f"{name}.j2").render(view).strip()
 
 
-def view(data: dict, resolved, main: int = 0) -> dict:
+def view(data: dict, resolved) -> dict:
     """What the templates may say: an assessment as plain data, and the resolved inputs it was made
-    from; `main` is the phase of the headline."""
-    a = SimpleNamespace(**data)
+    from."""
+    a, cluster = SimpleNamespace(**data), resolved.cluster
+    common = {"a": a, "title": resolved.name, "given_line": given_line(resolved)}
     if a.verdict == "impossible":
-        proof = getattr(a, "proof", None) or getattr(a, "limits", [])
-        return {
-            "a": a,
-            "refusal": json.dumps(REFUSAL),
-            "proof": proof,
-            "title": resolved.name,
-            "given_line": given_line(resolved, main),
-        }
-    endurance = getattr(a, "endurance", None) or {}
+        proof = data.get("proof") or data.get("limits", [])
+        return {**common, "refusal": json.dumps(REFUSAL), "proof": proof}
     return {
-        "a": a,
+        **common,
         "p": SimpleNamespace(**a.plan),
-        "e": SimpleNamespace(**endurance),
-        "k": SimpleNamespace(**(getattr(a, "cost", None) or {})),
-        "c": resolved.cluster,
+        "e": SimpleNamespace(**(data.get("endurance") or {})),
+        "k": SimpleNamespace(**(data.get("cost") or {})),
+        "c": cluster,
         "m": resolved.model,
-        "job": resolved.phases[main],
+        "job": resolved.main_phase,
         "phases": resolved.phases,
-        "title": resolved.name,
-        "given_line": given_line(resolved, main),
-        "library": LIBRARIES.get(resolved.cluster.accelerator.vendor, "the vendor's"),
-        "rdma": resolved.cluster.scale_out.startswith(RDMA),
-        "headline": headline(a, getattr(a, "cost", None) or {}),
+        "library": WORDS["libraries"].get(cluster.accelerator.vendor, "the vendor's"),
+        "rdma": catalogue.fabric(cluster.scale_out).transport in _RDMA,
+        "headline": headline(data),
         "asked": asked(data, resolved.constraints),
-        "tokens": sum(p.tokens or 0 for p in resolved.phases),
-        "fullest": fullest_phase(a),
-        "losses": losses(a),
-        "overlap": overlap(a),
-        "carried": carried(a),
-        "badput": badput(endurance),
+        "tokens": _tokens(resolved),
+        "fullest": fullest_phase(data),
+        "losses": losses(data),
+        "overlap": overlap(data),
+        "carried": carried(data),
+        "badput": badput(data),
         "front": FRONT,
-        "specialist": specialist(a, resolved, resolved.phases[main]),
         "given": given(resolved),
-        "quantities": appendix(a),
+        "quantities": appendix(data),
     }
 
 
-class Parts:
-    """The parts of a blueprint as plain data, each worked out when a section first asks for it."""
+class Parts(dict):
+    """The parts of a site as plain data by name, each worked out when a section first asks for
+    it."""
 
     def __init__(self, assessment):
-        self._assessment = assessment
+        super().__init__()
+        self.assessment = assessment
 
-    def __getattr__(self, name: str):
-        part = blueprint.part(self._assessment, name)
-        made = None if part is None else plain(part.as_dict())
-        setattr(self, name, made)
-        return made
+    def __missing__(self, name: str):
+        part = site.part(self.assessment, name)
+        self[name] = None if part is None else plain(part.as_dict())
+        return self[name]
 
 
-def given_line(resolved, main: int = 0) -> str:
+def _tokens(resolved) -> float:
+    return sum(phase.tokens or 0 for phase in resolved.phases)
+
+
+def given_line(resolved) -> str:
     """What is to be trained, on what, in one line."""
-    from scantling.base.quantities import table as quantities
-
-    m, c, job = resolved.model, resolved.cluster, resolved.phases[main]
-    size = quantities.show("params", resolved.params.total)
-    if resolved.params.active != resolved.params.total:
-        size += f", {quantities.show('active_params', resolved.params.active)} active"
-    parts = [
+    m, c, job, params = resolved.model, resolved.cluster, resolved.main_phase, resolved.params
+    size = show("params", params.total)
+    if params.active != params.total:
+        size += f", {show('active_params', params.active)} active"
+    total = _tokens(resolved)
+    tokens = f"{show('tokens', total)} tokens, " if total else ""
+    parts = (
         f"{m.name}, {size} parameters" if m.name else f"{size} parameters",
         f"{show('count', c.devices)} × {c.accelerator.name}",
-    ]
-    if c.nodes > 1:
-        parts.append(fabric(c.scale_out))
-    tokens = (
-        f"{show('tokens', total)} tokens, "
-        if (total := sum(p.tokens or 0 for p in resolved.phases))
-        else ""
+        fabric(c.scale_out) if c.nodes > 1 else "",
+        f"{tokens}sequence {show('count', job.seq_len)}, batch {show('count', job.global_batch)}, "
+        f"{job.precision}",
     )
-    parts.append(
-        f"{tokens}sequence {show('count', job.seq_len)}, batch "
-        f"{show('count', job.global_batch)}, {job.precision}"
-    )
-    return " · ".join(parts)
+    return " · ".join(filter(None, parts))
 
 
 def plain(data):
@@ -165,237 +127,130 @@ def plain(data):
     return json.loads(re.sub(r"(?<=\d)%", " %", text))
 
 
-def headline(a, cost) -> list[dict]:
-    """The tiles on top: label, value, band."""
-
-    def tile(label, key, value, low=None, high=None, note=""):
-        return {
-            "label": label,
-            "value": show(key, value),
-            "band": band(key, low, high)
-            if low is not None and high is not None and low != high
-            else note,
-        }
-
-    tiles = [
-        tile("MFU", "mfu", a.mfu, a.mfu_low, a.mfu_high),
-        tile("Step", "step_s", a.step_s, a.step_s_low, a.step_s_high),
-    ]
-    if a.days is not None:
-        tiles.append(tile("Days", "days", a.days, a.days_low, a.days_high))
-    if a.cost_usd is not None:
-        tiles.append(
-            tile(
-                "Cost", "cost_usd", a.cost_usd, cost.get("cost_usd_low"), cost.get("cost_usd_high")
-            )
+def headline(data: dict) -> list[dict]:
+    """The tiles on top: label, value, and the band or a remark below it."""
+    notes = {
+        "memory_bytes.total": f"of {show('bytes', data['memory_bytes']['capacity'])}",
+        "goodput": "of wall time",
+        "mtbf_s": "of the whole job",
+        "checkpoint_interval_s": (
+            f"{show('checkpoint_overhead', data['checkpoint_overhead'])} overhead"
+        ),
+    }
+    tiles = []
+    for key, name in WORDS["tiles"].items():
+        value, notable = at(data, key), notes.get(key, "")
+        # the cost has no band of its own, only that of the prices seen
+        low, high = (
+            at(data, f"cost.{key}_{e}" if key == "cost_usd" else f"{key}_{e}")
+            for e in ("low", "high")
         )
-    tiles += [
-        tile(
-            "Memory",
-            "bytes",
-            a.memory_bytes["total"],
-            note=f"of {show('bytes', a.memory_bytes['capacity'])}",
-        ),
-        tile("Goodput", "goodput", a.goodput, note="of wall time"),
-        tile("MTBF", "mtbf_s", a.mtbf_s, note="of the whole job"),
-        tile(
-            "Checkpoint every",
-            "checkpoint_interval_s",
-            a.checkpoint_interval_s,
-            note=f"{show('checkpoint_overhead', a.checkpoint_overhead)} overhead",
-        ),
-    ]
+        ends = not notable and None not in (low, high) and low != high
+        if value is not None or key not in ("days", "cost_usd"):
+            below = band(key, low, high) if ends else notable
+            tiles.append({"label": name, "value": show(key, value), "band": below})
     return tiles
 
 
 def asked(data: dict, constraints) -> list[dict]:
     """The constraints of the design, each beside the figure that answers it and whether it is
     met."""
-    from ..words import at
-
     missed = {row["field"] for row in data.get("missed") or []}
     rows = []
     for field, row in CONSTRAINTS.items():
-        limit, key = getattr(constraints, field, None), row.figure
-        if limit is not None:
-            rows.append(
-                {
-                    "what": row.name,
-                    "limit": show(key, limit if field == "survive" else limit * row.scale),
-                    "met": field not in missed,
-                    "value": "copies survive a " + show(key, at(data, key))
-                    if field == "survive"
-                    else show(key, at(data, key)),
-                }
-            )
+        key, limit = row.figure, getattr(constraints, field, None)
+        value = show(key, at(data, key))
+        if limit is None:
+            continue
+        rows.append(
+            {
+                "what": row.name,
+                "limit": show(key, limit if field == "survive" else limit * row.scale),
+                "met": field not in missed,
+                "value": f"copies survive a {value}" if field == "survive" else value,
+            }
+        )
     return rows
 
 
-def fullest_phase(a) -> str:
+def fullest_phase(data: dict) -> str:
     """The name of the phase whose memory the headline is, where there are several."""
-    phases = getattr(a, "phases", None) or []
+    phases = data.get("phases") or []
     return max(phases, key=lambda f: f["memory_bytes"])["name"] if len(phases) > 1 else ""
 
 
-def losses(a) -> list[dict]:
+def losses(data: dict) -> list[dict]:
     """What a step spends beside matrix products, longest first, with the limit that names it."""
-    parts = [
-        (key, value) for key, value in a.step_breakdown_s.items() if value > 0 and key != "gemm"
+    why = {row["axis"]: row["text"] for row in data.get("why") or () if row["axis"] not in AXES}
+    parts = sorted(data["step_breakdown_s"].items(), key=lambda kv: -kv[1])
+    rows = [
+        {"name": WORDS["losses"].get(key, key), "time_s": value, "what": why.get(key)}
+        for key, value in parts
+        if value > 0 and key != "gemm"
     ]
-    parts.sort(key=lambda kv: -kv[1])
-    why = {row["axis"]: row["text"] for row in getattr(a, "why", []) or []}
-    return [
-        {
-            "key": k,
-            "name": LOSSES.get(k, k),
-            "time_s": v,
-            "what": why.get(k) if k not in ("tp", "pp", "cp", "dp", "ep") else None,
-        }
-        for k, v in parts[:6]
-    ]
+    return rows[:6]
 
 
-def overlap(a) -> list[dict]:
+def overlap(data: dict) -> list[dict]:
     """Communication hidden under compute and exposed, by axis."""
-    hidden = getattr(a, "hidden_s", None) or {}
-    return [
-        {
-            "axis": axis,
-            "hidden_s": hidden.get(axis, 0),
-            "exposed_s": a.step_breakdown_s.get(axis, 0),
-        }
-        for axis in ("tp", "cp", "ep", "dp", "pp")
-        if hidden.get(axis, 0) or a.step_breakdown_s.get(axis, 0)
-    ]
+    hidden, exposed = data.get("hidden_s") or {}, data["step_breakdown_s"]
+    rows = (
+        {"axis": axis, "hidden_s": hidden.get(axis, 0), "exposed_s": exposed.get(axis, 0)}
+        for axis in AXES
+    )
+    return [row for row in rows if row["hidden_s"] or row["exposed_s"]]
 
 
-def carried(a) -> SimpleNamespace:
+def carried(data: dict) -> dict[str, str]:
     """The axes that ride on each tier."""
-
-    def axes(*names):
-        return ", ".join(
-            dict.fromkeys(
-                row["axis"].upper()
-                for row in getattr(a, "communication", [])
-                if row["tier"] in names and row["bytes"]
-            )
-        )
-
-    return SimpleNamespace(up=axes("scale-up", "scale_up"), out=axes("scale-out", "scale_out"))
+    axes: dict[str, dict] = {"scale-up": {}, "scale-out": {}}
+    for row in data.get("communication") or ():
+        if row["bytes"]:
+            axes.setdefault(row["tier"].replace("_", "-"), {})[row["axis"].upper()] = None
+    return {"up": ", ".join(axes["scale-up"]), "out": ", ".join(axes["scale-out"])}
 
 
-def badput(endurance: dict) -> list[dict]:
+def badput(data: dict) -> list[dict]:
     """Shares of wall time that train nothing, largest first."""
-    shares = endurance.get("badput") or {}
-    from ..words import label_or
-
     return [
         {
             "name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()),
             "share": value,
         }
-        for key, value in sorted(shares.items(), key=lambda kv: -(kv[1] or 0))
-        if value
+        for key, value in shares(data).items()
     ]
-
-
-def specialist(a, resolved, job) -> list[dict]:
-    """What an ML specialist has to confirm."""
-    plan, out = a.plan, []
-    if job.precision == "fp16":
-        out.append(
-            {
-                "what": "Precision recipe, fp16",
-                "why": "dynamic loss scaling, and which operations stay in fp32.",
-            }
-        )
-    elif job.precision not in ("bf16", "fp32"):
-        out.append(
-            {
-                "what": f"Precision recipe, {job.precision}",
-                "why": (
-                    "which matrix products run in it, the scaling granularity, and that "
-                    "norms, softmax, router and master weights stay higher."
-                ),
-            }
-        )
-    if plan["dp"] > 1:
-        out.append(
-            {
-                "what": "Batch after a reshape",
-                "why": f"losing data-parallel ranks changes accumulation "
-                f"{show('grad_accum', plan['grad_accum'])} or the global batch of "
-                f"{show('global_batch', job.global_batch)} sequences; the latter needs a "
-                f"new learning-rate schedule.",
-            }
-        )
-    if len(resolved.phases) > 1:
-        out.append(
-            {
-                "what": "Batch and sequence ramp",
-                "why": (
-                    f"{len(resolved.phases)} phases change the global batch or the sequence length."
-                ),
-            }
-        )
-    if resolved.model.experts:
-        out.append(
-            {
-                "what": "Router balance",
-                "why": (
-                    "strength of the balancing term against quality; the step time assumes "
-                    "the balance stated under assumptions."
-                ),
-            }
-        )
-    return out
 
 
 def given(resolved) -> list[dict]:
     """The fields that the design file gives, by dotted path."""
 
     def walk(value, path):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield from walk(inner, [*path, str(key)])
-        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
-            for i, inner in enumerate(value):
-                yield from walk(inner, [*path, str(i)])
-        else:
+        inner = value.items() if isinstance(value, dict) else ()
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+            inner = enumerate(value)
+        elif not isinstance(value, dict):
             yield {"field": ".".join(path), "value": value_text(value)}
+        for key, part in inner:
+            yield from walk(part, [*path, str(key)])
 
-    return [
-        row for row in walk(resolved.design.data(), []) if row["field"] not in ("scantling", "name")
-    ]
+    rows = walk(resolved.design.data(), [])
+    return [row for row in rows if row["field"] not in ("scantling", "name")]
 
 
-def appendix(a) -> list[dict]:
+_NOT_LISTED = ("search_", "plan.", "hidden_s.")
+
+
+def appendix(data: dict) -> list[dict]:
     """The numbers of the assessment with formula, convention and source, from the library's table
     of quantities."""
-    from scantling.base.quantities import table as quantities
-
     rows = []
-    for q in quantities.table().values():
-        value = vars(a)
-        for step in q.key.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        if (
-            isinstance(value, (int, float))
-            and not isinstance(value, bool)
-            and q.kind != "text"
-            and not q.formula.startswith("as ")
-            and not q.key.endswith(("_low", "_high"))
-            and not q.key.startswith(("search_", "plan.", "hidden_s."))
-            and not (q.key.startswith("step_breakdown_s.") and not value)
-        ):
-            rows.append(
-                {
-                    "label": q.label,
-                    "key": q.key,
-                    "value": quantities.shown(value, q.kind, q.unit),
-                    "formula": q.formula,
-                    "convention": q.convention,
-                    "source": q.source,
-                }
-            )
+    for key, q in quantities.table().items():
+        value = at(data, key)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        derived = q.kind == "text" or q.formula.startswith("as ") or key.endswith(("_low", "_high"))
+        nil = key.startswith("step_breakdown_s.") and not value
+        if number and not (derived or nil or key.startswith(_NOT_LISTED)):
+            said = {"value": shown(value, q.kind, q.unit)}
+            about = ("label", "key", "formula", "convention", "source")
+            rows.append(said | {name: getattr(q, name) for name in about})
     return rows
