@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib import metadata
+from pathlib import Path
 
 import anywidget
 import numpy as np
