@@ -10,6 +10,8 @@ what no model knows of mostly slows.
 from __future__ import annotations
 
 import csv
+import math
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -18,6 +20,7 @@ import numpy as np
 
 from ..catalogue.families import family as family_of
 from ..catalogue.stacks import canonical
+from ..catalogue.words import RECOMPUTES
 from .cases import Cases, devices, micro_batches
 from .constants import calibration, gather
 from .step import rates, step_time
@@ -33,15 +36,16 @@ WIDER = {
     "ep across": 1.2,
     "single source": 1.1,
 }
-DEFAULT = {
-    "known": {"dense": (-0.12, 0.11), "moe": (-0.16, 0.16)},
-    "unknown": {"dense": (-0.30, 0.15), "moe": (-0.32, 0.2)},
-}
+
+
+def _support(level: str, name) -> dict:
+    """What stands behind a name's constants: {rows, single_source}; empty where no run does."""
+    return calibration()["support"].get(level, {}).get(name or "", {})
 
 
 def known_chip(name) -> bool:
     """True where runs on this accelerator are behind the calibration."""
-    return name in calibration().get("support", {}).get("chip", {})
+    return bool(_support("chip", name))
 
 
 def known_family(name) -> bool:
@@ -52,27 +56,27 @@ def known_family(name) -> bool:
 def known_stack(name) -> bool:
     """True where runs of this stack are behind the calibration, from more than one source or many
     settings of one."""
-    support = calibration().get("support", {}).get("stack", {}).get(name or "")
-    return bool(support) and support["rows"] >= 5
+    return _support("stack", name).get("rows", 0) >= 5
 
 
 def single_source(name) -> bool:
     """True where one source alone supports a stack's constants."""
-    support = calibration().get("support", {}).get("stack", {}).get(name or "")
-    return bool(support) and support["single_source"]
+    return _support("stack", name).get("single_source", False)
 
 
 def several_sources_only(offsets: dict, support: dict) -> dict:
     """The offsets without those that one source alone supports; such a name falls back to what all
     runs share."""
-    alone = lambda level, name: support.get(level, {}).get(name, {}).get("single_source", False)  # noqa: E731
+
+    def shared(level, values):
+        if level == "global":
+            return values
+        known = support.get(level, {})
+        alone = {name for name, of in known.items() if of.get("single_source")}
+        return {name: value for name, value in values.items() if name not in alone}
+
     return {
-        constant: {
-            level: value
-            if level == "global"
-            else {k: v for k, v in value.items() if not alone(level, k)}
-            for level, value in levels.items()
-        }
+        constant: {level: shared(level, values) for level, values in levels.items()}
         for constant, levels in offsets.items()
     }
 
@@ -87,15 +91,12 @@ def without_single_source(
     page does for its headline.
     """
     stack = canonical(stack, family_of(family).modern) or ""
-    support = calibration().get("support", {})
-    alone = [
-        name
-        for level, name in (("stack", stack), ("chip", chip), ("pair", f"{stack} on {chip}"))
-        if support.get(level, {}).get(name, {}).get("single_source")
-    ]
+    names = {"stack": stack, "chip": chip, "pair": f"{stack} on {chip}"}
+    alone = [name for level, name in names.items() if _support(level, name).get("single_source")]
     if not alone:
         return None
-    shared = gather(family, chip, stack, several_sources_only(calibration()["offsets"], support))
+    several = several_sources_only(calibration()["offsets"], calibration()["support"])
+    shared = gather(family, chip, stack, several)
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
     return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
@@ -113,97 +114,79 @@ def band(
     """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars.
 
     known: the stack has runs behind its constants; seen_chip: so has the accelerator; inferred: a
-    setting that decides the step
-    (micro-batch, recompute, layout) was not given; single: one source alone supports the stack;
-    memory_share: predicted memory /
-    capacity, above 0.85 of which allocator retries begin.
+    setting that decides the step (micro-batch, recompute, layout) was not given; single: one source
+    alone supports the stack; memory_share: predicted memory / capacity, above 0.85 of which
+    allocator retries begin; seen_family: somebody has published a run on a chip of the family.
     """
-    quantiles = calibration().get("bands", DEFAULT)
-    moe = np.asarray(c.shape.moe_layers) > 0
-    known = np.asarray(known, bool)
-
-    def pick(i):
-        table = {k: {m: v[i] for m, v in row.items()} for k, row in quantiles.items()}
-        return np.where(
-            known,
-            np.where(moe, table["known"]["moe"], table["known"]["dense"]),
-            np.where(moe, table["unknown"]["moe"], table["unknown"]["dense"]),
-        )
-
     p = c.plan
-    wide = np.where(np.asarray(seen_family, bool), 1.0, WIDER["unseen family"])
-    wide = (
-        wide
-        * np.where(np.asarray(seen_chip, bool), 1.0, WIDER["unseen chip"])
-        * np.where(np.asarray(inferred, bool), WIDER["inferred"], 1.0)
-    )
-    wide = (
-        wide
-        * np.where(np.asarray(single, bool) & known, WIDER["single source"], 1.0)
-        * np.where(np.asarray(memory_share) > 0.85, WIDER["memory"], 1.0)
-    )
-    group = np.asarray(p.dp) * p.cp
-    wide = wide * np.where(
-        (np.asarray(p.sharding) == 1) & (group > 128) & (micro_batches(c.job, p) < 8),
-        WIDER["zero1 wide"],
-        1.0,
-    )
-    wide = wide * np.where(
-        (np.asarray(p.ep) * p.etp > c.link.domain) & moe, WIDER["ep across"], 1.0
-    )
-    return np.exp(-pick(1) * wide)[()], np.exp(-pick(0) * wide)[()]
+    moe, known = np.asarray(c.shape.moe_layers) > 0, np.asarray(known, bool)
+    wide_group = (np.asarray(p.dp) * p.cp > 128) & (micro_batches(c.job, p) < 8)
+    wider = {
+        "unseen family": ~np.asarray(seen_family, bool),
+        "unseen chip": ~np.asarray(seen_chip, bool),
+        "inferred": np.asarray(inferred, bool),
+        "single source": np.asarray(single, bool) & known,
+        "memory": np.asarray(memory_share) > 0.85,
+        "zero1 wide": (np.asarray(p.sharding) == 1) & wide_group,
+        "ep across": (np.asarray(p.ep) * p.etp > c.link.domain) & moe,
+    }
+    wide = math.prod(np.where(holds, WIDER[name], 1.0) for name, holds in wider.items())
+    of = calibration()["bands"]
+    kinds = ("dense", "moe")
+    table = np.array([[of[stack][kind] for kind in kinds] for stack in ("unknown", "known")])
+    low, high = np.moveaxis(table[known.astype(int), moe.astype(int)], -1, 0)
+    return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
+
+
+# what a difference of one (a doubling, another recompute, another kind) counts; the amounts here
+# and below are judgement, no published figure
+FAR = {
+    "devices": 0.5,
+    "hidden": 1.0,
+    "layers": 0.7,
+    "seq_len": 0.8,
+    "tp": 0.6,
+    "pp": 0.6,
+    "cp": 0.8,
+    "ep": 0.5,
+    "micro_batch": 0.4,
+    "recompute": 0.8,
+    "moe": 5.0,
+    "low": 1.5,
+    "sharded": 1.5,
+}
+OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
+SIZES = list(FAR)[:9]
+WORDS = {"seq_len": "sequence length", "micro_batch": "micro-batch"}
+KINDS = {
+    "moe": ("dense", "experts"),
+    "low": ("16 bit", "fp8 or fp4"),
+    "sharded": ("whole weights", "sharded weights"),
+    "recompute": tuple(f"recompute {name}" for name in RECOMPUTES),
+}
+SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
+FROM_ONE_SOURCE = 2  # rows, so that one long table does not fill the list
 
 
 def conditions(c: Cases) -> dict:
     """Numbers by which two runs are near: base-2 logs of size, scale and layout, codes of the rest;
     one column each."""
     p, s = c.plan, c.shape
-    log = lambda x: np.log2(np.maximum(np.asarray(x, float), 1))  # noqa: E731
-    return dict(
-        devices=log(devices(p)),
-        hidden=log(s.hidden),
-        layers=log(s.layers),
-        seq_len=log(c.job.seq_len),
-        tp=log(p.tp),
-        pp=log(p.pp),
-        cp=log(p.cp),
-        ep=log(p.ep),
-        micro_batch=log(p.micro_batch),
-        recompute=np.asarray(p.recompute, float),
-        moe=(np.asarray(s.moe_layers) > 0) * 1.0,
-        low=(np.asarray(c.job.precision) >= 2) * 1.0,
-        sharded=(np.asarray(p.sharding) >= 3) * 1.0,
-    )
-
-
-# what a difference of one (a doubling, another recompute, another kind) counts
-FAR = dict(
-    devices=0.5,
-    hidden=1.0,
-    layers=0.7,
-    seq_len=0.8,
-    tp=0.6,
-    pp=0.6,
-    cp=0.8,
-    ep=0.5,
-    micro_batch=0.4,
-    recompute=0.8,
-    moe=5.0,
-    low=1.5,
-    sharded=1.5,
-)
-OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
-WORDS = dict(
-    devices="devices",
-    hidden="hidden",
-    layers="layers",
-    seq_len="sequence length",
-    tp="tp",
-    pp="pp",
-    cp="cp",
-    ep="ep",
-    micro_batch="micro-batch",
-)
+    sizes = {
+        "devices": devices(p),
+        "hidden": s.hidden,
+        "layers": s.layers,
+        "seq_len": c.job.seq_len,
+        **{name: getattr(p, name) for name in ("tp", "pp", "cp", "ep", "micro_batch")},
+    }
+    return {
+        name: np.log2(np.maximum(np.asarray(size, float), 1)) for name, size in sizes.items()
+    } | {
+        "recompute": np.asarray(p.recompute, float),
+        "moe": (np.asarray(s.moe_layers) > 0) * 1.0,
+        "low": (np.asarray(c.job.precision) >= 2) * 1.0,
+        "sharded": (np.asarray(p.sharding) >= 3) * 1.0,
+    }
 
 
 @cache
@@ -215,71 +198,45 @@ def _published():
 
 
 def nearest_runs(
-    case: Cases, resolved=None, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
+    case: Cases, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
 ) -> list[dict]:
     """The `n` published runs nearest to one case, with how they differ.
 
     Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip,
-    family or stack; at most two rows
-    of one source, so that one long table does not fill the list. `mfu` is the measured one in the
-    convention of this kit.
+    family or stack; at most two rows of one source. `mfu` is the measured one in the convention of
+    this kit.
     """
-    if resolved is not None:
-        accelerator = resolved.cluster.accelerator
-        chip, family, stack = accelerator.id, accelerator.family, resolved.stack or ""
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
     far = sum(FAR[k] * np.abs(columns[k] - here[k]) for k in FAR)
-    far = far + np.array(
-        [
-            0.0
-            if r["accelerator"] == chip
-            else OTHER_CHIP
-            if r["family"] == family
-            else OTHER_CHIP + OTHER_FAMILY
-            for r in rows
-        ]
-    )
-    far = far + np.array([0.0 if r["stack"] == stack else OTHER_STACK for r in rows])
-    out, taken = [], {}
+    others = {"accelerator": (chip, OTHER_CHIP), "stack": (stack, OTHER_STACK)}
+    for column, (mine, amount) in others.items():
+        far = far + np.array([amount * (r[column] != mine) for r in rows])
+    strange = [r["accelerator"] != chip and r["family"] != family for r in rows]
+    far = far + OTHER_FAMILY * np.array(strange)
+    out, taken = [], Counter()
     for i in np.argsort(far, kind="stable"):
-        r = rows[i]
-        if taken.get(r["source"], 0) >= 2:
-            continue
-        taken[r["source"]] = taken.get(r["source"], 0) + 1
-        out.append(
-            dict(
-                id=r["id"],
-                model=r["model"],
-                accelerator=r["accelerator"],
-                stack=r["stack"],
-                devices=int(float(r["n_devices"])),
-                plan=r["plan"],
-                mfu=float(r["mfu"]),
-                source=r["source"],
-                locator=r["locator"],
-                distance=round(float(far[i]), 2),
-                differs=_differs({k: columns[k][i] for k in FAR}, here, r, chip, stack),
-            )
-        )
-        if len(out) == n:
-            break
+        row = rows[i]
+        taken[row["source"]] += 1
+        if taken[row["source"]] <= FROM_ONE_SOURCE and len(out) < n:
+            there = {k: columns[k][i] for k in FAR}
+            numbers = {
+                "devices": int(float(row["n_devices"])),
+                "mfu": float(row["mfu"]),
+                "distance": round(float(far[i]), 2),
+                "differs": _differs(there, here, row, chip, stack),
+            }
+            out.append({name: row[name] for name in SHOWN} | numbers)
     return out
 
 
 def _differs(there, here, row, chip, stack) -> str:
     said = [row["accelerator"]] if row["accelerator"] != chip else []
     said += [row["stack"]] if stack and row["stack"] != stack else []
-    for name, word in WORDS.items():
-        if abs(there[name] - here[name]) > 0.1:
-            said.append(f"{word} {2 ** there[name]:,.0f} against {2 ** here[name]:,.0f}")
-    for name, (yes, no) in dict(
-        moe=("experts", "dense"),
-        low=("fp8 or fp4", "16 bit"),
-        sharded=("sharded weights", "whole weights"),
-    ).items():
-        if there[name] != here[name]:
-            said.append(yes if there[name] else no)
-    if there["recompute"] != here["recompute"]:
-        said.append(f"recompute {('none', 'selective', 'full')[int(there['recompute'])]}")
+    said += [
+        f"{WORDS.get(name, name)} {2 ** there[name]:,.0f} against {2 ** here[name]:,.0f}"
+        for name in SIZES
+        if abs(there[name] - here[name]) > 0.1
+    ]
+    said += [words[int(there[name])] for name, words in KINDS.items() if there[name] != here[name]]
     return ", ".join(said) or "nothing that is counted"

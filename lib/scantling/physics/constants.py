@@ -90,9 +90,8 @@ Constants.__doc__ = (
 
 @cache
 def calibration() -> dict:
-    """The fitted offsets that ship with the kit; empty where none were made."""
-    path = files("scantling.catalogue") / "calibration.json"
-    return json.loads(path.read_text()) if path.is_file() else {"offsets": {}}
+    """The fit that ships with the kit: offsets, their support, and the bands of its errors."""
+    return json.loads((files("scantling.catalogue") / "calibration.json").read_text())
 
 
 def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:

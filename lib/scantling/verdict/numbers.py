@@ -245,18 +245,18 @@ def tables(assessment) -> dict:
 def lone(assessment) -> dict | None:
     """The headline without the constants that one source alone supports; None where every constant
     has several."""
-    accelerator = assessment.resolved.cluster.accelerator
-    return bands.without_single_source(
-        assessment.chosen.case,
-        chip=accelerator.id,
-        family=accelerator.family,
-        stack=assessment.resolved.stack or "",
-    )
+    return bands.without_single_source(assessment.chosen.case, **_site(assessment))
 
 
 def nearest(assessment) -> list[dict]:
     """Published runs most like this one, as plain rows."""
-    return bands.nearest_runs(assessment.chosen.case, assessment.resolved)
+    return bands.nearest_runs(assessment.chosen.case, **_site(assessment))
+
+
+def _site(assessment) -> dict:
+    resolved = assessment.resolved
+    chip = resolved.cluster.accelerator
+    return {"chip": chip.id, "family": chip.family, "stack": resolved.stack or ""}
 
 
 def candidates(found, most: int = CANDIDATES) -> list[dict]:
