@@ -103,22 +103,20 @@ class Mixer(Block):
         )
         scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
         scores = scores * np.logical_not(flash)
-        stream, latent = self.hidden * wide, self.latent_bytes * wide * keep.tokens
+        stream = self.hidden * wide
         return Saved(
-            whole=keep.outer * ((2.0 + keep.norm_bytes) * stream)
-            + keep.inner * (core + out + scores)
-            + latent,
-            selective=keep.outer * ((2.0 + keep.chain * keep.norm_bytes) * stream)
-            + keep.inner
-            * (keep.gemm * self.kept_core * core + chosen * keep.core + keep.scores * scores)
-            + latent,
+            outer=(2.0 + keep.norm_bytes) * stream,
+            outer_selective=(2.0 + keep.chain * keep.norm_bytes) * stream,
+            inner=core + out + scores,
+            inner_selective=keep.gemm * self.kept_core * core
+            + chosen * keep.core
+            + keep.scores * scores,
+            latent=self.latent_bytes * wide,
         )
 
-    def exchanges(self, plan):
-        kv = np.maximum(self.kv_width / plan.tp, np.minimum(self.v_head, self.kv_width))
-        return Exchange(
-            tensor=1.0, ring=4.0 * kv, ulysses=4.0 * (self.q_width + self.kv_width) / plan.tp
-        )
+    def exchanges(self):
+        kv, head = self.kv_width, np.minimum(self.v_head, self.kv_width)
+        return Exchange(tensor=1.0, kv=2 * kv, kv_head=2 * head, relaid=2 * (self.q_width + kv))
 
 
 @dataclass(frozen=True, kw_only=True)

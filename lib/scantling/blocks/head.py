@@ -42,4 +42,4 @@ class Head(Block):
     def saved_bytes(self, keep: Keeping):
         """Logits in the numbers that the loss keeps; a chunked loss keeps the stream at most."""
         whole = np.where(keep.chunked_loss > 0, np.minimum(self.hidden, self.vocab), self.vocab)
-        return Saved(logits=keep.inner * (whole * keep.logit_bytes))
+        return Saved(logits=whole * keep.logit_bytes)

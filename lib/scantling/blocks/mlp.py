@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,13 +52,13 @@ class Mlp(Block):
         up = 2.0 * (self.matrices - 1) * wide
         first = (up + 2 * wide * keep.eager) * self.width
         second = keep.linear_bytes * wide * self.width
-        return Saved(
-            whole=stream.whole + keep.inner * (first + second),
-            selective=stream.selective
-            + keep.inner * (keep.gemm * first * keep.narrow + keep.chain * second),
+        return replace(
+            stream,
+            inner=first + second,
+            inner_selective=keep.gemm * first * keep.narrow + keep.chain * second,
         )
 
-    def exchanges(self, plan):
+    def exchanges(self):
         return Exchange(tensor=1.0)
 
 
@@ -84,6 +84,6 @@ def stream_bytes(block, keep: Keeping) -> Saved:
     """The sub-layer's input and its norm's output; the input is attention's where both read one."""
     stream, own = block.hidden * keep.wide, 2.0 - 2.0 * block.parallel
     return Saved(
-        whole=keep.outer * ((own + keep.norm_bytes) * stream),
-        selective=keep.outer * ((own + keep.chain * keep.norm_bytes) * stream),
+        outer=(own + keep.norm_bytes) * stream,
+        outer_selective=(own + keep.chain * keep.norm_bytes) * stream,
     )

@@ -106,25 +106,20 @@ class Moe(Block):
         inner tensors, split over etp, and the shared ones'."""
         stream, wide = stream_bytes(self, keep), keep.wide
         copies = self.top_k * keep.imbalance
-        rows = keep.inner * copies * keep.plan.etp
         width = copies * self.width + self.shared_width
         up, mid = 2.0 * (self.matrices - 1) * wide, keep.linear_bytes * wide
-        router = keep.outer * (8.0 * self.experts * wide)
-        across = rows * (self.hidden * wide)
+        router, across = 8.0 * self.experts * wide, copies * self.hidden * wide
         return Saved(
-            whole=stream.whole
-            + router
-            + keep.inner * ((up + mid) * width)
-            + across * (keep.linear_bytes + 2.0),
-            selective=stream.selective
-            + router
-            + keep.inner * ((keep.gemm * up * keep.narrow + keep.chain * mid) * width)
-            + across * (keep.gemm * keep.linear_bytes + keep.chain * 2.0),
-            rows=rows,
+            outer=stream.outer + router,
+            outer_selective=stream.outer_selective + router,
+            inner=(up + mid) * width,
+            inner_selective=(keep.gemm * up * keep.narrow + keep.chain * mid) * width,
+            routed=across * (keep.linear_bytes + 2.0),
+            routed_selective=across * (keep.gemm * keep.linear_bytes + keep.chain * 2.0),
+            copies=copies,
         )
 
-    def exchanges(self, plan):
+    def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
-        return Exchange(
-            tensor=np.where(np.asarray(self.shared_width) > 0, 1.0, 0.0), copies=self.top_k
-        )
+        tensor = np.where(np.asarray(self.shared_width) > 0, 1.0, 0.0)[()]
+        return Exchange(tensor=tensor, copies=self.top_k)

@@ -11,16 +11,11 @@ from .table import Column
 class Keeping:
     """How one device keeps the tensors of one micro-batch; numbers or columns over plans.
 
-    `outer` tokens lie outside the tensor-parallel products (divided with sequence parallelism),
-    `inner` are the tokens over tp. `gemm`, `scores` and `chain` are the shares that `selective`
+    `gemm`, `scores` and `chain` are the shares that `selective`
     recompute keeps of GEMM outputs, materialised scores and element-wise outputs.
     """
 
-    plan: object
     seq_len: Column
-    tokens: Column
-    outer: Column
-    inner: Column
     wide: Column  # 2 in fp32, 1 in 16 bit: of 2 bytes
     linear_bytes: Column  # of a linear layer's saved input value
     low: Column  # bytes of a value in 8 or 4 bit, 0 in 16 bit

@@ -28,12 +28,18 @@ class Time:
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """Bytes that one micro-batch leaves for the backward pass on one device."""
+    """What a block leaves for the backward pass: bytes a token with nothing repeated, and what
+    `selective` recompute leaves of them."""
 
-    whole: Column = 0.0  # nothing repeated
-    selective: Column = 0.0  # what `selective` recompute leaves
-    rows: Column = 0.0  # token copies that the experts of the device receive [count]
-    logits: Column = 0.0
+    outer: Column = 0.0  # outside the tensor-parallel products, divided with the sequence alone
+    outer_selective: Column = 0.0
+    inner: Column = 0.0  # divided by tp
+    inner_selective: Column = 0.0
+    routed: Column = 0.0  # divided by tp, once for each of the etp ranks of an expert
+    routed_selective: Column = 0.0
+    latent: Column = 0.0  # on every rank, never repeated
+    copies: Column = 0.0  # token copies that experts receive: of the fullest rank [count]
+    logits: Column = 0.0  # divided by tp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +47,9 @@ class Exchange:
     """What one block sends forward, per token."""
 
     tensor: Column = 0.0  # pairs of all-gather and reduce-scatter of the stream over tp [count]
-    ring: Column = 0.0  # keys and values of one tensor-parallel rank over cp [bytes]
-    ulysses: Column = 0.0  # from sequence to heads and back over cp [bytes]
+    kv: Column = 0.0  # values that go round over cp: keys and values, divided by tp
+    kv_head: Column = 0.0  # but no fewer than a rank's one head of each
+    relaid: Column = 0.0  # values from sequence to heads and back over cp, divided by tp
     copies: Column = 0.0  # experts that a token is sent to over ep [count]
 
 
@@ -88,10 +95,10 @@ class Block:
         return Time()
 
     def saved_bytes(self, keep) -> Saved:
-        """What a micro-batch leaves for the backward pass on a device. [bytes]"""
+        """What a token leaves for the backward pass. [bytes]"""
         return Saved()
 
-    def exchanges(self, plan) -> Exchange:
+    def exchanges(self) -> Exchange:
         """What a token sends over tp, cp and ep."""
         return Exchange()
 
@@ -106,7 +113,7 @@ class Shape:
 
     def of(self, place: str) -> tuple[Block, ...]:
         """The blocks of a place (mixer, feed, end) or of a kind that some model has."""
-        return tuple(b for b in self.blocks if place in (b.place, b.kind) and np.any(b.count))
+        return tuple(b for b in self.blocks if place in (b.place, b.kind) and some(b.count))
 
     def count(self, place: str) -> Column:
         """How many blocks there are of a place or a kind."""
@@ -127,18 +134,24 @@ class Shape:
 
 def weighted(terms) -> Column:
     """Sum of weight x value; numbers of 0 and 1 cost nothing."""
-    total = 0
+    total = None
     for weight, value in terms:
-        if np.ndim(weight) == 0 and weight == 1:
-            total = total + value
-        elif np.ndim(weight) or weight:
-            total = total + weight * value
-    return total
+        if isinstance(weight, np.ndarray) or (weight and weight != 1):
+            value = weight * value
+        elif not weight:
+            continue
+        total = value if total is None else total + value
+    return 0 if total is None else total
+
+
+def some(count: Column) -> bool:
+    """Whether any model has a block."""
+    return bool(count.any() if isinstance(count, np.ndarray) else count)
 
 
 def fold(kind: type, terms):
     """Records of one `kind` summed field by field with their weights."""
-    terms = list(terms)
+    terms = [(w, r) for w, r in terms if some(w)]
     return kind(
         **{f.name: weighted((w, getattr(r, f.name)) for w, r in terms) for f in fields(kind)}
     )

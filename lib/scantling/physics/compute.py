@@ -93,17 +93,17 @@ def layer_mix(c: Cases) -> list[tuple[object, Block]]:
     return mix + [(routed if b.kind == "moe" else 1.0 - routed, b) for b in s.of("feed")]
 
 
-def layer_time(c: Cases) -> Time:
+def layer_time(c: Cases, on: Device | None = None) -> Time:
     """One average layer (dense and MoE layers in the model's own proportion) for one micro-batch on
-    one device."""
-    on = device(c)
+    one device, the case's where none is given."""
+    on = on or device(c)
     return fold(Time, [(weight, b.kernel_s(on)) for weight, b in layer_mix(c)])
 
 
-def logits_s(c: Cases):
+def logits_s(c: Cases, on: Device | None = None):
     """Forward plus backward seconds of output head and loss for one micro-batch on the last stage,
     MTP heads included."""
-    on = device(c)
+    on = on or device(c)
     return fold(Time, [(b.count, b.kernel_s(on)) for b in c.shape.of("end")]).logits
 
 

@@ -284,7 +284,8 @@ def step_time(c: Cases) -> Step:
     """The step of every case. [s] Each part is exposed time; what compute covers stands in
     `axes`."""
     m = micro_batches(c.job, c.plan)
-    layer, logits = compute.layer_time(c), compute.logits_s(c)
+    on = compute.device(c)
+    layer, logits = compute.layer_time(c, on), compute.logits_s(c, on)
     exchanges = layer_exchanges(c, layer)
     one = layer_parts(c, layer, exchanges)
     stages = stage_times(c, sum(one.values()), logits)

@@ -66,12 +66,12 @@ def exposed(communication, window):
 
 def sent(c: Cases) -> BlockExchange:
     """What the blocks of one average layer send forward, per token."""
-    return fold(BlockExchange, [(w, b.exchanges(c.plan)) for w, b in layer_mix(c)])
+    return fold(BlockExchange, [(w, b.exchanges()) for w, b in layer_mix(c)])
 
 
 def visited(c: Cases):
     """Experts that a token visits in a layer with experts."""
-    return sum(b.exchanges(c.plan).copies for b in c.shape.of("moe"))
+    return sum(b.exchanges().copies for b in c.shape.of("moe"))
 
 
 def tensor_parallel(c: Cases) -> Exchange:
@@ -115,9 +115,9 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     p, k, block = c.plan, c.constants, sent(c)
     tiers = tiers_of(c.link, k)
     inside = members_inside(p.cp, p.tp, c.link.domain)
-    payload = tokens(c) * p.cp * block.ring
+    payload = tokens(c) * p.cp * (2 * np.maximum(block.kv / p.tp, block.kv_head))
     ring = all_gather_s(payload, p.cp, inside, tiers)
-    ulysses_bytes = tokens(c) * block.ulysses
+    ulysses_bytes = tokens(c) / p.tp * (2 * block.relaid)
     ulysses = all_to_all_s(ulysses_bytes, p.cp, inside, tiers)
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
     left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, fold, mean_heads
+from ...blocks.table import Block, Column, Saved, fold, mean_heads, some, weighted
 from ...catalogue.models.shape import parameters
 from ...catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
 from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, tokens
@@ -40,20 +40,17 @@ np.empty(3_900_000)
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSort:
-    """Layers that share a kind of feed-forward, the mixers in the model's own proportion."""
+    """Layers that share a kind of feed-forward, the mixers in the model's own proportion; bytes of
+    one layer and micro-batch on one device."""
 
     feed: Block
-    saved: Saved
-    kept: Column  # bytes of one layer and micro-batch under the plan's recompute
-    dropped: Column  # bytes that a layer which repeats its forward holds for that time
+    kept: Column  # under the plan's recompute
+    whole: Column  # saved, nothing repeated
+    dropped: Column  # what a layer that repeats its forward holds for that time
+    rows: Column  # token copies that the experts of the device receive [count]
     trunk: Column  # parameters but the routed experts
     experts: Column  # routed experts' parameters on one expert-parallel rank
     last: Column  # 1 where an MTP module's layer is of this sort
-
-    @property
-    def any(self):
-        """1 where a model has layers of this sort."""
-        return 1.0 * (np.asarray(self.feed.count) > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +65,7 @@ class ParameterBytes:
     gathered: Column  # while in use
     gathered_ends: Column  # outside the layers, where there are no low-precision copies
     step: Column  # fp32 gradients while the optimizer steps
+    stays: Column  # weight, gradient and states together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +84,8 @@ class Frame:
     transient: Column  # the layer at work
     most: Column  # the same with nothing repeated
     buffers: Column
+    per_tp: Column
+    repeats: bool  # whether any plan recomputes
     split_kept: Column  # what weight gradients that wait keep of a layer's activations
 
 
@@ -131,16 +131,12 @@ def keeping(c: Cases) -> Keeping:
     and of the element-wise outputs. A repeated SwiGLU keeps its inputs in 8 bits (DeepSeek-V3,
     section 3.3.3); what lists its products keeps no output of a core that it repeats.
     """
-    p, k, software, t = c.plan, constants_of(c), c.software, tokens(c)
+    k, software = constants_of(c), c.software
     low, eager = low_bytes(c.job), 1.0 - software.fused_norm
     linear = np.where(low > 0, low, 2.0)
     repeated = np.maximum(software.selective_elementwise, k.per_op)
     return Keeping(
-        plan=p,
         seq_len=c.job.seq_len,
-        tokens=t,
-        outer=t / sequence_shards(p),
-        inner=t / p.tp,
         wide=1.0 + (c.job.precision == FP32),
         linear_bytes=linear,
         low=low,
@@ -159,31 +155,40 @@ def keeping(c: Cases) -> Keeping:
     )
 
 
-def layer_sorts(c: Cases, keep: Keeping) -> tuple[LayerSort, ...]:
+def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     """What one layer of each sort keeps and has, dense ones first."""
-    s, p = c.shape, c.plan
+    s, p, keep, t = c.shape, c.plan, keeping(c), tokens(c)
+    outer, inner = t / sequence_shards(p), t / p.tp
+    boundary = outer * (2.0 * s.hidden * keep.wide)
+    on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
+    some_share, all_share = recompute_shares(p)
     mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in s.of("mixer")])
     trunk = s.mean("mixer", lambda b: sum(b.parameters().values()))
-    on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
-    some = (p.recompute == SELECTIVE) * p.recompute_share
-    all_of_it = (p.recompute == FULL) * p.recompute_share
-    chosen, whole = on_device * some > 0, on_device * all_of_it > 0
-    boundary = keep.outer * (2.0 * s.hidden * keep.wide)
-    sorts, experts = [], 1.0 * (np.asarray(s.moe_layers) > 0)
+    sorts, routed = [], 1.0 * (np.asarray(s.moe_layers) > 0)
     for feed in s.of("feed"):
-        saved, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
-        routed = own.pop("routed_experts", 0)
+        per_token, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
+        experts = own.pop("routed_experts", 0)
         own.pop("unused", 0)
-        kept = (1.0 - some - all_of_it) * saved.whole
-        kept = kept + some * saved.selective + all_of_it * boundary
+        x, rows = per_token, 0.0
+        whole = outer * x.outer + inner * x.inner
+        selective = outer * x.outer_selective + inner * x.inner_selective
+        if some(x.latent):
+            latent = t * x.latent
+            whole, selective = whole + latent, selective + latent
+        if some(x.copies):
+            rows = inner * p.etp
+            whole, selective = whole + rows * x.routed, selective + rows * x.routed_selective
+        kept = (1.0 - some_share - all_share) * whole + some_share * selective
         sort = LayerSort(
             feed=feed,
-            saved=saved,
-            kept=on_device * kept,
-            dropped=chosen * (saved.whole - saved.selective) + whole * (saved.whole - boundary),
+            kept=on_device * (kept + all_share * boundary),
+            dropped=(on_device > 0)
+            * np.where(all_share > 0, whole - boundary, (some_share > 0) * (whole - selective)),
+            whole=whole,
+            rows=rows * x.copies,
             trunk=trunk + sum(own.values()),
-            experts=routed / (p.ep * p.etp),
-            last=experts if feed.kind == "moe" else 1.0 - experts,
+            experts=experts / (p.ep * p.etp),
+            last=routed if feed.kind == "moe" else 1.0 - routed,
         )
         sorts.append(sort)
     return tuple(sorts)
@@ -221,45 +226,57 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
         gathered = np.where(gone, cached + weight, gathered)
         gradient = np.where(gone, 0.0, gradient)
         states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
+    kept = np.where(z2, gradient * share, gradient) * copies
     return ParameterBytes(
         weight=resident,
         cache=np.where(z3 | gone, 0.0, cached - weight) * copies,
-        gradient=np.where(z2, gradient * share, gradient) * copies,
+        gradient=kept,
         states=states,
         host=host,
         gathered=gathered,
         gathered_ends=gathered * (weight / cached),
         step=step * owned,
+        stays=resident + kept + states,
     )
 
 
-def exchange_buffers(c: Cases, keep: Keeping, sorts):
+def recompute_shares(plan):
+    """Shares of the layers that repeat what `selective` drops, and everything."""
+    return (
+        (plan.recompute == SELECTIVE) * plan.recompute_share,
+        (plan.recompute == FULL) * plan.recompute_share,
+    )
+
+
+def exchange_buffers(c: Cases, sorts):
     """Bytes of the buffers of exchanges, and of masks that a stack builds pair by pair."""
-    s, p, k, t = c.shape, c.plan, constants_of(c), keep.tokens
-    stream = 16.0 * keep.outer * s.hidden * keep.wide
-    buffers = (p.tp > 1) * (4.0 * s.hidden) * t + (p.pp > 1) * stream
+    s, p, k, t = c.shape, c.plan, constants_of(c), tokens(c)
+    wide = 1.0 + (c.job.precision == FP32)
+    buffers = (p.tp > 1) * (4.0 * s.hidden) * t
+    buffers = buffers + (p.pp > 1) * (16.0 * s.hidden * wide) * (t / sequence_shards(p))
     if np.any(p.cp > 1):
         kv = s.mean("mixer", lambda b: b.kv_width)
-        buffers = buffers + (p.cp > 1) * (8.0 * kv) * keep.inner
+        buffers = buffers + (p.cp > 1) * (8.0 * kv) * t / p.tp
     if np.any(k.dense_masks):
-        buffers = buffers + k.dense_masks * k.pair_bytes * keep.seq_len * t
+        buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
     for sort in sorts:
-        if np.any(sort.saved.rows):
-            buffers = buffers + sort.saved.rows * (8.0 * s.hidden)
+        if some(sort.rows):
+            buffers = buffers + sort.rows * (8.0 * s.hidden)
     return buffers
 
 
 def frame(c: Cases) -> Frame:
     """What all devices of a case share: saved bytes and parameters by layer, bytes by parameter,
     buffers."""
-    s, p, k, keep = c.shape, c.plan, constants_of(c), keeping(c)
-    n, sorts, routed = parameters(s), layer_sorts(c, keep), bool(s.of("moe"))
+    s, p, k = c.shape, c.plan, constants_of(c)
+    n, sorts, routed = parameters(s), layer_sorts(c), bool(s.of("moe"))
     ranks = p.dp * p.cp
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0) if routed else None
-    largest = _largest(sorts, lambda x: x.saved.whole)
-    dropped = _largest(sorts, lambda x: x.dropped) if np.any(p.recompute > 0) else 0.0
-    logits = [(b.count, b.saved_bytes(keep)) for b in s.of("end")]
+    largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
+    dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
+    keep, per_tp = keeping(c), 1.0 / p.tp
+    logits = fold(Saved, [(b.count, b.saved_bytes(keep)) for b in s.of("end")]).logits
     waits = np.any(SPLIT[p.schedule])
     return Frame(
         sorts=sorts,
@@ -270,10 +287,12 @@ def frame(c: Cases) -> Frame:
         embedding=n.embedding,
         head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
         mtp=n.mtp - s.mtp_layers * n.experts_per_moe_layer,
-        logits=fold(Saved, logits).logits,
+        logits=tokens(c) * per_tp * logits,
+        per_tp=per_tp,
+        repeats=repeats,
         transient=k.activation * (largest * k.working + dropped),
         most=k.activation * k.working * largest,
-        buffers=exchange_buffers(c, keep, sorts),
+        buffers=exchange_buffers(c, sorts),
         split_kept=weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
         if waits
         else 1.0,
@@ -282,20 +301,19 @@ def frame(c: Cases) -> Frame:
 
 def _largest(sorts, value):
     """The most of any sort of layer that a model has."""
-    first, *rest = (sort.any * value(sort) for sort in sorts)
-    for other in rest:
-        first = np.maximum(first, other)
-    return first
+    if len(sorts) == 1:
+        return value(sorts[0])
+    return np.maximum(*(np.where(sort.feed.count > 0, value(sort), 0.0) for sort in sorts))
 
 
 def device(c: Cases, f: Frame, at: Place) -> Held:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
-    s, p, k = c.shape, c.plan, constants_of(c)
-    per_tp, modules = 1.0 / p.tp, s.mtp_layers
+    s, k = c.shape, constants_of(c)
+    per_tp, modules = f.per_tp, s.mtp_layers
     tied = sum(b.tied for b in s.of("head"))
     ends = at.embeds * f.embedding + at.heads * np.where(at.embeds * tied > 0, 0, f.head)
-    trunk = sum(n * sort.trunk for n, sort in zip(at.counts, f.sorts)) + ends
+    trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends
     if np.any(modules):
         trunk = trunk + at.heads * f.mtp
         run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
@@ -304,16 +322,16 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     trunk, ends, experts = trunk * per_tp, ends * per_tp, 0.0
     if f.routed:
         last = modules * at.heads
-        experts = sum((n + last * x.last) * x.experts for n, x in zip(at.counts, f.sorts))
-    activations = sum(n * sort.kept for n, sort in zip(run, f.sorts)) + f.transient
-    if np.any(p.recompute > 0):
+        experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
+    activations = weighted((n, x.kept) for n, x in zip(run, f.sorts)) + f.transient
+    if f.repeats:
         # never more than with nothing repeated, however few layers a device has
-        most = sum(n * sort.saved.whole for n, sort in zip(run, f.sorts))
+        most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
         activations = np.minimum(activations, k.activation * most + f.most)
     logits = at.tail * f.logits
     activations = activations + logits
     # the head's weight gradient, before it is accumulated
-    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, k, trunk, experts, ends, per_tp)
+    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, k, trunk, experts, ends)
     if np.any(f.bytes.step):
         # fp32 gradients of the optimizer's step take the place of the activations
         step = trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0)
@@ -328,12 +346,12 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     )
 
 
-def _gathered(f: Frame, at: Place, k, trunk, experts, ends, per_tp):
+def _gathered(f: Frame, at: Place, k, trunk, experts, ends):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     if not np.any(f.bytes.gathered) and not (f.routed and np.any(f.expert_bytes.gathered)):
         return 0.0
-    widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * per_tp
-    outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * per_tp, ends)
+    widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
+    outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
     gathered = np.minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
     if f.routed:

@@ -28,7 +28,6 @@ from .parts import (
     device,
     frame,
     in_flight_of,
-    keeping,
     layer_sorts,
     states_of,
 )
@@ -198,8 +197,10 @@ def _counts(c: Cases, f: Frame, ahead, held) -> list:
 
 def _held_total(f: Frame, held: Held):
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
-    weights, gradients, optimizer, _ = states_of(f, held)
-    return weights + gradients + optimizer + held.activations + held.gathered
+    total = held.trunk * f.bytes.stays - held.ends * f.bytes.cache
+    if f.routed:
+        total = total + held.experts * f.expert_bytes.stays
+    return total + held.activations + held.gathered
 
 
 def saved_bytes(c: Cases):
@@ -218,7 +219,7 @@ def saved_bytes(c: Cases):
     recipes keep the inputs of the
     linear layers in one byte.
     """
-    sorts = {sort.feed.kind: sort.saved.whole for sort in layer_sorts(c, keeping(c))}
+    sorts = {sort.feed.kind: sort.whole for sort in layer_sorts(c)}
     return sorts.get("mlp", 0.0), sorts.get("moe", 0.0)
 
 
