@@ -194,13 +194,20 @@ def flag():
     return BeforeValidator(check)
 
 
-def about(description: str, unit: str = "", example: Any = None, choices: tuple = (), **bounds):
+def about(
+    description: str,
+    unit: str = "",
+    example: Any = None,
+    choices: tuple = (),
+    default=None,
+    **bounds,
+):
     """What the published schema, the comments of `init` and the desk say about a field."""
     extra = {"unit": unit} if unit else {}
     if choices:
         extra["enum"] = [*choices, None]
     return Field(
-        default=None,
+        default=default,
         description=description + (f" [{unit}]" if unit else ""),
         examples=None if example is None else [example],
         json_schema_extra=extra or None,
