@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.show import shown
-from scantling.catalogue import accelerator
 from scantling.catalogue import words as legal
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
@@ -254,7 +254,7 @@ def _job(session) -> list[dict]:
         _slider(f"{job}.seq_len", phase.seq_len, with_value(_SEQUENCES, phase.seq_len)),
         _slider(f"{job}.tokens", tokens, tokens_),
         _control("list", f"{job}.precision", phase.precision, _words(formats)),
-        _control("list", f"{job}.optimizer", phase.optimizer, _words(legal.OPTIMIZERS)),
+        _control("list", f"{job}.optimizer", phase.optimizer, _words(catalogue.optimizers())),
         _control("list", "plan.offload", offload, offloads, pinned=offload is not None),
     ]
 
@@ -365,7 +365,7 @@ def _accelerator(session, value) -> dict:
     """The chip with its usual node; a precision that it does not have goes back to the default."""
     design = session.now.design
     out = {"cluster.accelerator": value, **{f"cluster.{name}": None for name in _OF_THE_NODE}}
-    has = accelerator(value).precisions()
+    has = catalogue.accelerator(value).precisions()
     job = session.now.resolved.job_path
     for where in {job, "job"}:
         section = design.job if where == "job" else design.job.phases[int(where.rsplit(".", 1)[1])]
