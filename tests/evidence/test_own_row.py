@@ -98,4 +98,5 @@ def test_predict_on_a_designs_own_row_is_its_assessment(name, tmp_path):
     assert got["params"] == pytest.approx(a.params, rel=1e-3)
     assert got["step_time_s"] == pytest.approx(a.step_s, rel=6e-3)
     assert got["mfu"] == pytest.approx(a.mfu, rel=6e-3)
+    assert got["hfu"] / got["mfu"] == pytest.approx(a.hfu / a.mfu, rel=1e-9)
     assert got["memory_bytes"] == pytest.approx(a.memory_bytes["total"], rel=6e-3)

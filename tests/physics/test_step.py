@@ -22,11 +22,19 @@ from scantling.physics.cases import (
     Software,
     code,
     devices,
+    micro_batches,
     moe_share,
 )
 from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
-from scantling.physics.step import PARTS, hardware_share, layers_per_stage, rates, step_time
+from scantling.physics.step import (
+    PARTS,
+    hardware_share,
+    layers_per_stage,
+    overall,
+    rates,
+    step_time,
+)
 
 H100 = Chip(
     linear_flops=989e12,
@@ -155,6 +163,21 @@ def test_tensor_parallel_sends_what_two_ring_all_reduces_a_layer_send():
         assert float(traffic.tensor_parallel(case(tp=tp)).bytes) == pytest.approx(
             2 * 2 * (tp - 1) / tp * 2048 * 12288 * 2
         )
+
+
+@pytest.mark.parametrize(
+    "sp, recompute, passes", [(0, "none", 2), (0, "full", 3), (1, "none", 2.25)]
+)
+def test_bytes_shown_are_those_that_were_timed(sp, recompute, passes):
+    """A recomputed forward sends its activations again (Korthikanti et al. 2022, section 5), and
+    sequence parallelism gathers the inputs of the weight gradients (section 4.2.2): time and bytes
+    of the axis grow alike."""
+    c = case(tp=8, sp=sp, recompute=code(RECOMPUTES, recompute))
+    shown, once = step_time(c).axes["tp"], traffic.tensor_parallel(c)
+    rounds = float(shown.bytes) / float(once.bytes)
+    assert rounds == pytest.approx(passes * 96 * float(micro_batches(c.job, c.plan)))
+    timed = float((shown.exposed_s + shown.hidden_s) / (once.wire_s * overall(c)))
+    assert timed == pytest.approx(rounds)
 
 
 @pytest.mark.parametrize("sharding, volume", [("none", 2 * 4), ("zero1", 4 + 2), ("zero2", 4 + 2)])

@@ -2,18 +2,17 @@
 writes them and a design names them.
 
 A measured constant takes the place of what published runs say about the chip. What they say about a
-software stack stays: no
-benchmark of single kernels sees it.
+software stack stays: no benchmark of single kernels sees it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
+from .. import catalogue
 from ..base.errors import DesignError
 from ..design import file as design_yaml
 from .constants import PRIORS, calibration, gather
@@ -35,37 +34,20 @@ SPEAKS = {
 SOFTWARE_LEVELS = ("stack", "pair")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Override:
     """Measured constants of one accelerator: {name: value in the unit of constants.PRIORS}, when
-    and on what."""
+    and on what, and the offsets that come of them."""
 
     path: str
     made: str
     accelerator: str
     device: str
-    constants: Mapping = field(default_factory=dict)
-
-    @cached_property
-    def offsets(self) -> dict:
-        """The shipped offsets with the chip's part of each measured constant replaced by
-        ln(measured / sourced prior)."""
-        from .. import catalogue
-
-        chip = catalogue.accelerator(self.accelerator)
-        shipped = calibration()["offsets"]
-        merged = dict(shipped)
-        for name, value in self.constants.items():
-            merged[name] = {
-                "global": math.log(value / prior_of(name, chip)),
-                **{k: v for k, v in shipped.get(name, {}).items() if k in SOFTWARE_LEVELS},
-            }
-        return merged
+    constants: Mapping
+    offsets: dict
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
-        from .. import catalogue
-
         chip = catalogue.accelerator(self.accelerator)
         usual = gather(chip.family, chip.id, "")
         parts = [
@@ -114,8 +96,6 @@ def read(path, where: str = "calibration") -> Override:
             ),
             problem="is missing",
         )
-    from .. import catalogue
-
     chip = catalogue.accelerator(accelerator, f"{where}.device.accelerator")
     given = data.get("constants") or {}
     if not isinstance(given, Mapping):
@@ -124,12 +104,22 @@ def read(path, where: str = "calibration") -> Override:
         )
     values = {name: _value(name, entry, chip, where) for name, entry in given.items()}
     return Override(
-        Path(path).name,
-        str(data.get("made", "at an unknown date")),
-        chip.id,
-        str(device.get("name", chip.name)),
-        values,
+        path=Path(path).name,
+        made=str(data.get("made", "at an unknown date")),
+        accelerator=chip.id,
+        device=str(device.get("name", chip.name)),
+        constants=values,
+        offsets=calibration()["offsets"]
+        | {name: _offset(name, value, chip) for name, value in values.items()},
     )
+
+
+def _offset(name: str, value: float, chip) -> dict:
+    """ln(measured / sourced prior) in place of the chip's part of a constant; what published runs
+    say about software stays."""
+    shipped = calibration()["offsets"].get(name, {})
+    software = {level: shipped[level] for level in SOFTWARE_LEVELS if level in shipped}
+    return {"global": math.log(value / prior_of(name, chip))} | software
 
 
 def _value(name, entry, chip, where):
