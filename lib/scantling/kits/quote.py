@@ -26,6 +26,15 @@ def js(value) -> str:
     )
 
 
+def hydra(value) -> str:
+    """A value as Hydra reads it in an override."""
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def py(value) -> str:
     """A Python literal in ASCII."""
     return ascii(value)

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from ..base.errors import plain
 from ..base.units import DAY_S
-from .quote import comment, js, md, py, sh, slug
+from .quote import comment, hydra, js, md, py, sh, slug
 
 
 def gb(x: float) -> str:
@@ -41,6 +41,8 @@ def templates():
         js=js,
         py=py,
         comment=comment,
+        hydra=hydra,
+        bool=bool,
         md=md,
         slug=slug,
         line=lambda text: plain(str(text), 2000),

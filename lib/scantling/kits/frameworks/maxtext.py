@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from ..framework import framework
-from ..quote import comment, js
-from ..record import NORM_EPSILON, SEED, Gap, rotary_base
-
-REMAT = {"full": "full", "selective": "minimal", "none": "minimal_with_context"}
+from ..record import NORM_EPSILON, Gap, rotary_base
+from ..render import render
+from ..schedule import schedule
 
 
 def gaps(launch):
@@ -123,126 +122,13 @@ def dp_axis(launch) -> int:
     return p["shard_group"] // p["cp"] if p["sharding"] == "hsdp" else p["dp"]
 
 
-def config(launch, lr: float) -> dict:
-    """The YAML as a dict."""
-    p, m, job = launch.plan, launch.model, launch.phase
-    chip = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}.get(launch.chip, "cpu")
-    inside = dp_axis(launch) // p["ep"]
-    sharded = p["sharding"] in ("zero3", "hsdp")
-    deep = m.attention == "mla"
-    out = {
-        "base_config": "base.yml",
-        "run_name": launch.slug,
-        "hardware": chip,
-        "model_name": "default",
-        "override_model_config": True,
-        "decoder_block": "deepseek" if deep and m.is_moe else "mixtral" if m.is_moe else "llama2",
-        "base_emb_dim": m.hidden,
-        "base_num_query_heads": m.heads,
-        "base_num_kv_heads": m.kv_heads,
-        "head_dim": m.head_dim,
-        "base_mlp_dim": m.ffn_hidden or m.expert_ffn_hidden,
-        "base_num_decoder_layers": m.layers,
-        "vocab_size": m.vocab,
-        "mlp_activations": {
-            "swiglu": ["silu", "linear"],
-            "geglu": ["gelu", "linear"],
-            "gelu": ["gelu"],
-            "relu": ["relu"],
-            "squared-relu": ["relu"],
-        }[m.mlp],
-        "rope_max_timescale": rotary_base(m),
-        "normalization_layer_epsilon": NORM_EPSILON,
-        "init_weights_seed": SEED,
-        "data_shuffle_seed": SEED,
-        "logits_via_embedding": bool(m.tied_embeddings),
-        "use_qk_norm": bool(m.qk_norm),
-        "enable_dropout": False,
-    }
-    if m.is_moe:
-        out |= {
-            "num_experts": m.experts,
-            "num_experts_per_tok": m.top_k,
-            "base_moe_mlp_dim": m.expert_ffn_hidden,
-            "sparse_matmul": True,
-            "megablox": chip == "tpu",
-        }
-        out |= (
-            {
-                "first_num_dense_layers": m.layers - m.moe_layers,
-                "shared_experts": m.shared_ffn_hidden // max(m.expert_ffn_hidden, 1),
-            }
-            if deep
-            else {"base_mlp_dim": m.expert_ffn_hidden}
-        )
-    if deep:
-        out |= {
-            "attention_type": "mla",
-            "q_lora_rank": m.q_lora,
-            "kv_lora_rank": m.kv_lora,
-            "qk_nope_head_dim": m.qk_nope,
-            "qk_rope_head_dim": m.qk_rope,
-            "v_head_dim": m.v_head_dim,
-        }
-    out |= {"mtp_num_layers": m.mtp_layers} if m.mtp_layers else {}
-    out |= {
-        "ici_data_parallelism": p["dp"] // p["ep"] // (inside if sharded else 1),
-        "ici_fsdp_parallelism": inside if sharded else 1,
-        "ici_tensor_parallelism": p["tp"],
-        "ici_context_parallelism": p["cp"],
-        "ici_pipeline_parallelism": p["pp"],
-        "ici_expert_parallelism": p["ep"],
-        "dcn_data_parallelism": 1,
-        "shard_optimizer_over_data": p["sharding"] == "zero1",
-    }
-    out |= {"context_parallel_strategy": "all_gather"} if p["cp"] > 1 else {}
-    rows = job.global_batch if p["pp"] > 1 else p["micro_batch"] * p["dp"]
-    out |= {
-        "per_device_batch_size": rows / launch.devices,
-        "gradient_accumulation_steps": 1 if p["pp"] > 1 else p["grad_accum"],
-        "max_target_length": job.seq_len,
-    }
-    if p["pp"] > 1:
-        out |= {
-            "num_pipeline_microbatches": p["grad_accum"],
-            "num_layers_per_pipeline_stage": m.layers // (p["pp"] * p["vpp"]),
-            "num_pipeline_repeats": p["vpp"],
-        }
-    out |= {
-        "remat_policy": REMAT[p["recompute"]],
-        "optimizer_memory_host_offload": p["offload"] == "optimizer",
-        "dtype": "float32" if job.precision == "fp32" else "bfloat16",
-        "weight_dtype": "float32",
-        "quantization": "fp8" if job.precision == "fp8" else "",
-        "packing": chip != "gpu",
-        "attention": "dot_product"
-        if chip == "cpu"
-        else "flash"
-        if chip == "tpu"
-        else "cudnn_flash_te",
-        "opt_type": job.optimizer,
-        "steps": launch.steps or 1_000_000,
-        "learning_rate": lr,
-        "warmup_steps_fraction": min(2000, (launch.steps or 1_000_000) // 20)
-        / (launch.steps or 1_000_000),
-        "gradient_clipping_threshold": 1.0,
-        "enable_checkpointing": True,
-        "async_checkpointing": True,
-        "enable_autocheckpoint": True,
-        "max_num_checkpoints_to_keep": 3,
-        "checkpoint_period": launch.save_steps,
-        "dataset_type": "synthetic",
-        "base_output_directory": "run",
-    }
-    return out
-
-
 def files(launch, kit):
     """maxtext.yml."""
-    return {
-        "maxtext.yml": f"# {comment(launch.name)}\n"
-        + "".join(f"{k}: {js(v)}\n" for k, v in config(launch, kit["train"]["lr"]).items())
-    }
+    values = schedule(launch, kit) | dict(
+        inside=dp_axis(launch) // launch.plan["ep"],
+        sharded=launch.plan["sharding"] in ("zero3", "hsdp"),
+    )
+    return {"maxtext.yml": render("maxtext.yml.j2", **values)}
 
 
 def command(launch) -> str:

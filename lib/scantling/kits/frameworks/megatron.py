@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from ...base.units import DAY_S
 from ...catalogue.families import family
 from ..env import Var
 from ..framework import framework
-from ..quote import sh
-from ..record import NORM_EPSILON, SEED, Gap, rotary_base
+from ..record import NORM_EPSILON, Gap, rotary_base
+from ..render import render
+from ..schedule import schedule
 
 FP8 = {"fp8": "delayed", "fp8-current": "tensorwise", "fp8-block": "blockwise", "mxfp8": "mxfp8"}
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
@@ -121,238 +124,27 @@ def layout(launch) -> str | None:
     return "|".join(text)
 
 
-def model_arguments(launch) -> list[tuple]:
-    """The model's dimensions."""
-    m = launch.model
-    out = [
-        ("--num-layers", m.layers),
-        ("--hidden-size", m.hidden),
-        ("--ffn-hidden-size", m.ffn_hidden or m.expert_ffn_hidden),
-        ("--num-attention-heads", m.heads),
-        ("--seq-length", launch.phase.seq_len),
-        ("--max-position-embeddings", max(m.position_rows, launch.phase.seq_len)),
-        ("--tokenizer-type", "NullTokenizer"),
-        ("--vocab-size", m.vocab),
-        ("--make-vocab-size-divisible-by", 1),
-        ("--normalization", "LayerNorm" if m.norm_bias else "RMSNorm"),
-        ("--norm-epsilon", f"{NORM_EPSILON:g}"),
-        *(
-            [("--position-embedding-type", "learned_absolute")]
-            if m.position_rows
-            else [("--position-embedding-type", "rope"), ("--rotary-base", rotary_base(m))]
-        ),
-    ]
-    out += (
-        [("--transformer-impl", "local"), ("--no-persist-layer-norm",)]
-        if not launch.transformer_engine
-        else []
-    )
-    if m.attention == "mla":
-        out += [
-            ("--multi-latent-attention",),
-            ("--kv-lora-rank", m.kv_lora),
-            ("--qk-head-dim", m.qk_nope),
-            ("--qk-pos-emb-head-dim", m.qk_rope),
-            ("--v-head-dim", m.v_head_dim),
-        ]
-        out += [("--rope-type", "rope"), ("--no-rope-fusion",)] + (
-            [("--q-lora-rank", m.q_lora)] if m.q_lora else []
-        )
-    else:
-        out += [("--kv-channels", m.head_dim)]
-        out += (
-            [("--group-query-attention",), ("--num-query-groups", m.kv_heads)]
-            if m.kv_heads != m.heads
-            else []
-        )
-    out += {
-        "swiglu": [("--swiglu",)],
-        "geglu": [("--geglu",)],
-        "squared-relu": [("--squared-relu",)],
-    }.get(m.mlp, [])
-    out += [] if m.tied_embeddings else [("--untie-embeddings-and-output-weights",)]
-    out += [] if m.mlp_bias or m.out_bias else [("--disable-bias-linear",)]
-    out += [("--add-qkv-bias",)] if m.qkv_bias and not (m.mlp_bias or m.out_bias) else []
-    out += [("--qk-layernorm",)] if m.qk_norm else []
-    if m.window and m.windowed_layers:
-        out += [("--window-size", f"{m.window},0")]
-        out += (
-            [
-                (
-                    "--window-attn-skip-freq",
-                    max(2, round(m.layers / max(m.layers - m.windowed_layers, 1))),
-                )
-            ]
-            if m.windowed_layers < m.layers
-            else []
-        )
-    if m.is_moe:
-        dense = m.layers - m.moe_layers
-        pattern = (
-            [1] * m.layers
-            if not dense
-            else [0] * dense + [1] * m.moe_layers
-            if m.moe_layout == "dense-first"
-            else [
-                1 if i % (m.layers // m.moe_layers) == m.layers // m.moe_layers - 1 else 0
-                for i in range(m.layers)
-            ]
-        )
-        out += [
-            ("--num-experts", m.experts),
-            ("--moe-router-topk", m.top_k),
-            ("--moe-ffn-hidden-size", m.expert_ffn_hidden),
-            ("--moe-grouped-gemm",),
-            ("--moe-token-dispatcher-type", "alltoall"),
-            ("--moe-permute-fusion",),
-            ("--moe-router-dtype", "fp32"),
-        ]
-        out += (
-            [
-                ("--moe-router-score-function", "sigmoid"),
-                ("--moe-router-enable-expert-bias",),
-                ("--moe-router-bias-update-rate", "1e-3"),
-                ("--moe-router-load-balancing-type", "seq_aux_loss"),
-                ("--moe-aux-loss-coeff", "1e-4"),
-            ]
-            if m.router_buffers
-            else [
-                ("--moe-router-load-balancing-type", "aux_loss"),
-                ("--moe-aux-loss-coeff", "1e-3"),
-            ]
-        )
-        out += [("--moe-layer-freq", f"({'+'.join(_runs(pattern))})")] if dense else []
-        out += (
-            [("--moe-shared-expert-intermediate-size", m.shared_ffn_hidden)]
-            if m.shared_ffn_hidden
-            else []
-        )
-    return out + ([("--mtp-num-layers", m.mtp_layers)] if m.mtp_layers else [])
+def moe_layers(model) -> list[int]:
+    """1 for each layer with experts, 0 for a dense one."""
+    dense = model.layers - model.moe_layers
+    if model.moe_layout == "dense-first" or not dense:
+        return [0] * dense + [1] * model.moe_layers
+    every = model.layers // model.moe_layers
+    return [int(i % every == every - 1) for i in range(model.layers)]
 
 
-def _runs(pattern):
-    out, i = [], 0
-    while i < len(pattern):
-        j = next((k for k in range(i, len(pattern)) if pattern[k] != pattern[i]), len(pattern))
-        out.append(f"[{pattern[i]}]*{j - i}")
-        i = j
-    return out
+def layer_pattern(model) -> str:
+    """The same as Megatron reads it: runs of equal layers, ([0]*3+[1]*58)."""
+    runs = [f"[{kind}]*{len(list(run))}" for kind, run in groupby(moe_layers(model))]
+    return f"({'+'.join(runs)})"
 
 
-def plan_arguments(launch) -> list[tuple]:
-    """The parallel plan, batch, precision and optimizer."""
-    p, m, job = launch.plan, launch.model, launch.phase
-    out = [
-        ("--tensor-model-parallel-size", p["tp"]),
-        ("--pipeline-model-parallel-size", p["pp"]),
-        ("--context-parallel-size", p["cp"]),
-        ("--micro-batch-size", p["micro_batch"]),
-        ("--global-batch-size", job.global_batch),
-    ]
-    out += [("--sequence-parallel",)] if p["sp"] else []
-    out += [("--cp-comm-type", CP[p["cp_type"]])] if p["cp"] > 1 else []
-    if m.is_moe:
-        out += [
-            ("--expert-model-parallel-size", p["ep"]),
-            ("--expert-tensor-parallel-size", p["etp"]),
-        ]
-    text = layout(launch)
-    if p["pp"] > 1 and text:
-        out += [("--pipeline-model-parallel-layout", text)]
-    elif p["vpp"] > 1:
-        out += [("--num-virtual-stages-per-pipeline-rank", p["vpp"])]
-    fsdp = p["sharding"] in ZERO
-    if fsdp:
-        out += [
-            ("--use-megatron-fsdp",),
-            ("--data-parallel-sharding-strategy", ZERO[p["sharding"]]),
-            ("--use-distributed-optimizer",),
-            ("--no-gradient-accumulation-fusion",),
-        ]
-    elif p["sharding"] == "zero1":
-        out += [
-            ("--use-distributed-optimizer",),
-            ("--overlap-grad-reduce",),
-            ("--overlap-param-gather",),
-        ]
-    if p["recompute"] == "full":
-        each = -(-m.layers // (p["pp"] * p["vpp"]))
-        some = -(-p["recompute_layers"] // p["vpp"])
-        out += [
-            ("--recompute-granularity", "full"),
-            *(
-                [("--recompute-method", "uniform"), ("--recompute-num-layers", 1)]
-                if some >= each
-                else [("--recompute-method", "block"), ("--recompute-num-layers", some)]
-            ),
-        ]
-    elif p["recompute"] == "selective":
-        out += [("--recompute-granularity", "selective"), ("--recompute-modules", "core_attn")]
-    out += (
-        [("--optimizer-cpu-offload",), ("--optimizer-offload-fraction", "1.0")]
-        if p["offload"] == "optimizer"
-        else []
-    )
-    out += (
-        [(f"--{job.precision}",)]
-        if job.precision in ("bf16", "fp16")
-        else []
-        if job.precision == "fp32"
-        else [("--bf16",)]
-    )
-    if job.precision in FP8:
-        out += [
-            ("--fp8-format", "e4m3" if job.precision in ("fp8-block", "mxfp8") else "hybrid"),
-            ("--fp8-recipe", FP8[job.precision]),
-        ]
-    out += [("--fp4-format", "e2m1")] if job.precision == "nvfp4" else []
-    offloaded = p["offload"] == "optimizer"
-    if job.optimizer == "adamw-bf16" or offloaded:
-        out += [("--use-precision-aware-optimizer",)]
-    out += (
-        [("--exp-avg-dtype", "bf16"), ("--exp-avg-sq-dtype", "bf16")]
-        if job.optimizer == "adamw-bf16"
-        else []
-    )
-    return out + [("--optimizer", {"sgd": "sgd", "muon": "muon"}.get(job.optimizer, "adam"))]
-
-
-def run_arguments(launch, lr: float) -> list[tuple]:
-    """Schedule, saves, watch. Paths are the launcher's: they are added in launch.sh."""
-    steps = launch.steps or 1_000_000
-    fsdp = launch.plan["sharding"] in ZERO
-    return [
-        ("--train-iters", steps),
-        ("--lr", f"{lr:g}"),
-        ("--min-lr", f"{lr / 10:g}"),
-        ("--lr-decay-style", "cosine"),
-        ("--lr-warmup-iters", min(2000, steps // 20)),
-        ("--adam-beta1", "0.9"),
-        ("--adam-beta2", "0.95"),
-        ("--weight-decay", "0.1"),
-        ("--clip-grad", "1.0"),
-        ("--init-method-std", "0.02"),
-        ("--seed", SEED),
-        ("--attention-dropout", "0.0"),
-        ("--hidden-dropout", "0.0"),
-        ("--cross-entropy-loss-fusion",),
-        ("--manual-gc",),
-        ("--manual-gc-interval", 100),
-        ("--save-interval", launch.save_steps),
-        ("--save-retain-interval", launch.save_steps * days_steps(launch)),
-        ("--ckpt-format", "fsdp_dtensor" if fsdp else "torch_dist"),
-        *([] if fsdp else [("--async-save",), ("--use-persistent-ckpt-worker",)]),
-        ("--exit-signal-handler",),
-        ("--distributed-timeout-minutes", max(10, launch.lead_s // 60)),
-        ("--log-interval", 10),
-        ("--log-throughput",),
-        ("--log-progress",),
-        ("--log-params-norm",),
-        ("--log-straggler",),
-        ("--straggler-minmax-count", 4),
-        ("--log-memory-to-tensorboard",),
-        ("--eval-iters", 0),
-    ]
+def recompute(launch) -> tuple[str, int]:
+    """(method, layers) of full recompute: every layer of a virtual stage, or the first few."""
+    p = launch.plan
+    each = -(-launch.model.layers // (p["pp"] * p["vpp"]))
+    some = -(-p["recompute_layers"] // p["vpp"])
+    return ("uniform", 1) if some >= each else ("block", some)
 
 
 def days_steps(launch) -> int:
@@ -395,11 +187,6 @@ def notes(launch) -> list[str]:
     return out
 
 
-def arguments(launch, lr: float) -> list[tuple]:
-    """Every flag, in groups."""
-    return model_arguments(launch) + plan_arguments(launch) + run_arguments(launch, lr)
-
-
 def environment(launch):
     """Megatron's own demand on the launch order of kernels."""
     p = launch.plan
@@ -420,13 +207,24 @@ def environment(launch):
     return ()
 
 
+def values(launch, kit) -> dict:
+    """What the templates of Megatron's kits are filled from, beside the launch plan."""
+    moe = launch.model.is_moe
+    return schedule(launch, kit) | dict(
+        fsdp_strategy=ZERO,
+        cp_type=CP[launch.plan["cp_type"]] if launch.plan["cp"] > 1 else None,
+        layout=layout(launch),
+        recompute=recompute(launch),
+        fp8_recipe=FP8.get(launch.phase.precision),
+        moe_layers=moe_layers(launch.model) if moe else [],
+        layer_pattern=layer_pattern(launch.model) if moe else "",
+        days_steps=days_steps(launch),
+    )
+
+
 def files(launch, kit) -> dict[str, str]:
     """megatron.args."""
-    return {
-        "megatron.args": "".join(
-            " ".join(sh(w) for w in row) + "\n" for row in arguments(launch, kit["train"]["lr"])
-        )
-    }
+    return {"megatron.args": render("megatron.args.j2", **values(launch, kit))}
 
 
 def command(launch) -> str:

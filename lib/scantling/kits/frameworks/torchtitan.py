@@ -6,6 +6,7 @@ from ..framework import framework
 from ..quote import comment, py
 from ..record import Gap, rotary_base
 from ..render import render
+from ..schedule import schedule
 from .megatron import chunks
 
 SCHEDULES = {
@@ -139,6 +140,7 @@ def parts(launch) -> list[list[str]]:
 def files(launch, kit):
     """torchtitan_config.py."""
     p, m, job = launch.plan, launch.model, launch.phase
+    values = schedule(launch, kit)
     parallelism = dict(
         data_parallel_replicate_degree=p["dp"] // dp_shard(launch),
         data_parallel_shard_degree=dp_shard(launch),
@@ -163,7 +165,7 @@ def files(launch, kit):
         local_batch_size=p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1),
         global_batch_size=job.global_batch,
         seq_len=job.seq_len,
-        steps=launch.steps or 1_000_000,
+        steps=values["steps"],
         mixed_precision_param="float32" if job.precision == "fp32" else "bfloat16",
         disable_cuda_graphs=p["pp"] > 1 or p["ep"] > 1,
     )
@@ -177,9 +179,9 @@ def files(launch, kit):
             recompute=p["recompute"],
             every=launch.save_steps,
             keep=3,
-            lr=kit["train"]["lr"],
-            warm=min(2000, (launch.steps or 1_000_000) // 20),
-            seed=kit["train"]["seed"],
+            lr=values["lr"],
+            warm=values["warm"],
+            seed=values["seed"],
             moe=m.is_moe,
             mla=m.attention == "mla",
             slug=launch.slug,
