@@ -14,6 +14,7 @@ from .rows import CONDITIONS, KINDS, PLAN
 
 GROUPS = ("source", "accelerator", "stack", "precision")
 WORST = 25
+RIVAL = "peer mean median max rows how source url date verified".split()
 
 
 def error(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -34,6 +35,11 @@ def spread(off: pd.Series) -> dict:
     )
 
 
+def missed(rows: pd.DataFrame, column: str) -> pd.Series:
+    """|error|, 100 % where there is no answer."""
+    return error(rows, column).abs().fillna(1.0)
+
+
 def over_sources(off: pd.Series, source: pd.Series) -> float:
     """Median over sources of each source's median |error|."""
     return float(off.abs().fillna(1.0).groupby(source).median().median())
@@ -42,35 +48,35 @@ def over_sources(off: pd.Series, source: pd.Series) -> float:
 def headline(rows: pd.DataFrame) -> dict:
     """Figures of all rows for each kind of fit, the one-line baseline among them."""
     return {
-        kind: {
-            **spread(error(rows, column)),
-            "over_sources": over_sources(error(rows, column), rows.source),
-            "answered": float(rows[column].notna().mean()),
-        }
+        kind: spread(error(rows, column))
+        | dict(
+            over_sources=over_sources(error(rows, column), rows.source),
+            answered=float(rows[column].notna().mean()),
+        )
         for kind, column in {**KINDS, "one line": "baseline"}.items()
     }
 
 
 def by_group(rows: pd.DataFrame) -> dict:
     """For each source, accelerator, stack and precision: median error of every kind, and how the
-    source-left-out prediction does."""
+    source-left-out prediction does; the largest group first."""
     return {
-        name: [
-            _group(str(key), g) for key, g in sorted(rows.groupby(name), key=lambda kv: -len(kv[1]))
-        ]
+        name: sorted(
+            (_group(str(key), g) for key, g in rows.groupby(name)), key=lambda g: -g["rows"]
+        )
         for name in GROUPS
     }
 
 
 def _group(key, g):
     out = spread(error(g, "source_out"))
-    medians = {
-        kind: float(error(g, column).abs().fillna(1.0).median()) for kind, column in KINDS.items()
-    }
-    line = float(error(g, "baseline").abs().fillna(1.0).median())
+    medians = {kind: float(missed(g, column).median()) for kind, column in KINDS.items()}
+    line = float(missed(g, "baseline").median())
     return dict(
         key=key,
-        **{k: out[k] for k in ("rows", "p90", "bias")},
+        rows=out["rows"],
+        p90=out["p90"],
+        bias=out["bias"],
         medians=medians,
         baseline=line,
         baseline_wins=line < medians["source left out"],
@@ -85,66 +91,49 @@ def coverage(rows: pd.DataFrame, kind: str, column: str | None = None) -> dict:
     kind: fold, source or stack, what was left out of the fit; the band of seconds s x [low, high]
     is tokens/s / [high, low].
     """
-    predicted = rows[column or f"{kind}_out"]
-    done = rows[predicted.notna()]
-    low, high = (
-        predicted[done.index] / done[f"{kind}_high"],
-        predicted[done.index] / done[f"{kind}_low"],
-    )
+    done = rows.assign(predicted=rows[column or f"{kind}_out"]).dropna(subset="predicted")
+    # widest and narrowest measurement over the prediction
+    low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
+    share = done.measured / done.predicted
     return dict(
         rows=len(done),
-        coverage=float(((done.measured >= low) & (done.measured <= high)).mean()),
-        below=float((done.measured < low).mean()),
-        above=float((done.measured > high).mean()),
-        width=float((1 / done[f"{kind}_low"] - 1 / done[f"{kind}_high"]).median()),
+        coverage=float(share.between(low, high).mean()),
+        below=float((share < low).mean()),
+        above=float((share > high).mean()),
+        width=float((high - low).median()),
     )
 
 
 def bands_table(rows: pd.DataFrame) -> list[dict]:
     """Coverage and width by what the fit had not seen, and by what it knew of the stack and the
     model."""
-    out = [
-        dict(key="configurations not seen (folds)", **coverage(rows, "fold")),
-        dict(key="sources not seen", **coverage(rows, "source")),
-        dict(key="stacks not seen", **coverage(rows, "stack")),
-    ]
-    for said, where in (
-        ("sources not seen, stack known", rows.source_known == 1),
-        ("sources not seen, stack unknown", rows.source_known == 0),
-        ("sources not seen, dense", rows.moe == 0),
-        ("sources not seen, mixture of experts", rows.moe == 1),
-    ):
-        if where.any():
-            out.append(dict(key=said, **coverage(rows[where], "source")))
-    return out
+    known, moe = rows.source_known, rows.moe
+    parts = (
+        ("configurations not seen (folds)", rows, "fold"),
+        ("sources not seen", rows, "source"),
+        ("stacks not seen", rows, "stack"),
+        ("sources not seen, stack known", rows[known == 1], "source"),
+        ("sources not seen, stack unknown", rows[known == 0], "source"),
+        ("sources not seen, dense", rows[moe == 0], "source"),
+        ("sources not seen, mixture of experts", rows[moe == 1], "source"),
+    )
+    return [{"key": said, **coverage(part, kind)} for said, part, kind in parts if len(part)]
 
 
 def single_source(rows: pd.DataFrame) -> list[dict]:
     """The headline with all shipped constants and without those that one source alone supports."""
     alone = rows["only source of its stack"] | rows["only source of its chip"]
     out = []
-    for said, where in (
-        ("all rows", alone | ~alone),
-        ("stack or chip from one source", alone),
-        ("several sources", ~alone),
+    for said, part in (
+        ("all rows", rows),
+        ("stack or chip from one source", rows[alone]),
+        ("several sources", rows[~alone]),
     ):
-        if where.any():
-            out.append(
-                dict(
-                    key=said,
-                    rows=int(where.sum()),
-                    **{
-                        f"with_{k}": v
-                        for k, v in spread(error(rows[where], "predicted")).items()
-                        if k in ("median", "p90")
-                    },
-                    **{
-                        f"without_{k}": v
-                        for k, v in spread(error(rows[where], "without_single")).items()
-                        if k in ("median", "p90")
-                    },
-                )
-            )
+        if len(part):
+            ways = {"with": "predicted", "without": "without_single"}
+            found = {way: spread(error(part, column)) for way, column in ways.items()}
+            figures = {f"{way}_{k}": f[k] for way, f in found.items() for k in ("median", "p90")}
+            out.append(dict(key=said, rows=len(part), **figures))
     return out
 
 
@@ -152,43 +141,42 @@ def repeats(rows: pd.DataFrame) -> dict:
     """How far repeated measurements of one configuration lie from their median, in all and by
     source: no model of the row can be nearer."""
     again = rows[rows.twins_apart.notna()]
-    off = (again.measured / again.groupby("twin").measured.transform("median") - 1).abs()
-    mean = np.log(again.measured) - np.log(again.measured).groupby(again.twin).transform("mean")
-    ways = float((again.groupby("twin").size() - 1).sum()) if len(again) else 0.0
-    by = [
-        dict(key=str(k), rows=len(g), median=float(g.median()), p90=float(g.quantile(0.9)))
-        for k, g in off.groupby(again.source)
-    ]
+    same = again.groupby("twin").measured
+    off = (again.measured / same.transform("median") - 1).abs()
+    logs = np.log(again.measured)
+    around = logs - logs.groupby(again.twin).transform("mean")
+    free = float(len(again) - same.ngroups)
     return dict(
         rows=len(again),
-        configurations=int(again.twin.nunique()),
-        median=float(off.median()) if len(off) else 0.0,
-        p90=float(off.quantile(0.9)) if len(off) else 0.0,
-        variance=float((mean**2).sum() / ways) if ways else 0.0,
-        by_source=by,
+        configurations=int(same.ngroups),
+        median=_quantile(off, 0.5),
+        p90=_quantile(off, 0.9),
+        variance=float((around**2).sum() / free) if free else 0.0,
+        by_source=[
+            dict(key=str(k), rows=len(g), median=_quantile(g, 0.5), p90=_quantile(g, 0.9))
+            for k, g in off.groupby(again.source)
+        ],
     )
+
+
+def _quantile(column, share) -> float:
+    return float(column.quantile(share)) if len(column) else 0.0
 
 
 def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
     """The rows furthest off with their source left out, and what their rows and their sources
     show."""
     off = error(rows, "source_out")
-    usual = off.groupby(rows.source).transform("median")
-    many = off.groupby(rows.source).transform("size")
+    known = rows.assign(
+        error=off,
+        fold_error=error(rows, "fold_out"),
+        baseline_error=error(rows, "baseline"),
+        usual=off.groupby(rows.source).transform("median"),
+        many=off.groupby(rows.source).transform("size"),
+    )
     out = []
     for i in off.abs().fillna(1.0).nlargest(number).index:
-        row, reasons = rows.loc[i], [s for s in rows.sees[i].split("; ") if s]
-        if (
-            many[i] >= 4
-            and np.sign(usual[i]) == np.sign(off[i])
-            and abs(usual[i]) > 0.4 * abs(off[i])
-        ):
-            reasons.insert(
-                0,
-                f"all {many[i]:.0f} rows of this source are off alike (median {_signed(usual[i])})",
-            )
-        if row.twins_apart > 0.05:
-            reasons.insert(0, f"measured more than once, {100 * row.twins_apart:.0f} % apart")
+        row = known.loc[i]
         out.append(
             dict(
                 id=row.id,
@@ -199,15 +187,27 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
                 accelerator=row.accelerator,
                 devices=int(row.n_devices),
                 measured=float(row.measured),
-                error=_number(off[i]),
-                fold_error=_number(error(rows, "fold_out")[i]),
-                baseline_error=_number(error(rows, "baseline")[i]),
-                reason="; ".join(filter(None, [*reasons, _neighbour(rows, i)]))
+                error=_number(row.error),
+                fold_error=_number(row.fold_error),
+                baseline_error=_number(row.baseline_error),
+                reason="; ".join(filter(None, [*_reasons(row), _neighbour(rows, i)]))
                 or row.unanswered
                 or "nothing printed in the row explains it",
             )
         )
     return out
+
+
+def _reasons(row) -> list[str]:
+    """What a row and its source show."""
+    out = []
+    if row.twins_apart > 0.05:
+        out.append(f"measured more than once, {100 * row.twins_apart:.0f} % apart")
+    alike = row.usual * row.error > 0 and abs(row.usual) > 0.4 * abs(row.error)
+    if row.many >= 4 and alike:
+        usual = _signed(row.usual)
+        out.append(f"all {row.many:.0f} rows of this source are off alike (median {usual})")
+    return [*out, *row.sees.split("; ")]
 
 
 def _neighbour(rows: pd.DataFrame, i) -> str:
@@ -217,27 +217,22 @@ def _neighbour(rows: pd.DataFrame, i) -> str:
     The nearest one that is less than half as far off, which narrows the cause down; failing that
     the nearest.
     """
-    near = rows[(rows.source == rows.source[i]) & (rows.job == rows.job[i])].drop(index=i)
-    differs = near[list(PLAN)].ne(rows.loc[i, list(PLAN)]) & ~(
-        near[list(PLAN)].isna() & rows.loc[i, list(PLAN)].isna()
-    )
-    steps = differs.drop(columns=["dp", "global_batch_seqs"]).sum(
-        axis=1
-    )  # dp follows from the others
+    plan, row = list(PLAN), rows.loc[i]
+    near = rows[(rows.source == row.source) & (rows.job == row.job)].drop(index=i)
+    differs = near[plan].ne(row[plan]) & ~(near[plan].isna() & row[plan].isna())
+    differs = differs.drop(columns=["dp", "global_batch_seqs"])  # they follow from the others
+    steps = differs.sum(axis=1)
     steps = steps[(steps >= 1) & (steps <= 2)]
     if not len(steps):
         return ""
     off = error(near.loc[steps.index], "source_out")
-    fine = steps[off.abs() < 0.5 * abs(error(rows.loc[[i]], "source_out").iloc[0])]
+    fine = steps[off.abs() < 0.5 * abs(row.source_out / row.measured - 1)]
     j = (fine if len(fine) else steps).idxmin()
-    said = ", ".join(
-        f"{name} {_plain(rows[name][j])} for {_plain(rows[name][i])}"
-        for name in PLAN
-        if differs[name][j] and name not in ("dp", "global_batch_seqs")
-    )
+    changed = [name for name in differs if differs[name][j]]
+    said = ", ".join(f"{n} {_plain(rows[n][j])} for {_plain(rows[n][i])}" for n in changed)
     return (
         f"{'' if len(fine) else 'so are its neighbours: '}with {said} measured "
-        f"{rows.measured[j] / rows.measured[i]:.2f}× as fast and off {_signed(off[j])}"
+        f"{rows.measured[j] / row.measured:.2f}× as fast and off {_signed(off[j])}"
     )
 
 
@@ -256,38 +251,43 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     """
     r = np.log(rows.source_out / rows.measured).dropna()
     of = rows.loc[r.index]
-    total = float((r**2).mean())
     source = r.groupby(of.source).transform("mean")
     cell = r.groupby([of.source, of.accelerator, of.precision]).transform("mean")
-    floor = min(floor_variance, float(((r - cell) ** 2).mean()))
+    within = _mean_square(r - cell)
+    floor = min(floor_variance, within)
     parts = {
-        "a whole source alike": float((source**2).mean()),
-        "one chip and precision of a source alike": float(((cell - source) ** 2).mean()),
+        "a whole source alike": _mean_square(source),
+        "one chip and precision of a source alike": _mean_square(cell - source),
         "repeated runs of one configuration": floor,
-        "single rows": float(((r - cell) ** 2).mean()) - floor,
+        "single rows": within - floor,
     }
-    conditions = []
-    for name in CONDITIONS:
-        where = of[name].astype(bool)
-        if where.any():
-            conditions.append(
-                dict(
-                    key=name,
-                    rows=int(where.sum()),
-                    share_of_rows=float(where.mean()),
-                    share_of_error=float((r[where] ** 2).sum() / (r**2).sum()),
-                    median_with=float(np.expm1(r[where]).abs().median()),
-                    median_without=float(np.expm1(r[~where]).abs().median())
-                    if (~where).any()
-                    else None,
-                )
-            )
+    total = _mean_square(r)
+    conditions = [
+        _condition(name, r, of[name].astype(bool)) for name in CONDITIONS if of[name].any()
+    ]
     return dict(
         rows=len(r),
         rms=float(np.sqrt(total)),
         parts={k: v / total for k, v in parts.items()},
         conditions=sorted(conditions, key=lambda c: -c["share_of_error"]),
         one_factor=spread(np.expm1(r - _others_median(r, of.source))),
+    )
+
+
+def _mean_square(r) -> float:
+    return float((r**2).mean())
+
+
+def _condition(name, r, where) -> dict:
+    """How much of the squared log error `r` lies on the rows that show a condition."""
+    size = np.expm1(r).abs()
+    return dict(
+        key=name,
+        rows=int(where.sum()),
+        share_of_rows=float(where.mean()),
+        share_of_error=float((r[where] ** 2).sum() / (r**2).sum()),
+        median_with=float(size[where].median()),
+        median_without=_number(size[~where].median()),
     )
 
 
@@ -310,44 +310,26 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
     out = []
     for name in dict.fromkeys(p["set"] for p in published):
         about = [p for p in published if p["set"] == name]
-        where = rows.source.str.startswith(about[0]["runs_source"]) & rows.locator.fillna(
-            ""
-        ).str.startswith(about[0]["runs_locator"])
-        if not where.any():
-            continue
-        mine = rows[where]
-        step = lambda column: (
-            spread(mine.measured / mine[column] - 1)
-            | {"max": float((mine.measured / mine[column] - 1).abs().max())}
-        )  # noqa: E731, B023
-        out.append(
-            dict(
-                set=name,
-                rows=int(where.sum()),
-                source_left_out=step("source_out"),
-                in_sample=step("predicted"),
-                one_line=step("baseline"),
-                rivals=[
-                    {
-                        k: p[k]
-                        for k in (
-                            "peer",
-                            "mean",
-                            "median",
-                            "max",
-                            "rows",
-                            "how",
-                            "source",
-                            "url",
-                            "date",
-                            "verified",
-                        )
-                    }
-                    for p in about
-                ],
+        source, locator = about[0]["runs_source"], about[0]["runs_locator"]
+        where = rows.source.str.startswith(source)
+        mine = rows[where & rows.locator.fillna("").str.startswith(locator)]
+        if len(mine):
+            out.append(
+                dict(
+                    set=name,
+                    rows=len(mine),
+                    source_left_out=_step_error(mine, "source_out"),
+                    in_sample=_step_error(mine, "predicted"),
+                    one_line=_step_error(mine, "baseline"),
+                    rivals=[{k: p[k] for k in RIVAL} for p in about],
+                )
             )
-        )
     return out
+
+
+def _step_error(rows, column) -> dict:
+    off = rows.measured / rows[column] - 1
+    return spread(off) | {"max": float(off.abs().max())}
 
 
 def _number(x):
