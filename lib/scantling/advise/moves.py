@@ -1,10 +1,15 @@
 """What a planner would try on a design that misses something: changes with how much they ask, not
-yet assessed."""
+yet assessed. Texts and efforts stand in moves.yaml."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
 
 from .. import catalogue
 from ..base.quantities.table import show
@@ -12,7 +17,8 @@ from ..base.show import shown
 from ..catalogue.families import family
 from ..design.constraints import CONSTRAINTS
 from ..plans.run import skipped
-from ..verdict.limits import batches_nearby
+from ..verdict.limits import batches_nearby, bubbles
+from ..verdict.record import Assessment, Missed
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -20,12 +26,23 @@ OWN_OF_CHIP = (
     "cluster.scale_up_domain",
     "cluster.nics_per_node",
 )
+SPEED = {row.field for row in CONSTRAINTS.values() if row.band}  # what a faster step helps
+SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
+SAVING = (
+    "max_checkpoint_overhead",
+    "max_lost_work_s",
+    "min_goodput",
+    "reliability.checkpoint_interval_s",
+)  # what better saves and restarts help
+SPARING = ("survive", "min_goodput", "max_recovery_s")  # what spares help
+FASTER = 1.2  # times the rate from which a fabric is another one
+HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
+SHORT = 4096  # tokens of a sequence that is not halved
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change: effort orders them (1 a setting, 3 another machine, 5 giving way), text for the
-    reader, dotted paths and values."""
+    """One change: effort orders them, text for the reader, dotted paths and values."""
 
     effort: float
     text: str
@@ -38,156 +55,132 @@ class Change:
         return self.kind == "less" or all(path.startswith("constraints.") for path in self.set)
 
 
-def _state(assessment):
-    fits = bool(assessment.phases) and all(c.fits for c in assessment.phases)
-    missed = {m.field: m for m in assessment.missed} if assessment.phases else {}
-    speed = bool(missed.keys() & {"deadline_days", "budget_usd", "min_mfu"})
-    return fits, missed, speed
+@cache
+def moves() -> dict[str, dict]:
+    """Rows of moves.yaml by id."""
+    return yaml.safe_load(Path(__file__).with_name("moves.yaml").read_text(encoding="utf-8"))
 
 
-def plan_changes(assessment):
+def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change:
+    """The change of a row of moves.yaml; `more` effort, facts for its text."""
+    row = moves()[id]
+    return Change(
+        effort=row["effort"] + more,
+        text=row["text"].format(**facts),
+        set=row["set"] if set is None else set,
+        kind=row.get("kind", ""),
+    )
+
+
+def misses(assessment: Assessment) -> dict[str, Missed]:
+    """Constraints that are missed, by field."""
+    return {m.field: m for m in assessment.missed}
+
+
+def _speed_helps(assessment: Assessment) -> bool:
+    return bool(misses(assessment).keys() & SPEED)
+
+
+def _nothing_to_gain(assessment: Assessment) -> bool:
+    """Whether neither speed nor memory is what a design lacks."""
+    lacks_other = assessment.verdict != "feasible"
+    return assessment.fits and lacks_other and not _speed_helps(assessment)
+
+
+def plan_changes(assessment: Assessment) -> Iterator[Change]:
     """Pins let go or changed, sharding, recompute, micro-batch, a faster kind of plan that nobody
     has published."""
-    fits, _, speed = _state(assessment)
-    plan = assessment.design.plan.given()
-    better = skipped(assessment.chosen.found) if fits and speed and "tp" not in plan else None
+    pins = assessment.design.plan.given()
+    if assessment.fits and _speed_helps(assessment):
+        yield from _little_published(assessment, pins)
+    if not pins or _nothing_to_gain(assessment):
+        return
+    if not assessment.fits:
+        yield from _leaner(pins)
+    for name in pins:
+        yield move("unpin", {f"plan.{name}": None}, name=name, value=pins[name])
+    if len(pins) > 1:
+        yield move("unpin-all", {f"plan.{name}": None for name in pins})
+
+
+def _little_published(assessment, pins) -> Iterator[Change]:
+    """Faster kinds of plans that nobody, or hardly anybody, has published."""
+    better = skipped(assessment.chosen.found) if "tp" not in pins else None
     if better is not None:
         tp = assessment.chosen.found.row(better[0])["tp"]
-        yield Change(
-            2.7,
-            (
-                f"tp {tp}, across scale-up domains (no large run has been published so: "
-                f"measure it first)"
-            ),
-            {"plan.tp": tp},
-        )
-    if (
-        fits
-        and speed
-        and assessment.plan["cp"] > 1
-        and "cp_type" not in plan
-        and assessment.plan["cp_type"] != "all-gather"
-    ):
-        yield Change(
-            2.6,
-            (
-                "keys and values gathered at once instead of in a ring (little is "
-                "published: measure it first)"
-            ),
-            {"plan.cp_type": "all-gather"},
-        )
-    if not plan or (fits and not speed and assessment.verdict != "feasible"):
-        return
-    if not fits:
-        if plan.get("sharding") == "none":
-            yield Change(1.0, "shard the optimizer states (zero1)", {"plan.sharding": "zero1"})
-        if plan.get("sharding") in ("none", "zero1", "zero2"):
-            yield Change(
-                1.4, "shard states, gradients and weights (zero3)", {"plan.sharding": "zero3"}
-            )
-        if plan.get("recompute", "full") != "full":
-            yield Change(
-                1.2,
-                "recompute everything",
-                {"plan.recompute": "full", "plan.recompute_layers": None},
-            )
-        for what, words in (
-            ("optimizer", "optimizer states"),
-            ("optimizer+params", "weights, gradients and optimizer states"),
-        ):
-            if plan.get("offload") is None:
-                yield Change(2.2, f"offload {words} to host memory", {"plan.offload": what})
-        if plan.get("micro_batch", 1) > 1:
-            yield Change(1.1, "micro-batch 1", {"plan.micro_batch": 1, "plan.grad_accum": None})
-    for name in plan:
-        yield Change(1.3, f"leave plan.{name} open (now {plan[name]})", {f"plan.{name}": None})
-    if len(plan) > 1:
-        yield Change(2.0, "leave the whole plan open", {f"plan.{name}": None for name in plan})
+        yield move("tp-across", {"plan.tp": tp}, tp=tp)
+    plan = assessment.plan
+    if plan["cp"] > 1 and "cp_type" not in pins and plan["cp_type"] != "all-gather":
+        yield move("gather")
 
 
-def site_changes(assessment):
-    """Precision, batch, sequence, fabric, chip, host memory, a leaner optimizer."""
-    fits, missed, speed = _state(assessment)
-    if fits and not speed and assessment.verdict != "feasible":
+def _leaner(pins) -> Iterator[Change]:
+    """Pins changed to what takes less memory."""
+    if pins.get("sharding") == "none":
+        yield move("zero1")
+    if pins.get("sharding") in ("none", "zero1", "zero2"):
+        yield move("zero3")
+    if pins.get("recompute", "full") != "full":
+        yield move("recompute")
+    if pins.get("offload") is None:
+        weights = "weights, gradients and optimizer states"
+        yield move("offload", {"plan.offload": "optimizer"}, what="optimizer states")
+        yield move("offload", {"plan.offload": "optimizer+params"}, what=weights)
+    if pins.get("micro_batch", 1) > 1:
+        yield move("micro-batch-1")
+
+
+def site_changes(assessment: Assessment) -> Iterator[Change]:
+    """Precision, batch, sequence, a leaner optimizer, host memory, fabric, chip."""
+    if _nothing_to_gain(assessment):
         return
-    r, job = assessment.resolved, assessment.resolved.job_path
-    phase = r.main_phase
-    chip = r.cluster.accelerator
-    if phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
-        yield Change(
-            3.2,
-            "fp8 matrix products (to be confirmed by an ML specialist)",
-            {"job.precision": "fp8"},
-            "precision",
-        )
-    if (
-        "min_mfu" in missed
-        and phase.precision not in ("bf16", "fp16", "fp32")
-        and not math.isnan(chip.bf16_flops)
-    ):
-        yield Change(
-            3.2,
-            "bf16 throughout, whose peak is easier to reach",
-            {"job.precision": "bf16"},
-            "precision",
-        )
-    for effort, batch, words in batches_nearby(assessment.chosen) if fits else ():
-        yield Change(
-            effort + abs(math.log2(batch / phase.global_batch)),
-            (
-                f"a global batch of {batch:,} sequences, which {words} (to be confirmed by "
-                f"an ML specialist)"
-            ),
-            {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None},
-            "whole batch",
-        )
-    if fits:
-        for times in (2, 4, 8) if _bubbles(assessment) else (2,):
-            yield Change(
-                3.3 + math.log2(times) / 10,
-                (
-                    f"a global batch of {times * phase.global_batch:,} sequences (to be "
-                    f"confirmed by an ML specialist)"
-                ),
-                {
-                    f"{job}.global_batch": times * phase.global_batch,
-                    f"{job}.global_batch_tokens": None,
-                },
-                "batch",
-            )
-    elif phase.seq_len >= 4096:
-        yield Change(
-            4.5,
-            f"sequences of {phase.seq_len // 2:,} tokens",
-            {f"{job}.seq_len": phase.seq_len // 2},
-            "sequence",
-        )
-    if not fits and phase.optimizer == "adamw":
-        yield Change(
-            3.8,
-            "optimizer states in 8 bit (to be confirmed by an ML specialist)",
-            {"job.optimizer": "adamw-8bit"},
-            "optimizer",
-        )
-    if not fits and r.cluster.host_memory_bytes < 2e12:
-        yield Change(
-            3.0, "2 TB of host memory a node, for offload", {"cluster.host_memory_gb": 2048}, "host"
-        )
-    if fits:
-        for row in faster_fabrics(r.cluster)[:2]:
-            yield Change(3.3, f"{row.name} between nodes", {"cluster.scale_out": row.id}, "fabric")
+    yield from _precisions(assessment)
+    yield from _batches(assessment) if assessment.fits else _smaller(assessment)
+    cluster = assessment.resolved.cluster
+    if assessment.fits:
+        for row in faster_fabrics(cluster)[:2]:
+            yield move("fabric", {"cluster.scale_out": row.id}, name=row.name)
+    chip = cluster.accelerator
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
-            yield Change(
-                3.6,
-                f"{other} instead of {chip.id}",
-                {"cluster.accelerator": other} | {path: None for path in OWN_OF_CHIP},
-                "chip",
-            )
+            paths = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+            yield move("chip", paths, other=other, chip=chip.id)
 
 
-def _bubbles(assessment) -> bool:
-    return float(assessment.chosen.step.bubble / assessment.chosen.step.total) > 0.1
+def _precisions(assessment) -> Iterator[Change]:
+    """Faster matrix products, or ones whose peak is easier to reach."""
+    now, chip = assessment.resolved.main_phase.precision, assessment.resolved.cluster.accelerator
+    if now in ("bf16", "fp16") and chip.fp8_flops > 0:
+        yield move("fp8")
+    easier = now not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops)
+    if "min_mfu" in misses(assessment) and easier:
+        yield move("bf16")
+
+
+def _batches(assessment) -> Iterator[Change]:
+    """Other global batches: rounder ones, and multiples."""
+    job, now = assessment.resolved.job_path, assessment.resolved.main_phase.global_batch
+
+    def paths(batch: int) -> dict:
+        return {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None}
+
+    for id, batch, facts in batches_nearby(assessment.chosen):
+        far = abs(math.log2(batch / now))
+        yield move(f"batch-{id}", paths(batch), far, batch=batch, **facts)
+    for times in (2, 4, 8) if bubbles(assessment.chosen) else (2,):
+        yield move("batch", paths(times * now), math.log2(times) / 10, batch=times * now)
+
+
+def _smaller(assessment) -> Iterator[Change]:
+    """What makes room: shorter sequences, a leaner optimizer, host memory to offload to."""
+    r, phase = assessment.resolved, assessment.resolved.main_phase
+    half = phase.seq_len // 2
+    if phase.seq_len >= SHORT:
+        yield move("sequence", {f"{r.job_path}.seq_len": half}, seq_len=half)
+    if phase.optimizer == "adamw":
+        yield move("optimizer")
+    if r.cluster.host_memory_bytes < HOST_ENOUGH:
+        yield move("host")
 
 
 def fabrics_by_rate() -> list:
@@ -201,147 +194,123 @@ def fabrics_by_rate() -> list:
 
 def faster_fabrics(cluster) -> list:
     """Fabrics at least a fifth faster than the cluster's own, slowest first."""
-    return [
-        f for f in fabrics_by_rate() if f.device_bytes_per_s > 1.2 * cluster.scale_out_bytes_per_s
-    ]
+    least = FASTER * cluster.scale_out_bytes_per_s
+    return [row for row in fabrics_by_rate() if row.device_bytes_per_s > least]
 
 
-def scale_out_steps(cluster):
+def scale_out_steps(cluster) -> tuple:
     """(next slower, next faster) fabric of the catalogue, None at an end."""
-    slower = [
-        f for f in fabrics_by_rate() if f.device_bytes_per_s < cluster.scale_out_bytes_per_s / 1.2
-    ]
+    most = cluster.scale_out_bytes_per_s / FASTER
+    slower = [row for row in fabrics_by_rate() if row.device_bytes_per_s < most]
     faster = faster_fabrics(cluster)
     return slower[-1] if slower else None, faster[0] if faster else None
 
 
-def recovery_changes(assessment):
+def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     """Saves, restarts and spares, where the run loses too much to failures, or where what it loses
     is all that a deadline or budget lacks."""
-    fits, missed, _ = _state(assessment)
+    missed = misses(assessment)
     if not missed:
         return
-    e = assessment.endurance
-    late = [missed[field] for field in ("deadline_days", "budget_usd") if field in missed]
-    lost = bool(late) and fits and all(m.value * assessment.goodput <= m.limit for m in late)
-    quick = {"reliability.checkpoint_stall_s": 0.2, "reliability.checkpoint_durable_s": 30.0}
-    soon = {"reliability.restart_s": 60.0, "reliability.detect_s": 30.0}
+    late = [missed[name] for name in ("deadline_days", "budget_usd") if name in missed]
+    lost = bool(late) and assessment.fits
+    lost = lost and all(m.value * assessment.goodput <= m.limit for m in late)
+    yield from _ceilings_of_saves(assessment, missed)
+    if lost or missed.keys() & set(SAVING):
+        for stall in (1.0, 0.2):
+            paths = {
+                "reliability.checkpoint_stall_s": stall,
+                "reliability.checkpoint_durable_s": 60.0,
+            }
+            yield move("saves", paths, stall=stall)
+        yield move("restarts")
+        yield move("saves-and-restarts")
+    yield from _spares(assessment.endurance, missed, lost)
+
+
+def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
+    """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        yield Change(
-            2.2,
-            f"save into host memory, asynchronously: a stall of {shown(limit, 'seconds')}",
-            {"reliability.checkpoint_stall_s": limit},
-        )
+        paths = {"reliability.checkpoint_stall_s": limit}
+        yield move("stall", paths, limit=shown(limit, "seconds"))
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
-        detect = min(float(e.detect_s), limit / 2)
-        yield Change(
-            2.4,
-            (
-                f"restart in place: detected in {shown(detect, 'seconds')}, running again "
-                f"{shown(limit - detect, 'seconds')} later"
-            ),
-            {"reliability.restart_s": limit - detect, "reliability.detect_s": detect},
+        detect = min(float(assessment.endurance.detect_s), limit / 2)
+        restart = limit - detect
+        yield move(
+            "recover",
+            {"reliability.restart_s": restart, "reliability.detect_s": detect},
+            detect=shown(detect, "seconds"),
+            restart=shown(restart, "seconds"),
         )
-    if lost or missed.keys() & {
-        "max_checkpoint_overhead",
-        "max_lost_work_s",
-        "min_goodput",
-        "reliability.checkpoint_interval_s",
-    }:
-        for stall in (1.0, 0.2):
-            yield Change(
-                3.0,
-                f"asynchronous saves that stall {stall:g} s and are durable in 60 s",
-                {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0},
-            )
-        yield Change(3.5, "in-place restart within 60 s, failures seen in 30 s", soon)
-        yield Change(
-            3.8,
-            "saves that stall 0.2 s, durable in 30 s, and in-place restart within 60 s",
-            {**quick, **soon},
-        )
-    need = max(int(e.spares_recommended), int(e.spares) + lost)
-    if (lost or missed.keys() & {"survive", "min_goodput", "max_recovery_s"}) and need > int(
-        e.spares
-    ):
-        yield Change(2.0, _spares(need), {"reliability.spares": need})
+
+
+def _spares(endurance, missed, lost: bool) -> Iterator[Change]:
+    """As many spare nodes as the run asks for, and as a domain that must be survived holds."""
+    now = int(endurance.spares)
+    need = max(int(endurance.spares_recommended), now + lost)
+    counts = {"spares": [need] if lost or missed.keys() & set(SPARING) else []}
     if "survive" in missed:
-        rack = max((int(v) for v in e.domain_nodes.values()), default=1)
-        for spares in sorted({1, need, rack} - {0}):
-            if spares > int(e.spares):
-                yield Change(2.1, _spares(spares), {"reliability.spares": spares})
+        rack = max((int(v) for v in endurance.domain_nodes.values()), default=1)
+        counts["spares-of-a-domain"] = sorted({1, need, rack} - {0})
+    for id, several in counts.items():
+        for nodes in several:
+            if nodes > now:
+                noun = "node" if nodes == 1 else "nodes"
+                yield move(id, {"reliability.spares": nodes}, nodes=nodes, noun=noun)
 
 
-def _spares(nodes: int) -> str:
-    return "1 spare node" if nodes == 1 else f"{nodes:,} spare nodes"
-
-
-SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
-RELAXED = 5.0  # effort of giving way on a constraint
-RELAXED_LEAST = 4.0  # of what is spent, and one more for each doubling
-LAST = 50.0  # effort of giving way on everything: no advice, but the truth
-
-
-def relaxation(assessment, field: str) -> Change | None:
+def relaxation(assessment: Assessment, name: str) -> Change | None:
     """One missed constraint moved to what is predicted; None for what is no number."""
-    miss = {m.field: m for m in assessment.missed}.get(field)
-    row = CONSTRAINTS.get(field)
+    miss, row = misses(assessment).get(name), CONSTRAINTS.get(name)
     if miss is None or row is None or not row.relaxed:
         return None
-    effort = RELAXED
+    id, more = "relax", 0.0
     if not row.ceiling:
         value = math.floor(miss.value * 1000) / 1000
-    elif row.field in SPENT:
-        value = float(_up(miss.value * 1.0005))
-        effort = RELAXED_LEAST + math.log2(max(value / miss.limit, 1))
+    elif name in SPENT:
+        value = _three_digits(miss.value * 1.0005, math.ceil)
+        id, more = "relax-spent", math.log2(max(value / miss.limit, 1))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
-    text = row.relaxed.format(limit=show(row.figure, value * row.scale))
-    return Change(effort, text, {f"constraints.{field}": value})
+    words = row.relaxed.format(limit=show(row.figure, value * row.scale))
+    return move(id, {f"constraints.{name}": value}, more, words=words)
 
 
-def relaxations(assessment):
+def relaxations(assessment: Assessment) -> Iterator[Change]:
     """The constraints themselves, moved to what is predicted; fewer tokens; and all constraints at
     once where several are missed."""
-    _, missed, _ = _state(assessment)
-    moved = [c for c in (relaxation(assessment, field) for field in missed) if c is not None]
+    missed = misses(assessment)
+    moved = [c for c in (relaxation(assessment, name) for name in missed) if c is not None]
     yield from moved
     phases = assessment.resolved.phases
     if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(phases) == 1:
         share = min(m.limit / m.value for m in missed.values())
-        tokens = _down(phases[0].tokens * share * 0.9995)
-        yield Change(
-            4.9 - math.log2(share),
-            (
-                f"{show('params', tokens)} tokens, {tokens / phases[0].tokens:.2g} of what "
-                f"is asked for (to be confirmed by an ML specialist)"
-            ),
+        tokens = _three_digits(phases[0].tokens * share * 0.9995, math.floor)
+        yield move(
+            "tokens",
             {f"{assessment.resolved.job_path}.tokens": tokens},
-            "less",
+            -math.log2(share),
+            tokens=show("params", tokens),
+            share=tokens / phases[0].tokens,
         )
     if len(moved) > 1:
-        yield Change(
-            LAST + sum(c.effort for c in moved),
-            listed(c.text for c in moved),
-            {k: v for c in moved for k, v in c.set.items()},
+        yield move(
+            "relax-all",
+            {path: value for change in moved for path, value in change.set.items()},
+            sum(change.effort for change in moved),
+            words=listed([change.text for change in moved]),
         )
 
 
-def listed(words) -> str:
+def listed(words: list[str]) -> str:
     """Words as a list: a, b and c."""
     *head, last = words
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def _down(value: float) -> float:
-    """The next number of three digits below a value."""
+def _three_digits(value: float, rounding) -> float:
+    """The next number of three digits above (math.ceil) or below (math.floor) a value."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return float(f"{math.floor(value / unit) * unit:.6g}")
-
-
-def _up(value: float) -> float:
-    """The next number of three digits above a value."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return float(f"{math.ceil(value / unit) * unit:.6g}")
+    return float(f"{rounding(value / unit) * unit:.6g}")

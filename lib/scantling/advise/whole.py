@@ -7,13 +7,14 @@ from ..verdict.numbers import tables
 from ..verdict.record import Assessment
 from .avoid import alternatives, avoid, why
 from .batch import batch_guide
-from .fixes import fixes_and_tried
+from .fixes import fixes, singles, tries
 
 
 def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches (fixes, batch)."""
-    near, tried = fixes_and_tried(assessment) if advice else ([], [])
+    tried = tries(assessment) if advice else []
+    near = fixes(assessment, tried=tried) if advice else []
     out = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     if assessment.verdict == "impossible":
         return out | {
@@ -29,7 +30,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
         "avoid": avoid(assessment, others),
         "batch": batch_guide(assessment, others) if advice else {},
         "nearest_fixes": near,
-        "tried": tried,
+        "tried": singles(tried),
         "why": why(assessment, others),
         **tables(assessment),
     }

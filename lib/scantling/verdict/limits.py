@@ -4,6 +4,7 @@ largest loss of the step."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..plans.words import short
 from .numbers import MEMORY_PARTS
 from .unpublished import offloaded, unpublished
 
+LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 HALF = 0.5  # goodput below which failures are said to bind
 
 
@@ -149,32 +151,30 @@ def idle(chosen) -> list[str]:
     ]
 
 
-def batches_nearby(chosen):
-    """(effort, batch, words) of rounder batches near a phase's own, where devices stand idle for it
-    or the bubble is large: the nearest multiples of its nodes, of the
-    replicas that today's tp, pp and cp leave room for, and of a power of two."""
-    plan, batch, cluster = (
-        chosen.plan,
-        chosen.phase.global_batch,
-        chosen.found.situation.resolved.cluster,
-    )
-    rooms = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
-    if (
-        chosen.phase.pins.get("dp")
-        or rooms <= plan["dp"]
-        and float(chosen.step.bubble / chosen.step.total) <= 0.1
-    ):
+def bubbles(chosen) -> bool:
+    """Whether more micro-batches would help: the bubble is a large share of the step."""
+    return float(chosen.step.bubble / chosen.step.total) > LARGE_BUBBLE
+
+
+def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
+    """(units, batch, facts) of rounder batches near a phase's own, where devices stand idle for it
+    or the bubble is large: the nearest multiples of its nodes, of the replicas that today's tp, pp
+    and cp leave room for, and of a power of two."""
+    plan, batch = chosen.plan, chosen.phase.global_batch
+    cluster = chosen.found.situation.resolved.cluster
+    replicas = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
+    if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
     nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
-    units = (
-        (1.5, nodes, f"{nodes:,} {'nodes' if nodes < cluster.devices else 'devices'} can share"),
-        (1.6, rooms * plan["micro_batch"], f"{rooms:,} replicas of today's shape can share"),
-        (1.55, 2 ** max(int(math.log2(batch)) - 5, 0), "more degrees divide"),
-    )
-    for effort, unit, words in units:
+    whole = "nodes" if nodes < cluster.devices else "devices"
+    for id, unit, facts in (
+        ("nodes", nodes, {"units": nodes, "what": whole}),
+        ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
+        ("powers", 2 ** max(int(math.log2(batch)) - 5, 0), {}),
+    ):
         near = max(round(batch / unit), 1) * unit
         if unit <= 2 * batch and near != batch:
-            yield effort, near, words
+            yield id, near, facts
 
 
 def rounder(chosen) -> str:
