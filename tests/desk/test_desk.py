@@ -10,7 +10,7 @@ import scantling
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import show
 from scantling.design.design import Design
-from scantling_widgets import charts, inputs, resources
+from scantling_widgets import charts, resources
 from scantling_widgets.desk import Desk, open_desk
 from scantling_widgets.livechart import columns
 from scantling_widgets.state import Session

@@ -85,10 +85,6 @@ def test_write_rate_and_transfer_are_inverse():
     assert c.transfer_s(1e12, 1e12, nodes=10, node_bytes_per_s=1e9) == pytest.approx(100)
 
 
-def test_synchronous_save_waits_for_the_store():
-    assert c.synchronous_stall_s(5.67e12, 20e9) == pytest.approx(20 + 283.5)
-
-
 def test_parallel_saves_spread_the_bytes():
     """405B, 14 bytes: 346 MB on each of 16,384 devices (Llama 3 says 1 MB to 4 GB), 44 GB on each
     of 128 when one replica writes."""

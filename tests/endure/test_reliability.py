@@ -7,6 +7,7 @@ import json
 import math
 from types import SimpleNamespace
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling import catalogue
@@ -103,12 +104,12 @@ def test_shares_sum_to_one_and_survive_extremes():
 def test_finite_job_tends_to_the_long_run_rate():
     m, d, tau = 5000.0, 10.0, 300.0
     w = 3e7
-    assert w / goodput.finite_wall_s(
+    assert w / closed_forms.finite_wall_s(
         w, m, d, tau, durable_s=60, restart_s=100, down_s=50
     ) == pytest.approx(
         float(goodput.ettr(m, d, tau, durable_s=60, restart_s=100, down_s=50)), rel=1e-4
     )
-    assert goodput.finite_wall_s(100.0, 1e12, 1.0, 300.0, durable_s=7) == pytest.approx(108.0)
+    assert closed_forms.finite_wall_s(100.0, 1e12, 1.0, 300.0, durable_s=7) == pytest.approx(108.0)
 
 
 def test_one_tier_is_the_single_tier_form():
@@ -139,7 +140,7 @@ def test_approximations_of_tiers_stay_within_their_stated_error(mtbf, nested, fi
     assert goodput.ettr_tiers_nested(
         rates, every, tau, stalls, restores, None, 30.0
     ) == pytest.approx(exact, abs=nested)
-    assert goodput.ettr_tiers_first_order(
+    assert closed_forms.ettr_tiers_first_order(
         rates, tau * np.array(every), [1, 0, 0], restores, [0, 0, 0], 30.0
     ) == pytest.approx(exact, abs=first)
 
@@ -485,7 +486,7 @@ def test_shrinking_for_want_of_spares_against_simulation():
 
 def test_spares_for_a_whole_run_are_more_than_for_one_failure():
     rate, repair, run_s = 1 / 13_000, 14_400.0, 54 * 86_400.0
-    s = spares.spares_for_run(0.99, rate, repair, run_s)
+    s = closed_forms.spares_for_run(0.99, rate, repair, run_s)
     assert (
         spares.never_wait(s, rate, repair, run_s)
         >= 0.99

@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from dataclasses import replace
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling.endure import elastic, goodput, spares
@@ -29,7 +30,7 @@ def _async(rng):
 def setting_async(rng):
     m, stall, durable, restart, down, tau, work = _async(rng)
     s = single(work, tau, m, stall_s=stall, durable_s=durable, restart_s=restart, down_s=down)
-    return s, goodput.finite_wall_s(
+    return s, closed_forms.finite_wall_s(
         work, m, stall, s.tau_s, durable_s=durable, restart_s=restart, down_s=down
     )
 
@@ -46,7 +47,7 @@ def setting_safe_restart(rng):
         down_s=down,
         fails_in_restart=False,
     )
-    return s, goodput.finite_wall_s(
+    return s, closed_forms.finite_wall_s(
         work, m, stall, s.tau_s, durable_s=durable, down_s=down + restart
     )
 
@@ -70,7 +71,7 @@ def setting_surviving_save(rng):
         down_s=down,
         save_survives=True,
     )
-    body = goodput.finite_wall_s(work, m, stall, s.tau_s, restart_s=restart, down_s=down)
+    body = closed_forms.finite_wall_s(work, m, stall, s.tau_s, restart_s=restart, down_s=down)
     struck = -np.expm1(-durable / m)
     return s, body + struck * (m + (m + down) * np.expm1((restart + durable) / m) + down)
 
@@ -115,7 +116,7 @@ def setting_spares(rng):
         repair_s=load * m,
         pool_started=True,
     )
-    run = goodput.finite_wall_s(s.work_s, m, 2, s.tau_s, restart_s=s.levels[0].restart_s)
+    run = closed_forms.finite_wall_s(s.work_s, m, 2, s.tau_s, restart_s=s.levels[0].restart_s)
     return s, run / (1 - spares.stall_share(n, load))
 
 
@@ -129,7 +130,7 @@ def setting_spares_and_down(rng):
         rng.uniform(100, 2000),
     )
     s = single(4000 * m, 300, m, stall_s=2, down_s=down, spares=n, repair_s=load * m)
-    run = goodput.finite_wall_s(s.work_s, m, 2, s.tau_s, down_s=down)
+    run = closed_forms.finite_wall_s(s.work_s, m, 2, s.tau_s, down_s=down)
     return s, run / (1 - spares.shortage(n, 1 / m, load * m, down))
 
 
@@ -313,7 +314,7 @@ def test_lemons_cost_and_leave():
         1500,
         4,
     )
-    exact = float(goodput.finite_wall_s(work, m / 1.5, 2, stay.scenario.tau_s, restart_s=100))
+    exact = float(closed_forms.finite_wall_s(work, m / 1.5, 2, stay.scenario.tau_s, restart_s=100))
     assert abs(stay.wall_s.mean() - exact) < 4 * stay.standard_error_s
     leave = simulate(
         replace(stay.scenario, lemons=Lemons(count=10, rate_per_s=rate, caught=1.0)), 1500, 4
@@ -470,7 +471,7 @@ def test_spread_of_the_finish_to_first_order():
     s = single(60 * 86_400, tau, m, stall_s=stall, durable_s=60, restart_s=200, down_s=180)
     r = simulate(s, 4000, 3)
     assert float(
-        goodput.finish_spread_s(
+        closed_forms.finish_spread_s(
             s.work_s, m, stall, s.tau_s, durable_s=60, restart_s=200, down_s=180
         )
     ) == pytest.approx(r.wall_s.std(), rel=0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.base.errors import DesignError
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import storage
 
@@ -65,34 +64,6 @@ def test_ingest_is_small():
     assert c.read_bytes_per_s == pytest.approx(6.71e6, rel=1e-3)
     assert c.read_bytes_per_s_per_reader * 128 == pytest.approx(c.read_bytes_per_s)
     assert storage.corpus(1e12, 50_257, unique_tokens=0.25e12).epochs_per_run == 4
-
-
-def test_shards_are_dealt_once_each_and_by_nothing_but_epoch_and_seed():
-    deal = storage.assignment(1003, 16, epoch=2, seed=7)
-    assert sorted(np.concatenate(deal)) == list(range(1003))
-    assert max(map(len, deal)) - min(map(len, deal)) <= 1
-    assert all(
-        np.array_equal(a, b) for a, b in zip(deal, storage.assignment(1003, 16, epoch=2, seed=7))
-    )
-    assert not np.array_equal(deal[0], storage.assignment(1003, 16, epoch=3, seed=7)[0])
-
-
-@pytest.mark.parametrize("dp", [1, 2, 4, 8])
-def test_a_step_reads_the_same_samples_at_every_width(dp):
-    whole = np.sort(storage.sample_ids(5, 64, 1, 0, 200, seed=3))
-    parts = np.sort(
-        np.concatenate([storage.sample_ids(5, 64, dp, r, 200, seed=3) for r in range(dp)])
-    )
-    assert np.array_equal(whole, parts)
-
-
-def test_every_sample_once_an_epoch_across_steps():
-    seen = np.concatenate(
-        [storage.sample_ids(s, 40, 4, r, 200) for s in range(5) for r in range(4)]
-    )
-    assert sorted(seen) == list(range(200))
-    with pytest.raises(DesignError, match="divisor"):
-        storage.sample_ids(0, 10, 3, 0, 100)
 
 
 def test_room_to_provision():

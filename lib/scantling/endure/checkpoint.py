@@ -84,16 +84,6 @@ def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     return {"writers": writers, "bytes_per_writer": np.asarray(total_bytes, float) / writers}
 
 
-def synchronous_stall_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
-    """Stall of a save that training waits for: COMMIT_S + max(B / store rate, B / nodes / node
-    rate) [s].
-
-    MT-NLG's 530B x 12 bytes at 20 Gbit/s: 42 min (quoted in GEMINI, SOSP'23 s2.2), without the
-    commit.
-    """
-    return COMMIT_S + transfer_s(checkpoint_bytes, store_bytes_per_s, nodes, node_bytes_per_s)
-
-
 def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
     b = np.asarray(checkpoint_bytes, float)

@@ -27,13 +27,6 @@ def shrink_ratio(micro_batches, replicas, lost=1):
     return shrunk_micro_batches(micro_batches, replicas, lost) / np.asarray(micro_batches, float)
 
 
-def batch_kept(micro_batches, replicas, lost=1):
-    """Whether the surviving replicas can share the global batch evenly; where not, some idle in the
-    last micro-batch (or the batch changes)."""
-    d = np.asarray(replicas) - lost
-    return (np.asarray(micro_batches) * replicas) % np.maximum(d, 1) == 0
-
-
 def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0) -> dict:
     """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
     shrink_loss_s}, losses in seconds of the full job.
@@ -208,12 +201,3 @@ def apart(params, step_s, sites, site_bytes_per_s=SITE_BYTES_PER_S) -> dict:
         "sync_s": relaxed["sync_s"],
         "alone": sites,
     }
-
-
-def sites_goodput(site_mtbf_s, sites, loss_s, *, coupled=True):
-    """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per
-    failure: M / (M + s L) when every failure
-    stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer
-    step."""
-    m = np.asarray(site_mtbf_s, float)
-    return m / (m + (sites if coupled else 1) * np.asarray(loss_s, float))

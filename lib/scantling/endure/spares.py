@@ -179,15 +179,6 @@ def never_wait(spares, evictions_per_s, repair_s, duration_s):
     return float(np.clip((start * end * np.exp(values * duration_s)).sum(), 0.0, 1.0))
 
 
-def spares_for_run(chance, evictions_per_s, repair_s, duration_s, limit=400):
-    """Fewest spare nodes such that a whole run never waits with probability `chance`
-    (`never_wait`)."""
-    return next(
-        (s for s in range(limit) if never_wait(s, evictions_per_s, repair_s, duration_s) >= chance),
-        limit,
-    )
-
-
 def standbys(machines, per_window, quantile=0.99):
     """Warm standbys as ByteRobust sizes them: the `quantile` of how many of `machines` fail in one
     window, Binomial(machines, p).

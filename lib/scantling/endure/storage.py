@@ -9,7 +9,6 @@ from dataclasses import replace as changed
 import numpy as np
 
 from .. import catalogue
-from ..base.errors import DesignError
 from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
@@ -221,43 +220,6 @@ def corpus(
         epochs_per_run=float(tokens) / unique,
         tokenise_core_hours=unique / tokens_per_s_per_core / 3600,
     )
-
-
-def assignment(shards, readers, *, epoch=0, seed=0):
-    """Shards of each data-parallel reader, a list of index arrays: a function of (shards, readers,
-    epoch, seed) alone.
-
-    One Philox permutation keyed by (seed, epoch), dealt round: reader r gets places r, r + readers,
-    ... So any process can work out any
-    reader's shards without talking, each shard is read once an epoch, and reader counts differ by
-    one shard at most.
-    """
-    order = np.random.Generator(np.random.Philox(key=[int(seed), int(epoch)])).permutation(
-        int(shards)
-    )
-    return [order[r :: int(readers)] for r in range(int(readers))]
-
-
-def sample_ids(step, global_batch, dp, dp_rank, samples, *, seed=0):
-    """Samples that one data-parallel rank reads at one step: ids that do not depend on dp as a
-    whole.
-
-    Global position g = step x global_batch + i belongs to epoch g // samples and place g % samples
-    of that epoch's permutation; rank r
-    takes i = r, r + dp, ... The batch of a step is thus the same set for every dp that divides it,
-    which is what a resume on fewer devices
-    needs.
-    """
-    if global_batch % dp:
-        raise DesignError("plan.dp", dp, f"a divisor of the global batch {global_batch}")
-    g = int(step) * int(global_batch) + np.arange(int(dp_rank), int(global_batch), int(dp))
-    epochs, out = g // int(samples), np.empty(g.shape, np.int64)
-    for e in np.unique(epochs):
-        order = np.random.Generator(np.random.Philox(key=[int(seed), int(e)])).permutation(
-            int(samples)
-        )
-        out[epochs == e] = order[g[epochs == e] % int(samples)]
-    return out
 
 
 def capacity(

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling import catalogue
@@ -252,7 +253,7 @@ TARGETS = (
         "sync-100k-renewal",
         "R081",
         0.44,
-        lambda: float(goodput.ettr_renewal(18, 10)),
+        lambda: float(closed_forms.ettr_renewal(18, 10)),
         0.05,
         absolute=True,
         miss=(
@@ -264,7 +265,7 @@ TARGETS = (
         "sync-100k-restart-fails",
         "R081",
         0.44,
-        lambda: float(goodput.ettr_renewal(18, 10, fails_in_restart=True)),
+        lambda: float(closed_forms.ettr_renewal(18, 10, fails_in_restart=True)),
         0.05,
         absolute=True,
         miss="0.57 where restarts can fail too: still no lost work in it",
@@ -489,7 +490,7 @@ def test_saxena_period_and_the_exact_one():
     apart (arXiv 2410.18124)."""
     m = 3 * HOUR
     theirs, ours = (
-        float(goodput.saxena_period(m, 60, 600)),
+        float(closed_forms.saxena_period(m, 60, 600)),
         float(goodput.optimum_interval(m, 60)) + 60,
     )
     assert (theirs, ours) == pytest.approx((1231, 1159), abs=1)

@@ -132,64 +132,12 @@ def _named(fields):
 
 
 def _machine(fields, facts, read, assumed):
-
-    if "accelerator" in facts:
-        (family, memory, form), said = facts["accelerator"]
-        link = facts.get("nvlink", (None, ""))
-        id, why = choose_accelerator(family, memory, form, link[0])
-        fields["cluster.accelerator"] = id
-        read.append(
-            Read(said + (f", {link[1]}" if link[1] else ""), "cluster.accelerator", id, why)
-        )
-        if why:
-            assumed.append(Assumed("cluster.accelerator", id, why))
-    elif "nvlink" in facts:
-        read.append(Read(facts["nvlink"][1], "", None, "no accelerator is named"))
-    per_node = fields.get("cluster.devices_per_node")
+    """Fields that several words make up together: accelerator, count of devices, network."""
+    _accelerator(fields, facts, read, assumed)
     if "nodes" in facts:
-        nodes, said = facts["nodes"]
-        each = per_node or _per_node(fields)
-        devices = nodes * each
-        if fields.get("cluster.devices", devices) != devices:
-            raise DesignError(
-                "text",
-                problem=(
-                    f"gives {fields['cluster.devices']:,} devices and {nodes:,} nodes of {each}"
-                ),
-                allowed="one count",
-            )
-        fields["cluster.devices"] = devices
-        read.append(Read(said, "cluster.devices", devices, f"{nodes:,} nodes of {each}"))
-        if per_node is None:
-            assumed.append(
-                Assumed(
-                    "cluster.devices",
-                    devices,
-                    (
-                        f"{nodes:,} nodes with {each} devices each, as this accelerator's "
-                        f"usual node has"
-                    ),
-                )
-            )
+        _nodes(fields, *facts["nodes"], read, assumed)
     if "fabric" in facts or "rate" in facts:
-        kind, rate, of = (facts.get(k, (None, ""))[0] for k in ("fabric", "rate", "rate_of"))
-        said = " ".join(facts[k][1] for k in ("rate", "fabric", "rate_of") if k in facts)
-        found = choose_fabric(
-            kind, None if rate is None else (rate, of or "port"), per_node or _per_node(fields)
-        )
-        for k, v in found.items():
-            fields[f"cluster.{k}"] = v
-            read.append(Read(said, f"cluster.{k}", v))
-        if not found:
-            read.append(Read(said, "", None, "InfiniBand of the accelerator's usual node"))
-        if kind is None:
-            assumed.append(
-                Assumed(
-                    "cluster.scale_out",
-                    found.get("scale_out"),
-                    "a rate without a network: InfiniBand",
-                )
-            )
+        _network(fields, facts, read, assumed)
     if "rate_of" in facts and "rate" not in facts:
         raise DesignError(
             "text",
@@ -197,12 +145,57 @@ def _machine(fields, facts, read, assumed):
             allowed="a rate such as 400 Gb/s per device",
         )
     if "rdma" in facts:
-        read.append(
-            Read(facts["rdma"][1], "", None, "the fabric does RDMA; there is no field for it")
+        why = "the fabric does RDMA; there is no field for it"
+        read.append(Read(facts["rdma"][1], "", None, why))
+
+
+def _accelerator(fields, facts, read, assumed):
+    linked, link_said = facts.get("nvlink", (None, ""))
+    if "accelerator" not in facts:
+        if link_said:
+            read.append(Read(link_said, "", None, "no accelerator is named"))
+        return
+    (family, memory, form), said = facts["accelerator"]
+    id, why = choose_accelerator(family, memory, form, linked)
+    fields["cluster.accelerator"] = id
+    said = ", ".join(filter(None, (said, link_said)))
+    read.append(Read(said, "cluster.accelerator", id, why))
+    if why:
+        assumed.append(Assumed("cluster.accelerator", id, why))
+
+
+def _nodes(fields, nodes, said, read, assumed):
+    each = _per_node(fields)
+    devices = nodes * each
+    given = fields.setdefault("cluster.devices", devices)
+    if given != devices:
+        raise DesignError(
+            "text",
+            problem=f"gives {given:,} devices and {nodes:,} nodes of {each}",
+            allowed="one count",
         )
+    read.append(Read(said, "cluster.devices", devices, f"{nodes:,} nodes of {each}"))
+    if "cluster.devices_per_node" not in fields:
+        why = f"{nodes:,} nodes with {each} devices each, as this accelerator's usual node has"
+        assumed.append(Assumed("cluster.devices", devices, why))
+
+
+def _network(fields, facts, read, assumed):
+    kind, rate, of = (facts.get(k, (None, ""))[0] for k in ("fabric", "rate", "rate_of"))
+    said = " ".join(facts[k][1] for k in ("rate", "fabric", "rate_of") if k in facts)
+    found = choose_fabric(kind, rate and (rate, of or "port"), _per_node(fields))
+    for k, v in found.items():
+        fields[f"cluster.{k}"] = v
+        read.append(Read(said, f"cluster.{k}", v))
+    if not found:
+        read.append(Read(said, "", None, "InfiniBand of the accelerator's usual node"))
+    if kind is None:
+        why = "a rate without a network: InfiniBand"
+        assumed.append(Assumed("cluster.scale_out", found.get("scale_out"), why))
 
 
 def _per_node(fields) -> int:
-
+    """Devices of a node: as said, else of the accelerator's usual node."""
     id = fields.get("cluster.accelerator")
-    return catalogue.devices_per_node(id) if id else 8
+    usual = catalogue.devices_per_node(id) if id else 8
+    return fields.get("cluster.devices_per_node") or usual
