@@ -8,6 +8,7 @@ import anywidget
 import traitlets
 
 from .livechart import module
+from .words import label, show
 
 
 def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") -> dict:
@@ -18,6 +19,32 @@ def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") ->
         if value:
             out[name] = value
     return out
+
+
+def columns(names, prefix: str = "", *, left=(), wrap=(), labels: Mapping = {}) -> list[dict]:
+    """Columns called by the table of quantities, or by `labels`."""
+    return [
+        {
+            "key": name,
+            "label": labels[name] if name in labels else label(prefix + name),
+            "align": "left" if name in left else "",
+            "wrap": name in wrap,
+        }
+        for name in names
+    ]
+
+
+def cells(record: Mapping, names, prefix: str = "", *, opens=None) -> list[dict]:
+    """The cells of one record; those of `opens` (all, where it is left out) open to their
+    formula."""
+    return [
+        cell(
+            show(prefix + name, record.get(name)),
+            record.get(name),
+            key=prefix + name if opens is None or name in opens else "",
+        )
+        for name in names
+    ]
 
 
 class Table(anywidget.AnyWidget):

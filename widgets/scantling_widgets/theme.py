@@ -55,6 +55,23 @@ def side_by_side(*children, few: bool = False) -> W.Box:
     return box
 
 
+def row(*children, gap: str = "12px") -> W.HBox:
+    """Controls next to each other, in several lines where there is no room."""
+    layout = W.Layout(grid_gap=gap, align_items="center", flex_flow="row wrap")
+    return W.HBox(children, layout=layout)
+
+
+def drop(name: str, options, width: str, label: str) -> W.Dropdown:
+    """A list to choose from; `label` is the room for its name."""
+    style, layout = {"description_width": label}, W.Layout(width=width, flex="0 0 auto")
+    return W.Dropdown(options=list(options), description=name, style=style, layout=layout)
+
+
+def dim(words: str) -> str:
+    """Markup of a remark."""
+    return f"<span class='sd-dim'>{words}</span>"
+
+
 def lines(items) -> str:
     """A list of texts as markup, escaped."""
     return "<ul>" + "".join(f"<li>{escape(str(item))}</li>" for item in items) + "</ul>"

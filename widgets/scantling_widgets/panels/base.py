@@ -10,6 +10,10 @@ import ipywidgets as W
 from .. import headline, words
 from ..theme import text
 
+_NO_PLAN = (
+    "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
+)
+
 
 class Panel:
     """A tab. `build` makes its widgets once; `draw` puts the session's current design into them."""
@@ -21,7 +25,12 @@ class Panel:
         self.session, self.choose = session, choose
         self.box = W.VBox(layout=W.Layout(grid_gap="8px"))
         self.built = False
-        self._drawn: Any = None
+        self._drawn: tuple = ()
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The assessment of the design on the desk, as data."""
+        return self.session.now.given
 
     def explain(self, key: str, facts: Mapping[str, Any]) -> dict:
         """What a number of a table of this tab opens to."""
@@ -45,6 +54,12 @@ class Panel:
             own,
         )
 
+    def ended(self, error) -> None:
+        """What a job of this tab does at its end."""
+        if error is not None:
+            self.session.report(error)
+            self.session.tell()
+
     def build(self) -> list[W.Widget]:
         raise NotImplementedError
 
@@ -57,14 +72,8 @@ class Panel:
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        if not self.always and not self.session.now.given.get("plan"):
-            self.box.children = (
-                text(
-                    "<p>No plan can hold this model on this machine; the line above "
-                    "gives the arithmetic.</p>"
-                ),
-            )
-            self._drawn = None
+        if not self.always and not self.given.get("plan"):
+            self.box.children, self._drawn = (text(_NO_PLAN),), ()
             return
         first = not self.built
         if first:
@@ -72,9 +81,9 @@ class Panel:
             self.built = True
         if self.box.children != self.made:
             self.box.children = self.made
-        state = (self.session.now, self.session.pinned)
-        if self._drawn is None or self._drawn[0] is not state[0] or self._drawn[1] is not state[1]:
+        now, pinned = self._drawn or (None, None)
+        if now is not self.session.now or pinned is not self.session.pinned:
             self.draw()
-            self._drawn = state
+            self._drawn = (self.session.now, self.session.pinned)
         if first:
             self.opened()

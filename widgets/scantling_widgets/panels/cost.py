@@ -5,12 +5,14 @@ from __future__ import annotations
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import frontier
-from ..table import Table, cell
+from ..table import Table, cell, cells, columns
 from ..words import label, show
 from .base import Panel
-from .reliability import numbers
+from .reliability import numbers, pairs
 
 _COLUMNS = ("devices_used", "mfu", "days", "cost_usd", "goodput", "verdict")
+_CARBON = "cost.carbon_kg"
+_WHERE = {"tokens": "Tokens under Job", "a price": "Price under Failures, prices, measured"}
 
 
 class Cost(Panel):
@@ -19,19 +21,10 @@ class Cost(Panel):
     def build(self):
         self.points: list[dict] = []
         self.of = None
-        self.job = Job("Sweep device counts", self._start, self._step, self._end)
-        self.chart = frontier.live()
-        self.why = theme.text()
-        self.bill = Table(
-            "The bill",
-            file_name="cost",
-            sortable=False,
-            explain=self.explain,
-            columns=[
-                {"key": "what", "label": "Quantity", "align": "left"},
-                {"key": "value", "label": "Value", "wrap": True},
-            ],
-        )
+        self.job = Job("Sweep device counts", self._start, self._step, self.ended)
+        self.chart, self.why = frontier.live(), theme.text()
+        self.bill = pairs("The bill", "cost", self.explain)
+        names = ("devices", *_COLUMNS)
         self.sweep = Table(
             "Device counts",
             self._pick,
@@ -39,19 +32,14 @@ class Cost(Panel):
             file_name="device-counts",
             empty="Not swept yet.",
             explain=self.explain_alone,
-            columns=[
-                {"key": "devices", "label": "Devices", "align": "left"},
-                *({"key": c, "label": label(c)} for c in _COLUMNS),
-            ],
+            columns=columns(names, left=("devices",), labels={"devices": "Devices"}),
         )
         self.chart.on_pick(self._pick)
-        self.bill.add_class("sd-keys")
+        chart, bill = theme.card(frontier.title, self.chart), theme.card("The bill", self.bill)
         return [
             self.why,
             self.job,
-            theme.side_by_side(
-                theme.card(frontier.title, self.chart), theme.card("The bill", self.bill), few=True
-            ),
+            theme.side_by_side(chart, bill, few=True),
             theme.card("Device counts", self.sweep),
         ]
 
@@ -59,46 +47,21 @@ class Cost(Panel):
         self.job.run()
 
     def draw(self):
-        given = self.session.now.given
-        lacks = headline.lacking(given)
+        lacks = headline.lacking(self.given)
         self.why.layout.display = "" if lacks else "none"
-        self.why.value = (
-            (
-                f"<p>Dollars need {lacks}: set "
-                f"{'Tokens under Job' if lacks == 'tokens' else 'Price under Failures, prices, measured'}.</p>"
-            )
-            if lacks
-            else ""
-        )
-        rows = numbers("cost", given.get("cost") or {})
-        carbon = (given.get("cost") or {}).get("carbon_kg") or {}
-        places = (
-            list(dict.fromkeys(("world", min(carbon, key=carbon.get), max(carbon, key=carbon.get))))
-            if carbon
-            else []
-        )
-        self.bill.fill(
-            [
-                *rows,
-                *(
-                    [
-                        f"{label('cost.carbon_kg')}, {place.replace('-', ' ')}",
-                        cell(
-                            show("cost.carbon_kg", carbon[place]),
-                            carbon[place],
-                            key="cost.carbon_kg",
-                        ),
-                    ]
-                    for place in places
-                ),
-            ],
-            [*({} for _ in rows), *({"carbon_kg": carbon[place]} for place in places)],
-        )
+        self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
+        cost = self.given.get("cost") or {}
+        rows, carbon = numbers("cost", cost), _carbon(cost.get("carbon_kg") or {})
+        facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
+        rows += [
+            [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]
+            for place, kg in carbon.items()
+        ]
+        self.bill.fill(rows, facts)
         self._show_sweep()
 
     def _start(self):
-        self.of = self.session.now
-        self.points = []
+        self.of, self.points = self.session.now, []
         return studies.device_counts(self.session.judge, self.of.design, self.of.resolved.cluster)
 
     def _step(self, point) -> None:
@@ -106,33 +69,28 @@ class Cost(Panel):
             self.points.append(point)
             self._show_sweep()
 
-    def _end(self, error) -> None:
-        if error is not None:
-            self.session.report(error)
-            self.session.tell()
+    def _stale(self) -> bool:
+        """Whether the sweep is of a design that differs in more than its device count."""
+        if not self.points:
+            return False
+        of, now = (m.design.change({"cluster.devices": 1}) for m in (self.of, self.session.now))
+        return of != now
 
     def _show_sweep(self) -> None:
-        given = self.session.now.given
-        frontier.show(self.chart, given, points=self.points)
-        stale = (
-            self.of is not None
-            and self.of.design.change({"cluster.devices": 1})
-            != self.session.now.design.change({"cluster.devices": 1})
-            if self.points
-            else False
-        )
-        self.sweep.note = "Swept for an earlier design; sweep again." if stale else ""
-        self.sweep.fill(
-            [
-                [
-                    cell(f"{p['devices']:,}", p["devices"]),
-                    *(cell(show(c, p["given"].get(c)), p["given"].get(c), key=c) for c in _COLUMNS),
-                ]
-                for p in self.points
-            ],
-            [p["given"] for p in self.points],
-        )
+        frontier.show(self.chart, self.given, points=self.points)
+        self.sweep.note = "Swept for an earlier design; sweep again." if self._stale() else ""
+        rows = [
+            [cell(f"{p['devices']:,}", p["devices"]), *cells(p["given"], _COLUMNS)]
+            for p in self.points
+        ]
+        self.sweep.fill(rows, [p["given"] for p in self.points])
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.points):
             self.choose({"cluster.devices": self.points[index]["devices"]})
+
+
+def _carbon(kg: dict) -> dict[str, float]:
+    """Carbon of the world's mean grid, and of the cleanest and the dirtiest."""
+    places = ("world", min(kg, key=kg.get), max(kg, key=kg.get)) if kg else ()
+    return {place.replace("-", " "): kg[place] for place in places}

@@ -5,100 +5,69 @@ from __future__ import annotations
 
 from .. import theme
 from ..charts_evidence import evidence
-from ..table import Table, cell
-from ..words import band, label, named, show
+from ..table import Table, cell, columns
+from ..words import band, named, show
 from .base import Panel
 
 _RUNS = ("model", "accelerator", "devices", "stack", "plan", "mfu", "differs", "source")
-_NUMBERS = ("devices", "mfu")
+_LEFT = [name for name in _RUNS if name not in ("devices", "mfu")]
+_ASSUMED, _AVOID = ("field", "value", "why"), ("what", "why", "cost")
 
 
 class Evidence(Panel):
     title = "Evidence"
 
     def build(self):
-        self.text = theme.text()
+        self.text, self.chart = theme.text(), evidence.live()
         self.runs = Table(
             "Nearest published runs",
             file_name="nearest-runs",
             explain=self.explain,
             empty="No published run is near this design.",
-            columns=[
-                {
-                    "key": c,
-                    "label": label(f"nearest_runs.{c}"),
-                    "align": "" if c in _NUMBERS else "left",
-                    "wrap": c in ("plan", "source", "differs"),
-                }
-                for c in _RUNS
-            ],
+            columns=columns(_RUNS, "nearest_runs.", left=_LEFT, wrap=("plan", "source", "differs")),
         )
         self.assumed = Table(
             "Assumed, because the design does not say",
             file_name="assumed",
             empty="Nothing was assumed.",
-            columns=[
-                {"key": c, "label": label(f"assumed.{c}"), "align": "left", "wrap": True}
-                for c in ("field", "value", "why")
-            ],
+            columns=columns(_ASSUMED, "assumed.", left=_ASSUMED, wrap=_ASSUMED),
         )
         self.avoid = Table(
             "What to avoid here",
             file_name="avoid",
             empty="Nothing to warn of.",
-            columns=[
-                {"key": c, "label": label(f"avoid.{c}"), "align": "left", "wrap": True}
-                for c in ("what", "why", "cost")
-            ],
+            columns=columns(_AVOID, "avoid.", left=_AVOID, wrap=_AVOID),
         )
-        self.chart = evidence.live()
-        return [
-            self.text,
-            theme.card(evidence.title, self.chart),
-            theme.card("Nearest published runs", self.runs),
-            theme.card("What to avoid here", self.avoid),
-            theme.card("Assumed, because the design does not say", self.assumed),
-        ]
+        tables = (self.runs, self.avoid, self.assumed)
+        chart = theme.card(evidence.title, self.chart)
+        return [self.text, chart, *(theme.card(table.label, table) for table in tables)]
 
     def draw(self):
-        given = self.session.now.given
-        said = ""
+        given = self.given
+        self.text.value = ""
         if given.get("mfu") is not None:
-            said = (
+            ends = band("mfu", given.get("mfu_low"), given.get("mfu_high"))
+            self.text.value = (
                 f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
-                f"{theme.escape(band('mfu', given.get('mfu_low'), given.get('mfu_high')))}: "
-                f""
-                "four of five published runs lie inside.</p>"
+                f"{theme.escape(ends)}: four of five published runs lie inside.</p>"
             )
-        self.text.value = said
         evidence.show(self.chart, given)
         runs = given.get("nearest_runs") or []
-        self.runs.fill(
-            [
-                [
-                    cell(
-                        show(f"nearest_runs.{c}", r.get(c)),
-                        r.get(c),
-                        hint={"source": str(r.get("locator") or ""), "model": r["id"]}.get(c, ""),
-                        key="nearest_runs.mfu" if c == "mfu" else "",
-                    )
-                    for c in _RUNS
-                ]
-                for r in runs
-            ],
-            runs,
-        )
+        self.runs.fill([[_cell(run, name) for name in _RUNS] for run in runs], runs)
         self.assumed.rows = [
-            [
-                str(a["field"]),
-                "—"
-                if a["value"] is None
-                else named(str(a["field"]).rsplit(".", 1)[-1], a["value"]),
-                str(a["why"]),
-            ]
-            for a in given.get("assumed") or []
+            [str(row["field"]), _value(row), str(row["why"])] for row in given.get("assumed") or []
         ]
         self.avoid.rows = [
-            [cell(str(a.get(c) if a.get(c) is not None else "—")) for c in ("what", "why", "cost")]
-            for a in given.get("avoid") or []
+            [cell("—" if row.get(name) is None else str(row[name])) for name in _AVOID]
+            for row in given.get("avoid") or []
         ]
+
+
+def _cell(run, name: str) -> dict:
+    key, hints = f"nearest_runs.{name}", {"source": run.get("locator"), "model": run["id"]}
+    opens = key if name == "mfu" else ""
+    return cell(show(key, run.get(name)), run.get(name), hint=hints.get(name) or "", key=opens)
+
+
+def _value(row) -> str:
+    return "—" if row["value"] is None else named(row["field"].rsplit(".", 1)[-1], row["value"])

@@ -3,27 +3,21 @@ the part that is not hidden."""
 
 from __future__ import annotations
 
-import ipywidgets as W
 from scantling.cluster import part
 
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
-from ..report.charts import traffic
-from ..table import Table, cell
-from ..words import label, quantities, show
+from ..report.charts import AXES, traffic
+from ..table import Table, cell, cells, columns
+from ..words import quantities, show
 from .base import Panel
 
-_COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
 _LEFT = ("axis", "what", "tier")
+_COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
+_NUMBERS = [name for name in _COLUMNS if name not in _LEFT]
 _OTHERS = (
-    "what",
-    "switches",
-    "all_cables",
-    "bisection_bytes_per_s",
-    "usd",
-    "usd_per_device",
-    "step_change",
-    "run_usd",
+    *("what", "switches", "all_cables", "bisection_bytes_per_s"),
+    *("usd", "usd_per_device", "step_change", "run_usd"),
 )
 _EDGES = {
     "domains": "between scale-up domains",
@@ -31,174 +25,111 @@ _EDGES = {
     "pods": "between pods",
     "sites": "between sites",
 }
-_AXES = ("tp", "cp", "ep", "dp", "pp")
+_CROSSINGS = "blueprint.crossings."
 _LOADS = ("bytes", "capacity_bytes_per_s", "busy_s", "busy_share")
+_SETTINGS = {"what": "What", "choice": "Choice", "why": "Why"}
+# what a topology opens to, beside its formula
+_OWN = {
+    "Of": "what",
+    "Kind": "kind",
+    "Tiers": "tiers",
+    "Ports of a switch": "radix",
+    "Mean hops": "mean_hops",
+    "Transceivers": "transceivers",
+    "Source": "source",
+}
 
 
 class Network(Panel):
     title = "Network"
 
     def build(self):
-        self.by = W.Dropdown(
-            options=[(text, by) for by, text in VIEWS.items()],
-            description="Show",
-            style={"description_width": "42px"},
-            layout=W.Layout(width="360px"),
-        )
+        self.by = theme.drop("Show", ((text, by) for by, text in VIEWS.items()), "360px", "42px")
         self.by.observe(lambda _: self._show_nodes(), "value")
-        self.note = theme.text()
-        self.cluster, self.site, self.matrix = (
-            nodes["pp"].live(legend=True),
-            site.live(legend=True),
-            matrix.live(),
-        )
-        self.chart = traffic.live(legend=True)
+        self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
+        self.cluster, self.site = nodes["pp"].live(legend=True), site.live(legend=True)
+        self.matrix, self.chart = matrix.live(), traffic.live(legend=True)
         self.table = Table(
             "Communication of one step",
             file_name="communication",
             empty="No communication: one device.",
             explain=self.explain,
-            columns=[
-                {
-                    "key": c,
-                    "label": label(f"communication.{c}"),
-                    "align": "left" if c in _LEFT else "",
-                    "wrap": c == "what",
-                }
-                for c in _COLUMNS
-            ],
+            columns=columns(_COLUMNS, "communication.", left=_LEFT, wrap=("what",)),
         )
         self.others = Table(
             "Other topologies for the same devices",
             file_name="topologies",
-            columns=[
-                {
-                    "key": k,
-                    "label": label(f"blueprint.topologies.{k}"),
-                    "align": "left" if k == "what" else "",
-                    "wrap": k == "what",
-                }
-                for k in _OTHERS
-            ],
-            explain=self.explain_row(
-                "topologies",
-                _said,
-                {
-                    "Of": "what",
-                    "Kind": "kind",
-                    "Tiers": "tiers",
-                    "Ports of a switch": "radix",
-                    "Mean hops": "mean_hops",
-                    "Transceivers": "transceivers",
-                    "Source": "source",
-                },
-            ),
+            columns=columns(_OTHERS, "blueprint.topologies.", left=("what",), wrap=("what",)),
+            explain=self.explain_row("topologies", _said, _OWN),
         )
-        name = lambda k: k.upper() if k in _AXES else label(f"blueprint.crossings.{k}")
         self.edges = Table(
             "What crosses each edge of the fabric in one step",
             file_name="crossings",
             sortable=False,
             empty="Nothing leaves a scale-up domain.",
-            columns=[
-                {"key": k, "label": name(k), "align": "left" if k == "edge" else ""}
-                for k in ("edge", "blocks", *_AXES, *_LOADS)
-            ],
+            columns=columns(
+                ("edge", "blocks", *AXES, *_LOADS),
+                _CROSSINGS,
+                left=("edge",),
+                labels={axis: axis.upper() for axis in AXES},
+            ),
             explain=self.explain_row(
-                "crossings", lambda k, row: show(f"blueprint.crossings.{k}", row[k]), {"Of": "edge"}
+                "crossings", lambda key, row: show(_CROSSINGS + key, row[key]), {"Of": "edge"}
             ),
         )
         self.settings = Table(
             "Settings of the fabric",
             file_name="fabric-settings",
             sortable=False,
-            columns=[
-                {"key": k, "label": text, "align": "left", "wrap": k != "what"}
-                for k, text in (("what", "What"), ("choice", "Choice"), ("why", "Why"))
-            ],
+            columns=columns(_SETTINGS, left=_SETTINGS, wrap=("choice", "why"), labels=_SETTINGS),
         )
-        self.tiers, self.why = theme.text(), theme.text()
+        card, beside = theme.card, theme.side_by_side
         return [
-            theme.card(
-                "The cluster, drawn",
-                W.HBox(
-                    [self.by, self.note], layout=W.Layout(grid_gap="12px", align_items="center")
-                ),
-                self.cluster,
-            ),
-            theme.side_by_side(
-                theme.card(matrix.title, self.matrix), theme.card(site.title, self.site), few=True
-            ),
-            theme.card("Communication of one step", self.table),
-            theme.card("What crosses each edge of the fabric in one step", self.edges),
-            theme.side_by_side(
+            card("The cluster, drawn", theme.row(self.by, self.note), self.cluster),
+            beside(card(matrix.title, self.matrix), card(site.title, self.site), few=True),
+            card(self.table.label, self.table),
+            card(self.edges.label, self.edges),
+            beside(
                 theme.stack(
-                    theme.card("On the wire: exposed, and hidden", self.chart),
-                    theme.card("The network", self.tiers),
+                    card("On the wire: exposed, and hidden", self.chart),
+                    card("The network", self.tiers),
                 ),
-                theme.card("Why this plan", self.why),
+                card("Why this plan", self.why),
                 few=True,
             ),
-            theme.card("Other topologies for the same devices", self.others),
-            theme.card("Settings of the fabric", self.settings),
+            card(self.others.label, self.others),
+            card(self.settings.label, self.settings),
         ]
 
     def draw(self):
-        given, result = self.session.now.given, self.session.now.result
-        self.placement, network = (part(result, x).as_dict() for x in ("placement", "network"))
+        given, result = self.given, self.session.now.result
+        self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
         matrix.show(self.matrix, given, network=network)
         site.show(self.site, given, placement=self.placement)
         rows = given.get("communication") or []
-        self.table.fill([[_cell(c, row.get(c)) for c in _COLUMNS] for row in rows], rows)
+        self.table.fill([_communication(row) for row in rows], rows)
         if given.get("step_breakdown_s"):
             traffic.show(self.chart, given)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
-        self.why.value = (
-            theme.lines(w["text"] for w in given.get("why") or [])
-            or "<p class='sd-dim'>No remarks.</p>"
-        )
+        why = [row["text"] for row in given.get("why") or []]
+        self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
         edges = network.get("crossings") or []
-        self.edges.fill(
-            [
-                [
-                    cell(_EDGES.get(e["edge"], e["edge"])),
-                    cell(f"{e['blocks']:,}", e["blocks"]),
-                    *(_bytes(e["by_axis"].get(a)) for a in _AXES),
-                    *(cell(show(f"blueprint.crossings.{k}", e[k]), e[k], key=k) for k in _LOADS),
-                ]
-                for e in edges
-            ],
-            edges,
-        )
+        self.edges.fill([_edge(edge) for edge in edges], edges)
         others = [{**o["topology"], **o} for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
-        self.others.fill(
-            [
-                [
-                    cell(o["what"]),
-                    *(
-                        cell(_said(k, o), o[k], key=k if o[k] is not None else "")
-                        for k in _OTHERS[1:]
-                    ),
-                ]
-                for o in others
-            ],
-            others,
-        )
-        self.settings.rows = [[s["what"], s["choice"], s["why"]] for s in network["settings"]]
+        self.others.fill([_topology(o) for o in others], others)
+        self.settings.rows = [[s[key] for key in _SETTINGS] for s in network["settings"]]
 
     def _show_nodes(self) -> None:
-        by = self.by.value
+        by, p = self.by.value, self.placement
         self.cluster.spec = nodes[by].spec(True)
-        nodes[by].show(self.cluster, self.session.now.given, placement=self.placement, by=by)
-        p = self.placement
-        self.note.value = (
-            f"<span class='sd-dim'>{_count(p['devices'], 'device')}: "
-            f"{_count(p['node_count'], 'node')} of {p['per_node']}, "
-            f"{_count(p['unit_count'], 'leaf unit')}, {_count(p['pod_count'], 'pod')}; "
-            f"ranks in order "
-            f"{'-'.join(p['order'])}. {drawn(p, by)}</span>"
+        nodes[by].show(self.cluster, self.given, placement=p, by=by)
+        self.note.value = theme.dim(
+            f"{_count(p['devices'], 'device')}: {_count(p['node_count'], 'node')} of "
+            f"{p['per_node']}, {_count(p['unit_count'], 'leaf unit')}, "
+            f"{_count(p['pod_count'], 'pod')}; ranks in order {'-'.join(p['order'])}. "
+            f"{drawn(p, by)}"
         )
 
 
@@ -206,27 +137,36 @@ def _count(n, what) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
-def _bytes(value):
-    return cell(quantities.shown(value, "bytes") if value else "—", value)
+def _communication(row) -> list[dict]:
+    axis, *rest = cells(row, _COLUMNS, "communication.", opens=_NUMBERS)
+    name = str(row["axis"])
+    return [cell(name.upper() if len(name) == 2 else axis["text"], row["axis"]), *rest]
+
+
+def _edge(edge) -> list[dict]:
+    sent = [edge["by_axis"].get(axis) for axis in AXES]
+    return [
+        cell(_EDGES.get(edge["edge"], edge["edge"])),
+        cell(f"{edge['blocks']:,}", edge["blocks"]),
+        *(cell(quantities.shown(n, "bytes") if n else "—", n) for n in sent),
+        *(cell(show(_CROSSINGS + key, edge[key]), edge[key], key=key) for key in _LOADS),
+    ]
+
+
+def _topology(o) -> list[dict]:
+    figures = ((key, o[key]) for key in _OTHERS[1:])
+    return [
+        cell(o["what"]),
+        *(cell(_said(k, o), v, key="" if v is None else k) for k, v in figures),
+    ]
 
 
 def _said(key, row) -> str:
-    value = row[key]
-    if key == "step_change":
-        return (
-            "as designed"
-            if row["chosen"]
-            else "the same"
-            if abs(value or 0) < 1e-4
-            else ("+" if value > 0 else "−") + show("blueprint.topologies.step_change", abs(value))
-        )
-    return show(f"blueprint.topologies.{key}", value)
-
-
-def _cell(column, value):
-    text = (
-        str(value).upper()
-        if column == "axis" and len(str(value)) == 2
-        else show(f"communication.{column}", value)
-    )
-    return cell(text, value, key="" if column in _LEFT else f"communication.{column}")
+    value, name = row[key], f"blueprint.topologies.{key}"
+    if key != "step_change":
+        return show(name, value)
+    if row["chosen"]:
+        return "as designed"
+    if abs(value or 0) < 1e-4:
+        return "the same"
+    return ("+" if value > 0 else "−") + show(name, abs(value))

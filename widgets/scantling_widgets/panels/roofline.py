@@ -9,7 +9,7 @@ from .. import theme
 from ..charts_roofline import kernels, links
 from ..legend import Key, entry
 from ..palette import KERNELS
-from ..table import Table, cell
+from ..table import Table, cell, cells, columns
 from ..words import label, share, show
 from .base import Panel
 
@@ -41,78 +41,53 @@ class Roofline(Panel):
 
     def build(self):
         self.kernels, self.links = kernels.live(), links.live()
-        self.key = Key(self.explain)
-        self.note = theme.text()
+        self.key, self.note = Key(self.explain), theme.text()
         self.table = Table(
             "Kernels of one step, on the fullest stage",
             file_name="roofline",
             explain=self.explain,
-            columns=[
-                {"key": c, "label": label(f"roofline.{c}"), "align": "left" if c in _LEFT else ""}
-                for c in _COLUMNS
-            ],
+            columns=columns(_COLUMNS, "roofline.", left=_LEFT),
         )
+        labels = {name: label(key) for name, key in _AXES.items()}
         self.axes = Table(
             "Axes of the plan against their links",
             file_name="roofline-links",
             explain=self.explain,
             empty="One device: nothing is sent.",
-            columns=[
-                {"key": c, "label": label(key), "align": "left" if c in _LEFT else ""}
-                for c, key in _AXES.items()
-            ],
+            columns=columns(_AXES, left=_LEFT, labels=labels),
         )
+        card = theme.card
+        left, right = card(kernels.title, self.kernels, self.key), card(links.title, self.links)
         return [
             self.note,
-            theme.side_by_side(
-                theme.card(kernels.title, self.kernels, self.key),
-                theme.card(links.title, self.links),
-                few=True,
-            ),
-            theme.card("Kernels of one step, on the fullest stage", self.table),
-            theme.card("Axes of the plan against their links", self.axes),
+            theme.side_by_side(left, right, few=True),
+            card(self.table.label, self.table),
+            card(self.axes.label, self.axes),
         ]
 
     def draw(self):
-        given = self.session.now.given
         roof = roofline(self.session.now.result).as_dict()
-        kernels.show(self.kernels, given, roof=roof)
-        links.show(self.links, given, roof=roof)
-        self.key.show(
-            [entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in roof["kernels"]]
+        rows, axes = roof["kernels"], roof["axes"]
+        kernels.show(self.kernels, self.given, roof=roof)
+        links.show(self.links, self.given, roof=roof)
+        self.key.show([entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in rows])
+        achieved, ridge = (
+            theme.escape(show(f"roofline.{name}", roof[name]))
+            for name in ("achieved_flops", "ridge")
         )
         self.note.value = (
-            f"<p>Executed "
-            f"{theme.escape(show('roofline.achieved_flops', roof['achieved_flops']))} "
-            f"per device over the whole step; left of the ridge, "
-            f"{theme.escape(show('roofline.ridge', roof['ridge']))}, memory binds. A "
-            f"point is as large as its share of the step.</p>"
+            f"<p>Executed {achieved} per device over the whole step; left of the ridge, {ridge}, "
+            "memory binds. A point is as large as its share of the step.</p>"
         )
+        numbers = [name for name in _COLUMNS if name not in _LEFT]
         self.table.fill(
-            [
-                [
-                    cell(k["label"]),
-                    *(
-                        cell(
-                            show(f"roofline.{c}", k[c]),
-                            k[c],
-                            key="" if c in _LEFT else f"roofline.{c}",
-                        )
-                        for c in _COLUMNS[1:]
-                    ),
-                ]
-                for k in roof["kernels"]
-            ],
-            roof["kernels"],
+            [[cell(k["label"]), *cells(k, _COLUMNS[1:], "roofline.", opens=numbers)] for k in rows],
+            rows,
         )
-        self.axes.fill(
-            [
-                [
-                    cell(a["axis"].upper()),
-                    cell(a["tier"]),
-                    *(cell(show(key, a[c]), a[c], key=key) for c, key in list(_AXES.items())[2:]),
-                ]
-                for a in roof["axes"]
-            ],
-            roof["axes"],
-        )
+        self.axes.fill([_axis(a) for a in axes], axes)
+
+
+def _axis(row) -> list[dict]:
+    figures = [(key, row[name]) for name, key in _AXES.items() if name not in _LEFT]
+    opened = (cell(show(key, value), value, key=key) for key, value in figures)
+    return [cell(row["axis"].upper()), cell(row["tier"]), *opened]

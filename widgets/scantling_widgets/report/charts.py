@@ -8,7 +8,7 @@ from ..figures import Figure, stacked
 from ..palette import MEMORY, STEP
 from ..words import MORE_IS_BETTER, at, axis, label, show
 
-_AXES = ("tp", "cp", "ep", "dp", "pp")
+AXES = ("tp", "cp", "ep", "dp", "pp")
 
 
 # ---------------------------------------------------------------- goodput
@@ -63,7 +63,7 @@ goodput = Figure(
 def _by_axis(given) -> list[tuple]:
     """(axis, exposed, hidden) seconds of the axes that communicate."""
     shown, hidden = given["step_breakdown_s"], given.get("hidden_s") or {}
-    rows = ((axis, shown.get(axis) or 0, hidden.get(axis) or 0) for axis in _AXES)
+    rows = ((axis, shown.get(axis) or 0, hidden.get(axis) or 0) for axis in AXES)
     return [row for row in rows if row[1] or row[2]]
 
 

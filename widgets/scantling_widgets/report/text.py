@@ -17,12 +17,12 @@ from scantling.design.constraints import CONSTRAINTS
 
 from ..charts_endurance import shares
 from ..words import at, label_or
+from .charts import AXES
 from .phrases import FILTERS, WORDS, band, fabric, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
 FRONT = 3
-AXES = ("tp", "cp", "ep", "dp", "pp")
 _RDMA = ("verbs", "srd")  # transports by which devices read each other's memory
 
 
