@@ -5,24 +5,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from math import ceil, isnan
+from math import ceil
 
 from ... import catalogue
 from ...base.records import Record
-from ...base.units import DAY_S
+from ...base.units import GBIT
 from ...catalogue import HERE, read
-from ..site import is_torus
+from ..site import Site, is_torus
+from ..texts import constant, fill, texts
 from . import topology as shapes
 from .topology import Topology
 
-LIFE_YEARS = 4.0  # over which a network is written off
-# of an H100 cluster's all-in price: 8 to 13 % (catalogue prices.csv, "h100 cluster all-in")
-NETWORK_SHARE = 0.105
-RAIL_ONLY_ALL_TO_ALL = 0.112  # longer, the upper end of arXiv 2307.12169's 8.2 to 11.2 %
 RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXiv 2407.21783)
+NEWEST = "sn5600"  # switch of a fabric for which the catalogue has none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Switch(Record):
     """One switch of catalogue/switches.csv; the rate of a port in bytes/s, None where light passes
     whatever its rate."""
@@ -43,44 +41,26 @@ class Switch(Record):
 @cache
 def switches() -> dict[str, Switch]:
     """All switches by id."""
-    n = lambda text, factor: float(text) * factor if text else float("nan")  # noqa: E731
+    same = "id", "name", "kind", "reduction", "source", "verified"
     return {
-        r["id"]: Switch(
-            r["id"],
-            r["name"],
-            r["kind"],
-            tuple(r["fabrics"].split()),
-            int(r["ports"]),
-            n(r["port_gbits_per_s"], 1e9 / 8),
-            n(r["latency_ns"], 1e-9),
-            int(r["per_domain"] or 0),
-            r["reduction"],
-            r["source"],
-            r["verified"],
+        row["id"]: Switch(
+            **{k: row[k] for k in same},
+            fabrics=tuple(row["fabrics"].split()),
+            ports=int(row["ports"]),
+            port_bytes_per_s=float(row["port_gbits_per_s"] or "nan") * GBIT,
+            latency_s=float(row["latency_ns"] or "nan") * 1e-9,
+            per_domain=int(row["per_domain"] or 0),
         )
-        for r in read(HERE / "switches.csv")
+        for row in read(HERE / "switches.csv")
     }
 
 
 @cache
 def published() -> tuple[dict, ...]:
     """Counts of published networks (catalogue/topologies.csv); None where a source prints none."""
-    numbers = (
-        "devices",
-        "endpoints",
-        "per_node",
-        "radix",
-        "planes",
-        "oversubscription",
-        "leaf",
-        "spine",
-        "core",
-        "switches",
-        "leaf_spine_cables",
-        "spine_core_cables",
-    )
+    words = "id", "name", "kind", "notes", "source", "date", "verified", "verified_except"
     return tuple(
-        {k: (int(float(v)) if v else None) if k in numbers else v for k, v in row.items()}
+        {k: v if k in words else int(float(v)) if v else None for k, v in row.items()}
         for row in read(HERE / "topologies.csv")
     )
 
@@ -92,20 +72,17 @@ def switch_for(fabric_id: str, kind: str = "packet") -> Switch | None:
 
 def cards(cluster) -> tuple[int, float]:
     """(scale-out cards of the cluster, bytes/s of one)."""
-    return (
-        cluster.nodes * cluster.nics_per_node,
-        cluster.scale_out_bytes_per_s * cluster.devices_per_node / cluster.nics_per_node,
-    )
+    rate = cluster.scale_out_bytes_per_s * cluster.devices_per_node / cluster.nics_per_node
+    return cluster.nodes * cluster.nics_per_node, rate
 
 
 def radix_of(switch: Switch, rate: float) -> int:
     """Ports at the rate of a card: a port twice as fast splits in two."""
-    if isnan(switch.port_bytes_per_s):
-        return switch.ports
-    return switch.ports * (2 if rate <= switch.port_bytes_per_s / 2 * 1.01 else 1)
+    splits = rate <= switch.port_bytes_per_s / 2 * 1.01  # False where no rate is known
+    return switch.ports * (2 if splits else 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prices(Record):
     """Dollars of network parts, per port and per cable with both its ends, at 400 Gb/s; other rates
     in proportion."""
@@ -123,27 +100,18 @@ def prices() -> Prices:
     cluster.
 
     cable = (8 to 13 %, middle 10.5 %, of the all-in price per device less the switches) / 2 cables
-    per device. Check: a third tier then
-    adds 2 switch ports and one cable a device, 2.9 k$, where the same source prints 2.4 k$ (51.6
-    against 49.2 k$).
+    per device. Check: a third tier then adds 2 switch ports and one cable a device, 2.9 k$, where
+    the same source prints 2.4 k$ (51.6 against 49.2 k$).
     """
     one = {p.item: p for p in catalogue.prices(category="capex")}
-    switch, whole, sheet = (
-        one["ib-ndr-switch-64p"],
-        one["h100 cluster all-in"],
-        one["h100 8-GPU node"].source,
-    )
+    switch, whole = one["ib-ndr-switch-64p"], one["h100 cluster all-in"]
     port = switch.value / 64
-    cable = (NETWORK_SHARE * whole.value - 3 * port) / 2
     return Prices(
-        port,
-        cable,
-        switch.date,
-        sheet,
-        (
-            "a two-tier cluster has 3 switch ports and 2 cables a device; its network is 8 "
-            "to 13 % of the all-in price"
-        ),
+        usd_per_port_400g=port,
+        usd_per_cable_400g=(constant("network_share") * whole.value - 3 * port) / 2,
+        date=switch.date,
+        source=one["h100 8-GPU node"].source,
+        basis=texts("networks")["prices"],
     )
 
 
@@ -152,126 +120,120 @@ def usd(t: Topology) -> float | None:
     sells alone."""
     if t.kind == "torus":
         return None
-    scale = t.port_bytes_per_s / 50e9
-    return (
-        t.switches * t.radix * prices().usd_per_port_400g
-        + t.all_cables * prices().usd_per_cable_400g
-    ) * scale
+    ports = t.switches * t.radix * prices().usd_per_port_400g
+    return (ports + t.all_cables * prices().usd_per_cable_400g) * t.port_bytes_per_s / 50e9
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What the networks of one site are built from."""
+
+    cluster: object  # of one site
+
+    @property
+    def cards(self) -> int:
+        return cards(self.cluster)[0]
+
+    @property
+    def rate(self) -> float:
+        return cards(self.cluster)[1]
+
+    @property
+    def radix(self) -> int:
+        return radix_of(switch_of(self.cluster), self.rate)
+
+    @property
+    def rails(self) -> int:
+        return self.cluster.nics_per_node
+
+    @property
+    def per_card(self) -> float:
+        """Devices of a card."""
+        return self.cluster.devices / max(self.cards, 1)
+
+    def tree(self, r: float = 1.0) -> Topology:
+        """Fat tree, every card of a node on its own rail, oversubscribed r : 1."""
+        kind = "rail-optimised" if self.rails > 1 else "fat-tree"
+        own = dict(rails=self.rails, oversubscription=r, kind=kind)
+        return shapes.clos(self.cards, self.radix, self.rate, **own)
+
+    def pods(self, inside: int, r: float) -> Topology:
+        """Pods of so many cards, oversubscribed r : 1 above."""
+        return shapes.pods(self.cards, inside, self.radix, self.rate, r, rails=self.rails)
+
+    def groups(self, build) -> Topology:
+        """A dragonfly of either kind."""
+        return build(self.cards, self.radix, self.rate)
+
+
+def switch_of(cluster) -> Switch:
+    """The switch that a cluster's networks are built from."""
+    return switch_for(cluster.scale_out) or switches()[NEWEST]
 
 
 def one_site(cluster):
     """The cluster of one of the sites; the cluster itself where there is one."""
     n = max(1, int(cluster.sites))
+    if n == 1:
+        return cluster
     devices = ceil(cluster.devices / n)
-    return (
-        cluster
-        if n == 1
-        else replace(
-            cluster,
-            devices=devices,
-            sites=1,
-            pod_devices=min(cluster.pod_devices or devices, devices),
-        )
-    )
+    pod = min(cluster.pod_devices or devices, devices)
+    return replace(cluster, devices=devices, sites=1, pod_devices=pod)
 
 
 def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    sites = max(1, int(cluster.sites))
+    sites, words = max(1, int(cluster.sites)), texts("networks")["rules"]
     if is_torus(cluster):
         return _torus(cluster)
-    t, why, provided = _built(one_site(cluster))
-    return (
-        (t, why, provided)
-        if sites == 1
-        else (shapes.copies(t, sites), f"{why}; one in each of {sites} sites", provided)
-    )
-
-
-def _built(cluster) -> tuple[Topology, str, bool]:
-    n, rate = cards(cluster)
-    switch = switch_for(cluster.scale_out) or switches()["sn5600"]
-    k, rails = radix_of(switch, rate), cluster.nics_per_node
+    one = one_site(cluster)
+    t, why, adds = _built(Wiring(one), words)
     provided = not catalogue.fabric(cluster.scale_out).topology_open
-    own = " (of the provider: an equivalent is shown)" if provided else ""
-    pod = (
-        ceil(
-            min(cluster.pod_devices or cluster.devices, cluster.devices) / cluster.devices_per_node
-        )
-        * cluster.nics_per_node
-    )
-    if cluster.scale_out.startswith("slingshot") and k < n <= shapes.dragonfly_reach(k):
-        return shapes.dragonfly(n, k, rate), "Slingshot is built as a dragonfly", False
-    r = cluster.oversubscription
+    why += words["provider"] if provided and adds else ""
+    if sites > 1:
+        t, why = shapes.copies(t, sites), why + fill(words["sites"], sites=sites)
+    return t, why, provided
+
+
+def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
+    """(topology, the rule that chose it, whether it says what the provider's is) of one site."""
+    cluster, n, k, r = w.cluster, w.cards, w.radix, w.cluster.oversubscription
+    stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
+    pod = ceil(stated / cluster.devices_per_node) * w.rails
+    slingshot = catalogue.fabric(cluster.scale_out).technology == "slingshot"
+    if slingshot and k < n <= shapes.dragonfly_reach(k):
+        return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n:
-        above = f"{r:g} : 1 above" if r > 1 else "non-blocking above"
-        return (
-            shapes.pods(n, pod, k, rate, r, rails=rails),
-            f"the design says pods of {cluster.pod_devices:,} devices, {above}" + own,
-            provided,
-        )
-    try:
-        t = shapes.clos(
-            n,
-            k,
-            rate,
-            rails=rails,
-            oversubscription=r,
-            kind="rail-optimised" if rails > 1 else "fat-tree",
-        )
-        if cluster.devices <= cluster.scale_up_domain:
-            return (
-                t,
-                (
-                    "one scale-up domain holds every device; this is what its cards would "
-                    "need beyond it"
-                ),
-                provided,
-            )
-        why = (
-            f"non-blocking, as few tiers as {k} ports allow: {t.tiers}"
-            if r == 1
-            else f"the design says {r:g} : 1; no pods are named, so at the top of {t.tiers} tiers"
-        )
-        return (
-            t,
-            why
-            + (", every card of a node on its own rail" if rails > 1 and t.tiers > 1 else "")
-            + own,
-            provided,
-        )
-    except ValueError:
+        above = fill(words["above" if r > 1 else "above flat"], r=r)
+        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
+    if n > k**3 // 4:
         if n <= (k // 2) ** 2 * ((k // 2) ** 2 + 1):
-            return (
-                shapes.dragonfly_plus(n, k, rate),
-                f"beyond three tiers of {k} ports: groups joined directly" + own,
-                provided,
-            )
-        return (
-            shapes.pods(n, k**3 // 4, k, rate, r, rails=rails),
-            (
-                f"beyond three tiers and a dragonfly+ of {k} ports: the largest three-tier "
-                f"trees joined by a fourth tier"
-            )
-            + own,
-            provided,
-        )
+            return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
+        return w.pods(k**3 // 4, r), fill(words["fourth"], k=k), True
+    t = w.tree(r)
+    if cluster.devices <= cluster.scale_up_domain:
+        return t, words["one domain"], False
+    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
+    return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
 def _torus(cluster) -> tuple[Topology, str, bool]:
-    fabric = catalogue.fabric(cluster.scale_up)
-    flat = "2D" in fabric.name
+    fabric, words = catalogue.fabric(cluster.scale_up), texts("networks")["rules"]
     chips = min(cluster.scale_up_domain, cluster.devices)
-    t = shapes.torus(shapes.near_cube(chips, 2 if flat else 3), fabric.p2p_bytes_per_s)
-    slices = ceil(cluster.devices / chips)
-    text = f"{fabric.name}: the most compact torus of {chips:,} chips" + (
-        f", {slices} such slices over {cluster.scale_out}" if slices > 1 else ""
-    )
-    return t, text, True
+    t, slices = torus_of(fabric, chips), ceil(cluster.devices / chips)
+    why = fill(words["torus"], name=fabric.name, chips=chips)
+    more = fill(words["slices"], slices=slices, cluster=cluster) if slices > 1 else ""
+    return t, why + more, True
 
 
-@dataclass(frozen=True)
+def torus_of(fabric, chips: int) -> Topology:
+    """The most compact torus of so many chips on a fabric."""
+    sides = shapes.near_cube(chips, 2 if "2D" in fabric.name else 3)
+    return shapes.torus(sides, fabric.p2p_bytes_per_s)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Alternative(Record):
     """One other network for the same design: counts, price, what the step model makes of its
     bandwidth, and the price of that over the run."""
@@ -287,181 +249,104 @@ class Alternative(Record):
     chosen: bool
 
 
-def candidates(assessment) -> list[tuple[str, Topology, dict]]:
+def candidates(cluster) -> list[tuple[str, Topology, dict]]:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every
     network within reach."""
-    cluster, sites = (
-        one_site(assessment.resolved.cluster),
-        max(1, int(assessment.resolved.cluster.sites)),
-    )
-    n, rate = cards(cluster)
-    switch = switch_for(cluster.scale_out) or switches()["sn5600"]
-    k, rails, per = (
-        radix_of(switch, rate),
-        cluster.nics_per_node,
-        cluster.devices / max(cards(cluster)[0], 1),
-    )
-    free = {"pod_devices": 1e9, "oversubscription": 1.0}
-    out = []
+    w = Wiring(one_site(cluster))
+    cluster, sites, n, k, per = w.cluster, max(1, int(cluster.sites)), w.cards, w.radix, w.per_card
+    on_rails, reach, out = ", rails on their own leaves" if w.rails > 1 else "", k**3 // 4, []
 
-    def add(what, build, view=free):
-        try:
-            out.append((what, build(), view))
-        except ValueError:
-            pass
+    def view(pod: float = 1e9, r: float = 1.0) -> dict:
+        return {"pod_devices": float(pod), "oversubscription": r}
 
-    add(
-        "non-blocking fat tree, rails on their own leaves"
-        if rails > 1
-        else "non-blocking fat tree",
-        lambda: shapes.clos(
-            n, k, rate, rails=rails, kind="rail-optimised" if rails > 1 else "fat-tree"
-        ),
-    )
-    if rails > 1 and cluster.nodes > 1:
-        add(
-            "one network per rail, none between",
-            lambda: shapes.rail_only(cluster.nodes, rails, k, rate),
-        )
-    if n > k:
-        add(
-            "cards split over two planes",
-            lambda: shapes.clos(n, 2 * k, rate / 2, planes=2, rails=rails, kind="fat-tree"),
-        )
+    if n <= reach:
+        out.append((f"non-blocking fat tree{on_rails}", w.tree(), view()))
+    if w.rails > 1 and 1 < cluster.nodes <= reach:
+        rails = shapes.rail_only(cluster.nodes, w.rails, k, w.rate)
+        out.append(("one network per rail, none between", rails, view()))
+    if k < n <= 8 * reach:
+        split = shapes.clos(n, 2 * k, w.rate / 2, planes=2, rails=w.rails)
+        out.append(("cards split over two planes", split, view()))
     stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
     pod = stated if stated < cluster.devices else int(k * k // 4 * per)
     ratios = sorted({*RATIOS, cluster.oversubscription} - {1.0})
-    if (
-        stated == cluster.devices and k < n <= k * k // 2
-    ):  # two tiers hold it: the leaves are what can be oversubscribed
+    if stated == cluster.devices and k < n <= k * k // 2:
+        # two tiers hold it: the leaves are what can be oversubscribed
         for r in ratios:
-            view = {"pod_devices": float(leaf_devices(cluster, k, rails, r)), "oversubscription": r}
-            add(
-                f"leaves {r:g} : 1, two tiers",
-                lambda r=r: shapes.clos(
-                    n,
-                    k,
-                    rate,
-                    rails=rails,
-                    oversubscription=r,
-                    kind="rail-optimised" if rails > 1 else "fat-tree",
-                ),
-                view,
-            )
+            own = view(leaf_devices(w, r), r)
+            out.append((f"leaves {r:g} : 1, two tiers", w.tree(r), own))
     elif pod < cluster.devices:
-        inside = max(1, round(pod / per))
         for r in ratios:
-            add(
-                f"pods of {pod:,} devices, {r:g} : 1 above",
-                lambda r=r: shapes.pods(n, inside, k, rate, r, rails=rails),
-                {"pod_devices": float(pod), "oversubscription": r},
-            )
-    for build in (shapes.dragonfly_plus, shapes.dragonfly):
-        try:
-            t = build(n, k, rate)
-        except ValueError:
-            continue
-        if t.oversubscription > 1:
-            out.append(
-                (
-                    f"{t.kind}, groups of {t.pod_endpoints:,} cards",
-                    t,
-                    {
-                        "pod_devices": float(max(1, t.pod_endpoints * per)),
-                        "oversubscription": t.oversubscription,
-                    },
-                )
-            )
-    return [(what, shapes.copies(t, sites), view) for what, t, view in out]
+            pods = w.pods(max(1, round(pod / per)), r)
+            out.append((f"pods of {pod:,} devices, {r:g} : 1 above", pods, view(pod, r)))
+    half = (k // 2) ** 2
+    for build, most in (
+        (shapes.dragonfly_plus, half * (half + 1)),
+        (shapes.dragonfly, shapes.dragonfly_reach(k)),
+    ):
+        if n <= most and (t := w.groups(build)).oversubscription > 1:
+            own = view(max(1, t.pod_endpoints * per), t.oversubscription)
+            out.append((f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, own))
+    return [(what, t if sites == 1 else shapes.copies(t, sites), own) for what, t, own in out]
 
 
-def leaf_devices(cluster, k: int, rails: int, r: float) -> int:
+def leaf_devices(w: Wiring, r: float) -> int:
     """Devices under one leaf (of each rail) that is oversubscribed r : 1, as `topology.clos` builds
     it."""
-    per = cluster.devices / max(cards(cluster)[0], 1)
-    return min(
-        cluster.devices,
-        max(cluster.devices_per_node, round(shapes.leaf_ports(k, r)[0] * rails * per)),
-    )
+    held = round(shapes.leaf_ports(w.radix, r)[0] * w.rails * w.per_card)
+    return min(w.cluster.devices, max(w.cluster.devices_per_node, held))
 
 
-def alternatives(assessment, own: Topology) -> tuple[Alternative, ...]:
+def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     """The design's own network first, then the others, the cheapest over the run first.
 
     step_s is the kit's step model with the fabric's pod and ratio in place of the design's; a
-    network of rails alone adds what its
-    all-to-all loses. run_usd = network price x run / 4 years + extra device-time x price; without a
-    price the network's own counts.
+    network of rails alone adds what its all-to-all loses. run_usd = network price x run / 4 years +
+    extra device-time x price; without a price the network's own counts.
     """
-    from ...physics.step import step_time
+    cluster, link, base = s.cluster, s.case.link, s.model_step_s
+    wide = cluster.devices > cluster.scale_up_domain
+    days, hourly = s.figures["days"] or 30.0, s.cost and s.cost.usd_per_device_hour
+    per_day = float(hourly) * cluster.devices * 24 if hourly else 0.0
+    written_off = days / (constant("network_life_years") * 365.25)
+    own_view = {"pod_devices": link.pod_devices, "oversubscription": link.oversubscription}
+    rows = candidates(cluster) if wide and own.kind != "torus" else []
 
-    chosen, cluster = assessment.chosen, assessment.resolved.cluster
-    base = float(chosen.step.total)
-    days = assessment.days or 30.0
-    money = assessment.cost
-    per_day = (
-        float(money.usd_per_device_hour) * cluster.devices * DAY_S / 3600
-        if money is not None and money.usd_per_device_hour
-        else None
-    )
-    own_view = {
-        "pod_devices": chosen.case.link.pod_devices,
-        "oversubscription": chosen.case.link.oversubscription,
-    }
-    rows = (
-        []
-        if own.kind == "torus" or cluster.devices <= cluster.scale_up_domain
-        else candidates(assessment)
-    )
-    same = next(
-        (
-            i
-            for i, (_, t, view) in enumerate(rows)
-            if t.kind == own.kind and t.switches == own.switches and t.all_cables == own.all_cables
-        ),
-        None,
-    )
+    def counts(t: Topology) -> tuple:
+        return t.kind, t.switches, t.all_cables
+
+    same = next((i for i, row in enumerate(rows) if counts(row[1]) == counts(own)), None)
     if same is None:
-        rows.insert(0, ("the design's own", own, own_view))
-        same = 0
+        rows, same = [("the design's own", own, own_view), *rows], 0
     out = []
     for i, (what, t, view) in enumerate(rows):
-        seconds = base
-        if i != same:
-            case = replace(chosen.case, link=replace(chosen.case.link, **view))
-            seconds = float(step_time(case).total)
-            if (
-                t.kind == "rail-only"
-                and cluster.scale_up_domain < chosen.plan["ep"] * chosen.plan["etp"]
-            ):
-                seconds += RAIL_ONLY_ALL_TO_ALL * (
-                    float(chosen.step.ep) + float(chosen.step.axes["ep"].hidden_s)
-                )
-        price = (
-            usd(t) if cluster.devices > cluster.scale_up_domain else None
-        )  # nothing to buy where one domain holds the job
-        change = seconds / base - 1
-        run = None
-        if price is not None:
-            run = price * days / (LIFE_YEARS * 365.25) + (
-                per_day * days * change if per_day else 0.0
-            )
+        seconds = base if i == same else base * s.step_ratio(link=s.link(**view))
+        if i != same and t.kind == "rail-only":
+            seconds += _rail_only_s(s)
+        # nothing to buy where one domain holds the job
+        price, change = usd(t) if wide else None, seconds / base - 1
         out.append(
             Alternative(
-                t.kind,
-                what,
-                t,
-                price,
-                None if price is None else price / cluster.devices,
-                seconds,
-                change,
-                run,
-                i == same,
+                kind=t.kind,
+                what=what,
+                topology=t,
+                usd=price,
+                usd_per_device=price and price / cluster.devices,
+                step_s=seconds,
+                step_change=change,
+                run_usd=price and price * written_off + per_day * days * change,
+                chosen=i == same,
             )
         )
-    return tuple(
-        sorted(out, key=lambda a: (not a.chosen, a.run_usd if a.run_usd is not None else 0.0))
-    )
+    return tuple(sorted(out, key=lambda a: (not a.chosen, a.run_usd or 0.0)))
+
+
+def _rail_only_s(s: Site) -> float:
+    """Seconds that an all-to-all loses on rails alone."""
+    if s.cluster.scale_up_domain >= s.plan["ep"] * s.plan["etp"]:
+        return 0.0
+    ep = float(s.chosen.step.ep) + float(s.chosen.step.axes["ep"].hidden_s)
+    return constant("rail_only_all_to_all") * ep
 
 
 def is_ethernet(fabric_id: str) -> bool:

@@ -3,14 +3,15 @@ alternatives, tiers, axes, bursts, settings, curves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, isnan
 
 from ... import catalogue
 from ...base.records import Record
 from ...physics.curves import Curve
-from ..placement import blocks, placement
-from ..site import is_torus, site_of
+from ..placement import Placement, blocks, placement
+from ..site import Site, is_torus, site_of
+from ..texts import constant, fill, texts
 from .build import (
     Alternative,
     Prices,
@@ -22,7 +23,8 @@ from .build import (
     published,
     radix_of,
     switch_for,
-    switches,
+    switch_of,
+    torus_of,
 )
 from .topology import Topology
 from .traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, settings, trust
@@ -32,7 +34,7 @@ from .traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, se
 PAIRS_PER_LINK = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScaleUp(Record):
     """The domain inside which every device reaches every other at the link's rate."""
 
@@ -48,12 +50,11 @@ class ScaleUp(Record):
     egress_bytes_per_s: float  # scale-out of one domain, one direction
     reduction: bool
     ratio_one_way: float  # link over the device's share of the cards, both one direction
-    ratio_as_printed: (
-        float  # both directions of the link, as data sheets print it, over one direction of a card
-    )
+    # both directions of the link, as data sheets print it, over one direction of a card
+    ratio_as_printed: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tier(Record):
     """One tier of the network as a device sees it."""
 
@@ -66,7 +67,7 @@ class Tier(Record):
     oversubscription: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Crossing(Record):
     """What one step sends over one kind of edge, and how long that keeps the edge busy when spread
     evenly."""
@@ -80,7 +81,7 @@ class Crossing(Record):
     busy_share: float  # of the step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Network(Record):
     """Everything point by point; `topology` is what the design is built with, `alternatives` starts
     with it."""
@@ -116,56 +117,47 @@ def network(assessment) -> Network:
     """Network of the main phase's plan on the design's cluster.
 
     Rule of the topology: a torus where the chips are one; what the design says of pods and
-    oversubscription; a dragonfly on Slingshot;
-    else a non-blocking tree of as few tiers as the switch's ports allow, rails on their own leaves.
-    `alternatives` prices the others.
+    oversubscription; a dragonfly on Slingshot; else a non-blocking tree of as few tiers as the
+    switch's ports allow, rails on their own leaves. `alternatives` prices the others.
     """
     s = site_of(assessment)
-    assessment = s.a
-    cluster = assessment.resolved.cluster
+    cluster, place = s.cluster, placement(s)
     own, rule, provided = built(cluster)
-    fabric = catalogue.fabric(cluster.scale_out)
-    n, rate = cards(cluster)
-    others = alternatives(assessment, own)
-    ranked = [a for a in others if a.run_usd is not None]
-    best = min(ranked, key=lambda a: a.run_usd) if ranked else others[0]
-    saves = others[0].run_usd - best.run_usd if ranked and others[0].run_usd is not None else None
-    switch = None if own.kind == "torus" else switch_for(cluster.scale_out) or switches()["sn5600"]
-    rows = axes(assessment)
-    price = others[0].usd
-    near = sorted(
-        published(),
-        key=lambda p: (
-            (p["kind"] == "torus") != (own.kind == "torus"),
-            abs(p["devices"] - cluster.devices),
-        ),
-    )[: 1 if own.kind == "torus" else 3]
+    torus, fabric = own.kind == "torus", catalogue.fabric(cluster.scale_out)
+    switch = None if torus else switch_of(cluster)
+    rows, others = axes(s, place), alternatives(s, own)
+    price, now = others[0].usd, others[0].run_usd
+    best = min((a for a in others if a.run_usd is not None), key=lambda a: a.run_usd, default=None)
+
+    def far(network: dict) -> tuple:
+        return (network["kind"] == "torus") != torus, abs(network["devices"] - cluster.devices)
+
     return Network(
-        scale_up(cluster),
-        fabric.id,
-        fabric.name,
-        switch,
-        cluster.nics_per_node,
-        rate,
-        own,
-        rule,
-        provided,
-        price,
-        None if price is None else price / cluster.devices,
-        prices(),
-        others,
-        best.what,
-        saves,
-        tiers(cluster, own, switch),
-        rows,
-        crossings(assessment, own),
-        bursts(assessment, rows),
-        settings(assessment, own, switch, rows),
-        curves_of(assessment),
-        trust(cluster),
-        measured(cluster),
-        tuple(near),
-        _notes(assessment, own, switch, provided, rate, rows),
+        scale_up=scale_up(cluster),
+        fabric=fabric.id,
+        fabric_name=fabric.name,
+        switch=switch,
+        rails=cluster.nics_per_node,
+        card_bytes_per_s=cards(cluster)[1],
+        topology=own,
+        rule=rule,
+        provided=provided,
+        usd=price,
+        usd_per_device=price and price / cluster.devices,
+        prices=prices(),
+        alternatives=others,
+        cheapest=(best or others[0]).what,
+        cheapest_saves_usd=None if best is None or now is None else now - best.run_usd,
+        tiers=tiers(cluster, own, switch),
+        axes=rows,
+        crossings=crossings(s, own, place),
+        bursts=bursts(s, rows),
+        settings=settings(s, own, switch, rows),
+        curves=curves_of(s),
+        curve_errors=trust(cluster),
+        measured_curves=measured(cluster),
+        published=tuple(sorted(published(), key=far)[: 1 if torus else 3]),
+        notes=_notes(s, own, switch, provided, rows),
     )
 
 
@@ -173,206 +165,144 @@ def scale_up(cluster) -> ScaleUp:
     """The scale-up domain: HGX board, NVL72 rack, mesh or torus.
 
     Links: one of a device to each switch chip, times the links a device has to it. NVL72: 18 chips
-    x 72 = 1,296 links, four twisted pairs
-    each: 5,184 copper cables. bisection: half of the devices' links where switches join them; of a
-    torus the worst cut.
+    x 72 = 1,296 links, four twisted pairs each: 5,184 copper cables. bisection: half of the
+    devices' links where switches join them; of a torus the worst cut.
     """
-    up = catalogue.fabric(cluster.scale_up)
+    up, rate = catalogue.fabric(cluster.scale_up), cluster.scale_up_bytes_per_s
     size = max(1, min(cluster.scale_up_domain, cluster.devices))
-    chip = switch_for(up.id, "scale-up")
-    count = ceil(chip.per_domain * size / max(up.domain_devices, 1)) if chip and size > 1 else 0
-    if chip and size > cluster.devices_per_node:
-        count = chip.per_domain
-    links = (
-        round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
-        if chip and size > 1
-        else 0
-    )
-    rack = size > cluster.devices_per_node and links > 0
-    torus = is_torus(cluster)
-    from .topology import near_cube
-    from .topology import torus as of
-
-    bisection = (
-        of(near_cube(size, 2 if "2D" in up.name else 3), up.p2p_bytes_per_s).bisection_bytes_per_s
-        if torus
-        else size / 2 * cluster.scale_up_bytes_per_s
-    )
-    out = cluster.scale_out_bytes_per_s
-    _, card = cards(cluster)
+    wide, chip = size > cluster.devices_per_node, switch_for(up.id, "scale-up")
+    count = links = 0
+    if chip and size > 1:
+        count = (
+            chip.per_domain if wide else ceil(chip.per_domain * size / max(up.domain_devices, 1))
+        )
+        links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
+    torus = torus_of(up, size).bisection_bytes_per_s if is_torus(cluster) else None
+    out, card = cluster.scale_out_bytes_per_s, cards(cluster)[1]
     return ScaleUp(
-        up.id,
-        up.name,
-        size,
-        ceil(cluster.devices / size),
-        cluster.scale_up_bytes_per_s,
-        count,
-        links,
-        links * PAIRS_PER_LINK if rack else 0,
-        bisection,
-        size * out,
-        up.in_network_reduction,
-        cluster.scale_up_bytes_per_s / out,
-        2 * cluster.scale_up_bytes_per_s / card,
+        fabric=up.id,
+        name=up.name,
+        devices=size,
+        domains=ceil(cluster.devices / size),
+        link_bytes_per_s=rate,
+        switches=count,
+        links=links,
+        copper_cables=links * PAIRS_PER_LINK if wide else 0,
+        bisection_bytes_per_s=size / 2 * rate if torus is None else torus,
+        egress_bytes_per_s=size * out,
+        reduction=up.in_network_reduction,
+        ratio_one_way=rate / out,
+        ratio_as_printed=2 * rate / card,
     )
 
 
 def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
-    out, hop = cluster.scale_out_bytes_per_s, cluster.scale_out_latency_s
-    rows = [
-        Tier(
-            "scale-up domain",
-            max(1, min(cluster.scale_up_domain, cluster.devices)),
-            cluster.scale_up_bytes_per_s,
-            1,
-            0.0,
-            cluster.scale_up_latency_s,
-            1.0,
-        )
-    ]
-    if t.kind == "torus":
-        if cluster.devices > cluster.scale_up_domain:
-            rows.append(Tier("slices", cluster.devices, out, 3, 0.0, hop, 1.0))
-        return tuple(rows)
-    per = cluster.devices / max(t.endpoints, 1)
-    within = lambda endpoints: int(
-        min(cluster.devices, max(round(endpoints * per), cluster.devices_per_node))
-    )  # noqa: E731
-    if cluster.devices > rows[0].devices:
-        rows.append(Tier("leaf unit", within(t.unit_endpoints), out, 1, delay, hop, 1.0))
-        last = rows[-1].devices
-        if within(t.pod_endpoints) > last:
-            passed = (
-                t.hops
-                if t.pod_endpoints * max(1, cluster.sites) >= t.endpoints
-                else max(3, t.hops - 2)
-                if t.kind == "pods"
-                else {"dragonfly": 2, "dragonfly+": 3}.get(t.kind, t.hops)
-            )
-            rows.append(Tier("pod", within(t.pod_endpoints), out, passed, passed * delay, hop, 1.0))
-            last = rows[-1].devices
-        site = -(-cluster.devices // max(1, cluster.sites))
-        if last < site:
-            rows.append(
-                Tier(
-                    "site",
-                    site,
-                    out / t.oversubscription,
-                    t.hops,
-                    t.hops * delay,
-                    hop,
-                    t.oversubscription,
-                )
-            )
-    if cluster.sites > 1:
-        wan = catalogue.fabric("spectrum-xgs")
+    out, hop, sites = cluster.scale_out_bytes_per_s, cluster.scale_out_latency_s, cluster.sites
+    rows, per, per_node = [], cluster.devices / max(t.endpoints, 1), cluster.devices_per_node
+
+    def tier(name, devices, rate=out, passed=t.hops, hop=hop, ratio=1.0, switched=None):
+        seconds = passed * delay if switched is None else switched
         rows.append(
             Tier(
-                "sites",
-                cluster.devices,
-                cluster.site_bytes_per_s * cluster.sites / cluster.devices,
-                t.hops,
-                t.hops * delay,
-                wan.latency_s,
-                float("nan"),
+                tier=name,
+                devices=devices,
+                device_bytes_per_s=rate,
+                switches_passed=passed,
+                switching_s=seconds,
+                hop_s=hop,
+                oversubscription=ratio,
             )
         )
+
+    def within(endpoints: int) -> int:
+        return int(min(cluster.devices, max(round(endpoints * per), per_node)))
+
+    domain = max(1, min(cluster.scale_up_domain, cluster.devices))
+    up = cluster.scale_up_bytes_per_s, 1, cluster.scale_up_latency_s
+    tier("scale-up domain", domain, *up, switched=0.0)
+    if t.kind == "torus":
+        if cluster.devices > cluster.scale_up_domain:
+            tier("slices", cluster.devices, passed=3, switched=0.0)
+        return tuple(rows)
+    if cluster.devices > domain:
+        tier("leaf unit", within(t.unit_endpoints), passed=1)
+        if within(t.pod_endpoints) > rows[-1].devices:
+            tier("pod", within(t.pod_endpoints), passed=hops_in_a_pod(t, sites))
+        site, r = -(-cluster.devices // max(1, sites)), t.oversubscription
+        if rows[-1].devices < site:
+            tier("site", site, out / r, ratio=r)
+    if sites > 1:
+        rate = cluster.site_bytes_per_s * sites / cluster.devices
+        wan = catalogue.fabric("spectrum-xgs").latency_s
+        tier("sites", cluster.devices, rate, hop=wan, ratio=float("nan"))
     return tuple(rows)
 
 
-def crossings(assessment, t: Topology) -> tuple[Crossing, ...]:
+def hops_in_a_pod(t: Topology, sites: int) -> int:
+    """Switches passed between two cards of a pod."""
+    if t.pod_endpoints * max(1, sites) >= t.endpoints:
+        return t.hops
+    own = {"pods": max(3, t.hops - 2), "dragonfly": 2, "dragonfly+": 3}
+    return own.get(t.kind, t.hops)
+
+
+def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
-    share of the cards, over the
-    oversubscription where that lies (pods, or leaves of two tiers). Even spreading is the best
-    case; `settings` says what hashing makes of it."""
-    cluster, place = assessment.resolved.cluster, placement(assessment)
-    step, out = float(assessment.chosen.step.total), []
-    at_leaf = t.oversubscription if t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints else 1.0
-    for name, per, ratio in (
-        ("domain", place.per_domain, 1.0),
-        ("unit", place.per_unit, at_leaf),
-        ("pod", place.per_pod, t.oversubscription),
-    ):
-        by = place.orders[0][f"over_{name}"]
-        if by and ceil(place.devices / per) != (out[-1].blocks if out else 0):
-            total, capacity = (
-                sum(by.values()),
-                place.devices * cluster.scale_out_bytes_per_s / ratio,
-            )
+    share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
+    Even spreading is the best case; `settings` says what hashing makes of it."""
+    out, narrow = [], t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
+    ratios = {"domain": 1.0, "unit": t.oversubscription if narrow else 1.0}
+    for name, ratio in (ratios | {"pod": t.oversubscription}).items():
+        by, count = place.orders[0][f"over_{name}"], ceil(place.devices / place.per(name))
+        if by and count != (out[-1].blocks if out else 0):
+            total = sum(by.values())
+            capacity = place.devices * s.cluster.scale_out_bytes_per_s / ratio
             out.append(
                 Crossing(
-                    f"{name}s",
-                    ceil(place.devices / per),
-                    total,
-                    by,
-                    capacity,
-                    total / capacity,
-                    total / capacity / step,
+                    edge=f"{name}s",
+                    blocks=count,
+                    bytes=total,
+                    by_axis=by,
+                    capacity_bytes_per_s=capacity,
+                    busy_s=total / capacity,
+                    busy_share=total / capacity / s.model_step_s,
                 )
             )
     return tuple(out)
 
 
-def _notes(assessment, t: Topology, switch, provided, rate, rows) -> tuple[str, ...]:
-    cluster, out = assessment.resolved.cluster, []
-    if (
-        cluster.oversubscription > 1
-        and cluster.devices <= (cluster.pod_devices or cluster.devices)
-        and t.tiers > 1
-    ):
-        from ...physics.step import step_time
+def is_mesh(cluster) -> bool:
+    """True where each device of a domain has a link of its own to every other."""
+    up = catalogue.fabric(cluster.scale_up)
+    if not up.p2p_bytes_per_s > 0:
+        return False
+    return round(up.device_bytes_per_s / up.p2p_bytes_per_s) == up.domain_devices - 1 > 1
 
-        case = assessment.chosen.case
-        longer = (
-            float(
-                step_time(
-                    replace(
-                        case,
-                        link=replace(
-                            case.link, pod_devices=float(blocks(assessment.resolved.cluster)[0])
-                        ),
-                    )
-                ).total
-                / step_time(case).total
-            )
-            - 1
-        )
-        out.append(
-            f"the estimate takes one pod for the whole job; with the "
-            f"{cluster.oversubscription:g} : 1 above the leaf the step is {longer:.1%} "
-            f"longer: name the pods (pod_devices) to count it"
-        )
-    for a in rows:
-        if (
-            cluster.scale_up.startswith("xgmi-mi3")
-            and a.ranks < cluster.scale_up_domain
-            and a.alone_s > 1.3 * a.time_s
-        ):
-            out.append(
-                f"{a.axis} {a.ranks} has {a.ranks - 1} of a device's "
-                f"{cluster.scale_up_domain - 1} links: its calls alone take "
-                f"{a.alone_s:.2f} s a step, {a.time_s:.2f} s in the estimate, which "
-                f"counts all links; a group of {cluster.scale_up_domain} has them"
-            )
-    if provided and switch is not None:
-        out.append(
-            f"{cluster.scale_out} is the provider's network: counts are those of an "
-            f"equivalent of {t.radix}-port switches"
-        )
-    if switch is not None and switch.verified != "text":
-        out.append(f"ports of {switch.name} are {switch.verified}, not read in a maker's text")
-    if t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"):
-        out.append(
-            f"{t.tiers} tiers of {t.radix} ports end at {t.reach_endpoints:,.0f} cards: "
-            f"twice this size needs another tier"
-        )
-    if t.kind == "dragonfly" and t.oversubscription > 1:
-        out.append(
-            "all ports between groups are counted as cabled; Frontier fills 292 of a "
-            "group's 512 (1.75 : 1 between groups)"
-        )
-    if switch is not None and t.radix != radix_of(switch, rate):
-        out.append(f"radix {t.radix} after splitting ports")
-    return tuple(out)
+
+def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...]:
+    cluster, words, longer = s.cluster, texts("networks"), 0.0
+    flat = cluster.devices <= (cluster.pod_devices or cluster.devices)
+    if cluster.oversubscription > 1 and flat and t.tiers > 1:
+        link = s.link(pod_devices=float(blocks(cluster)[0]))
+        longer = s.step_ratio(link=link) - 1
+    small = [
+        fill(words["mesh"], s, a=a, own=a.ranks - 1, all=cluster.scale_up_domain - 1)
+        for a in rows
+        if is_mesh(cluster)
+        and a.ranks < cluster.scale_up_domain
+        and a.alone_s > constant("slow_group") * a.time_s
+    ]
+    head, mesh, *rest = words["notes"]
+    told = fill(
+        [head, *(dict(mesh, say=text) for text in small), *rest],
+        s,
+        **dict(t=t, switch=switch, longer=longer, mesh=small),
+        provided=provided and switch is not None,
+        unread=switch is not None and switch.verified != "text",
+        ends=t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"),
+        filled=t.kind == "dragonfly" and t.oversubscription > 1,
+        split=switch is not None and t.radix != radix_of(switch, cards(cluster)[1]),
+    )
+    return tuple(line["say"] for line in told)
