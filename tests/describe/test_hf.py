@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.architectures import ARCHITECTURES, COMPOSITES, REFUSED
+from scantling.catalogue.models.architectures import tables
 from scantling.catalogue.models.hf import from_hf
 from scantling.catalogue.models.shape import parameters
 
+ARCHITECTURES, COMPOSITES, REFUSED = tables()
 HF = Path(__file__).parents[1] / "published" / "hf"
 LINEAR_ATTENTION = "qwen3-next-80b-a3b.json"  # read clearly, refused clearly
 
