@@ -10,7 +10,6 @@ from scantling.physics.pipeline import (
     SCHEDULES,
     bubble_time,
     in_flight,
-    layer_split,
     schedule_code,
     stage_layers,
     violations,
@@ -238,38 +237,26 @@ def test_rules_name_what_is_broken():
     ],
 )
 def test_published_uneven_splits(layers, pp, ends, middle):
-    assert layer_split(layers, pp, 1, 1, 1).tolist() == [ends] + [middle] * (pp - 2) + [ends]
+    assert [int(x) for x in stage_layers(layers, pp, 1, 1)] == [ends, middle, ends]
+    assert 2 * ends + (pp - 2) * middle == layers
 
 
-@given(
-    st.integers(1, 200), st.integers(1, 32), st.integers(1, 6), st.integers(0, 3), st.integers(0, 3)
-)
-def test_layer_split(layers, pp, vpp, first, last):
-    parts = pp * vpp
-    if (
-        (layers + first + last) // parts - first < 1
-        or (layers + first + last) // parts - last < 1
-        or (parts == 1 and first + last)
-    ):
+@given(st.integers(1, 200), st.integers(1, 32), st.integers(0, 3), st.integers(0, 3))
+def test_stages_are_as_even_as_whole_layers_allow(layers, pp, first, last):
+    """Against a split dealt out one layer at a time, the left-over ones from the second stage
+    on."""
+    if pp == 1:
+        assert [int(x) for x in stage_layers(layers, pp, first, last)] == [layers, 0, layers]
         return
-    split = layer_split(layers, pp, vpp, first, last)
+    places = layers + first + last
+    split = np.full(pp, places // pp)
+    split[1 : 1 + places % pp] += 1
+    assert split.max() - split.min() <= 1
+    split[0] -= first
+    split[-1] -= last
     assert split.sum() == layers
-    assert split.min() >= 1
-    assert len(split) == parts
-    level = split.copy()
-    level[0] += first
-    level[-1] += last
-    assert level.max() - level.min() <= 1
-    assert [int(x) for x in stage_layers(layers, pp, vpp, first, last)] == [
-        split[0],
-        split[1:-1].max(initial=0),
-        split[-1],
-    ]
-
-
-def test_no_empty_part():
-    with pytest.raises(ValueError, match="without a layer"):
-        layer_split(8, 16)
+    found = [int(x) for x in stage_layers(layers, pp, first, last)]
+    assert found == [split[0], split[1:-1].max(initial=0), split[-1]]
 
 
 def test_each_formula_stands_under_its_own_name():

@@ -27,7 +27,6 @@ __all__ = [
     "Schedule",
     "bubble_time",
     "in_flight",
-    "layer_split",
     "schedule_code",
     "stage_layers",
     "violations",
@@ -525,54 +524,20 @@ def violations(schedule, pp, vpp, m, layers):
     return {text: bad for text, bad in broken.items() if np.any(bad)}
 
 
-def layer_split(layers, pp, vpp=1, first_less=0, last_less=0):
-    """Layers of each model part in model order, as even as whole layers allow. [layers, shape
-    (pp·vpp,)]
+def stage_layers(layers, pp, first_less=0, last_less=0):
+    """Layers on the first, the fullest middle and the last stage, as even as whole layers allow,
+    for
+    columns of plans. [layers, (first, middle, last)]
 
-    Parameters
-    ----------
-    layers, pp, vpp : int
-    first_less, last_less : int
-        Layers that the embedding and the head stand for: the first and last parts get that many
-        fewer.
-
-    Notes
-    -----
-    layers + first_less + last_less places are shared out evenly; what is left over goes one each to
-    the parts from the second on,
-    so that the first device, which holds most activations in flight, stays light.
-
-    Raises
-    ------
-    ValueError
-        Where a part would be left without a layer.
+    Embedding and head may stand for layers: the first and last stages get `first_less` and
+    `last_less` fewer. layers + first_less + last_less places are shared out evenly; what is left
+    over goes one each to the stages from the second on, so that the first device, which holds most
+    activations in flight, stays light. middle is 0 with no stage between the two ends; a single
+    stage holds everything and is first and last alike.
     """
-    places, over = divmod(layers + first_less + last_less, pp * vpp)
-    split = np.full(pp * vpp, places)
-    split[1 : 1 + over] += 1
-    split[0] -= first_less
-    split[-1] -= last_less
-    if split.min() < 1:
-        raise ValueError(
-            f"{layers} layers over {pp * vpp} model parts (first {first_less}, last "
-            f"{last_less} fewer) leave a part without a layer"
-        )
-    return split
-
-
-def stage_layers(layers, pp, vpp=1, first_less=0, last_less=0):
-    """Layers on the first, the fullest middle and the last part of a split, for whole columns of
-    plans. [layers, (first, middle, last)]
-
-    Same rule as `layer_split` without its array: middle is the largest part between the two ends, 0
-    with no such part.
-    A single part holds everything and is first and last alike.
-    """
-    layers, parts = np.asarray(layers), np.asarray(pp) * vpp
-    places, over = np.divmod(layers + np.asarray(first_less) + last_less, parts)
-    first = np.where(parts == 1, layers, places - first_less)
-    last = np.where(
-        parts == 1, layers, places - last_less + (over == parts - 1)
-    )  # left-over layers reach the last part last
-    middle = np.where(parts > 2, places + (over > 0), 0)
+    layers, pp = np.asarray(layers), np.asarray(pp)
+    places, over = np.divmod(layers + np.asarray(first_less) + last_less, pp)
+    first = np.where(pp == 1, layers, places - first_less)
+    last = np.where(pp == 1, layers, places - last_less + (over == pp - 1))
+    middle = np.where(pp > 2, places + (over > 0), 0)
     return first, middle, last

@@ -84,16 +84,12 @@ def layers_per_stage(c: Cases):
     stand for a layer each: Llama 3, BLOOM); three fewer at the end under a balanced MTP layout;
     otherwise as even as whole layers allow.
     """
-    s, p = c.shape, c.plan
-    balanced = (c.software.balanced_layout > 0) & (p.pp > 1)
-    both = (s.layers % p.pp != 0) & ((s.layers + 2) % p.pp == 0)
-    return stage_layers(
-        s.layers,
-        p.pp,
-        1,
-        np.where(both & ~balanced, 1, 0),
-        np.where(balanced, np.minimum(3, -(-s.layers // p.pp) - 1), np.where(both, 1, 0)),
-    )
+    layers, pp = c.shape.layers, c.plan.pp
+    balanced = (c.software.balanced_layout > 0) & (pp > 1)
+    both = (layers % pp != 0) & ((layers + 2) % pp == 0)
+    most = -(-layers // pp) - 1
+    fewer = np.where(balanced, np.minimum(3, most), 1 * both)
+    return stage_layers(layers, pp, both & ~balanced, fewer)
 
 
 def device_params(c: Cases):
@@ -101,15 +97,10 @@ def device_params(c: Cases):
     sharding; embedding with it."""
     s, p = c.shape, c.plan
     n = parameters(s)
-    stage = 1.0 / (p.tp * p.pp)
-    experts = n.routed_experts + np.where(
-        s.mtp_layers > 0, s.mtp_layers * n.experts_per_moe_layer, 0
-    )
-    dense = (
-        n.total - n.routed_experts - n.embedding - n.lm_head + n.mtp - (experts - n.routed_experts)
-    )
-    ends = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), n.embedding + n.lm_head) / p.tp
-    return dense * stage + ends, experts / (p.pp * p.ep * p.etp)
+    experts = n.routed_experts + s.mtp_layers * n.experts_per_moe_layer
+    inner = n.total + n.mtp - experts - n.embedding - n.lm_head
+    ends = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), n.embedding + n.lm_head)
+    return (inner / p.pp + ends) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
 def exchange_passes(c: Cases) -> dict[str, tuple]:
