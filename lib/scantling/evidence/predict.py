@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
-from .runs import Runs, read_runs, to_runs
+from .runs import Runs, to_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,10 +91,3 @@ def band_of(runs: Runs, memory_share):
         np.nan_to_num(memory_share),
         np.array([bands.known_family(n) for n in runs.families]),
     )
-
-
-def predict_file(source, output) -> pd.DataFrame:
-    """Read a run table, write its predictions as CSV, return them."""
-    out = predict_frame(read_runs(source))
-    out.to_csv(Path(output), index=False)
-    return out

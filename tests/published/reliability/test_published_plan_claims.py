@@ -2,14 +2,14 @@
 against are published ones."""
 
 import pytest
-from scantling import Design, assess
-from scantling.evidence.scale_claims import (
+from plan_claims import (
     CASE,
     links,
     sharding_alone,
     tensor_across_nodes,
     usual_plan,
 )
+from scantling import Design, assess
 
 
 def test_nvlink_is_18_times_a_card_only_when_directions_are_mixed():

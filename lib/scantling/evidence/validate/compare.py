@@ -9,7 +9,6 @@ import pandas as pd
 from ...physics.cases import accumulated
 from ...physics.pipeline import bubble_interleaved
 from ..predict import predict_frame
-from ..runs import read_runs
 
 SAME = (
     "stack accelerator layers hidden ffn_hidden heads vocab seq_len moe_experts "
@@ -112,8 +111,3 @@ def validate_frame(frame: pd.DataFrame) -> dict:
         worst=worst[["id", "error", "stack", "accelerator"]].to_dict("records"),
         unanswered=unanswered[["id", "error"]].to_dict("records"),
     )
-
-
-def validate_file(path) -> dict:
-    """`validate_frame` of a CSV file."""
-    return validate_frame(read_runs(path))

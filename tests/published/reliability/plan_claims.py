@@ -7,11 +7,11 @@ checkpoints.
 
 from __future__ import annotations
 
-from ..design.design import Design
-from ..endure.scale import Claim, said
-from ..plans import space as planning
-from ..plans.prepare import prepare
-from ..verdict.assess import assess
+from scantling.design.design import Design
+from scantling.endure.scale import Claim, said
+from scantling.plans import space as planning
+from scantling.plans.prepare import prepare
+from scantling.verdict.assess import assess
 
 CASE = {
     "scantling": 1,
@@ -22,12 +22,6 @@ CASE = {
 }
 NEAR = 0.10  # of the best step that still counts as near it
 COLLAPSE = 0.75  # of the best MFU and below counts as a collapse
-
-
-def plan_claims() -> tuple[Claim, ...]:
-    """The link ratio, tensor parallelism across nodes, sharded data parallelism alone, and the
-    usual plan; about two seconds of search."""
-    return links(), tensor_across_nodes(), sharding_alone(), usual_plan()
 
 
 def links(accelerator: str = "h100-sxm", scale_out: str = "ib-ndr") -> Claim:
