@@ -46,8 +46,9 @@ DESIGNS ?= 10000
 properties: $(READY)        ## 10,000 designs drawn at random, and what must hold for each: about 30 minutes
 	@$(BIN)/python tests/random_designs.py $(DESIGNS)
 
-lint: $(READY)        ## ruff over the tree
+lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check -q .
 
 validation: $(READY)        ## predicted beside published: gallery/validation/ and the accuracy table of the README
 	@$(BIN)/python -m scantling.evidence.validate.page

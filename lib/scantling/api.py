@@ -1,4 +1,4 @@
-"""The public names of the library; `import scantling` finds them here when they are first used."""
+"""The public names of the library, gathered from its rooms."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class DeskPage:
             const still = window.__sdSeen === now; window.__sdSeen = now;
             return still && Number(form.dataset.sent ?? 0) <= Number(form.dataset.answered)
                 && form.dataset.drawn === document.querySelector('.sd-strip-host').dataset.revision;
-        }""",
+        }""",  # noqa: E501
             polling=120,
             timeout=PATIENCE_MS,
         )
@@ -307,7 +307,7 @@ class DeskPage:
         self.page.evaluate("""() => {
             const tab = document.querySelector('.sd-desk .jupyter-widget-tab'), page = tab.closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child');
             page.scrollTop += tab.getBoundingClientRect().top - page.getBoundingClientRect().top - 84;
-        }""")
+        }""")  # noqa: E501
         self.page.wait_for_timeout(150)
 
     def go_up(self) -> None:

@@ -329,7 +329,7 @@ def _in_desk(session, backend: int) -> bool:
         "Runtime.callFunctionOn",
         {
             "objectId": thing,
-            "functionDeclaration": "function () { return Boolean(this.closest && this.closest('.sd-desk')) }",
+            "functionDeclaration": "function () { return Boolean(this.closest && this.closest('.sd-desk')) }",  # noqa: E501
             "returnByValue": True,
         },
     )

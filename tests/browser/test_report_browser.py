@@ -59,7 +59,7 @@ CONTRAST = """() => {
     seen.push([(a + 0.05) / (b + 0.05), e.tagName, e.textContent.trim().slice(0, 40), ink]);
   }
   return seen.sort((x, y) => x[0] - y[0]).slice(0, 5);
-}"""
+}"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_what_comes_before_the_appendix_is_one_page(chrome, pages, name):
             page.goto(pages[name].as_uri())
             ends, breaks, first = (
                 page.evaluate("""() => { const plan = document.querySelector('#plan');
-                return [plan.previousElementSibling.getBoundingClientRect().bottom, getComputedStyle(plan).breakBefore, plan.firstElementChild.textContent]; }""")
+                return [plan.previousElementSibling.getBoundingClientRect().bottom, getComputedStyle(plan).breakBefore, plan.firstElementChild.textContent]; }""")  # noqa: E501
             )
             assert (breaks, first) == ("page", "Appendix")
             assert 300 < ends <= (height - 25) * 96 / 25.4, (

@@ -184,7 +184,7 @@ def test_params_of_a_config(tmp_path, capsys):
 RUN = """id,source,stack,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,mlp,attention,tied_embeddings,seq_len,accelerator,n_devices,precision,tp,pp,cp,dp,micro_batch,global_batch_seqs,recompute,trust,setup,measured_tokens_per_s_per_device
 a,Llama 3,meta-4d,126,16384,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
 b,Llama 3,meta-4d,126,,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf16,8,16,1,64,1,2048,none,high,full,162.2
-"""
+"""  # noqa: E501
 
 
 def test_predict_writes_a_line_for_each_line(write, tmp_path):

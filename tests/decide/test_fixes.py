@@ -23,7 +23,7 @@ ASKED = {
     "MFU floor": SMALL + "constraints: {min_mfu: 0.65}",
     "power": SMALL + "constraints: {max_power_mw: 0.05}",
     "stall and recovery": SMALL + "constraints: {max_checkpoint_stall_s: 1, max_recovery_s: 60}",
-    "a pinned plan too large": "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "
+    "a pinned plan too large": "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "  # noqa: E501
     "{seq_len: 8192, global_batch: 128}\n"
     "plan: {tp: 2, pp: 1, sharding: none, recompute: none}",
     "too few devices": (

@@ -157,7 +157,7 @@ STRICTER = {
 # legal here and not there: words of its refusal, and why ours stands
 LOOSER = {
     "megatron": {
-        "layers should be divisible by": "uneven stages are written as --pipeline-model-parallel-layout",
+        "layers should be divisible by": "uneven stages are written as --pipeline-model-parallel-layout",  # noqa: E501
         "should be divisible by config.pipeline": "the same",
         "should be divisible by vp_size": "the same",
     },

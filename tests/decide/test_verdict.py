@@ -120,7 +120,7 @@ def test_phases_add_up():
 model: llama-3.1-8b
 cluster: {accelerator: h100-sxm, devices: 64}
 job: {phases: [{tokens: 1.0e12, seq_len: 8192, global_batch: 256}, {tokens: 1.0e11, seq_len: 65536, global_batch: 32}]}
-"""
+"""  # noqa: E501
     both = assess(Design.from_text(text))
     parts = [
         assess(

@@ -42,14 +42,14 @@ stack: megatron-core
 reliability: {preset: llama3, failures_per_1000_node_days: 3.8, checkpoint_stall_s: 10, checkpoint_durable_s: 120, restart_s: 300, detect_s: 120, repair_s: 14400, spares: 16}
 prices: {usd_per_device_hour: 2.5, pue: 1.2, usd_per_kwh: 0.08}
 measured: {step_s: 40.1}
-"""
+"""  # noqa: E501
 SMALL = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n"
 PHASES = """
 model: llama-3.1-405b
 cluster: {accelerator: h100-sxm, devices: 16384}
 job: {precision: bf16, phases: [{tokens: 14e12, seq_len: 8192, global_batch: 2048}, {tokens: 0.8e12, seq_len: 131072, global_batch: 128, plan: {cp: 16}}]}
 plan: {tp: 8, recompute: full}
-"""
+"""  # noqa: E501
 
 
 def test_every_documented_field_is_read():

@@ -271,7 +271,7 @@ def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number
 
 def test_calls_that_the_prose_names_are_there():
     """`sc.explain(sc.assess(design))`, `goodput.ettr`: what a reader would type works, with the module from
-    its package."""
+    its package."""  # noqa: E501
     from importlib import import_module
     from pathlib import Path
 
