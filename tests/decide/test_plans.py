@@ -14,8 +14,9 @@ from scantling.design.design import Design, DesignError
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.plans import laws
 from scantling.plans import space as plans
-from scantling.plans.enumerate import as_dict, enumerate_plans
+from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.prepare import prepare
+from scantling.plans.words import as_dict
 
 SMALL = plans.Space(tp=(1, 2, 4), cp=(1, 2), micro_batch=(1, 2), recompute_share=(0.5, 1.0))
 DENSE = (

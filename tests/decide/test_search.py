@@ -14,10 +14,11 @@ from scantling.physics.gather import situation
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import space as plans
-from scantling.plans.enumerate import enumerate_plans, one
+from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
 from scantling.plans.run import find
+from scantling.plans.words import one
 from scantling.verdict.limits import limits
 
 SMALL = plans.Space(

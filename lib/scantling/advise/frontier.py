@@ -12,7 +12,7 @@ from ..base.records import take
 from ..physics.cases import devices
 from ..physics.step import rates
 from ..plans.run import Found
-from ..plans.search import columns_of
+from ..plans.words import named
 from ..verdict.assess import assess
 
 FIELDS = (
@@ -139,7 +139,7 @@ def export(found: Found, path, count: int = 8) -> Path:
     empty columns for what is measured."""
     rows = diverse(found, count)
     plan = take(found.plan, rows)
-    columns = columns_of(found, plan, len(rows))
+    columns = named(plan, len(rows), found.situation.phase.global_batch)
     _, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
     header = (
         "rank",

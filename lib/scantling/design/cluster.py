@@ -12,7 +12,7 @@ from ..base.units import GB
 from ..catalogue.hardware import Accelerator, Fabric
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cluster:
     """The machine of one design; bandwidths per device (per site between sites), one direction
     [bytes/s]; memory, disks and power per node."""

@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 
-from ..plans.enumerate import enumerate_plans, one
+from ..plans.enumerate import enumerate_plans
 from ..plans.prepare import prepare
+from ..plans.words import one
 
 CASE = (
     "model: llama-3.1-405b\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "

@@ -7,7 +7,7 @@ axes never exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -338,45 +338,3 @@ def _lawful(c: dict, stage: str, q: Question) -> dict:
 def _some(c, field, value, allowed, nearest=None):
     if not len(c["tp"]):
         raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
-
-
-def as_dict(plan: Plan, i: int, model, phase) -> dict:
-    """One row of plan columns as plain values, in the keys of the assessment."""
-    at = lambda name: np.broadcast_to(np.asarray(getattr(plan, name)), np.shape(plan.tp))[i]  # noqa: E731
-    whole = {
-        k: int(at(k))
-        for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "shard_group", "micro_batch")
-    }
-    recompute = RECOMPUTES[int(at("recompute"))]
-    per_stage = -(-model.layers // whole["pp"])
-    order = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp")
-    out = {k: whole[k] for k in order}
-    out.update(
-        sharding=SHARDINGS[int(at("sharding"))],
-        shard_group=whole["shard_group"],
-        schedule=list(SCHEDULES)[int(at("schedule"))],
-        micro_batch=whole["micro_batch"],
-        grad_accum=int(accumulated(phase.global_batch, whole["dp"], whole["micro_batch"])),
-        recompute=recompute,
-        recompute_layers=0
-        if recompute == "none"
-        else int(round(float(at("recompute_share")) * per_stage)),
-        layer_split="even" if model.layers % whole["pp"] == 0 else "balanced",
-        cp_type=CP_TYPES[int(at("cp_type"))],
-        offload=OFFLOADS[int(at("offload"))],
-        precision=phase.precision,
-    )
-    out["sp"] = bool(out["sp"])
-    return out
-
-
-def one(plan: Plan, i: int) -> Plan:
-    """Row i of plan columns as scalars."""
-    size = np.shape(plan.tp)
-    return replace(
-        plan,
-        **{
-            f: np.broadcast_to(np.asarray(getattr(plan, f)), size)[i].item()
-            for f in plan.__dataclass_fields__
-        },
-    )

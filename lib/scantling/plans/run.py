@@ -14,10 +14,11 @@ from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.memory.peak import Memory, memory
 from ..physics.step import Step, step_time
-from .enumerate import as_dict, enumerate_plans, one
+from .enumerate import enumerate_plans
 from .fit import REASONS, host_bytes, through_disks, why_not
 from .remote import across
 from .space import DEFAULT, Space
+from .words import as_dict, one
 
 CHUNK = 8192  # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK  # rows that one task of a cluster takes

@@ -8,24 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.records import take
-from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
-from ..physics.cases import Plan, accumulated, devices
+from ..physics.cases import devices
 from ..physics.gather import situation
-from ..physics.pipeline import SCHEDULE_NAMES
 from ..physics.step import rates
 from .fit import REASONS
 from .prepare import prepare
 from .run import SAFE, Found, find, ranked
 from .space import DEFAULT, Space, offered
 from .stream import stream
-
-NAMES = {
-    "sharding": SHARDINGS,
-    "schedule": SCHEDULE_NAMES,
-    "recompute": RECOMPUTES,
-    "cp_type": CP_TYPES,
-    "offload": OFFLOADS,
-}
+from .words import named
 
 
 class Columns(dict):
@@ -132,7 +123,7 @@ def _columns(found: Found) -> dict:
     plan, step_s, memory = take(found.plan, rows), found.step_s[rows], found.total_bytes[rows]
     tokens, _, mfu = rates(found.situation.cases(plan), step_s)
     safe = memory <= SAFE * found.situation.chip.usable_bytes
-    return columns_of(found, plan, len(rows)) | dict(
+    return named(plan, len(rows), found.situation.phase.global_batch) | dict(
         devices_used=np.broadcast_to(devices(plan), len(rows)).astype(int),
         step_s=step_s,
         tokens_per_s_per_device=np.broadcast_to(tokens, len(rows)),
@@ -142,16 +133,3 @@ def _columns(found: Found) -> dict:
         zone=np.where(safe, "safe", "tight"),
         precision=np.full(len(rows), found.situation.phase.precision),
     )
-
-
-def columns_of(found: Found, plan: Plan, n: int) -> dict:
-    """Plan columns with names instead of codes."""
-    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
-    out = {k: at[k].astype(int) for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")}
-    out["sp"] = at["sp"] > 0
-    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
-    out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
-    out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
-    batch = found.situation.phase.global_batch
-    out["grad_accum"] = accumulated(batch, out["dp"], out["micro_batch"]).astype(int)
-    return out

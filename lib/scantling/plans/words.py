@@ -1,15 +1,59 @@
-"""Plans and shares in a few words, as every line of text shows them."""
+"""Plans in names and in a few words, as every table and line of text shows them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Plan, accumulated
+from ..physics.pipeline import SCHEDULE_NAMES
+
+NAMES = {
+    "sharding": SHARDINGS,
+    "schedule": SCHEDULE_NAMES,
+    "recompute": RECOMPUTES,
+    "cp_type": CP_TYPES,
+    "offload": OFFLOADS,
+}
+DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
+KEYS = (
+    *(*DEGREES, "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum"),
+    *("recompute", "recompute_layers", "layer_split", "cp_type", "offload", "precision"),
+)
+
+
+def named(plan: Plan, n: int, global_batch: int) -> dict:
+    """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
+    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
+    out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
+    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
+    out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
+    out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
+    steps = accumulated(global_batch, out["dp"], out["micro_batch"])
+    out["grad_accum"] = steps.astype(int)
+    return out
+
+
+def one(plan: Plan, i: int) -> Plan:
+    """Row i of plan columns as scalars."""
+    n = np.shape(plan.tp)
+    return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
+
+
+def as_dict(plan: Plan, i: int, model, phase) -> dict:
+    """One row of plan columns as plain values, in the keys of the assessment."""
+    row = {k: v[0].item() for k, v in named(one(plan, i), 1, phase.global_batch).items()}
+    row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
+    row["layer_split"] = "even" if model.layers % row["pp"] == 0 else "balanced"
+    row["precision"] = phase.precision
+    return {k: row[k] for k in KEYS}
 
 
 def short(plan: dict) -> str:
     """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
-    words = [
-        f"{k} {plan[k]}"
-        for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
-        if plan[k] > 1 or k in ("tp", "pp", "dp")
-    ]
+    words = [f"{k} {plan[k]}" for k in DEGREES if plan[k] > 1 or k in ("tp", "pp", "dp")]
     words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
     if plan["recompute"] != "none":
         n = plan["recompute_layers"]

@@ -19,7 +19,7 @@ from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.memory.peak import memory_by_stage
 from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
-from ..plans.search import columns_of
+from ..plans.words import named
 from .record import Chosen
 from .unpublished import untried
 
@@ -266,7 +266,7 @@ def candidates(found, most: int = CANDIDATES) -> list[dict]:
     if not len(rows):
         return []
     _, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
-    table = columns_of(found, plan, len(rows)) | dict(
+    table = named(plan, len(rows), found.situation.phase.global_batch) | dict(
         step_s=found.step_s[rows],
         mfu=np.broadcast_to(mfu, len(rows)),
         memory_bytes=found.total_bytes[rows],

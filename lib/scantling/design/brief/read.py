@@ -16,7 +16,7 @@ from .machine import ACTIONS, choose_accelerator, choose_fabric
 LONGEST = 5000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Brief:
     """Fields by dotted path, the words each came from, and the readings that were a choice."""
 
@@ -94,7 +94,7 @@ def _gather(notes: Notes) -> Brief:
     elif "model.like" not in fields and any(k in fields for k in ("model.experts", "model.active")):
         fields["model.moe"] = True
     _machine(fields, facts, read, assumed)
-    return Brief(fields, tuple(read), tuple(assumed))
+    return Brief(fields=fields, read=tuple(read), assumed=tuple(assumed))
 
 
 def _named(fields):
