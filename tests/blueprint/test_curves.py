@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.design.cluster_rules import build_cluster
-from scantling.evidence.calibrate import (
-    collectives as curves_fit,
-)
-from scantling.evidence.calibrate import (
-    collectives_score as curves_score,
-)
-from scantling.physics.curves import (
+from scantling.evidence.calibrate import collectives as calibrate
+from scantling.physics.cases import Link
+from scantling.physics.collectives import (
     CurveConstants,
     Wires,
     calibration,
@@ -25,11 +21,10 @@ from scantling.physics.curves import (
     wires,
 )
 
-TABLE = curves_score.table()
+TABLE = calibrate.table()
 FABRICS = [r for r in TABLE if r["count"] > 1 or r["series"].startswith("all")]
-H100 = Wires(
-    ranks=8.0, domains=1.0, up_bytes_per_s=450e9, out_bytes_per_s=50e9, generation=1, nvls=1
-)
+H100 = Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9, nvls=1)
+NODES_8 = Wires(64, 8, H100)
 
 
 def cluster(**fields):
@@ -41,13 +36,13 @@ def test_median_error_by_fabric_of_series_left_out_of_the_fit(row):
     """At most 15 % from 64 MiB, 35 % below, on every fabric that anybody has published a curve
     of."""
     if row["large_points"]:
-        assert row["large_error"] <= curves_score.LIMITS["large"], row
+        assert row["large_error"] <= calibrate.LIMITS["large"], row
     if row["small_points"]:
-        assert row["small_error"] <= curves_score.LIMITS["small"], row
+        assert row["small_error"] <= calibrate.LIMITS["small"], row
 
 
 def test_all_28_series_are_scored_on_all_their_points():
-    found = curves_score.errors()
+    found = calibrate.errors()
     assert set(found) == set(catalogue.collective_fits()) and len(found) == 28
     for name, (sizes, _) in found.items():
         assert len(sizes) == len(catalogue.collective_series()[name].message_bytes)
@@ -58,22 +53,22 @@ def test_fabrics_that_no_fit_has_seen():
     cards, nccl-tests on two A3 Mega: constants of
     other fabrics and the catalogue's rates. Below 64 MiB two makers' cards lie a factor of four
     apart on RoCE, so only xGMI and TCPXO are held."""
-    found = curves_score.outside()
-    assert not set(found) & set(curves_fit.points().series)
+    found = calibrate.outside()
+    assert not set(found) & set(calibrate.points().series)
     rows = [
         r
-        for r in curves_score.table(
+        for r in calibrate.table(
             found, fabric=lambda name: catalogue.collective_series()[name].fabric
         )
         if r["series"] == "all of the fabric"
     ]
-    assert {r["fabric"] for r in rows} == set(curves_score.OUTSIDE) and sum(
+    assert {r["fabric"] for r in rows} == set(calibrate.OUTSIDE) and sum(
         r["large_points"] for r in rows
     ) >= 40
     for r in rows:
-        assert r["large_error"] <= curves_score.LIMITS["large"], r
+        assert r["large_error"] <= calibrate.LIMITS["large"], r
         if r["fabric"] != "RoCE 8x400G":
-            assert r["small_error"] <= curves_score.LIMITS["small"], r
+            assert r["small_error"] <= calibrate.LIMITS["small"], r
 
 
 def test_a_group_in_a_mesh_has_only_the_links_among_itself():
@@ -90,25 +85,20 @@ def test_a_group_in_a_mesh_has_only_the_links_among_itself():
 @pytest.mark.parametrize("name", ["cw_gb200_1rack_ar", "a100_4n_ar"])
 def test_the_constants_kept_for_a_series_come_from_a_fit_that_never_saw_it(name):
     """Repeats two of the 28 fits with the series removed and compares what they predict for it."""
-    p = curves_fit.points()
-    keep = ~curves_fit.left_out(name, p)
+    p = calibrate.points()
+    keep = ~calibrate.left_out(name, p)
     assert name not in p.series[keep]
     own = p.take(p.series == name)
-    again = fastest(own.collective, own.message_bytes, own.wires, curves_fit.fit(p.take(keep)))
-    kept = fastest(
-        own.collective,
-        own.message_bytes,
-        own.wires,
-        CurveConstants(**calibration()["without"][name]),
-    )
+    again = calibrate.predicted(own, calibrate.fit(p.take(keep)))
+    kept = calibrate.predicted(own, CurveConstants(**calibration()["without"][name]))
     assert np.allclose(again, kept, rtol=0.03)
 
 
 def test_single_points_of_the_same_machine_leave_with_their_series():
     """8-device B200 points of the ml-engineering table are the curve's own machine: not to be seen
     when it is predicted."""
-    p = curves_fit.points()
-    out = set(p.series[curves_fit.left_out("b200_1n_ar", p)])
+    p = calibrate.points()
+    out = set(p.series[calibrate.left_out("b200_1n_ar", p)])
     assert {
         "b200_1n_ar",
         "b200_1n_ar_8gpu_auto",
@@ -118,8 +108,8 @@ def test_single_points_of_the_same_machine_leave_with_their_series():
 
 def test_factors_stay_near_their_sourced_priors():
     for name, value in asdict(constants()).items():
-        prior, spread, source = curves_fit.PRIORS[name]
-        move = abs(value - prior) if name in curves_fit._LOGS else abs(np.log(value / prior))
+        prior, spread, source = calibrate.PRIORS[name]
+        move = abs(value - prior) if name in calibrate._LOGS else abs(np.log(value / prior))
         assert source and move <= 3 * spread, name
 
 
@@ -127,7 +117,7 @@ def test_nvls_bandwidth_by_devices_follows_the_h200_table():
     """ml-engineering, network/README.md: 414.2, 435.6, 460, 473.1 GB/s at 5, 6, 7, 8 H200 and 8
     GiB; 363.3 at 4, where the ring is taken."""
     for n, busbw in ((4, 363.3e9), (5, 414.2e9), (6, 435.6e9), (7, 460e9), (8, 473.1e9)):
-        t = fastest("all_reduce", 2.0**33, replace(H100, ranks=float(n)))
+        t = fastest("all_reduce", 2.0**33, Wires(n, n, H100))
         assert volume("all_reduce", n) * 2.0**33 / t == pytest.approx(busbw, rel=0.05)
 
 
@@ -142,7 +132,7 @@ def test_scale_up_fabrics_without_a_curve_use_the_catalogue():
 def test_deepep_expert_exchange_is_of_the_rate_that_the_model_gives_a_large_all_to_all():
     """DeepEP, normal kernels over CX-7 400 Gb/s: 43 GB/s between 2 nodes (catalogue
     collective_bench.csv), of 50."""
-    w = replace(H100, ranks=16.0, domains=2.0)
+    w = Wires(16, 8, H100)
     size = 2.0**30
     far = size / 2 / fastest("all_to_all", size, w)
     assert far == pytest.approx(43e9, rel=0.1)
@@ -164,24 +154,18 @@ def test_reduction_in_the_network_and_hierarchy():
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
 def test_more_bytes_more_ranks_less_bandwidth_never_sooner(collective):
     sizes = 2.0 ** np.arange(10, 36)
-    base = replace(H100, ranks=64.0, domains=8.0)
-    t = fastest(collective, sizes, base)
+    slow = replace(H100, out_bytes_per_s=25e9)
+    t = fastest(collective, sizes, NODES_8)
     assert np.all(np.diff(t) > 0)
-    assert np.all(
-        fastest(collective, sizes, replace(base, out_bytes_per_s=25e9)) >= t * (1 - 1e-12)
-    )
-    assert np.all(
-        fastest(collective, sizes, replace(base, ranks=256.0, domains=32.0)) >= t * (1 - 1e-9)
-    )
-    assert fastest(collective, 1e9, replace(base, ranks=1.0, domains=1.0)) == 0
+    assert np.all(fastest(collective, sizes, Wires(64, 8, slow)) >= t * (1 - 1e-12))
+    assert np.all(fastest(collective, sizes, Wires(256, 8, H100)) >= t * (1 - 1e-9))
+    assert fastest(collective, 1e9, Wires(1, 1, H100)) == 0
 
 
 def test_scalars_and_columns_agree():
     sizes = np.array([2.0**12, 2.0**24, 2.0**32])
-    column = fastest("all_reduce", sizes, replace(H100, ranks=64.0, domains=8.0))
-    assert np.allclose(
-        column, [fastest("all_reduce", s, replace(H100, ranks=64.0, domains=8.0)) for s in sizes]
-    )
+    column = fastest("all_reduce", sizes, NODES_8)
+    assert np.allclose(column, [fastest("all_reduce", s, NODES_8) for s in sizes])
 
 
 def test_curve_is_plain_data():

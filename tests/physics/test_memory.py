@@ -109,11 +109,7 @@ def cases(shape, plan=None, job=None, software=None, constants=None):
         link=Link(
             domain=8,
             up_bytes_per_s=450e9,
-            up_latency_s=2e-6,
             out_bytes_per_s=50e9,
-            out_latency_s=5e-6,
-            pod_devices=1e9,
-            oversubscription=1.0,
         ),
         plan=Plan(**(plan or {})),
         software=Software(**(software or {})),

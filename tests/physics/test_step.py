@@ -49,11 +49,7 @@ H100 = Chip(
 NODE = Link(
     domain=8,
     up_bytes_per_s=450e9,
-    up_latency_s=2e-6,
     out_bytes_per_s=50e9,
-    out_latency_s=5e-6,
-    pod_devices=1e9,
-    oversubscription=1.0,
 )
 GPT3_175B = dict(
     layers=96,
@@ -289,7 +285,9 @@ def test_expert_traffic_pays_for_the_top_of_the_pod_that_it_crosses():
     the pod, on an eighth of the rate: 8 x 32 / 56 as long."""
     many = make_shape(**{**MIXTRAL, "experts": 64})
     wire = lambda **link: float(
-        traffic.expert_parallel(case(many, link=replace(NODE, **link), ep=64, dp=64)).wire_s
+        traffic.expert_parallel(
+            case(many, link=replace(NODE, **link), ep=64, dp=64, micro_batch=1024)
+        ).wire_s
     )  # noqa: E731
     assert wire(pod_devices=64, oversubscription=8.0) == wire() == wire(pod_devices=32)
     assert wire(pod_devices=32, oversubscription=8.0) == pytest.approx(
@@ -318,11 +316,11 @@ def test_slices_of_a_tpu_pay_for_each_other():
             Link(
                 domain=256,
                 up_bytes_per_s=180e9,
-                up_latency_s=2e-6,
                 out_bytes_per_s=3.125e9,
-                out_latency_s=5e-6,
-                pod_devices=1e9,
-                oversubscription=1.0,
+                up_share=0.95,
+                up_hop_s=1e-6,
+                out_share=0.8 / 0.83,
+                out_hop=8.0,
             ),
             Chip(
                 linear_flops=197e12,

@@ -11,6 +11,7 @@ from ..base.show import percent
 from ..catalogue.words import SHARDINGS
 from ..endure.goodput import ettr
 from ..physics.cases import PRECISIONS, devices, micro_batches
+from ..physics.collectives import Wires, members_inside, ring_s
 from ..physics.communication import communication
 from ..physics.step import PARTS, device_params, step_time
 from ..plans import space as planning
@@ -243,7 +244,9 @@ def _buckets(assessment) -> list[dict]:
         return []
     dense, experts = device_params(c)
     grads = float(dense + experts) * float(c.job.grad_bytes)
-    hop = float(c.constants.dp_hop_s)
+    inside = members_inside(ranks, c.plan.tp, c.link.domain)
+    w = Wires(ranks, inside, c.link)
+    hop = float(ring_s(0.0, w)) / (ranks - 1)
     extra = hop * (ranks - 1) * (grads / SMALL_BUCKET - max(grads / 0.5e9, 1.0))
     loss = extra / float(chosen.step.total)
     if loss < WORTH:

@@ -141,6 +141,7 @@ class Fabric:
     date: str = ""
     aliases: tuple[str, ...] = ()
     technology: str = ""  # nvlink, infiniband, ethernet, efa …
+    generation: int = 0  # of NVLink
     transport: str = ""  # between hosts: verbs (RDMA), srd, tcp, tcpx, tcpxo, cxi, psm2
     provider: str = ""  # cloud that alone has it
     topology_open: bool = True  # False: a tenant cannot choose how its switches are joined

@@ -20,8 +20,9 @@ from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, make_shape, parame
 from ..catalogue.stacks import canonical, stack, stacks
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
+from ..physics.collectives import fabric_facts
 from ..physics.constants import gather
-from ..physics.gather import SWITCHES, WHOLE_POD, chip_of, job_of, precision_code, software_of
+from ..physics.gather import SWITCHES, chip_of, job_of, precision_code, software_of
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from .normalise import normalise
 
@@ -344,16 +345,34 @@ def _link(f, chips, domain) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     usual = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
     printed = f.scale_out_gbytes_per_s_per_device
+    facts = [
+        fabric_facts(catalogue.fabric(c.scale_up), catalogue.fabric(_network(c, text)))
+        for c, text in zip(chips, f.scale_out_network.str.lower())
+    ]
     return Link(
         domain=domain,
         up_bytes_per_s=np.array([c.link_bytes_per_s for c in chips]),
-        up_latency_s=2e-6,
         out_bytes_per_s=np.where(printed > 0, printed * 1e9, usual),
-        out_latency_s=5e-6,
-        pod_devices=WHOLE_POD,
-        oversubscription=1.0,
         mesh=np.array([float(c.mesh) for c in chips]),
+        **{name: np.array([row[name] for row in facts]) for name in facts[0]},
     )
+
+
+# words of a row's network, and the fabric of the catalogue that they stand for
+NETWORKS = (
+    ("omni", "omnipath-100"),
+    ("slingshot", "slingshot11"),
+    ("roce", "rocev2-400"),
+    ("efa", "efa-v2"),
+    ("dcn", "dcn-tpu"),
+)
+
+
+def _network(chip, text: str) -> str:
+    """Scale-out fabric of a row: the one that its words name, else that of the chip's usual node."""
+    node = catalogue.node_for(chip.id)
+    usual = node.scale_out if node else "ib-ndr"
+    return next((fabric for word, fabric in NETWORKS if word in text), usual)
 
 
 def _codes(words, names):

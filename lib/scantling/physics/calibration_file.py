@@ -17,7 +17,7 @@ from ..base.errors import DesignError
 from ..design import file as design_yaml
 from .constants import PRIORS, calibration, gather
 
-VERSION = 1
+VERSION = 2  # shares of links count from what the model of collectives gives them
 # constants that single kernels, copies and collectives show, and how far from the sourced prior a
 # measurement may lie
 SPEAKS = {
@@ -28,9 +28,10 @@ SPEAKS = {
     "attention": 4,
     "scale_up_share": 10,
     "scale_out_share": 10,
-    "tp_latency_s": 20,
     "ep_up_share": 10,
 }
+# shares of what a collective alone reaches, 0.75 of the line and more: no more than the line
+RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 1.35
 SOFTWARE_LEVELS = ("stack", "pair")
 
 
@@ -148,7 +149,8 @@ def implausible(name: str, value: float, chip) -> str:
     """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
     far from the sourced prior."""
     prior = prior_of(name, chip)
-    if not name.endswith("_s") and value > 1.02:
+    most = RELATIVE_MOST if name in RELATIVE else 1.02
+    if not name.endswith("_s") and value > most:
         return f"is above the {'peak' if name.startswith(('gemm', 'att')) else 'rate'} of {chip.id}"
     if not prior / SPEAKS[name] <= value <= prior * SPEAKS[name]:
         return (

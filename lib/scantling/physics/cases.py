@@ -58,14 +58,24 @@ class Link:
 
     domain: Column  # devices in one scale-up domain
     up_bytes_per_s: Column
-    up_latency_s: Column
     out_bytes_per_s: Column  # scale-out, per device
-    out_latency_s: Column
-    pod_devices: Column  # devices under one full-bisection pod
-    oversubscription: Column  # down : up at the top of the pod
+    pod_devices: Column = 1e9  # devices under one full-bisection pod
+    oversubscription: Column = 1.0  # down : up at the top of the pod
     # 1 where no switch joins a domain: each pair of devices has a link of its own, (domain - 1)
     # make up the rate
     mesh: Column = 0.0
+    generation: Column = 1  # NVLink generation less 3, 0 to 2; 0 also for what is not NVLink
+    # share of the link a ring reaches and seconds of a step, where no series is published of the
+    # scale-up fabric; nan: those fitted on NVLink's
+    up_share: Column = np.nan
+    up_hop_s: Column = np.nan
+    # share of the cards' rate and time of a step between domains, over those of InfiniBand NDR
+    out_share: Column = 1.0
+    out_hop: Column = 1.0
+    ordered: Column = 1  # the network writes in order: the protocols LL and LL128 work across it
+    efa: Column = 0  # 1 for EFA
+    nvls: Column = 0  # 1 where the switches of the domain reduce
+    sharp: Column = 0  # 1 where those of the network do
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,40 +1,167 @@
-"""Collectives on tiers: how long one takes when its ranks sit partly inside a scale-up domain and
-partly across the network.
+"""Time of a collective by message size, group and algorithm: the one model of step, network
+blueprint and report.
+
+Frame: the cost model with which NCCL picks an algorithm (NVIDIA/nccl, src/graph/tuning.cc): per
+algorithm and protocol a start-up time, a time per hop on each tier, and bytes over a rate. Its hop
+times are the priors; `evidence.calibrate.collectives` moves a few factors on the published
+nccl-tests series (catalogue collective_bench.csv) and writes
+catalogue/collective_calibration.json.
 
 Volumes follow ring algebra as nccl-tests states it (doc/PERFORMANCE.md): an all-gather or
-reduce-scatter of a V-byte tensor over
-n ranks moves V (n-1)/n bytes through every rank; an all-reduce twice that.
+reduce-scatter of S bytes over n ranks moves S (n-1)/n bytes through every rank; an all-reduce
+twice that. Symbols: n ranks, m of them in each scale-up domain, d = n/m domains, U the rate of the
+scale-up link, N that of a device's share of the network cards.
+
+Every argument is a number or a column; columns of plans pass through unchanged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from functools import cache, wraps
+from importlib.resources import files
 
 import numpy as np
 
+from .. import catalogue
+from ..base.records import Record, take
+from .cases import Column, Link
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+PROTOCOLS = ("LL", "LL128", "Simple")
+SIMPLE = PROTOCOLS.index("Simple")
+# seconds, by protocol: start-up, and per hop inside a domain and between domains (tuning.cc at
+# 01afd20 and 5067397, rounded)
+START_S = (3.6e-6, 10.0e-6, 8.4e-6)
+RING_HOP_S, RING_HOP_OUT_S = (0.6e-6, 1.9e-6, 3.4e-6), (2.7e-6, 4.0e-6, 14.0e-6)
+TREE_HOP_S, TREE_HOP_OUT_S = (0.6e-6, 1.25e-6, 4.0e-6), (5.0e-6, 8.5e-6, 14.0e-6)
+# payload of a protocol's lines; LL's halves again on the way through memory
+PAYLOAD = (0.25, 0.92, 1.0)
+NVLS_START_S, SHARP_HOP_S = 25e-6, 10e-6
+TREE_SHARE = 0.9  # LL and LL128 trees over rings (tuning.cc)
+EXCHANGE_UP = 0.75  # of the scale-up rate in an all-to-all (DeepEP, nccl-tests)
+NODE = 8  # devices of the widest domain that trees and plain rings were measured on
+# InfiniBand NDR in the catalogue: the fabric of the fitted series, others stand relative to it
+REFERENCE_SHARE, REFERENCE_HOP_S = 0.83, 5e-6
+FEW = 64  # rows below which runs are not looked for
+WHOLE_POD = 1e9  # devices: no boundary
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveConstants:
+    """Fitted factors; the sourced prior of each, and how far the series may move it, in
+    `evidence.calibrate.collectives.PRIORS`."""
+
+    ring_share: Column  # of the NVLink rate, ring, bus bandwidth
+    ring_share_a100: Column  # log factors of the generation
+    ring_share_b200: Column
+    nvls_share: Column  # of the NVLink rate, multicast reduction
+    nvls_share_b200: Column
+    nvls_share_rack: Column  # domains wider than a node, on top
+    nvls_share_across: Column  # two domains joined by a tree, on top
+    out_share: Column  # of the NICs' rate, ring across domains
+    out_share_efa: Column  # log factor
+    tree_share: Column  # Simple tree over ring
+    sharp_gain: Column  # reduction in the network over ring
+    direct_share: Column  # of the NIC's rate, all-to-all
+    start: Column  # factors on NCCL's times: start-up,
+    hop_ll: Column  # hop inside the domain, LL;
+    hop: Column  # the same, LL128 and Simple;
+    hop_out: Column  # between domains on InfiniBand and RoCE;
+    hop_efa: Column  # on EFA;
+    hop_tree: Column  # Simple tree: waiting for whole chunks;
+    nvls_start: Column
+    nvls_start_rack: Column  # per 8 devices of a wider domain
+    direct_start: Column  # all-to-all start-up in Simple hops between domains
+    direct_peer_s: Column  # seconds per peer
+    fill: Column  # g inside a domain
+    fill_out: Column  # g across
+    fill_direct: Column  # g of an all-to-all across: a peer's piece passes its own buffers
+    ring_share_wide: Column  # rings across domains wider than a node, on top: rate,
+    hop_wide: Column  # and hop inside
+
+
+@cache
+def calibration() -> dict:
+    """catalogue/collective_calibration.json: constants, and for each series those of the fit
+    without it."""
+    return json.loads((files("scantling.catalogue") / "collective_calibration.json").read_text())
+
+
+@cache
+def constants() -> CurveConstants:
+    """The factors that ship with the kit, fitted on all series."""
+    return CurveConstants(**calibration()["constants"])
+
 
 @dataclass(frozen=True)
-class Tiers:
-    """Rates that a group sees after efficiency; bytes/s one direction, seconds per hop."""
+class Wires:
+    """A group of ranks on a machine's links: members, and how many of them share a domain."""
 
-    domain: object
-    up: object
-    up_latency_s: object
-    out: object
-    out_latency_s: object
-    mesh: object = 0.0  # 1 where each pair of a domain has a link of its own
+    ranks: Column
+    inside: Column
+    link: Link
 
 
-def tiers_of(link, constants) -> Tiers:
-    """The design's links at the share of their rate that large messages reach."""
-    return Tiers(
-        link.domain,
-        link.up_bytes_per_s * constants.scale_up_share,
-        link.up_latency_s,
-        link.out_bytes_per_s * constants.scale_out_share,
-        link.out_latency_s,
-        link.mesh,
+def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
+    """What two fabrics of the catalogue, scale-up and scale-out, do in a collective: fields of
+    `Link`.
+
+    Fabrics without a published series keep the fitted constants, scaled by the catalogue's
+    efficiency and step time against ib-ndr's; scale-up links other than NVLink use the catalogue's
+    efficiency and step time as they are. `up_reach` and `out_reach`, (efficiency, step time),
+    replace the catalogue's.
+    """
+    nvlink, efa = up.technology == "nvlink", out.technology == "efa"
+    share, hop = up_reach or (up.efficiency, up.latency_s)
+    out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
+    return dict(
+        generation=min(max(up.generation - 3, 0), 2),
+        up_share=np.nan if nvlink else share,
+        up_hop_s=np.nan if nvlink else hop,
+        out_share=1.0 if efa else min(out_share / REFERENCE_SHARE, 1.05),
+        out_hop=1.0 if efa else out_hop / REFERENCE_HOP_S,
+        ordered=0 if efa else 1,
+        efa=1 if efa else 0,
+        nvls=1 if nvlink and up.in_network_reduction else 0,
     )
+
+
+def link_of(cluster, fabric=None) -> Link:
+    """The links of a cluster as collectives see them; `fabric` takes the place of its scale-out
+    network."""
+    chip, whole = cluster.accelerator, cluster.accelerator.scale_up_domain
+    return Link(
+        domain=float(cluster.scale_up_domain),
+        up_bytes_per_s=cluster.scale_up_bytes_per_s,
+        out_bytes_per_s=cluster.scale_out_bytes_per_s,
+        pod_devices=float(cluster.pod_devices or WHOLE_POD),
+        oversubscription=cluster.oversubscription,
+        mesh=float(chip.mesh and cluster.scale_up_domain == whole),
+        sharp=1 if cluster.in_network_reduction else 0,
+        **fabric_facts(
+            catalogue.fabric(cluster.scale_up),
+            fabric or catalogue.fabric(cluster.scale_out),
+            (cluster.scale_up_efficiency, cluster.scale_up_latency_s),
+            (cluster.scale_out_efficiency, cluster.scale_out_latency_s),
+        ),
+    )
+
+
+def reach(c) -> Link:
+    """The links of cases at the share of a ring's own rate that is left beside compute."""
+    link, k = c.link, c.constants
+    return replace(
+        link,
+        up_bytes_per_s=link.up_bytes_per_s * k.scale_up_share,
+        out_bytes_per_s=link.out_bytes_per_s * k.scale_out_share,
+    )
+
+
+def domains(w: Wires):
+    """Scale-up domains that a group sits in: n / m."""
+    return w.ranks / w.inside
 
 
 def members_inside(group, packed, domain):
@@ -47,60 +174,408 @@ def members_inside(group, packed, domain):
     return np.clip(np.floor(domain / packed), 1, group)
 
 
-def scale_up(tiers: Tiers, inside):
-    """Bytes/s of the links that `inside` members of a domain have among them: all of a device's
-    behind a switch, one a peer on a mesh."""
-    if not np.any(tiers.mesh):
-        return tiers.up
-    return tiers.up * np.where(
-        (tiers.mesh > 0) & (inside > 1), (inside - 1) / np.maximum(tiers.domain - 1, 1), 1.0
+def volume(collective, ranks):
+    """Share of the message that passes every rank: 2 (n-1)/n for all-reduce, (n-1)/n for the
+    others; busbw = volume x bytes / seconds."""
+    return np.where(np.asarray(collective) == "all_reduce", 2.0, 1.0) * (ranks - 1) / ranks
+
+
+# Rates and hops ------------------------------------------------------------------------------
+
+
+def link_rate(w: Wires):
+    """Bytes/s of the links that the members of a domain have among them: all of a device's behind
+    a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
+    if not np.any(w.link.mesh):
+        return w.link.up_bytes_per_s
+    peers = np.where(w.inside > 1, w.inside - 1, w.link.domain - 1) / np.maximum(
+        w.link.domain - 1, 1
     )
+    return w.link.up_bytes_per_s * np.where(np.asarray(w.link.mesh) > 0, peers, 1.0)
 
 
-def ring_rate(tiers: Tiers, group, inside):
+def up_rate(w: Wires, k: CurveConstants):
+    """Bytes/s that a ring reaches on the links of a domain: U x share."""
+    of_generation = np.where(
+        np.asarray(w.link.generation) == 0,
+        k.ring_share_a100,
+        np.where(np.asarray(w.link.generation) >= 2, k.ring_share_b200, 0.0),
+    )
+    fitted = k.ring_share * np.exp(of_generation)
+    return link_rate(w) * np.where(np.isnan(w.link.up_share), fitted, w.link.up_share)
+
+
+def out_rate(w: Wires, k: CurveConstants):
+    """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
+    share = k.out_share * np.exp(k.out_share_efa * np.asarray(w.link.efa)) * w.link.out_share
+    return w.link.out_bytes_per_s * np.minimum(share, 1.0)
+
+
+def ring_rate(w: Wires, k: CurveConstants):
     """Bytes/s that pass each rank of a ring: the link where the group lies inside a domain, else
-    the slower of the link and
-    the network cards of its members in one domain together (every member drives its own)."""
-    up = scale_up(tiers, inside)
-    return np.where(group <= inside, up, np.minimum(up, inside * tiers.out))
+    min(U, m N): every member drives its own card.
 
-
-def all_gather_s(tensor_bytes, group, inside, tiers: Tiers):
-    """Seconds to all-gather (or reduce-scatter) a tensor of `tensor_bytes` over `group` ranks,
-    `inside` of them per domain.
-
-    V (n-1)/n / rate + latency, with a step's latency paid log2(n) times (tree or pipelined ring
-    with chunks in flight).
+    On a mesh a ring through m devices leaves the link from last to first free, so m rings across
+    have m/(m-1) of U.
     """
-    share = (group - 1) / group
-    latency = np.where(group <= inside, tiers.up_latency_s, tiers.out_latency_s) * np.log2(
-        np.maximum(group, 1)
-    )
-    return tensor_bytes * share / ring_rate(tiers, group, inside) + latency
+    m = w.inside
+    up = up_rate(w, k)
+    across = up * np.where(m > NODE, k.ring_share_wide, 1.0)
+    if np.any(w.link.mesh):
+        across = across * np.where(np.asarray(w.link.mesh) > 0, m / np.maximum(m - 1, 1.0), 1.0)
+    return np.where(w.ranks > m, np.minimum(across, m * out_rate(w, k)), up)
 
 
-def all_to_all_s(
-    sent_bytes, group, inside, tiers: Tiers, copies_out=None, up_share=1.0, relayed=0.0
-):
-    """Seconds of an all-to-all in which each rank sends `sent_bytes` spread evenly over the group.
+def hop_in(w: Wires, k: CurveConstants, protocol: int):
+    """Seconds of a ring's step inside a domain."""
+    own = (k.hop_ll if protocol == 0 else k.hop) * RING_HOP_S[protocol]
+    return np.where(np.isnan(w.link.up_hop_s), own, w.link.up_hop_s)
 
-    Inside a domain the share (inside-1)/group goes over the scale-up link, the rest
-    (group-inside)/group over the rank's own
-    network card; the two run at the same time, so the slower counts. `copies_out` replaces the
-    bytes that leave the domain
-    where the dispatcher sends one copy per domain rather than one per expert; `relayed` (0 or 1)
-    copies that came over the network
-    are passed on over the link, which then carries every delivery (DeepEP).
+
+def hop_out(w: Wires, k: CurveConstants):
+    """Factor on the protocols' hop times between domains."""
+    return np.where(np.asarray(w.link.efa) > 0, k.hop_efa, k.hop_out * np.asarray(w.link.out_hop))
+
+
+def usable(w: Wires, protocol: int):
+    """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
+    if protocol == SIMPLE:
+        return True
+    return np.isnan(w.link.up_hop_s) & ((w.ranks <= w.inside) | (np.asarray(w.link.ordered) > 0))
+
+
+def below_line(share, factor):
+    """A share of the line times a factor, bent so that it never exceeds the line:
+    (1 + (share^-q - 1) factor^-q)^(-1/q), q = 8; `share` at factor 1, 1 at most."""
+    q = 8
+    return (1 + (share**-q - 1) * factor**-q) ** (-1 / q)
+
+
+def pipelined_s(start, wire, g):
+    """Seconds of a pipelined transfer: a + T + 2 g sqrt(a T) for start-up a and wire time T.
+
+    Chunks of the best size; g = 1 would be one chain.
     """
-    outside = sent_bytes * (group - inside) / group if copies_out is None else copies_out
-    near = (
-        sent_bytes
-        * (inside - 1)
-        / np.where(relayed > 0, inside, group)
-        / (scale_up(tiers, inside) * up_share)
+    return start + wire + 2 * g * np.sqrt(start * wire)
+
+
+def fastest_protocol_s(w: Wires, seconds):
+    """The least of `seconds(protocol)` over the protocols that work on these wires."""
+    best = seconds(SIMPLE)
+    for protocol in range(SIMPLE):
+        works = usable(w, protocol)
+        if np.any(works):
+            best = np.where(works, np.minimum(best, seconds(protocol)), best)
+    return np.where(np.asarray(w.ranks) > 1, best, 0.0)
+
+
+def once_per_run(formula):
+    """`formula(message_bytes, wires, ...)` evaluated once per run of equal rows: plans are
+    enumerated so that those of one split follow each other, and thousands share a collective."""
+
+    @wraps(formula)
+    def evaluated(message_bytes, w, *rest, **named):
+        columns = [x for x in (message_bytes, w.ranks, w.inside) if np.ndim(x)]
+        columns += [x for x in vars(w.link).values() if np.ndim(x)]
+        size = max(map(len, columns), default=1)
+        if size < FEW or any(len(x) != size for x in columns):
+            return formula(message_bytes, w, *rest, **named)
+        head = np.zeros(size, bool)
+        head[0] = True
+        for x in columns:
+            head[1:] |= x[1:] != x[:-1]
+        at = np.flatnonzero(head)
+        if 2 * len(at) > size:
+            return formula(message_bytes, w, *rest, **named)
+        size_of_run = message_bytes if np.ndim(message_bytes) == 0 else message_bytes[at]
+        seconds = formula(size_of_run, take(w, at), *rest, **named)
+        return np.repeat(seconds, np.diff(at, append=size))
+
+    return evaluated
+
+
+# Algorithms ----------------------------------------------------------------------------------
+
+
+@once_per_run
+def ring_s(message_bytes, w: Wires, rounds=1.0, k: CurveConstants | None = None):
+    """Seconds of a ring: `rounds` 1 for an all-gather or reduce-scatter, 2 for an all-reduce.
+
+    rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
+    rate. On a mesh every peer of a domain is one step away.
+    """
+    k = k or constants()
+    n, several = w.ranks, w.ranks > w.inside
+    wire = rounds * (n - 1) / n * message_bytes / ring_rate(w, k)
+    between = rounds * (domains(w) - 1)
+    within = rounds * (n - 1) - between
+    if np.any(w.link.mesh):
+        within = np.where((np.asarray(w.link.mesh) > 0) & ~np.asarray(several), rounds, within)
+    wide = np.where(several & (w.inside > NODE), k.hop_wide, 1.0)
+    out, g = hop_out(w, k), np.where(several, k.fill_out, k.fill)
+
+    def seconds(p):
+        # a step's time of its own is not shortened by the width of the domain
+        step = np.where(np.isnan(w.link.up_hop_s), hop_in(w, k, p) * wide, w.link.up_hop_s)
+        start = k.start * START_S[p] + step * within + out * RING_HOP_OUT_S[p] * between
+        return pipelined_s(start, wire / PAYLOAD[p], g)
+
+    return fastest_protocol_s(w, seconds)
+
+
+def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-reduce by a tree across domains; inf inside one.
+
+    2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
+    Trees are left out across domains wider than a node, where the one published series (20 racks)
+    shows the latency of a ring.
+    """
+    k = k or constants()
+    n, m = w.ranks, w.inside
+    vol = 2 * (n - 1) / n
+    rate = np.minimum(up_rate(w, k), np.maximum(vol, 1e-9) / 2 * m * out_rate(w, k))
+
+    def seconds(p):
+        step = hop_in(w, k, p) * TREE_HOP_S[p] / RING_HOP_S[p]
+        wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
+        between = hop_out(w, k) * TREE_HOP_OUT_S[p] * np.log2(domains(w))
+        start = k.start * START_S[p] + 2 * wait * (step * (m - 1) + between)
+        return pipelined_s(start, vol * message_bytes / (rate * part * PAYLOAD[p]), k.fill_out)
+
+    return np.where((n > m) & (m <= NODE), fastest_protocol_s(w, seconds), np.inf)
+
+
+def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-reduce in the switches of the domain (multicast); inf where there is none.
+
+    Rate U 2(n-1)/(n+1): every device reads n shards reduced and writes its own to all. Five devices
+    at least, two domains at most.
+    """
+    k = k or constants()
+    n, m, d = w.ranks, w.inside, domains(w)
+    vol, several, wide = 2 * (n - 1) / n, n > m, m > NODE
+    rate = 2 * (m - 1) / (m + 1) * link_rate(w) * k.nvls_share
+    rate = rate * np.exp(np.where(np.asarray(w.link.generation) >= 2, k.nvls_share_b200, 0.0))
+    rate = rate * np.where(wide, k.nvls_share_rack, 1.0)
+    rate = np.maximum(rate * np.where(several, k.nvls_share_across, 1.0), 1.0)
+    cards = np.maximum(vol, 1e-9) * m * out_rate(w, k)
+    rate = np.where(several, np.minimum(rate, cards), rate)
+    start = (
+        k.start * START_S[SIMPLE]
+        + k.nvls_start * NVLS_START_S * np.where(wide, k.nvls_start_rack * m / NODE, 1.0)
+        + k.hop_tree * hop_out(w, k) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(d)
     )
-    far = outside / tiers.out
-    latency = np.where(group > inside, tiers.out_latency_s, tiers.up_latency_s) * np.log2(
-        np.maximum(group, 1)
+    exists = (np.asarray(w.link.nvls) > 0) & (m > 4) & (d <= 2)
+    return np.where(exists, pipelined_s(start, vol * message_bytes / rate, k.fill), np.inf)
+
+
+def sharp_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-reduce in the switches of the network; inf where they do not reduce.
+
+    The ring's rate times a gain; one hop to the switches.
+    """
+    k = k or constants()
+    n, m, d = w.ranks, w.inside, domains(w)
+    start = (
+        k.start * START_S[SIMPLE]
+        + 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
+        + hop_out(w, k) * SHARP_HOP_S
     )
-    return np.maximum(near, far) + latency
+    wire = 2 * (n - 1) / n * message_bytes / (ring_rate(w, k) * k.sharp_gain)
+    exists = (np.asarray(w.link.sharp) > 0) & (d > 2) & (m <= NODE)
+    return np.where(exists, pipelined_s(start, wire, k.fill_out), np.inf)
+
+
+def hierarchical_s(rounds, message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds by tiers; inf where the group is one domain or has one member in each.
+
+    All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
+    """
+    k = k or constants()
+    m, d = w.inside, domains(w)
+    start = k.start * START_S[SIMPLE]
+    near = pipelined_s(
+        start + hop_in(w, k, SIMPLE) * (m - 1),
+        message_bytes * (m - 1) / m / up_rate(w, k),
+        k.fill,
+    )
+    far = pipelined_s(
+        start + rounds * (d - 1) * hop_out(w, k) * RING_HOP_OUT_S[SIMPLE],
+        rounds * (d - 1) / d * message_bytes / m / out_rate(w, k),
+        k.fill_out,
+    )
+    return np.where((d > 1) & (m > 1), rounds * near + far, np.inf)
+
+
+def exchange_start_s(peers, w: Wires, k: CurveConstants):
+    """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
+    peers are reached at once; no published curve)."""
+    across = k.direct_start * hop_out(w, k) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers
+    return np.where(w.ranks > w.inside, across, k.start * START_S[SIMPLE] + hop_in(w, k, SIMPLE))
+
+
+def far_s(out_bytes, w: Wires, k: CurveConstants):
+    """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
+    rate = w.link.out_bytes_per_s * np.minimum(k.direct_share * w.link.out_share, 1.0)
+    return np.where(w.ranks > w.inside, out_bytes / rate, 0.0)
+
+
+def near_s(up_bytes, w: Wires, share=1.0):
+    """Seconds that the bytes of an all-to-all take over the links of a domain."""
+    return up_bytes / (link_rate(w) * EXCHANGE_UP * share)
+
+
+def exchange_s(peers, wire, w: Wires, k: CurveConstants):
+    """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
+    g = np.where(w.ranks > w.inside, k.fill_direct, k.fill)
+    took = pipelined_s(exchange_start_s(peers, w, k), wire, g)
+    return np.where(np.asarray(w.ranks) > 1, took, 0.0)
+
+
+@once_per_run
+def direct_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-to-all in which each rank sends S bytes spread evenly over the group.
+
+    max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
+    """
+    k = k or constants()
+    n, m = w.ranks, w.inside
+    wire = np.maximum(
+        far_s(message_bytes * (n - m) / n, w, k), near_s(message_bytes * (m - 1) / n, w)
+    )
+    return exchange_s(n - 1, wire, w, k)
+
+
+def relayed_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP); inf inside
+    one domain."""
+    k = k or constants()
+    n, m, d = w.ranks, w.inside, domains(w)
+    wire = np.maximum(
+        far_s(message_bytes * (n - m) / n, w, k), near_s(message_bytes * (m - 1) / m, w)
+    )
+    start = exchange_start_s(d + m - 2, w, k)
+    return np.where((d > 1) & (m > 1), pipelined_s(start, wire, k.fill_out), np.inf)
+
+
+# What a library picks ------------------------------------------------------------------------
+
+ALGORITHMS = {
+    "all_reduce": ("ring", "tree", "nvls", "sharp", "hierarchical"),
+    "all_gather": ("ring", "hierarchical"),
+    "reduce_scatter": ("ring", "hierarchical"),
+    "all_to_all": ("direct", "relayed"),
+}
+LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks from by itself
+
+
+def times(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None) -> dict:
+    """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
+
+    message_bytes : as nccl-tests counts: the whole buffer of an all-reduce or all-to-all, the
+    gathered (scattered) whole of the others.
+    """
+    rounds = 2.0 if collective == "all_reduce" else 1.0
+    size = np.asarray(message_bytes, float)
+    by = {
+        "ring": lambda: ring_s(size, w, rounds, k),
+        "tree": lambda: tree_s(size, w, k),
+        "nvls": lambda: nvls_s(size, w, k),
+        "sharp": lambda: sharp_s(size, w, k),
+        "hierarchical": lambda: hierarchical_s(rounds, size, w, k),
+        "direct": lambda: direct_s(size, w, k),
+        "relayed": lambda: relayed_s(size, w, k),
+    }
+    out = {}
+    for name in ALGORITHMS[collective]:
+        seconds = by[name]()
+        out[name] = np.where((np.asarray(w.ranks) > 1) | np.isinf(seconds), seconds, 0.0)
+    return out
+
+
+def fastest(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
+    arguments]"""
+    by = times(collective, message_bytes, w, k)
+    return np.min([by[name] for name in by if name in LIBRARY], axis=0)
+
+
+@once_per_run
+def all_reduce_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of an all-reduce by the algorithm that a library picks."""
+    return fastest("all_reduce", message_bytes, w, k)
+
+
+def picked(collective: str, message_bytes, w: Wires) -> str:
+    """Name of the algorithm that a library picks for one message."""
+    by = times(collective, message_bytes, w)
+    return min((name for name in by if name in LIBRARY), key=lambda name: float(by[name]))
+
+
+def send_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+    """Seconds of one send between two ranks: S over a ring's rate, and one step."""
+    k = k or constants()
+    across = w.ranks > w.inside
+    rate = np.where(across, out_rate(w, k), up_rate(w, k))
+    step = np.where(across, hop_out(w, k) * RING_HOP_OUT_S[SIMPLE], hop_in(w, k, SIMPLE))
+    return message_bytes / rate + k.start * START_S[SIMPLE] + step
+
+
+# Curves over message sizes -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Record):
+    """One collective of one group over message sizes: seconds by algorithm, what a library picks,
+    and its bus bandwidth."""
+
+    collective: str
+    axis: str
+    ranks: int
+    domains: int
+    message_bytes: tuple[float, ...]
+    # algorithm -> seconds by size; `sharp` also where switches could reduce and the design does not
+    # say so
+    seconds: dict
+    picked: tuple[str, ...]
+    busbw_bytes_per_s: tuple[float, ...]
+    half_size_bytes: float  # message at half of the largest bus bandwidth
+
+
+SIZES = tuple(2.0**e for e in range(10, 35, 2))
+
+
+def curve(
+    collective: str, w: Wires, axis: str = "", sizes=SIZES, could_reduce: bool = False
+) -> Curve:
+    """The curve of one group by every algorithm that exists there; `could_reduce` shows what
+    reduction in the network would add."""
+    by = times(collective, np.asarray(sizes), reducing(w) if could_reduce else w)
+    own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
+    library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
+    table = np.array([own[name] for name in library])
+    bus = volume(collective, float(w.ranks)) * np.asarray(sizes) / np.maximum(table.min(0), 1e-12)
+    return Curve(
+        collective=collective,
+        axis=axis,
+        ranks=int(w.ranks),
+        domains=int(np.ceil(domains(w))),
+        message_bytes=tuple(sizes),
+        seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
+        picked=tuple(library[i] for i in table.argmin(0)),
+        busbw_bytes_per_s=tuple(map(float, bus)),
+        half_size_bytes=float(np.interp(bus.max() / 2, np.maximum.accumulate(bus), sizes)),
+    )
+
+
+def reducing(w: Wires) -> Wires:
+    """The same wires with switches that reduce."""
+    return replace(w, link=replace(w.link, sharp=1))
+
+
+def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None) -> Wires:
+    """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
+    of the NIC rate is its own."""
+    link = link_of(cluster, fabric)
+    link = replace(link, out_bytes_per_s=link.out_bytes_per_s * out_share)
+    return Wires(float(ranks), float(min(max(inside, 1), ranks)), link)

@@ -19,10 +19,10 @@ from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from .cases import PRECISIONS, SAME_RATE, TILE, Cases, Chip, Column, Job, Link, Plan, Software, code
+from .collectives import link_of
 from .constants import gather
 from .pipeline import DUALPIPES
 
-WHOLE_POD = 1e9  # devices: no boundary
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
 SWITCHES = {f.name: f.default for f in fields(Software)}
@@ -192,15 +192,6 @@ def situation(resolved, phase) -> Situation:
             optimizer=phase.optimizer,
         ),
         chip=chip_of([chip], [phase.precision], domain),
-        link=Link(
-            domain=domain,
-            up_bytes_per_s=cluster.scale_up_bytes_per_s,
-            up_latency_s=cluster.scale_up_latency_s,
-            out_bytes_per_s=cluster.scale_out_bytes_per_s,
-            out_latency_s=cluster.scale_out_latency_s,
-            pod_devices=float(cluster.pod_devices or WHOLE_POD),
-            oversubscription=cluster.oversubscription,
-            mesh=float(chip.mesh and cluster.scale_up_domain == chip.scale_up_domain),
-        ),
+        link=link_of(cluster),
         stack=software,
     )

@@ -1,14 +1,14 @@
 """Communication of one step by axis: what is sent, how long it takes, and how much of it compute
 does not hide.
 
-The hiding rule is one everywhere: exposed(c, w) = c^2 / (c + w) for communication c under a window
-w of compute that may run
-beside it; 0 for a large window, c - w for a small one, smooth between.
+The hiding rule is one everywhere: exposed(c, w) = (c^q + w^q)^(1/q) - w for communication c under a
+window w of compute that may run beside it; 0 for a large window, c - w for a small one, smooth
+between.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,21 @@ from .cases import (
     sequence_shards,
     tokens,
 )
-from .collectives import all_gather_s, all_to_all_s, members_inside, ring_rate, scale_up, tiers_of
+from .collectives import (
+    Wires,
+    all_reduce_s,
+    below_line,
+    constants,
+    direct_s,
+    exchange_s,
+    far_s,
+    members_inside,
+    near_s,
+    out_rate,
+    reach,
+    ring_s,
+    send_s,
+)
 from .compute import layer_mix
 
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
@@ -59,9 +73,9 @@ class Exchange:
 NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 
-def exposed(communication, window):
-    """Communication left over by a window of compute: c^2 / (c + w). [s]"""
-    return communication * communication / np.maximum(communication + window, 1e-30)
+def exposed(communication, window, power):
+    """Communication left over by a window of compute: (c^q + w^q)^(1/q) - w. [s]"""
+    return (communication**power + window**power) ** (1 / power) - window
 
 
 def sent(c: Cases) -> BlockExchange:
@@ -84,13 +98,12 @@ def tensor_parallel(c: Cases) -> Exchange:
     sequence parallelism.
     """
     p, k, s = c.plan, c.constants, c.shape
-    tiers = tiers_of(c.link, k)
     inside = members_inside(p.tp, 1, c.link.domain)
     payload = tokens(c) * s.hidden * 2
     blocks = np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
-    wire = 2 * blocks * all_gather_s(
-        payload, p.tp, inside, tiers
-    ) + 2 * blocks * k.tp_latency_s * np.log2(p.tp)
+    w = Wires(p.tp, inside, reach(c))
+    gather_and_scatter = 2 * ring_s(payload, w) if np.any(p.sp) else 0.0
+    wire = blocks * np.where(p.sp > 0, gather_and_scatter, all_reduce_s(payload, w))
     pipelined = np.maximum(c.software.tp_overlap, 0)
     alone = k.tp_exposed * np.where(
         (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
@@ -113,14 +126,13 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     all-to-alls of t x h.
     """
     p, k, block = c.plan, c.constants, sent(c)
-    tiers = tiers_of(c.link, k)
-    inside = members_inside(p.cp, p.tp, c.link.domain)
+    w = Wires(p.cp, members_inside(p.cp, p.tp, c.link.domain), reach(c))
     payload = tokens(c) * p.cp * (2 * np.maximum(block.kv / p.tp, block.kv_head))
-    ring = all_gather_s(payload, p.cp, inside, tiers)
+    ring = ring_s(payload, w)
     ulysses_bytes = tokens(c) / p.tp * (2 * block.relaid)
-    ulysses = all_to_all_s(ulysses_bytes, p.cp, inside, tiers)
+    ulysses = direct_s(ulysses_bytes, w)
     wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
-    left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
+    left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s, k.overlap_power), wire)
     return Exchange(
         wire_s=wire,
         exposed_s=left,
@@ -173,26 +185,22 @@ def expert_parallel(c: Cases) -> Exchange:
     once, has the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
-    tiers = tiers_of(c.link, k)
     inside = members_inside(p.ep, p.etp, c.link.domain)
+    w, fitted = Wires(p.ep, inside, reach(c)), constants()
     one_copy = tokens(c) / p.tp * s.hidden
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
     leaving = np.maximum(p.ep - inside, 1)
     pods = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / leaving
     out = payload * copies.card * np.maximum(1.0, c.link.oversubscription * pods)
-    all_to_all = all_to_all_s(
-        payload * copies.delivered,
-        p.ep,
-        inside,
-        tiers,
-        copies_out=out / np.where(c.software.dedup_dispatch > 0, 1.0, k.ep_out_share),
-        up_share=k.ep_up_share,
-        relayed=c.software.dedup_dispatch,
-    )
+    relayed = c.software.dedup_dispatch > 0  # one message a domain, passed on inside
+    near = near_s(payload * copies.link, w, k.ep_up_share)
+    far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w, fitted)
+    peers = np.where(relayed, p.ep / inside + inside - 2, p.ep - 1)
+    all_to_all = exchange_s(peers, np.maximum(near, far), w, fitted)
     gathered = one_copy * visited(c) * p.etp * 2
     etp_inside = members_inside(p.etp, 1, c.link.domain)
-    gather = 2 * all_gather_s(gathered, p.etp, etp_inside, tiers)
+    gather = 2 * ring_s(gathered, Wires(p.etp, etp_inside, w.link))
     moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1
     wire = moe * (np.where(many, all_to_all, 0.0) + np.where(wide, gather, 0.0))
     # cards hide less than links
@@ -209,13 +217,12 @@ def pipeline_send(c: Cases) -> Exchange:
     """Point-to-point time of one micro-batch at a stage boundary, forward and backward, every
     virtual chunk."""
     p, k = c.plan, c.constants
-    tiers = tiers_of(c.link, k)
     payload = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    rate = np.where(
-        p.tp * p.cp * p.dp * p.pp > c.link.domain, tiers.out, scale_up(tiers, 2)
-    )  # the slowest boundary sets the pace
-    rate = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, rate / c.link.oversubscription, rate)
-    wire = np.where(p.pp > 1, 2 * p.vpp * (payload / rate + k.p2p_latency_s), 0.0)
+    # the slowest boundary sets the pace
+    crosses = p.tp * p.cp * p.dp * p.pp > c.link.domain
+    topped = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, c.link.oversubscription, 1.0)
+    once = send_s(payload * topped, Wires(2, np.where(crosses, 1, 2), reach(c)))
+    wire = np.where(p.pp > 1, 2 * p.vpp * once, 0.0)
     return Exchange(
         wire_s=wire,
         exposed_s=wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
@@ -244,6 +251,14 @@ def uplink(c: Cases, group):
     return np.where(group * np.maximum(p.tp * p.cp, 1) > link.pod_devices, free, 1.0)
 
 
+def gradient_link(c: Cases, link, ranks):
+    """The links as gradient rings reach them across domains: what the stack's rings leave of every
+    card, never more than the line, less what the top of the pod shares out."""
+    reached = out_rate(Wires(1, 1, link), constants()) / link.out_bytes_per_s
+    left = below_line(reached, c.constants.dp_rate) / reached
+    return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
+
+
 def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
     before data sharding.
@@ -255,64 +270,51 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     the shards across groups. Rajbhandari et al. 2020, section 7; Zhao et al. 2023 (FSDP), section
     3.2.
     """
-    p, k, job = c.plan, c.constants, c.job
-    tiers = tiers_of(c.link, k)
-    group = p.dp * p.cp
-    experts_group = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
-    step, micro, sent = 0.0, 0.0, 0.0
-    full = p.sharding == ZERO3
+    p, job, link = c.plan, c.job, reach(c)
     hybrid = p.sharding == HSDP
+    sharded = (p.sharding == ZERO3) | hybrid
+    bucket = c.constants.dp_bucket_bytes
+    pieces = c.shape.layers / p.pp
+    whole = (p.sharding == 0) | (c.software.grad_all_reduce > 0)
+    passes = np.where(whole, 2.0, 1.0)  # of the gradients
+    gathered = np.where(p.sharding > 0, 1.0, 0.0)  # the weights
+    step, micro, sent = 0.0, 0.0, 0.0
     for params, ranks, packed in (
-        (dense_params, group, p.tp),
-        (expert_params, experts_group, p.ep * p.etp),
+        (dense_params, p.dp * p.cp, p.tp),
+        (expert_params, np.maximum(p.dp * p.cp * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
     ):
+        if not np.any(params):
+            continue
         inside = members_inside(ranks, packed, c.link.domain)
-        rate = np.minimum(
-            ring_rate(tiers, ranks, inside),
-            np.where(ranks > inside, inside * tiers.out * uplink(c, ranks), np.inf),
-        )
-        rate = np.where(ranks > inside, rate * k.dp_rate, rate)
-        share = (ranks - 1) / ranks
         grads, weights = params * job.grad_bytes, params * 2.0
-        buckets = np.maximum(grads / k.dp_bucket_bytes, 1.0)
-        latency = k.dp_hop_s * (ranks - 1) * buckets
-        plain = np.where(
-            p.sharding == 0,
-            2 * grads,
-            grads * np.where(c.software.grad_all_reduce > 0, 2.0, 1.0) + weights,
-        )
-        step_s = np.where(ranks > 1, plain * share / rate + latency, 0.0)
+        gradients = gradient_link(c, link, ranks)
+        across_bytes = 0.0
+        if not np.all(sharded):
+            buckets = np.maximum(grads / bucket, 1.0)
+            w = Wires(ranks, inside, gradients)
+            reduce_s = np.where(whole, all_reduce_s(grads / buckets, w), ring_s(grads / buckets, w))
+            gather_s = gathered * ring_s(weights / buckets, w)
+            step = step + np.where(sharded, 0.0, buckets * (reduce_s + gather_s))
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
-        shard_inside = np.minimum(inside, shard)
-        shard_rate = ring_rate(tiers, shard, shard_inside)
-        # two gathers and a reduce-scatter a layer, each a ring that pays every crossing between
-        # domains one after the other
-        crossings = 3 * c.shape.layers / p.pp * k.gather_hop_s * (shard / shard_inside - 1)
-        gather_s = np.where(
-            shard > 1, (2 * weights + grads) * (shard - 1) / shard / shard_rate + crossings, 0.0
-        )
-        copies = ranks / shard
-        across_inside = np.clip(inside / shard, 1.0, copies)
-        across_rate = ring_rate(tiers, copies, across_inside) * np.where(
-            copies > across_inside, k.dp_rate, 1.0
-        )
-        across_bytes = 2 * grads / shard * (copies - 1) / copies
-        across = np.where(
-            copies > 1,
-            across_bytes / across_rate + k.dp_hop_s * copies * np.maximum(buckets / shard, 1.0),
-            0.0,
-        )
-        sharded = full | hybrid
-        micro = micro + np.where(sharded, gather_s, 0.0)
-        step = step + np.where(sharded, np.where(hybrid, across, 0.0), step_s)
+        if np.any(sharded):  # two gathers and a reduce-scatter a layer
+            unit = Wires(shard, np.minimum(inside, shard), link)
+            took = 3 * pieces * ring_s((2 * weights + grads) / (3 * pieces), unit)
+            micro = micro + np.where(sharded, took, 0.0)
+        if np.any(hybrid):
+            copies = ranks / shard
+            between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
+            buckets = np.maximum(grads / shard / bucket, 1.0)
+            across = buckets * all_reduce_s(grads / shard / buckets, between)
+            step = step + np.where(hybrid, across, 0.0)
+            across_bytes = 2 * grads / shard * (copies - 1) / copies
         sent = sent + np.where(
             sharded,
             (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p) + across_bytes,
-            plain * share,
+            (passes * grads + gathered * weights) * (ranks - 1) / ranks,
         )
     return DataParallel(
         step_wire_s=step,
         micro_wire_s=micro,
         bytes=sent,
-        calls=np.where(full | hybrid, 3 * micro_batches(job, p), 2.0),
+        calls=np.where(sharded, 3 * micro_batches(job, p), 2.0),
     )

@@ -8,7 +8,7 @@ from math import ceil, isnan
 
 from ... import catalogue
 from ...base.records import Record
-from ...physics.curves import Curve
+from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement
 from ..site import Site, is_torus, site_of
 from ..texts import constant, fill, texts

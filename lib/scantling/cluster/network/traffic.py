@@ -3,14 +3,14 @@ collective curves, settings that follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ... import catalogue
 from ...base.records import Record
 from ...catalogue.words import SHARDINGS
-from ...physics import curves
+from ...physics import collectives as curves
 from ...physics.collectives import members_inside
 from ..placement import Placement, expert_share_out
 from ..site import Site, is_torus
@@ -138,11 +138,7 @@ def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
     """Seconds of one call of an axis, alone on the wires."""
     cluster = s.cluster
     if axis == "pp":
-        tier = "scale_up" if n <= per else "scale_out"
-        rate, share, delay = (
-            getattr(cluster, f"{tier}_{x}") for x in ("bytes_per_s", "efficiency", "latency_s")
-        )
-        return message / (rate * share) + delay
+        return float(curves.send_s(message, curves.wires(cluster, n, per)))
     collective, sizes = COLLECTIVE_OF[axis], [(message, n)]
     if axis == "ep" and n > per:
         # a dispatcher that sends one copy a domain: fewer bytes leave, all still pass inside
@@ -389,7 +385,7 @@ def _reduction(s: Site, dp: Axis):
         yield _setting(s, "reduction sharded", 0.0, dp=dp)
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
-    by = curves.times("all_reduce", dp.message_bytes, replace(wires, sharp=1))
+    by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
     ring, sharp = float(by["ring"]), float(by["sharp"])
     if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))

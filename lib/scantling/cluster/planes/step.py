@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ...base.records import Record
 from ...catalogue.words import SHARDINGS
 from ...endure import storage
-from ...physics import compute, curves
+from ...physics import collectives as curves
+from ...physics import compute
 from ...physics.collectives import members_inside
 from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel
@@ -209,7 +210,7 @@ def _collective(op, row, share, whose, n, per, ranks, wires) -> CollectiveRow:
         bytes=size,
         times=op["times"],
         tier="scale-up" if n <= per else row["tier"],
-        algorithm="point to point" if sends else _picked(operation, whole, wires),
+        algorithm="point to point" if sends else curves.picked(operation, whole, wires),
         time_s=time,
         exposed_s=open_s,
         hidden="no" if open_s >= 0.95 * time else "yes" if open_s <= 0.05 * time else "partly",
@@ -235,7 +236,7 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
             bytes=2.0 * size * (ranks - 1) / ranks,
             times=1,
             tier="scale-up" if ranks <= domain else "scale-out",
-            algorithm=_picked("all_reduce", size, every),
+            algorithm=curves.picked("all_reduce", size, every),
             time_s=float(curves.fastest("all_reduce", size, every)),
             exposed_s=0.0,
             hidden=hidden,
@@ -266,11 +267,6 @@ def _groups(axis: str, chosen, row) -> list[tuple]:
                 (" of experts", copies, beside, shared / (own + shared)),
             ]
     return [("", row["group"], near, 1.0)]
-
-
-def _picked(operation: str, message: float, wires) -> str:
-    by = curves.times(operation, message, wires)
-    return min(curves.LIBRARY, key=lambda name: float(by[name]))
 
 
 CP_EXCHANGES = {

@@ -11,7 +11,7 @@ import numpy as np
 from ... import catalogue
 from ...base.records import Record
 from ...base.units import DAY_S, HOUR_S
-from ...physics import curves
+from ...physics import collectives as curves
 from ...physics.pipeline import SCHEDULE_NAMES
 from ...physics.step import step_time
 from ..network.traffic import trust

@@ -1,7 +1,9 @@
-"""Fit the factors of `curves` on the published collective series; write
+"""Fit the factors of the model of collectives on the published collective series; write
 catalogue/collective_calibration.json.
 
-`python -m scantling.evidence.calibrate.collectives`. Loss: soft-L1 of the log error (scale 0.1), every series
+`python -m scantling.evidence.calibrate.collectives`.
+
+Loss: soft-L1 of the log error (scale 0.1), every series
 weighing the same (single points
 less), messages of 64 MiB and more 1.3 times, plus each factor over its prior's spread, squared.
 Priors are NCCL's own figures where it
@@ -13,16 +15,34 @@ the same devices and collective.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+import sys
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ... import catalogue
-from ...physics.curves import CurveConstants, Wires, fastest, volume
+from ...base.records import take
+from ...design.cluster_rules import build_cluster
+from ...physics.cases import Link
+from ...physics.collectives import (
+    COLLECTIVES,
+    CurveConstants,
+    Wires,
+    calibration,
+    fabric_facts,
+    fastest,
+    volume,
+    wires,
+)
 
 LARGE_BYTES = 2.0**26
+LIMITS = {"large": 0.15, "small": 0.35}
+WHOLE = "all of the fabric"
+# fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up
+# one follows from the accelerator)
+OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8x200G": "gcp-tcpxo"}
 # value, spread of the log (of the value itself where it is a log factor), source
 PRIORS = {
     "ring_share": (0.76, 0.05, "busbw 367 of 450 and 682 of 900 (catalogue fabrics.csv)"),
@@ -61,8 +81,8 @@ PRIORS = {
     "hop_wide": (1.0, 0.40, "as narrow ones"),
 }
 _LOGS = ("ring_share_a100", "ring_share_b200", "nvls_share_b200", "out_share_efa")
-_GENERATION = {"a100-80-sxm": 0, "h100-sxm": 1, "h200-sxm": 1, "b200-sxm": 2, "gb200-nvl72": 2}
 _NAMES = {"alltoall": "all_to_all"}
+ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72")
 
 
 @dataclass(frozen=True)
@@ -78,15 +98,7 @@ class Points:
 
     def take(self, keep) -> Points:
         """The points at `keep`."""
-        w = Wires(**{f.name: np.asarray(getattr(self.wires, f.name))[keep] for f in fields(Wires)})
-        return Points(
-            self.series[keep],
-            self.fabric[keep],
-            self.collective[keep],
-            self.message_bytes[keep],
-            self.seconds[keep],
-            w,
-        )
+        return take(self, keep)
 
 
 def scored() -> tuple[str, ...]:
@@ -108,56 +120,48 @@ def fabric_of(name: str) -> str:
 def points() -> Points:
     """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points
     (ring forced, fewer devices, other sites)."""
-    rows = []
+    rows, links = [], []
     for name, s in catalogue.collective_series().items():
         collective = _NAMES.get(s.collective, s.collective)
-        if s.accelerator not in _GENERATION or collective not in (
-            "all_reduce",
-            "all_gather",
-            "reduce_scatter",
-            "all_to_all",
-        ):
+        if s.accelerator not in ACCELERATORS or collective not in COLLECTIVES:
             continue
-        several, plain = s.nvlink_domains > 1, "nonvls" in name or "sharp_off" in name
         if name.endswith("_nvlstree") or "TCPXO" in s.fabric:
             continue
-        efa = "EFA" in s.fabric
+        link = _link(s, plain="nonvls" in name or "sharp_off" in name)
+        ranks = float(s.devices)
         for size, bus in zip(s.message_bytes, s.busbw_bytes_per_s):
-            seconds = float(volume(collective, s.devices)) * size / bus
-            rows.append(
-                (
-                    name,
-                    fabric_of(name),
-                    collective,
-                    size,
-                    seconds,
-                    dict(
-                        ranks=float(s.devices),
-                        domains=float(s.nvlink_domains),
-                        up_bytes_per_s=_link(s.accelerator),
-                        generation=_GENERATION[s.accelerator],
-                        out_bytes_per_s=s.link_bytes_per_s if several else np.inf,
-                        up_share=np.nan,
-                        up_hop_s=np.nan,
-                        out_share=1.0,
-                        out_hop=1.0,
-                        ordered=0 if efa else 1,
-                        efa=1 if efa else 0,
-                        nvls=0 if plain or s.accelerator.startswith("a100") else 1,
-                        sharp=1 if "SHARP" in s.fabric else 0,
-                        mesh=0,
-                    ),
-                )
-            )
-    columns = [np.array([r[i] for r in rows]) for i in range(5)]
-    return Points(
-        *columns,
-        Wires(**{f.name: np.array([r[5][f.name] for r in rows], float) for f in fields(Wires)}),
+            seconds = float(volume(collective, ranks)) * size / bus
+            inside = ranks / s.nvlink_domains
+            rows.append((name, fabric_of(name), collective, size, seconds, ranks, inside))
+            links.append(link)
+    columns = [np.array(column) for column in zip(*rows)]
+    link = Link(**{f: np.array([link[f] for link in links], float) for f in links[0]})
+    return Points(*columns[:5], Wires(*columns[5:], link))
+
+
+def _link(series, plain: bool) -> dict:
+    """The links of a published series; `plain` where reduction in the switches was turned off."""
+    chip = catalogue.accelerator(series.accelerator)
+    efa = "EFA" in series.fabric
+    facts = fabric_facts(
+        catalogue.fabric(chip.scale_up), catalogue.fabric("efa-v2" if efa else "ib-ndr")
+    )
+    return facts | dict(
+        domain=chip.scale_up_domain,
+        up_bytes_per_s=chip.link_bytes_per_s,
+        out_bytes_per_s=series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
+        nvls=0 if plain else facts["nvls"],
+        sharp=1 if "SHARP" in series.fabric else 0,
     )
 
 
-def _link(accelerator: str) -> float:
-    return catalogue.accelerator(accelerator).link_bytes_per_s
+def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
+    """Seconds of the algorithm that a library picks at every point."""
+    seconds = np.full(len(p.series), np.nan)
+    for collective in np.unique(p.collective):
+        at = p.collective == collective
+        seconds[at] = fastest(str(collective), p.message_bytes[at], take(p.wires, at), k)
+    return seconds
 
 
 def left_out(name: str, p: Points) -> np.ndarray:
@@ -210,7 +214,7 @@ def fit(p: Points) -> CurveConstants:
         )
 
     def residuals(x):
-        error = np.log(fastest(p.collective, p.message_bytes, p.wires, build(x))) - target
+        error = np.log(predicted(p, build(x))) - target
         return np.r_[
             weight * np.sign(error) * np.sqrt(2 * (np.sqrt(1 + (error / 0.1) ** 2) - 1)),
             0.35 * x / spread,
@@ -219,45 +223,124 @@ def fit(p: Points) -> CurveConstants:
     return build(least_squares(residuals, np.zeros(len(names)), diff_step=1e-4, max_nfev=60).x)
 
 
-def _errors(p: Points, without: dict, whole: CurveConstants) -> list[dict]:
-    from .collectives_score import of_constants, outside, table
+def errors(refit: bool = False) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Per series (message bytes, predicted / measured - 1), from constants fitted without it: those
+    kept in the catalogue, or with `refit` fitted again."""
+    p, kept = points(), calibration()["without"]
+    return of_constants(
+        p,
+        {
+            name: fit(p.take(~left_out(name, p))) if refit else CurveConstants(**kept[name])
+            for name in scored()
+        },
+    )
 
-    fitted = [
-        r
-        for r in table(of_constants(p, {name: CurveConstants(**k) for name, k in without.items()}))
-        if r["series"] == "all of the fabric"
-    ]
-    return fitted + [
-        r
-        for r in table(
-            outside(whole), fabric=lambda name: catalogue.collective_series()[name].fabric
+
+def of_constants(p: Points, by_series: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The same from given constants for each series."""
+    own = {name: p.take(p.series == name) for name in by_series}
+    return {
+        name: (own[name].message_bytes, predicted(own[name], k) / own[name].seconds - 1)
+        for name, k in by_series.items()
+    }
+
+
+def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Per series of fabrics that no fit has seen (message bytes, predicted / measured - 1):
+    constants of the other fabrics, wires of the catalogue."""
+    out = {}
+    for name, s in catalogue.collective_series().items():
+        if s.fabric not in OUTSIDE or s.collective != "all_reduce":
+            continue
+        devices = 8 * s.nvlink_domains
+        cluster = build_cluster(
+            {
+                "accelerator": s.accelerator,
+                "devices": devices,
+                "scale_out": OUTSIDE[s.fabric],
+            }
+        )[0]
+        sizes, bus = np.asarray(s.message_bytes), np.asarray(s.busbw_bytes_per_s)
+        took = fastest(
+            "all_reduce", sizes, wires(cluster, s.devices, s.devices // s.nvlink_domains), k
         )
-        if r["series"] == "all of the fabric"
-    ]
+        out[name] = (sizes, took * bus / (float(volume("all_reduce", s.devices)) * sizes) - 1)
+    return out
 
 
-def main() -> None:
+def published_fabric(name: str) -> str:
+    """Fabric of a series as its source spells it."""
+    return catalogue.collective_series()[name].fabric
+
+
+def table(found=None, fabric=fabric_of) -> list[dict]:
+    """Rows by fabric, then by series: median error of large and small messages, counts; nan where
+    there are no such points."""
+    found = errors() if found is None else found
+    groups: dict = {}
+    for name in found:
+        groups.setdefault(fabric(name), []).append(name)
+    rows = [_row(own, WHOLE, [found[n] for n in names]) for own, names in groups.items()]
+    rows += [_row(own, name, [found[name]]) for own, names in groups.items() for name in names]
+    return rows
+
+
+def _row(fabric, series, parts) -> dict:
+    size = np.concatenate([s for s, _ in parts])
+    error = np.abs(np.concatenate([e for _, e in parts]))
+    large = size >= LARGE_BYTES
+    row = {"fabric": fabric, "series": series, "count": len(parts)}
+    for name, keep in (("large", large), ("small", ~large)):
+        row[f"{name}_error"] = float(np.median(error[keep])) if keep.any() else float("nan")
+        row[f"{name}_points"] = int(keep.sum())
+    return row
+
+
+def calibrate() -> None:
     """Fit on everything and without each series; write the calibration file."""
-    from dataclasses import asdict
-
     p = points()
     whole = fit(p)
+    without = {name: fit(p.take(~left_out(name, p))) for name in scored()}
+    judged = table(of_constants(p, without)) + table(outside(whole), fabric=published_fabric)
+    kept = ("fabric", "large_error", "small_error", "large_points", "small_points")
     out = {
         "made_by": "python -m scantling.evidence.calibrate.collectives",
         "points": len(p.series),
         "constants": asdict(whole),
-        "without": {name: asdict(fit(p.take(~left_out(name, p)))) for name in scored()},
+        "without": {name: asdict(k) for name, k in without.items()},
+        "errors": [{k: r[k] for k in kept} for r in judged if r["series"] == WHOLE],
     }
-    out["errors"] = [
-        {k: r[k] for k in ("fabric", "large_error", "small_error", "large_points", "small_points")}
-        for r in _errors(p, out["without"], whole)
-    ]
     path = Path(catalogue.HERE) / "collective_calibration.json"
     rounded = json.loads(
         json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}")
     )
     path.write_text(json.dumps(rounded, indent=1) + "\n")
     print(f"{path.name}: {len(p.series)} points, {len(scored())} fits with one series left out")
+
+
+def score(refit: bool = False) -> None:
+    """Print how well the model predicts each series that was not in the fit."""
+    rows = table(errors(refit))
+    rows += table(outside(), fabric=lambda name: "not fitted: " + published_fabric(name))
+    print(
+        f"median |predicted/measured - 1| of the time, each series left out of its fit; "
+        f"limits {LIMITS['large']:.0%} from 64 MiB, {LIMITS['small']:.0%} below"
+    )
+    print(f"{'fabric':36} {'series':30} {'>= 64 MiB':>10} {'below':>8}")
+    for r in rows:
+        large, small = (
+            "-" if np.isnan(x) else f"{x:.1%}" for x in (r["large_error"], r["small_error"])
+        )
+        print(f"{r['fabric']:36} {r['series']:30} {large:>10} {small:>8}")
+
+
+def main(arguments=None) -> None:
+    """`--score` prints the errors of the kept fits, `--refit` those of new ones; else calibrate."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if {"--score", "--refit"} & set(given):
+        score("--refit" in given)
+    else:
+        calibrate()
 
 
 if __name__ == "__main__":

@@ -63,11 +63,7 @@ def _plain(shape, plan, flash=0.0, **job) -> Cases:
         link=Link(
             domain=8,
             up_bytes_per_s=450e9,
-            up_latency_s=2e-6,
             out_bytes_per_s=50e9,
-            out_latency_s=5e-6,
-            pod_devices=1e9,
-            oversubscription=1.0,
         ),
         plan=Plan(**plan),
         software=Software(flash=flash),

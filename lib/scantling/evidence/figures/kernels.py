@@ -6,21 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from ... import catalogue
+from ...base.records import take
 from ...blocks.table import Gemm
 from ...catalogue.models.shape import make_shape
-from ...physics import traffic
+from ...physics import collectives, traffic
 from ...physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
-from ...physics.collectives import all_gather_s, all_to_all_s, tiers_of
+from ...physics.collectives import Wires, exchange_s, fabric_facts, far_s, near_s
 from ...physics.compute import device
 from ...physics.constants import gather
+from ..calibrate.collectives import points
 from .figures import Figure, Point
 
 SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
-_COUNTS = {
-    "all_reduce": lambda v, n, inside, t: 2 * v * (n - 1) / n / (2 * all_gather_s(v, n, inside, t)),
-    "all_gather": lambda v, n, inside, t: v * (n - 1) / n / all_gather_s(v, n, inside, t),
-    "alltoall": lambda v, n, inside, t: v * (n - 1) / n / all_to_all_s(v, n, inside, t),
-}
 
 
 def _case(
@@ -67,11 +64,8 @@ def _case(
         link=Link(
             domain=float(domain),
             up_bytes_per_s=chip.link_bytes_per_s,
-            up_latency_s=2e-6,
             out_bytes_per_s=out_bytes_per_s or 50e9,
-            out_latency_s=5e-6,
-            pod_devices=1e9,
-            oversubscription=1.0,
+            **fabric_facts(catalogue.fabric(chip.scale_up), catalogue.fabric("ib-ndr")),
         ),
         plan=Plan(**(plan or {})),
         software=Software(**(software or {})),
@@ -86,12 +80,12 @@ def bus_bytes_per_s(series, message_bytes):
     case = _case(
         series.accelerator, domain, series.link_bytes_per_s if series.nvlink_domains > 1 else None
     )
-    return _COUNTS[series.collective](
-        np.asarray(message_bytes, float),
-        series.devices,
-        min(domain, series.devices),
-        tiers_of(case.link, case.constants),
-    )
+    w = Wires(series.devices, min(domain, series.devices), case.link)
+    kind = "all_to_all" if series.collective == "alltoall" else series.collective
+    sizes = np.asarray(message_bytes, float)
+    ring = {"all_reduce": 2.0, "all_gather": 1.0}.get(kind)
+    seconds = collectives.ring_s(sizes, w, ring) if ring else collectives.direct_s(sizes, w)
+    return collectives.volume(kind, series.devices) * sizes / seconds
 
 
 SIZES = {
@@ -129,22 +123,12 @@ def _address(source: str) -> str:
 
 def alone_bytes_per_s(id: str, message_bytes=None):
     """Bus bandwidth of a collective alone by message size, best algorithm and protocol
-    (blueprint.curves), for the wires of a published series [bytes/s]."""
-    from dataclasses import fields
-
-    from ...physics.curves import fastest, volume
-    from ..calibrate.collectives import points
-
+    (physics.collectives), for the wires of a published series [bytes/s]."""
     p = points()
     p = p.take(p.series == id)
     sizes = p.message_bytes if message_bytes is None else np.asarray(message_bytes, float)
-    one = type(p.wires)(
-        **{
-            f.name: np.asarray(getattr(p.wires, f.name))[:1].repeat(len(sizes))
-            for f in fields(p.wires)
-        }
-    )
-    return volume(p.collective[0], one.ranks) * sizes / fastest(p.collective[0], sizes, one)
+    kind, one = str(p.collective[0]), take(p.wires, np.zeros(len(sizes), int))
+    return collectives.volume(kind, one.ranks) * sizes / collectives.fastest(kind, sizes, one)
 
 
 def collectives_by_size():
@@ -186,21 +170,16 @@ def dispatch_bytes_per_s(
     links' clock, across nodes the copies counted
     once a node (its own included) by the cards' clock, node-limited routing."""
     case = _case("h800-sxm", 8, 50e9, plan=dict(ep=ranks, dp=ranks))
-    tiers, inside = tiers_of(case.link, case.constants), min(ranks, 8)
+    inside = min(ranks, 8)
+    w, fitted = Wires(ranks, inside, case.link), collectives.constants()
     nodes = ranks // inside
     one = tokens * hidden * value_bytes
     copies = float(traffic.expected_places(ranks, top_k))
     counted = float(traffic.expected_places(nodes, top_k, experts_nodes)) if nodes > 1 else copies
     leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
-    seconds = all_to_all_s(
-        one * copies,
-        ranks,
-        inside,
-        tiers,
-        copies_out=one * leaving,
-        up_share=case.constants.ep_up_share,
-        relayed=1.0,
-    )
+    near = near_s(one * copies * (inside - 1) / inside, w, case.constants.ep_up_share)
+    far = far_s(one * leaving, w, fitted)
+    seconds = exchange_s(nodes + inside - 2, np.maximum(near, far), w, fitted)
     return one * counted / float(seconds)
 
 

@@ -11,13 +11,14 @@ import math
 
 import numpy as np
 
+from ... import catalogue
 from ...catalogue.families import family
 from ...physics.calibration_file import implausible, prior_of
+from ...physics.cases import Link
+from ...physics.collectives import Wires, fabric_facts, fastest
 from ...physics.constants import PRIORS
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate
-SMALL_BYTES = 64e3  # and up to here a latency
-LINK_LATENCY_S = 2e-6  # of a scale-up hop, as runs.py assumes
 HALF = ("bf16", "fp16")
 
 
@@ -176,60 +177,54 @@ def _peak(chip, dtype) -> float:
 
 
 def _collectives(points, chip, scale_out_bytes_per_s, say):
-    from ... import catalogue
-
-    rate = {
-        "all_reduce": lambda n: 2 * (n - 1) / n,
-        "all_gather": lambda n: (n - 1) / n,
-        "reduce_scatter": lambda n: (n - 1) / n,
-        "all_to_all": lambda n: (n - 1) / n,
-    }
-    moved = lambda p: p["bytes"] * rate[p["op"]](p["ranks"]) / p["seconds"]  # noqa: E731
-    inside = [p for p in points if 1 < p["ranks"] <= p["ranks_per_node"]]
-    across = [p for p in points if p["ranks"] > p["ranks_per_node"]]
-    rings = [moved(p) for p in inside if p["op"] != "all_to_all" and p["bytes"] >= LARGE_BYTES]
-    up = chip.link_bytes_per_s * (
-        (inside[0]["ranks"] - 1) / (chip.scale_up_domain - 1) if inside and chip.mesh else 1.0
-    )  # on a mesh, the links among them
+    """Shares of the rates that the model of collectives gives this chip's links, each the best that
+    any large message reached."""
+    out = scale_out_bytes_per_s or catalogue.default_scale_out_bytes_per_s(chip.id)
+    large = [p for p in points if p["bytes"] >= LARGE_BYTES]
+    inside = [p for p in large if 1 < p["ranks"] <= p["ranks_per_node"]]
+    across = [p for p in large if p["ranks"] > p["ranks_per_node"]]
+    up_bytes_per_s = chip.link_bytes_per_s
+    rings = [p for p in inside if p["op"] != "all_to_all"]
     if rings:
-        say(
-            "scale_up_share",
-            max(rings) / up,
-            (
-                f"{len(rings)} collectives of {inside[0]['ranks']} devices, the fastest at "
-                f"{max(rings) / 1e9:.0f} GB/s a device"
-            ),
-        )
-    turns = [moved(p) for p in inside if p["op"] == "all_to_all" and p["bytes"] >= LARGE_BYTES]
+        share = _best(rings, lambda p, x: _alone_s(p, chip, x * up_bytes_per_s, out))
+        up_bytes_per_s *= share
+        say("scale_up_share", share, f"{len(rings)} collectives of {rings[0]['ranks']} devices")
+    turns = [p for p in inside if p["op"] == "all_to_all"]
     if turns and rings:
-        say(
-            "ep_up_share",
-            max(turns) / max(rings),
-            f"{len(turns)} all-to-alls beside {len(rings)} rings",
-        )
-    small = [p for p in inside if p["op"] == "all_gather" and p["bytes"] <= SMALL_BYTES]
-    if small:
-        each = min(p["seconds"] / math.log2(p["ranks"]) for p in small)
-        say(
-            "tp_latency_s",
-            max(each - LINK_LATENCY_S, 1e-6),
-            f"{len(small)} all-gathers of at most {SMALL_BYTES / 1e3:.0f} kB",
-        )
-    rings = [
-        moved(p) / p["ranks_per_node"]
-        for p in across
-        if p["op"] != "all_to_all" and p["bytes"] >= LARGE_BYTES
-    ]
+        share = _best(turns, lambda p, x: _alone_s(p, chip, x * up_bytes_per_s, out))
+        say("ep_up_share", share, f"{len(turns)} all-to-alls beside {len(rings)} rings")
+    rings = [p for p in across if p["op"] != "all_to_all"]
     if rings:
-        out = scale_out_bytes_per_s or catalogue.default_scale_out_bytes_per_s(chip.id)
-        say(
-            "scale_out_share",
-            max(rings) / out,
-            (
-                f"{len(rings)} collectives across nodes, the fastest at "
-                f"{max(rings) / 1e9:.1f} GB/s a device of {out / 1e9:.0f}"
-            ),
-        )
+        share = _best(rings, lambda p, x: _alone_s(p, chip, up_bytes_per_s, x * out))
+        say("scale_out_share", share, f"{len(rings)} collectives across nodes")
+
+
+def _best(points, seconds) -> float:
+    """The largest share x of the rates at which `seconds(point, x)` gives a measured time."""
+    shares = []
+    for p in points:
+        x = 1.0
+        for _ in range(30):  # seconds fall with x a little slower than 1/x
+            x *= seconds(p, x) / p["seconds"]
+        shares.append(x)
+    return max(shares)
+
+
+def _alone_s(point, chip, up_bytes_per_s: float, out_bytes_per_s: float) -> float:
+    """Seconds that the model of collectives gives a measured point."""
+    node = catalogue.node_for(chip.id)
+    link = Link(
+        domain=chip.scale_up_domain,
+        up_bytes_per_s=up_bytes_per_s,
+        out_bytes_per_s=out_bytes_per_s,
+        mesh=float(chip.mesh),
+        **fabric_facts(
+            catalogue.fabric(chip.scale_up), catalogue.fabric(node.scale_out if node else "ib-ndr")
+        ),
+    )
+    ranks = point["ranks"]
+    w = Wires(ranks, min(ranks, point["ranks_per_node"]), link)
+    return float(fastest(point["op"], point["bytes"], w))
 
 
 def match(name: str, memory_bytes: float) -> str | None:
@@ -240,8 +235,6 @@ def match(name: str, memory_bytes: float) -> str | None:
     name, the form as well,
     and the memory that a program can have decides between the rest.
     """
-    from ... import catalogue
-
     words = name.lower().replace("-", " ").split()
     near = [a for a in catalogue.accelerators().values() if a.id.split("-")[0] in words]
     near = [
