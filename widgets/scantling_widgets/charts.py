@@ -7,13 +7,14 @@ Each figure here and in the `charts_…` modules is a function from an assessmen
 
 from __future__ import annotations
 
+from scantling.physics.memory.peak import SAFE_SHARE
+
 from .figures import Figure, stacked
 from .palette import MEMORY, STEP, ink_on
 from .words import axis, share, show
 
 _TOTAL = "memory_bytes.total"
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
-_SAFE = 0.8  # of usable memory: below it, published estimates did not run out
 
 
 # ---------------------------------------------------------------- memory
@@ -32,14 +33,14 @@ def _memory_rows(given, pinned=None) -> dict:
     capacity = given["memory_bytes"]["capacity"]
     top = max(capacity, worst["total"]) * 1.1
     at = worst["total"]
-    for level in (_SAFE * capacity, capacity):  # the label stands on its bar, or on the line
+    for level in (SAFE_SHARE * capacity, capacity):  # the label stands on its bar, or on the line
         at = level if 0 <= level - at < _LINE * top else at  # that it would cross
     over = [row for row in table if row["total"] > capacity] or [{**table[0], "total": capacity}]
     return {
         "parts": [part for row in table for part in _parts(row)],
         "lines": [
             {
-                "level": _SAFE * capacity,
+                "level": SAFE_SHARE * capacity,
                 "kind": "safe",
                 "says": "80 %",
                 "long": "80 % of usable memory: below it, published estimates did not run out",
@@ -61,7 +62,7 @@ def _memory_rows(given, pinned=None) -> dict:
         ],
         "ghost": _ghost(table, pinned),
         "zones": [
-            {"level": _SAFE * capacity - 1.7 * _LINE * top, "says": "safe"},
+            {"level": SAFE_SHARE * capacity - 1.7 * _LINE * top, "says": "safe"},
             {"level": 0.9 * capacity, "says": "tight"},
             {"level": capacity + 1.25 * _LINE * top, "says": "over"},
         ],

@@ -72,7 +72,7 @@ def _trap(found, chosen, what, mask, why) -> list[dict]:
         return []
     if row is None:
         leanest = int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
-        need, have = found.total_bytes[leanest], found.situation.chip.usable_bytes
+        need, have = found.total_bytes[leanest], found.capacity
         return [
             dict(
                 what=what,

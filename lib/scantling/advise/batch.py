@@ -126,7 +126,7 @@ def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
                 | dict(
                     devices_used=int(used[i]),
                     step_s=float(found.step_s[i]),
-                    memory_share=float(found.total_bytes[i] / found.situation.chip.usable_bytes),
+                    memory_share=float(found.total_bytes[i] / found.capacity),
                     step_ratio=float(found.step_s[i] / now.step.total),
                 )
             )

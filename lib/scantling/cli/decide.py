@@ -19,8 +19,8 @@ from ..base.errors import DesignError
 from ..base.quantities.table import show
 from ..base.show import percent
 from ..design.design import Design
+from ..physics.memory.peak import SAFE, zone
 from ..plans.prepare import prepare
-from ..plans.run import SAFE
 from ..plans.words import short
 from ..verdict.assess import assess
 from .common import EXIT, assessed, grid, put, read, refuse
@@ -476,7 +476,7 @@ def _corners(points) -> list:
     """The fastest, the fastest that keeps a fifth of the memory free, the roomiest that takes at
     most a quarter longer; each once."""
 
-    safe = [p for p in points if p["memory_share"] <= SAFE]
+    safe = [p for p in points if zone(p["memory_share"], 1.0) == SAFE]
     near = [p for p in points if p["days"] <= 1.25 * points[0]["days"]]
     kept = [*points[:1], *safe[:1], *sorted(near, key=lambda p: p["memory_share"])[:1]]
     return [p for i, p in enumerate(kept) if p not in kept[:i]]

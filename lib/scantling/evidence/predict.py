@@ -56,7 +56,7 @@ def _predicted(runs: Runs, n: int) -> dict:
     count, per_token = parameters(c.shape), flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
     used = np.broadcast_to(held.total, n)
-    low, high = band_of(runs, used / np.broadcast_to(c.chip.usable_bytes, n))
+    low, high = band_of(runs, used / np.broadcast_to(held.capacity, n))
     return dict(
         step_time_s=seconds,
         tokens_per_s_per_device=tokens_per_s,

@@ -12,7 +12,7 @@ from ..base.records import take
 from ..catalogue.words import SHARDINGS
 from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
-from ..physics.memory.peak import Memory, memory
+from ..physics.memory.peak import SAFE, Memory, capacity, memory, zone
 from ..physics.step import Step, step_time
 from .enumerate import enumerate_plans
 from .fit import REASONS, host_bytes, through_disks, why_not
@@ -22,7 +22,6 @@ from .words import as_dict, one
 
 CHUNK = 8192  # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
-SAFE = 0.80  # share of the capacity below which a plan is safe
 ZERO3 = SHARDINGS.index("zero3")
 
 
@@ -68,10 +67,14 @@ class Found:
         """Row of the fastest fitting plan, None where none fits."""
         return int(self.order[0]) if len(self.order) else None
 
+    @property
+    def capacity(self) -> float:
+        """What a program can have of a device's memory. [bytes]"""
+        return float(capacity(self.situation.cases(self.plan)))
+
     def best_safe(self) -> int | None:
         """Row of the fastest plan that keeps a fifth of the memory free."""
-        capacity = self.situation.chip.usable_bytes
-        safe = self.order[self.total_bytes[self.order] <= SAFE * capacity]
+        safe = self.order[zone(self.total_bytes[self.order], self.capacity) == SAFE]
         return int(safe[0]) if len(safe) else None
 
     def case(self, i: int) -> Cases:

@@ -10,10 +10,11 @@ import numpy as np
 from ..base.records import take
 from ..physics.cases import devices
 from ..physics.gather import situation
+from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
 from .fit import REASONS
 from .prepare import prepare
-from .run import SAFE, Found, find, ranked
+from .run import Found, find, ranked
 from .space import DEFAULT, Space, offered
 from .stream import stream
 from .words import named
@@ -122,7 +123,6 @@ def _columns(found: Found) -> dict:
     rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
     plan, step_s, memory = take(found.plan, rows), found.step_s[rows], found.total_bytes[rows]
     tokens, _, mfu = rates(found.situation.cases(plan), step_s)
-    safe = memory <= SAFE * found.situation.chip.usable_bytes
     return named(plan, len(rows), found.situation.phase.global_batch) | dict(
         devices_used=np.broadcast_to(devices(plan), len(rows)).astype(int),
         step_s=step_s,
@@ -130,6 +130,6 @@ def _columns(found: Found) -> dict:
         mfu=np.broadcast_to(mfu, len(rows)),
         memory_bytes=memory,
         practised=found.practised[rows],
-        zone=np.where(safe, "safe", "tight"),
+        zone=np.array(ZONES)[zone(memory, found.capacity)],
         precision=np.full(len(rows), found.situation.phase.precision),
     )

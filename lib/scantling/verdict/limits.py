@@ -13,8 +13,9 @@ from ..base.errors import DesignError
 from ..base.quantities.table import show
 from ..base.show import percent
 from ..physics.cases import devices
+from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
-from ..plans.run import SAFE, find
+from ..plans.run import find
 from ..plans.words import short
 from .numbers import MEMORY_PARTS
 from .unpublished import offloaded, unpublished
@@ -87,19 +88,19 @@ def limits(assessment) -> list[str]:
 
 
 def tight(assessment) -> list[str]:
-    """A line on a fit above SAFE of the memory: of the fullest phase, with what its fastest safe
+    """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest safe
     plan costs."""
     memory, fullest = (
         assessment.memory_bytes,
         max(assessment.phases, key=lambda c: float(c.memory.total)),
     )
     share, found = memory["total"] / memory["capacity"], fullest.found
-    if not SAFE < share <= 1:
+    if ZONES[zone(memory["total"], memory["capacity"])] != "tight":
         return []
     phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
     line = (
         f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the "
-        f"usable memory{phase}; above {percent(SAFE, 0)} some runs fail"
+        f"usable memory{phase}; above {percent(SAFE_SHARE, 0)} some runs fail"
     )
     if not fullest.fits:
         return [line]
@@ -109,7 +110,7 @@ def tight(assessment) -> list[str]:
     return [
         line
         + (
-            f"; the fastest plan below {percent(SAFE, 0)} ({short(found.row(safe))}) takes "
+            f"; the fastest plan below {percent(SAFE_SHARE, 0)} ({short(found.row(safe))}) takes "
             f"{percent(found.step_s[safe] / found.step_s[fullest.row] - 1)} longer a step"
         )
     ]

@@ -20,13 +20,16 @@ def arithmetic(where) -> tuple[str, ...]:
     n, job, cluster = r.params.total + r.params.mtp, where.job, r.cluster
     per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
     state = n * per
-    hbm = cluster.devices * where.chip.usable_bytes
     host = host_bytes(cluster) * cluster.devices
-    gb = lambda x: show("memory_bytes.total", float(x))  # noqa: E731
+
+    def gb(size) -> str:
+        return show("memory_bytes.total", float(size))
+
     found = find(unpinned(where), planning.LAST_RESORT)
     i = int(np.argmin(found.total_bytes))
     leanest = found.case(i)
     m = memory(leanest)
+    hbm = cluster.devices * float(m.capacity)
     pieces = ", ".join(
         f"{name} {gb(value)}"
         for name, value in (
@@ -46,7 +49,7 @@ def arithmetic(where) -> tuple[str, ...]:
             f"{job.master_bytes:g}) = {gb(state)}"
         ),
         (
-            f"devices: {cluster.devices:,} x {gb(where.chip.usable_bytes)} usable = "
+            f"devices: {cluster.devices:,} x {gb(m.capacity)} usable = "
             f"{gb(hbm)}; host memory and NVMe that may be used: {gb(host)}"
         ),
         f"sum: {gb(state)} of state > {gb(hbm + host)} of all memory, before a single activation"

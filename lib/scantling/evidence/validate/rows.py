@@ -118,7 +118,8 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
         put(f"{name}_out", np.exp(calibrate.left_out(model, groups, start)))
     put("without_single", _without_single(table))
     put("moe", np.where(table.cases.shape.moe_layers > 0, 1.0, 0.0))
-    share = np.nan_to_num(memory(table.cases).total / table.cases.chip.usable_bytes)
+    held = memory(table.cases)
+    share = np.nan_to_num(held.total / held.capacity)
     inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
     for name, groups in (("fold", None), ("source", table.source), ("stack", stack)):
         known, single, chip = _standing(table, groups)

@@ -35,6 +35,7 @@ from .parts import (
 PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 STAGES = ("first", "middle", "last")
 ZONES = ("safe", "tight", "over")
+SAFE = ZONES.index("safe")
 SAFE_SHARE = 0.80
 
 
@@ -72,9 +73,16 @@ class Memory:
         return self.total <= self.capacity
 
 
-def zone(memory: Memory):
-    """Code in ZONES: safe up to 80 % of the usable memory, tight up to all of it, over above."""
-    share = memory.total / memory.capacity
+def capacity(c: Cases):
+    """What a program can have of a device's memory: the usable memory, less the context and
+    fragmentation that the figures of a stack leave out. [bytes]"""
+    k = constants_of(c)
+    return c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
+
+
+def zone(used_bytes, capacity_bytes):
+    """Code in ZONES: safe up to 80 % of the capacity, tight up to all of it, over above."""
+    share = used_bytes / capacity_bytes
     return (np.where(share <= SAFE_SHARE, 0, 1) + np.where(share <= 1.0, 0, 1))[()]
 
 
@@ -136,7 +144,7 @@ def memory(c: Cases) -> Memory:
         optimizer=optimizer,
         activations=held.activations,
         other=held.gathered + f.buffers + k.framework_bytes + fragmentation,
-        capacity=c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes,
+        capacity=capacity(c),
         stage=where,
         host=host,
         logits=held.logits,
