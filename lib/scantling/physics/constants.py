@@ -101,7 +101,20 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
     Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a
     constant differs.
     """
-    offsets = calibration()["offsets"] if offsets is None else offsets
+    if offsets is None and all(isinstance(each, str) for each in (families, chips, stacks)):
+        return _shipped(families, chips, stacks)
+    return _gather(
+        families, chips, stacks, calibration()["offsets"] if offsets is None else offsets
+    )
+
+
+@cache
+def _shipped(family: str, chip: str, stack: str) -> Constants:
+    """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
+    return _gather(family, chip, stack, calibration()["offsets"])
+
+
+def _gather(families, chips, stacks, offsets: dict) -> Constants:
     families = constants_of(families)
     levels = {"family": families, "chip": chips, "stack": stacks, "pair": pairs(stacks, chips)}
     columns = {}

@@ -536,7 +536,9 @@ def stage_layers(layers, pp, first_less=0, last_less=0):
     stage holds everything and is first and last alike.
     """
     layers, pp = np.asarray(layers), np.asarray(pp)
-    places, over = np.divmod(layers + np.asarray(first_less) + last_less, pp)
+    shared_out = layers + np.asarray(first_less) + last_less
+    places = np.floor(shared_out / pp)
+    over = shared_out - places * pp
     first = np.where(pp == 1, layers, places - first_less)
     last = np.where(pp == 1, layers, places - last_less + (over == pp - 1))
     middle = np.where(pp > 2, places + (over > 0), 0)

@@ -86,9 +86,9 @@ def layers_per_stage(c: Cases):
     """
     layers, pp = c.shape.layers, c.plan.pp
     balanced = (c.software.balanced_layout > 0) & (pp > 1)
-    both = (layers % pp != 0) & ((layers + 2) % pp == 0)
-    most = -(-layers // pp) - 1
-    fewer = np.where(balanced, np.minimum(3, most), 1 * both)
+    even, ends_less = layers / pp, (layers + 2) / pp
+    both = (even != np.floor(even)) & (ends_less == np.floor(ends_less))
+    fewer = np.where(balanced, np.minimum(3, np.ceil(even) - 1), both)
     return stage_layers(layers, pp, both & ~balanced, fewer)
 
 
