@@ -30,6 +30,15 @@ UNITS = {
 BLANK = {"float": math.nan, "int": 0, "bool": False, "str": "", "tuple[str, ...]": ()}
 
 
+def field_of(column: str) -> tuple[str, float]:
+    """(field of the record, factor) that a column named after a unit of the trade fills."""
+    for ending in sorted(UNITS, key=len, reverse=True):
+        if column.endswith(ending):
+            inside, factor = UNITS[ending]
+            return column.removesuffix(ending) + inside, factor
+    return column, 1.0
+
+
 class CatalogueError(ValueError):
     """A data file that breaks the rules of the catalogue."""
 

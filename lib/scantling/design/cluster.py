@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from .. import catalogue
 from ..base.errors import DesignError, closest
-from ..base.units import GB
 from ..catalogue.hardware import Accelerator, Fabric
+from ..catalogue.load import field_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +66,21 @@ CLUSTER_FIELDS = (
     "in_network_reduction",
 )
 
-# override name -> (record field, factor)
+# override -> (record field, factor)
 ACCELERATOR_OVERRIDES = {
-    "hbm_gb": ("hbm_bytes", GB),
-    "hbm_usable_gb": ("hbm_usable_bytes", GB),
-    "hbm_gbytes_per_s": ("hbm_bytes_per_s", GB),
-    "bf16_tflops": ("bf16_flops", 1e12),
-    "fp16_tflops": ("fp16_flops", 1e12),
-    "fp8_tflops": ("fp8_flops", 1e12),
-    "fp4_tflops": ("fp4_flops", 1e12),
-    "tf32_tflops": ("tf32_flops", 1e12),
-    "fp32_tflops": ("fp32_flops", 1e12),
-    "tdp_w": ("tdp_w", 1),
-    "link_gbytes_per_s": ("link_bytes_per_s", GB),
-    "p2p_gbytes_per_s": ("p2p_bytes_per_s", GB),
-    "host_link_gbytes_per_s": ("host_link_bytes_per_s", GB),
-    "scale_up_domain": ("scale_up_domain", 1),
+    name: field_of(name)
+    for name in (
+        *("hbm_gb", "hbm_usable_gb", "hbm_gbytes_per_s", "link_gbytes_per_s", "p2p_gbytes_per_s"),
+        *("host_link_gbytes_per_s", "bf16_tflops", "fp16_tflops", "fp8_tflops", "fp4_tflops"),
+        *("tf32_tflops", "fp32_tflops", "tdp_w", "scale_up_domain"),
+    )
 }
 FABRIC_OVERRIDES = {
-    "device_gbytes_per_s": ("device_bytes_per_s", GB),
-    "port_gbits_per_s": ("port_bytes_per_s", GB / 8),
-    "latency_us": ("latency_s", 1e-6),
-    "efficiency": ("efficiency", 1),
-    "in_network_gain": ("in_network_gain", 1),
+    name: field_of(name)
+    for name in (
+        *("device_gbytes_per_s", "port_gbits_per_s", "latency_us", "efficiency"),
+        "in_network_gain",
+    )
 }
 
 
@@ -119,32 +111,39 @@ def _given(spec: Mapping, allowed, where: str) -> dict:
     return {k: v for k, v in spec.items() if v is not None}
 
 
-def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator:
-    """An Accelerator from a catalogue id, an alias, or `{like: id, hbm_gb: 96, …}`.
-
-    Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A
-    changed `hbm_gb` moves the usable
-    capacity by the same ratio unless `hbm_usable_gb` is given too. Raises DesignError for an
-    unknown id, name or value.
-    """
-    if isinstance(what, Accelerator):
-        return what
-    if not isinstance(what, Mapping):
-        return catalogue.accelerator(what, where)
-    spec = _given(what, ("like", "name", *ACCELERATOR_OVERRIDES), where)
+def _figures(what: Mapping, find, overrides: dict, where: str, *more: str):
+    """(catalogue row, changed fields, entries of `more`) of a `{like: id, …}`."""
+    spec = _given(what, ("like", "name", *more, *overrides), where)
     if "like" not in spec:
         raise DesignError(
             f"{where}.like",
             allowed="the catalogue id that the rest is taken from",
             problem="is missing",
         )
-    base = catalogue.accelerator(spec.pop("like"), f"{where}.like")
+    base = find(spec.pop("like"), f"{where}.like")
     changes = {"name": str(spec.pop("name", f"{base.name}, changed"))}
+    rest = {key: spec.pop(key) for key in more if key in spec}
     for key, value in spec.items():
-        field, factor = ACCELERATOR_OVERRIDES[key]
+        field, factor = overrides[key]
         changes[field] = _number(f"{where}.{key}", value, whole=key == "scale_up_domain") * factor
-    if "hbm_bytes" in changes and "hbm_usable_bytes" not in changes:
-        changes["hbm_usable_bytes"] = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
+    return base, changes, rest
+
+
+def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator:
+    """An Accelerator from a catalogue id, an alias, or `{like: id, hbm_gb: 96, …}`.
+
+    Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A
+    changed `hbm_gb` moves the usable capacity by the same ratio unless `hbm_usable_gb` is given
+    too. Raises DesignError for an unknown id, name or value.
+    """
+    if isinstance(what, Accelerator):
+        return what
+    if not isinstance(what, Mapping):
+        return catalogue.accelerator(what, where)
+    base, changes, _ = _figures(what, catalogue.accelerator, ACCELERATOR_OVERRIDES, where)
+    if "hbm_bytes" in changes:
+        usable = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
+        changes.setdefault("hbm_usable_bytes", usable)
     if "scale_up_domain" in changes:
         changes["scale_up_domain_max"] = max(base.scale_up_domain_max, changes["scale_up_domain"])
     return replace(base, **changes)
@@ -152,35 +151,20 @@ def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator
 
 def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
     """A Fabric from a catalogue id, an alias, or `{like: id, latency_us: 3, …}` (names:
-    FABRIC_OVERRIDES and in_network_reduction)."""
+    FABRIC_OVERRIDES and in_network_reduction); a changed port moves the rate of a device by the
+    same ratio."""
     if isinstance(what, Fabric):
         return what
     if not isinstance(what, Mapping):
         return catalogue.fabric(what, where)
-    spec = _given(what, ("like", "name", "in_network_reduction", *FABRIC_OVERRIDES), where)
-    if "like" not in spec:
-        raise DesignError(
-            f"{where}.like",
-            allowed="the catalogue id that the rest is taken from",
-            problem="is missing",
-        )
-    base = catalogue.fabric(spec.pop("like"), f"{where}.like")
-    changes = {"name": str(spec.pop("name", f"{base.name}, changed"))}
-    if "in_network_reduction" in spec:
-        changes["in_network_reduction"] = bool(spec.pop("in_network_reduction"))
-    for key, value in spec.items():
-        field, factor = FABRIC_OVERRIDES[key]
-        changes[field] = _number(f"{where}.{key}", value) * factor
+    reduces = "in_network_reduction"
+    base, changes, rest = _figures(what, catalogue.fabric, FABRIC_OVERRIDES, where, reduces)
+    changes |= {key: bool(value) for key, value in rest.items()}
     if changes.get("efficiency", 0) > 1:
         raise DesignError(
-            f"{where}.efficiency", spec["efficiency"], "a share of the rate, above 0 and at most 1"
+            f"{where}.efficiency", what["efficiency"], "a share of the rate, above 0 and at most 1"
         )
-    if (
-        "port_bytes_per_s" in changes
-        and "device_bytes_per_s" not in changes
-        and base.port_bytes_per_s == base.port_bytes_per_s
-    ):
-        changes["device_bytes_per_s"] = (
-            base.device_bytes_per_s * changes["port_bytes_per_s"] / base.port_bytes_per_s
-        )
+    if "port_bytes_per_s" in changes and not math.isnan(base.port_bytes_per_s):
+        ratio = changes["port_bytes_per_s"] / base.port_bytes_per_s
+        changes.setdefault("device_bytes_per_s", base.device_bytes_per_s * ratio)
     return replace(base, **changes)
