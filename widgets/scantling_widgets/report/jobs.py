@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import logging
 import os
 import tempfile
 import time
@@ -172,8 +173,6 @@ def _check(job: Job, folder: Path) -> None:
 
 
 def _execute(job: Job, folder: Path) -> dict:
-    import logging
-
     import nbformat
     import papermill
 

@@ -3,6 +3,8 @@ and elastic."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import catalogue
@@ -124,8 +126,6 @@ def _save_stall(r) -> float:
 
 
 def _save_stall_points():
-    from dataclasses import replace
-
     return [
         replace(
             p,

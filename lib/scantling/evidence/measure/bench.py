@@ -7,6 +7,7 @@ Imports torch when called; `measure` says so in one line where it is missing.
 from __future__ import annotations
 
 import os
+import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -100,8 +101,6 @@ def finish(bench: Bench) -> None:
 def describe(bench: Bench) -> tuple[dict, dict]:
     """(device, software): what the driver calls the device, its memory, and the versions that were
     measured with."""
-    import platform
-
     import torch
 
     if bench.cuda:
