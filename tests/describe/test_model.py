@@ -244,14 +244,14 @@ def any_model(draw):
     flags = {f.name: draw(st.booleans()) for f in fields(Model) if f.type == "bool"}
     return check_model(
         Model(
-            "any",
-            layers,
-            64 * draw(numbers),
-            64 * draw(numbers),
-            heads,
-            kv,
-            head_dim,
-            draw(st.integers(1, 300_000)),
+            name="any",
+            layers=layers,
+            hidden=64 * draw(numbers),
+            ffn_hidden=64 * draw(numbers),
+            heads=heads,
+            kv_heads=kv,
+            head_dim=head_dim,
+            vocab=draw(st.integers(1, 300_000)),
             mlp=draw(st.sampled_from(["gelu", "swiglu", "geglu", "squared-relu"])),
             attention="mla" if mla else "gqa",
             experts=experts,

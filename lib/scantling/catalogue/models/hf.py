@@ -11,7 +11,7 @@ from typing import Any
 from ...base.errors import DesignError
 from ...base.records import Assumed
 from .architectures import Architecture, Flag, tables
-from .shape import Model, check_model
+from .shape import Model, attention_kind, check_model
 
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 
@@ -220,7 +220,7 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = fields["kv_heads"] = _kv_heads(r, arch, heads)
-    fields["attention"] = "mha" if kv_heads == heads else "mqa" if kv_heads == 1 else "gqa"
+    fields["attention"] = attention_kind(heads, kv_heads)
     fields |= _mla(r) if arch.mla else dict(head_dim=_head_dim(r, arch, hidden, heads))
     fields |= _ffn(r, arch, hidden, layers)
     fields |= _window(r, arch, layers)

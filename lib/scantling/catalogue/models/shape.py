@@ -30,9 +30,11 @@ MLPS = GATED + PLAIN
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
 QK_NORMS = ("", "head", "width")
 MOE_LAYOUTS = ("dense-first", "interleaved")
+_CHOICES = dict(mlp=MLPS, attention=ATTENTIONS, qk_norm=QK_NORMS, moe_layout=MOE_LAYOUTS)
+_SIZES = ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A decoder-only transformer by its dimensions.
 
@@ -107,7 +109,7 @@ class Model:
         return self.layers - self.moe_layers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Params:
     """Parameters by part [count]; `mtp` stands apart, the parts from embedding to other sum to
     `total`."""
@@ -139,7 +141,7 @@ class Params:
         return self.total - self.embedding - self.lm_head
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Flops:
     """Training FLOP per token by part (3 x forward, matrix products); `mtp` apart, the others sum
     to `total`."""
@@ -160,54 +162,44 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     """The same model, or one DesignError naming the dimension that cannot be, by the name in
     `read_as` where it has one."""
     names = read_as or {}
-
-    def wrong(field: str, allowed: Any, problem: str = "") -> DesignError:
-        return DesignError(names.get(field, field), getattr(model, field), allowed, problem=problem)
-
-    def named(field: str) -> str:
-        return f"{names.get(field, field)} {getattr(model, field)}"
-
-    for field, choices in (
-        ("mlp", MLPS),
-        ("attention", ATTENTIONS),
-        ("qk_norm", QK_NORMS),
-        ("moe_layout", MOE_LAYOUTS),
-    ):
-        if getattr(model, field) not in choices:
-            raise wrong(field, choices)
-    for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab"):
-        if getattr(model, field) < 1:
-            raise wrong(field, "a whole number of at least 1")
-    for field in _COUNTS:
-        if getattr(model, field) < 0:
-            raise wrong(field, "a whole number of at least 0")
-    if model.heads % model.kv_heads:
-        raise wrong(
-            "kv_heads", f"a divisor of {named('heads')}", f"does not divide {named('heads')}"
-        )
-    if model.moe_layers > model.layers:
-        raise wrong("moe_layers", f"at most {named('layers')}", f"is more than {named('layers')}")
-    if bool(model.experts) != bool(model.moe_layers):
-        raise wrong(
-            "moe_layers",
-            "as many as there are layers with experts",
-            f"does not go with {named('experts')}",
-        )
-    if model.experts and not 1 <= model.top_k <= model.experts:
-        raise wrong("top_k", f"1 to {named('experts')}", f"is not between 1 and {named('experts')}")
-    if model.experts and model.expert_ffn_hidden < 1:
-        raise wrong("expert_ffn_hidden", "the width of one expert")
-    if model.dense_layers and model.ffn_hidden < 1:
-        raise wrong("ffn_hidden", f"the width of the {model.dense_layers} dense layers")
-    if model.windowed_layers > model.layers:
-        raise wrong(
-            "windowed_layers", f"at most {named('layers')}", f"is more than {named('layers')}"
-        )
-    if model.attention == "mla":
-        for field in ("kv_lora", "qk_nope", "qk_rope", "v_head_dim"):
-            if getattr(model, field) < 1:
-                raise wrong(field, "a dimension of multi-head latent attention")
+    for field, holds, allowed, problem in _rules(model, names):
+        if not holds:
+            value = getattr(model, field)
+            raise DesignError(names.get(field, field), value, allowed, problem=problem)
     return model
+
+
+def _rules(m: Model, names: dict[str, str]):
+    """(field, whether it holds, what is allowed, what is wrong) of each rule in turn."""
+    for field, choices in _CHOICES.items():
+        yield field, getattr(m, field) in choices, choices, ""
+    for least, those in ((1, _SIZES), (0, _COUNTS)):
+        for field in those:
+            yield field, getattr(m, field) >= least, f"a whole number of at least {least}", ""
+    heads, layers, experts = (
+        f"{names.get(field, field)} {getattr(m, field)}" for field in ("heads", "layers", "experts")
+    )
+    yield "kv_heads", not m.heads % m.kv_heads, f"a divisor of {heads}", f"does not divide {heads}"
+    yield "moe_layers", m.moe_layers <= m.layers, f"at most {layers}", f"is more than {layers}"
+    many = "as many as there are layers with experts"
+    alike = bool(m.experts) == bool(m.moe_layers)
+    yield "moe_layers", alike, many, f"does not go with {experts}"
+    if m.experts:
+        between = f"is not between 1 and {experts}"
+        yield "top_k", 1 <= m.top_k <= m.experts, f"1 to {experts}", between
+        yield "expert_ffn_hidden", m.expert_ffn_hidden >= 1, "the width of one expert", ""
+    dense = f"the width of the {m.dense_layers} dense layers"
+    yield "ffn_hidden", not m.dense_layers or m.ffn_hidden >= 1, dense, ""
+    windowed = m.windowed_layers <= m.layers
+    yield "windowed_layers", windowed, f"at most {layers}", f"is more than {layers}"
+    if m.attention == "mla":
+        for field in ("kv_lora", "qk_nope", "qk_rope", "v_head_dim"):
+            yield field, getattr(m, field) >= 1, "a dimension of multi-head latent attention", ""
+
+
+def attention_kind(heads: int, kv_heads: int) -> str:
+    """What attention with so many heads of queries, and of keys and values, is called."""
+    return "mha" if kv_heads == heads else "mqa" if kv_heads == 1 else "gqa"
 
 
 def _flag(value: Any, among: tuple[str, ...]) -> Any:

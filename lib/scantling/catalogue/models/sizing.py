@@ -3,20 +3,20 @@ listed with its rule."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import DesignError
 from ...base.records import Assumed
-from .shape import GATED, Model, check_model, make_shape, parameters
+from .shape import GATED, Model, attention_kind, check_model, make_shape, parameters
 
 SMALLEST, LARGEST = 2e7, 1e15  # parameters: below, a vocabulary alone is the model
 TOLERANCE = 0.01
 ASPECT = 128  # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
 _HEAD, _KV_HEADS = 128, 8
-_MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
+MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
 _SPARSE = ("experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers")
 _WIDTH_STEPS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -51,118 +51,112 @@ def from_size(
     in depth and sparsity: give what is known. Raises DesignError where what is given contradicts
     the size.
     """
-    return _Sizing(
-        float(size), active, moe, name, {k: v for k, v in given.items() if v is not None}
-    ).model()
+    known = {k: v for k, v in given.items() if v is not None}
+    return _Sizing(float(size), active, moe, known).model(name)
 
 
-@dataclass
-class _Sizing:
-    """The derivation in progress: what was given, what has been derived."""
+class Derived:
+    """Fields of a model: those given, and those derived with the rule that chose each."""
 
-    size: float
-    active: float | None
-    moe: bool | None
-    name: str | None
-    given: dict[str, Any]
-
-    def model(self) -> tuple[Model, tuple[Assumed, ...]]:
+    def __init__(self, given: Mapping[str, Any]):
+        self.fields: dict[str, Any] = dict(given)
         self.assumed: list[Assumed] = []
-        self.fields: dict[str, Any] = {}
-        self._check()
-        if self.moe:
-            self._experts()
-        self._fixed()
-        self._depth()
-        self._width_of_stream()
-        self._width_of_mlp()
-        kind = f"{_short(self.size)}-A{_short(self.active)}" if self.active else _short(self.size)
-        model = Model(
-            name=self.name or f"{kind} {'MoE' if self.moe else 'dense'}",
-            source="from its size",
-            **self.fields,
-        )
-        check_model(model)
-        return model, tuple(self.assumed)
-
-    def _check(self) -> None:
-        if not SMALLEST <= self.size <= LARGEST:
-            raise DesignError(
-                "size",
-                self.size,
-                f"{SMALLEST:.0e} to {LARGEST:.0e} parameters; a smaller model by its shape",
-            )
-        known = Model.__dataclass_fields__
-        for field in self.given:
-            if field not in known:
-                raise DesignError(
-                    field,
-                    self.given[field],
-                    [f for f in known if f not in ("name", "source")],
-                    problem="is unknown",
-                )
-        sparse = [f for f in _SPARSE if self.given.get(f)]
-        if self.active is not None:
-            self.active = float(self.active)
-            if not 0 < self.active <= self.size:
-                raise DesignError(
-                    "active",
-                    self.active,
-                    f"at most size {self.size:g}",
-                    problem=f"is not between 0 and size {self.size:g}",
-                )
-            if self.active == self.size:
-                self.active = None
-        if self.moe is False and (sparse or self.active):
-            field = sparse[0] if sparse else "active"
-            raise DesignError(
-                field,
-                self.given.get(field, self.active),
-                "leave it out, or moe: true",
-                problem="contradicts moe: false",
-            )
-        self.moe = bool(self.moe or sparse or self.active)
-        if not self.moe:
-            for field in _SPARSE:
-                self.given.pop(field, None)  # written as 0: none
-        elif self.given.get("moe_layers") == 0:
-            raise DesignError("moe_layers", 0, "1 or more in a mixture of experts")
 
     def take(self, field: str, value: Any, why: str) -> Any:
-        """The given value, or the derived one with its rule."""
-        if field in self.given:
-            self.fields[field] = self.given[field]
-        else:
+        """The field as it is, or the derived value with its rule."""
+        if field not in self.fields:
             self.fields[field] = value
             self.assumed.append(Assumed(f"model.{field}", value, why))
         return self.fields[field]
 
-    def _experts(self) -> None:
-        given, experts, top_k = self.given, 16, 2
-        why_k = "top-2"
-        if "experts" in given:
-            experts = given["experts"]
-            top_k, why_k = (
-                (8, "top-8 from 64 experts")
-                if experts >= 64
-                else (min(2, experts), "top-2 below 64 experts")
-            )
-        elif "top_k" in given:
-            experts = max(16, 8 * given["top_k"])
-        why = "a mixture of experts by size alone: 16 experts, top-2"
-        if self.active and "experts" not in given:
-            top_k, experts, why = self._experts_for_active(given.get("top_k"))
-        self.take("experts", experts, why)
-        self.take("top_k", top_k, why_k if "experts" in given else why)
-        if not 1 <= self.fields["top_k"] <= self.fields["experts"]:
+
+class _Sizing(Derived):
+    """The derivation in progress: what was given, what has been derived."""
+
+    def __init__(
+        self, size: float, active: float | None, moe: bool | None, given: Mapping[str, Any]
+    ):
+        self.size, self.active, self.given = size, active, given
+        self._check_given()
+        sparse = [f for f in _SPARSE if given.get(f)]
+        self._check_active()
+        if moe is False and (sparse or self.active):
+            field = sparse[0] if sparse else "active"
             raise DesignError(
-                "top_k", self.fields["top_k"], f"1 to experts {self.fields['experts']}"
+                field,
+                given.get(field, self.active),
+                "leave it out, or moe: true",
+                problem="contradicts moe: false",
             )
-        if self.active and self.fields["top_k"] == self.fields["experts"]:
+        self.moe = bool(moe or sparse or self.active)
+        if not self.moe:  # written as 0: none
+            self.given = {k: v for k, v in given.items() if k not in _SPARSE}
+        elif given.get("moe_layers") == 0:
+            raise DesignError("moe_layers", 0, "1 or more in a mixture of experts")
+        super().__init__(self.given)
+
+    def model(self, name: str | None) -> tuple[Model, tuple[Assumed, ...]]:
+        if self.moe:
+            self._experts()
+        small = self.size < 4e9
+        why = "32,768 below 4B parameters, 128,256 from there (Llama 3)"
+        self.take("vocab", 32768 if small else 128256, why)
+        self.take("tied_embeddings", small, "tied below 4B parameters")
+        self.take("mlp", "swiglu", "gated, as most models since Llama")
+        self._depth()
+        self._width_of_stream()
+        self._attention()
+        self._width_of_mlp()
+        self._hold()
+        kind = f"{_short(self.size)}-A{_short(self.active)}" if self.active else _short(self.size)
+        self.fields.setdefault("ffn_hidden", 0)
+        fields = {**self.fields, "name": name or f"{kind} {'MoE' if self.moe else 'dense'}"}
+        return check_model(Model(source="from its size", **fields)), tuple(self.assumed)
+
+    def _check_given(self) -> None:
+        if not SMALLEST <= self.size <= LARGEST:
+            sizes = f"{SMALLEST:.0e} to {LARGEST:.0e} parameters; a smaller model by its shape"
+            raise DesignError("size", self.size, sizes)
+        known = [f for f in Model.__dataclass_fields__ if f not in ("name", "source")]
+        for field, value in self.given.items():
+            if field not in known:
+                raise DesignError(field, value, known, problem="is unknown")
+
+    def _check_active(self) -> None:
+        if self.active is None:
+            return
+        self.active = float(self.active)
+        if not 0 < self.active <= self.size:
             raise DesignError(
                 "active",
                 self.active,
-                f"the size, or more experts than top_k {self.fields['top_k']}",
+                f"at most size {self.size:g}",
+                problem=f"is not between 0 and size {self.size:g}",
+            )
+        if self.active == self.size:
+            self.active = None
+
+    def _experts(self) -> None:
+        given, experts, top_k = self.given, 16, 2
+        why = why_k = "a mixture of experts by size alone: 16 experts, top-2"
+        if "experts" in given:
+            experts = given["experts"]
+            top_k, why_k = min(2, experts), "top-2 below 64 experts"
+            if experts >= 64:
+                top_k, why_k = 8, "top-8 from 64 experts"
+        elif self.active:
+            top_k, experts, why = self._experts_for_active(given.get("top_k"))
+            why_k = why
+        elif "top_k" in given:
+            experts = max(16, 8 * given["top_k"])
+        experts, top_k = self.take("experts", experts, why), self.take("top_k", top_k, why_k)
+        if not 1 <= top_k <= experts:
+            raise DesignError("top_k", top_k, f"1 to experts {experts}")
+        if self.active and top_k == experts:
+            raise DesignError(
+                "active",
+                self.active,
+                f"the size, or more experts than top_k {top_k}",
                 problem="is less than size though every expert is used",
             )
 
@@ -173,216 +167,119 @@ class _Sizing:
         if top_k is None and 2 * (1 + ratio) <= 16:
             return 2, 16, "a mixture of experts by size alone: 16 experts, top-2"
         k = top_k or 8
-        experts = 2 ** int(np.ceil(np.log2(k * (1 + ratio))))
-        return (
-            k,
-            max(experts, 2 * k),
-            f"top-{k} of as many experts as keep them within three quarters of the active count",
-        )
-
-    def _fixed(self) -> None:
-        small = self.size < 4e9
-        if self.moe:
-            self.fields["ffn_hidden"] = self.given.get("ffn_hidden", 0)
-        self.take(
-            "vocab",
-            32768 if small else 128256,
-            "32,768 below 4B parameters, 128,256 from there (Llama 3)",
-        )
-        self.take("tied_embeddings", small, "tied below 4B parameters")
-        self.take("mlp", "swiglu", "gated, as most models since Llama")
-        for field, value in self.given.items():
-            if field not in (
-                "attention",
-                "heads",
-                "kv_heads",
-                "head_dim",
-                "hidden",
-                "layers",
-                "ffn_hidden",
-            ):
-                self.fields.setdefault(field, value)
+        experts = max(2 ** int(np.ceil(np.log2(k * (1 + ratio)))), 2 * k)
+        why = f"top-{k} of as many experts as keep them within three quarters of the active count"
+        return k, experts, why
 
     def _depth(self) -> None:
         if "layers" in self.given or "hidden" in self.given:
-            if "layers" in self.given:
-                self.fields["layers"] = self.given["layers"]
             return
-        per_layer = 2.25 + 8 * (self.fields["experts"] / self.fields["top_k"] if self.moe else 1)
+        f = self.fields
+        per_layer = 2.25 + 8 * (f["experts"] / f["top_k"] if self.moe else 1)
         layers = (self.size / (per_layer * ASPECT**2)) ** (1 / 3)
-        step = (
-            32
-            if layers >= 256
-            else 16
-            if layers >= 88
-            else 8
-            if layers >= 48
-            else 4
-            if layers >= 8
-            else 1
-        )
-        self.take(
-            "layers",
-            max(1, step * round(layers / step)),
-            f"hidden / layers about {ASPECT}, in steps of {step}",
-        )
+        step = next(step for least, step in _LAYER_STEPS if layers >= least)
+        why = f"hidden / layers about {ASPECT}, in steps of {step}"
+        self.take("layers", max(1, step * round(layers / step)), why)
 
     def _candidate(self, hidden: Any, layers: Any) -> dict[str, Any]:
         """Fields of a model of this hidden [n] and the usual proportions."""
-        f = dict(
-            self.fields, hidden=hidden, layers=layers, attention=self.given.get("attention", "gqa")
-        )
-        f["head_dim"] = self.given.get("head_dim", np.where(hidden < 1024, 64, _HEAD))
+        f, given = {"attention": "gqa", **self.fields}, self.given
+        f |= dict(hidden=hidden, layers=layers)
         mla = f["attention"] == "mla"
-        f["heads"] = self.given.get(
-            "heads", np.maximum(hidden // (64 if mla else f["head_dim"]), 1)
-        )
-        f["kv_heads"] = self.given.get(
-            "kv_heads",
-            f["heads"]
-            if mla or f["attention"] == "mha"
-            else 1
-            if f["attention"] == "mqa"
-            else np.minimum(_KV_HEADS, f["heads"]),
-        )
+        f["head_dim"] = given.get("head_dim", np.where(hidden < 1024, 64, _HEAD))
+        many = np.maximum(hidden // (64 if mla else f["head_dim"]), 1)
+        heads = f["heads"] = given.get("heads", many)
+        usual = {"mha": heads, "mla": heads, "mqa": 1}
+        kv_heads = usual.get(f["attention"], np.minimum(_KV_HEADS, heads))
+        f["kv_heads"] = given.get("kv_heads", kv_heads)
         if mla:
-            f.update({k: self.given.get(k, v) for k, v in _MLA.items()})
+            f = {**MLA, **f}
         natural = 8 / 3 * hidden if f["mlp"] in GATED else 4.0 * hidden
+        f["ffn_hidden"] = given.get("ffn_hidden", natural)
         if self.moe:
-            f["moe_layers"] = self.given.get("moe_layers", layers)
-            f["expert_ffn_hidden"] = self.given.get("expert_ffn_hidden", natural / f["top_k"])
-            f["ffn_hidden"] = self.given.get("ffn_hidden", natural)
-        else:
-            f["ffn_hidden"] = self.given.get("ffn_hidden", natural)
+            f["moe_layers"] = given.get("moe_layers", layers)
+            f["expert_ffn_hidden"] = given.get("expert_ffn_hidden", natural / f["top_k"])
         return f
 
     def _width_of_stream(self) -> None:
-        if self.given.get("moe_layers", 0) > self.fields.get("layers", np.inf):
-            raise DesignError(
-                "moe_layers", self.given["moe_layers"], f"at most layers {self.fields['layers']}"
-            )
-        if "hidden" in self.given:
-            hidden = self.fields["hidden"] = int(self.given["hidden"])
-            if "layers" not in self.given:
-                one, two = (
-                    parameters(make_shape(**_shapes(self._candidate(hidden, n)))).total
-                    for n in (1, 2)
-                )
-                self.take(
-                    "layers",
-                    max(1, round((self.size - one) / (two - one)) + 1),
-                    "from the parameter equation at this hidden",
-                )
-        else:
-            self.take(
-                "hidden",
-                self._solve_hidden(),
-                (
-                    "from the parameter equation, a multiple of 1,024 (512 below 4,096, 128 "
-                    "below 1,024)"
-                ),
-            )
+        f, given = self.fields, self.given
+        if given.get("moe_layers", 0) > f.get("layers", np.inf):
+            raise DesignError("moe_layers", given["moe_layers"], f"at most layers {f['layers']}")
+        for field in ("layers", "hidden"):
+            if given.get(field, 1) < 1:
+                raise DesignError(field, given[field], "a whole number of at least 1")
+        if "hidden" not in given:
+            why = "from the parameter equation, a multiple of 1,024 (512 below 4,096, 128 below "
+            self.take("hidden", self._solve_hidden(), why + "1,024)")
+            return
+        hidden = f["hidden"] = int(f["hidden"])
+        if "layers" not in given:
+            one, two = (parameters(make_shape(**self._candidate(hidden, n))).total for n in (1, 2))
+            layers = max(1, round((self.size - one) / (two - one)) + 1)
+            self.take("layers", layers, "from the parameter equation at this hidden")
+
+    def _solve_hidden(self) -> int:
+        steps = [np.arange(1, 9) * 128, np.arange(2, 9) * 512, np.arange(4, 1025) * 1024]
+        layers, grid = self.fields["layers"], np.unique(np.concatenate(steps))
+        f = self._candidate(grid, layers)
+        if not self.active:
+            total = parameters(make_shape(**f)).total
+            return int(grid[np.argmin(np.abs(np.log(total / self.size)))])
+        # the experts' width is free: hidden is bounded by what the active count leaves for
+        # attention and embedding
+        idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
+        f |= dict(expert_ffn_hidden=0, shared_ffn_hidden=0)
+        fits = grid[parameters(make_shape(**f)).total <= self.active - idle]
+        wanted = grid[np.argmin(np.abs(np.log(grid / (ASPECT * layers))))]
+        return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
+
+    def _attention(self) -> None:
         layers, hidden = self.fields["layers"], self.fields["hidden"]
-        c = {
-            k: (v.item() if isinstance(v, (np.ndarray, np.generic)) else v)
-            for k, v in self._candidate(hidden, layers).items()
-        }
-        attention = self.given.get("attention", "gqa")
-        self.take(
-            "head_dim",
-            int(c["head_dim"]) if attention != "mla" else 128,
-            f"{_HEAD}, 64 below hidden 1,024",
-        )
-        self.take(
-            "heads", int(c["heads"]), "hidden / head_dim" if attention != "mla" else "hidden / 64"
-        )
-        kv = int(c["kv_heads"])
-        while self.fields["heads"] % kv:
+        c, attention = self._candidate(hidden, layers), self.given.get("attention", "gqa")
+        mla = attention == "mla"
+        head_dim = _HEAD if mla else int(c["head_dim"])
+        self.take("head_dim", head_dim, f"{_HEAD}, 64 below hidden 1,024")
+        rule = "hidden / 64" if mla else "hidden / head_dim"
+        heads, kv = self.take("heads", int(c["heads"]), rule), int(c["kv_heads"])
+        while heads % kv:
             kv = kv // 2
-        self.take(
-            "kv_heads",
-            kv,
-            {"mha": "as many as heads", "mqa": "multi-query", "mla": "as many as heads"}.get(
-                attention, f"{_KV_HEADS}, or the largest power of two that divides heads"
-            ),
-        )
-        kinds = "mha" if kv == self.fields["heads"] else "mqa" if kv == 1 else "gqa"
-        self.take("attention", kinds, "grouped queries")
-        if attention == "mla":
-            for field, value in _MLA.items():
+        usual = f"{_KV_HEADS}, or the largest power of two that divides heads"
+        self.take("kv_heads", kv, _KV_RULES.get(attention, usual))
+        self.take("attention", attention_kind(heads, kv), "grouped queries")
+        if mla:
+            for field, value in MLA.items():
                 self.take(field, value, "as DeepSeek-V3")
         if self.moe:
             self.take("moe_layers", layers, "every layer")
 
-    def _solve_hidden(self) -> int:
-        layers = self.fields["layers"]
-        grid = np.unique(
-            np.concatenate(
-                [np.arange(1, 9) * 128, np.arange(2, 9) * 512, np.arange(4, 1025) * 1024]
-            )
-        )
-        f = self._candidate(grid, layers)
-        if self.active:
-            # the experts' width is free: hidden is bounded by what the active count leaves for
-            # attention and embedding
-            rest = self.active - (self.size - self.active) * f["top_k"] / (
-                f["experts"] - f["top_k"]
-            )
-            bare = parameters(
-                make_shape(**_shapes({**f, "expert_ffn_hidden": 0, "shared_ffn_hidden": 0}))
-            ).total
-            fits = grid[bare <= rest]
-            wanted = grid[np.argmin(np.abs(np.log(grid / (ASPECT * layers))))]
-            return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
-        total = parameters(make_shape(**_shapes(f))).total
-        return int(grid[np.argmin(np.abs(np.log(total / self.size)))])
-
     def _width_of_mlp(self) -> None:
         f = self.fields
         if self.moe and f["moe_layers"] < f["layers"]:
-            self.take(
-                "ffn_hidden",
-                256 * round(f["hidden"] * 8 / 3 / 256),
-                "8/3 hidden in the dense layers",
+            width = 256 * round(f["hidden"] * 8 / 3 / 256)
+            self.take("ffn_hidden", width, "8/3 hidden in the dense layers")
+        if not self.active:
+            field, what = (
+                ("expert_ffn_hidden", "one expert") if self.moe else ("ffn_hidden", "the MLP")
             )
-        if self.active:
-            per_width = (
-                f["moe_layers"]
-                * (f["experts"] - f["top_k"])
-                * self._per_width("expert_ffn_hidden")
-                / (f["moe_layers"] * f["experts"])
-            )
-            width = (self.size - self.active) / per_width if per_width else 0
-            self.take(
-                "expert_ffn_hidden",
-                _rounded(width, per_width, self.size),
-                "from size - active: the experts a token leaves out",
-            )
-            base = self._params(shared_ffn_hidden=0).active
-            slope = self._per_width("shared_ffn_hidden")
-            shared = max(0.0, (self.active - base) / slope)
-            self.take(
-                "shared_ffn_hidden",
-                _rounded(shared, slope, self.active),
-                "a shared expert takes what the active count leaves",
-            )
-        else:
-            field = "expert_ffn_hidden" if self.moe else "ffn_hidden"
             slope = self._per_width(field)
             width = (self.size - self._params(**{field: 0}).total) / slope
-            self.take(
-                field,
-                max(0, _rounded(width, slope, self.size)),
-                "what the parameter equation leaves to "
-                + ("one expert" if self.moe else "the MLP"),
-            )
-        self._hold()
+            width = max(0, _rounded(width, slope, self.size))
+            self.take(field, width, "what the parameter equation leaves to " + what)
+            return
+        idle = f["moe_layers"] * (f["experts"] - f["top_k"])
+        per_width = idle * self._per_width("expert_ffn_hidden") / (f["moe_layers"] * f["experts"])
+        width = (self.size - self.active) / per_width if per_width else 0
+        width = _rounded(width, per_width, self.size)
+        self.take("expert_ffn_hidden", width, "from size - active: the experts a token leaves out")
+        slope = self._per_width("shared_ffn_hidden")
+        shared = max(0.0, (self.active - self._params(shared_ffn_hidden=0).active) / slope)
+        shared = _rounded(shared, slope, self.active)
+        why = "a shared expert takes what the active count leaves"
+        self.take("shared_ffn_hidden", shared, why)
 
     def _params(self, **changes: Any):
         return parameters(
-            make_shape(
-                **_shapes({"expert_ffn_hidden": 0, "ffn_hidden": 0, **self.fields, **changes})
-            )
+            make_shape(**{"expert_ffn_hidden": 0, "ffn_hidden": 0, **self.fields, **changes})
         )
 
     def _per_width(self, field: str) -> float:
@@ -390,33 +287,26 @@ class _Sizing:
 
     def _hold(self) -> None:
         p, f = self._params(), self.fields
-        widths = ["expert_ffn_hidden"] if self.moe else ["ffn_hidden"]
-        fixed = [
-            "layers",
-            "hidden",
-            "heads",
-            "vocab",
-            *widths,
-            *(["experts", "top_k", "moe_layers"] if self.moe else []),
-        ]
+        width = "expert_ffn_hidden" if self.moe else "ffn_hidden"
+        sparse = ("experts", "top_k", "moe_layers") if self.moe else ()
+        fixed = ("layers", "hidden", "heads", "vocab", width, *sparse)
         said = ", ".join(f"{k} {f[k]}" for k in fixed if k in self.given) or "these rules"
         if self.active and abs(p.active / self.active - 1) > 2 * TOLERANCE:
+            used = f"experts {f['experts']}, top_k {f['top_k']}; these use {_short(p.active)}"
             raise DesignError(
                 "active",
                 self.active,
                 "more experts, a smaller top_k, or another active count",
-                problem=(
-                    f"cannot be met with experts {f['experts']}, top_k {f['top_k']}; these "
-                    f"use {_short(p.active)}"
-                ),
+                problem=f"cannot be met with {used}",
             )
-        if abs(p.total / self.size - 1) > TOLERANCE or f[widths[0]] < 1:
-            raise DesignError(
-                "size",
-                self.size,
-                f"about {_short(p.total)} with these",
-                problem=f"cannot be met with {said}",
-            )
+        if abs(p.total / self.size - 1) > TOLERANCE or f[width] < 1:
+            about = f"about {_short(p.total)} with these"
+            raise DesignError("size", self.size, about, problem=f"cannot be met with {said}")
+
+
+# layers from which the next step goes, the step
+_LAYER_STEPS = ((256, 32), (88, 16), (48, 8), (8, 4), (0, 1))
+_KV_RULES = {"mha": "as many as heads", "mqa": "multi-query", "mla": "as many as heads"}
 
 
 def _rounded(width: float, per_width: float, size: float) -> int:
@@ -426,10 +316,6 @@ def _rounded(width: float, per_width: float, size: float) -> int:
         if abs(rounded - width) * per_width <= 0.003 * size:
             return int(rounded)
     return round(width)
-
-
-def _shapes(fields: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in fields.items() if k not in ("seq_len", "name")}
 
 
 def _short(n: float) -> str:
