@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from .advise.avoid import avoid
 from .advise.avoid import why as explain
 from .advise.fixes import fixes
+from .advise.recovery import goodput
 from .advise.sensitivity import tornado as sensitivity
 from .advise.sweeps import sweep
 from .advise.whole import as_dict
 from .base.errors import DesignError
 from .cluster import blueprint
 from .design.design import Design
+from .evidence.predict import predict_frame as predict
+from .kits import kits as launch
 from .plans.search import search
 from .plans.space import DEFAULT
 from .verdict.assess import assess as _assess
@@ -27,6 +30,9 @@ __all__ = [
     "blueprint",
     "explain",
     "fixes",
+    "goodput",
+    "launch",
+    "predict",
     "search",
     "sensitivity",
     "sweep",

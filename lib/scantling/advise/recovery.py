@@ -17,6 +17,25 @@ from ..verdict.numbers import useful_s
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
+GOODPUT = (
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_bytes",
+    "checkpoint_overhead",
+    "spares",
+    "spares_recommended",
+)
+
+
+def goodput(assessment) -> dict:
+    """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `endurance`,
+    `recovery` and `finishing_day`."""
+    return {name: getattr(assessment, name) for name in GOODPUT} | {
+        "endurance": assessment.endurance.as_dict(),
+        "recovery": recovery(assessment),
+        "finishing_day": finishing_day(assessment),
+    }
 
 
 def recovery(assessment) -> dict:

@@ -7,13 +7,11 @@ import click
 
 from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from ..base.errors import DesignError, closest, plain
+from ..base.errors import DesignError, closest
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
-from ..plans.prepare import prepare
-from ..verdict.assess import assess
 from .blueprint_tables import show_parts
-from .common import EXIT, read, refuse
+from .common import EXIT, assessment_of, refuse
 
 
 class Parts(click.ParamType):
@@ -48,7 +46,7 @@ def blueprint(ctx, file, as_json, parts):
     Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
     is wrong.
     """
-    assessment = _assessed(file)
+    assessment = assessment_of(file)
     if not assessment.phases:
         ctx.exit(refuse(as_dict(assessment), as_json))
     found = site_around(assessment, parts or PARTS).as_dict(parts or PARTS)
@@ -57,16 +55,3 @@ def blueprint(ctx, file, as_json, parts):
     else:
         show_parts(assessment.resolved.name, found, console())
     ctx.exit(EXIT[assessment.verdict])
-
-
-def _assessed(file: str):
-    """The assessment of FILE; a DesignError about a field gets the file's name in front."""
-    try:
-        design = read(file)
-        prepare(design)  # whatever is wrong with the file, before anything is searched
-        return assess(design)
-    except DesignError as e:
-        name = plain(file, 200)
-        if e.field.startswith(name):
-            raise
-        raise click.ClickException(f"{name}: {e}") from None

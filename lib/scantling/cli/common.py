@@ -14,6 +14,7 @@ from ..base.errors import DesignError, plain
 from ..design.design import Design
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
+from ..verdict.record import Assessment
 from .summary import fix_line
 
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
@@ -28,25 +29,25 @@ def read(file: str):
     return Design.read(file)
 
 
-def assessed(file: str, headline: bool = False):
-    """(design, result as plain data); a DesignError about a field gets the file's name in front.
-    headline: name and verdict alone, unless impossible."""
+def assessment_of(file: str) -> Assessment:
+    """The assessment of FILE; a DesignError about a field gets the file's name in front."""
     try:
         design = read(file)
-        prepare(design)  # whatever is wrong with the file, before the models are imported
-
-        a = assess(design)
-        return design, {
-            "name": a.resolved.name,
-            "verdict": a.verdict,
-        } if headline and a.phases else as_dict(a) | (
-            {"largest_active": largest_active(a)} if a.phases else {}
-        )
+        prepare(design)  # whatever is wrong with the file, before anything is searched
+        return assess(design)
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):
             raise
         raise click.ClickException(f"{name}: {e}") from None
+
+
+def assessed(file: str, headline: bool = False):
+    """(design, result as plain data). headline: name and verdict alone, unless impossible."""
+    a = assessment_of(file)
+    if headline and a.phases:
+        return a.design, {"name": a.resolved.name, "verdict": a.verdict}
+    return a.design, as_dict(a) | ({"largest_active": largest_active(a)} if a.phases else {})
 
 
 def refuse(result: dict, as_json: bool) -> int:

@@ -14,6 +14,7 @@ from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back
 from ..advise.sensitivity import tornado
 from ..advise.sweeps import edge
+from ..advise.whole import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError
 from ..base.quantities.table import show
@@ -23,7 +24,7 @@ from ..physics.memory.peak import SAFE, zone
 from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
-from .common import EXIT, assessed, grid, put, read, refuse
+from .common import EXIT, assessed, assessment_of, grid, put, read, refuse
 from .summary import fix_line
 
 
@@ -35,11 +36,10 @@ def _design(file):
 def _assessment(ctx, file, as_json: bool = False):
     """The assessment of FILE; where no plan can hold the model, the refusal is printed and the
     command ends."""
-
-    design, result = _design(file)
-    if result["verdict"] == "impossible":
-        ctx.exit(refuse(result, as_json))
-    return assess(design)
+    assessment = assessment_of(file)
+    if assessment.verdict == "impossible":
+        ctx.exit(refuse(as_dict(assessment), as_json))
+    return assessment
 
 
 def _values(text: str) -> list:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..advise.recovery import finishing_day, recovery
+from ..advise.recovery import GOODPUT
+from ..advise.recovery import goodput as lived_through
+from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from ..verdict.assess import assess
-from .common import EXIT, assessed, refuse
+from .common import EXIT, assessed, assessment_of, refuse
 from .summary import endurance, summary
 
 
@@ -30,36 +31,19 @@ def design(ctx, file, as_json):
     ctx.exit(EXIT[result["verdict"]])
 
 
-def _more(design) -> dict:
-    """Recovery and the finishing day, which take longer than the headline."""
-    assessment = assess(design)
-    return {"recovery": recovery(assessment), "finishing_day": finishing_day(assessment)}
-
-
 @click.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.pass_context
 def goodput(ctx, file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
-    found, result = assessed(file)
-    if result["verdict"] == "impossible":
-        ctx.exit(refuse(result, as_json))
-    keys = (
-        "name",
-        "verdict",
-        "goodput",
-        "mtbf_s",
-        "checkpoint_interval_s",
-        "checkpoint_bytes",
-        "checkpoint_overhead",
-        "spares",
-        "spares_recommended",
-    )
+    assessment = assessment_of(file)
+    if assessment.verdict == "impossible":
+        ctx.exit(refuse(as_dict(assessment), as_json))
+    said = {"name": assessment.resolved.name, "verdict": assessment.verdict}
+    said |= lived_through(assessment)
     if as_json:
-        print_json(
-            {**{k: result[k] for k in keys}, "endurance": result.get("endurance"), **_more(found)}
-        )
+        print_json(said)
     else:
-        endurance(result, keys[2:], console())
-    ctx.exit(EXIT[result["verdict"]])
+        endurance(said, GOODPUT, console())
+    ctx.exit(EXIT[assessment.verdict])

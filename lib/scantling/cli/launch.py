@@ -10,10 +10,8 @@ import click
 from ..advise.whole import as_dict
 from ..base.errors import DesignError, plain
 from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
-from ..plans.prepare import prepare
-from ..verdict.assess import assess
 from ..verdict.limits import limits
-from .common import EXIT, read, refuse
+from .common import EXIT, assessment_of, refuse
 
 
 @click.command()
@@ -43,16 +41,7 @@ def launch(ctx, file, to, on, output):
     for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
         if value not in allowed:
             raise DesignError(option, value, allowed)
-    try:
-        design = read(file)
-        prepare(design)
-
-        assessment = assess(design)
-    except DesignError as e:
-        name = plain(file, 200)
-        if e.field.startswith(name):
-            raise
-        raise click.ClickException(f"{name}: {e}") from None
+    assessment = assessment_of(file)
     if assessment.verdict != "feasible":
         if assessment.verdict == "impossible":
             ctx.exit(refuse(as_dict(assessment), False))
