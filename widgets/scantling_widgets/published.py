@@ -9,7 +9,6 @@ from html import escape
 from markupsafe import Markup
 from scantling.base.show import shown
 from scantling.evidence.figures import figures as published_figures
-from scantling.evidence.figures import runs as published_figures_runs
 from scantling.verdict.limits import limits
 from scantling_learn.show import markdown
 from scantling_learn.tell import tell
@@ -85,7 +84,7 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
     table_ = macros().published(
         said=said(r),
         fitted=f.fitted,
-        validated=f in published_figures_runs.FIGURES,
+        validated=f.basis == "runs",
         head=[(name, words, False) for name, words, _ in columns],
         rows=rows,
         most=most,

@@ -9,8 +9,6 @@ from textwrap import shorten
 
 import nbformat
 from scantling.evidence.figures import figures as published_figures
-from scantling.evidence.figures import kernels as published_figures_kernels
-from scantling.evidence.figures import runs as published_figures_runs
 
 from . import resources, walkthroughs
 from .charts_published import size
@@ -61,7 +59,7 @@ def _standing(f) -> str:
         return "not met"
     if f.fitted:
         return "fitted on these among others"
-    if f in published_figures_kernels.FIGURES + published_figures_runs.FIGURES:
+    if f.basis != "closed form":
         return "constants of the kit, not fitted on it"
     return "closed form"
 

@@ -10,7 +10,7 @@ import numpy as np
 from ... import catalogue
 from ...base.units import HOUR_S, MINUTE_S
 from ...endure import elastic, failures, goodput, spares
-from .figures import Figure, points_of, printed
+from .record import points_of, printed
 
 
 def _mtbf_h(preset: str, devices):
@@ -141,97 +141,18 @@ def _save_stall_curves():
     return {"step / (step + stall)": (axis, _step_s() / (_step_s() + axis))}
 
 
-FIGURES = (
-    Figure(
-        "mtbf-scale",
-        "Time between failures against scale",
-        "M = 1 / (devices / 8 x failures per node-day)",
-        "devices",
-        "mean time between failures",
-        "h",
-        False,
-        0.02,
-        0.04,
-        False,
-        (
-            "jobs of 1,024 devices failed several times as often as the rate says: it was "
-            "fitted on larger jobs and misses what kills small ones"
-        ),
-        lambda: points_of("mtbf-scale", lambda r: _mtbf_h(r["given"]["preset"], r["x"])),
-        _mtbf_curves,
-        "xy",
-    ),
-    Figure(
-        "ettr-interval",
-        "Share of time that trains against the checkpoint interval",
-        "E[ETTR] = (1 - l (u + dt / 2)) / (1 + w / dt), l failures per second",
-        "minutes between saves",
-        "ETTR",
-        "1",
-        True,
-        0.02,
-        0.05,
-        False,
-        "two points say what an ETTR of one half takes at 100,000 devices, 7 minutes "
-        "between saves on RSC-1 and 21 on RSC-2, and no one restart time meets both: "
-        "RSC-1's needs 5 minutes, which is drawn, RSC-2's needs 14; "
-        "the paper gives 5 to 20 and does not say which. At this size the first-order "
-        "formula itself is too low",
-        lambda: points_of("ettr-interval", lambda r: _ettr(r["given"], r["x"])),
-        _ettr_interval_curves,
-        "x",
-    ),
-    Figure(
-        "ettr-scale",
-        "Share of time that trains against scale",
-        (
-            "restart of the whole job: 1 - L / M; of one replica of d: 1 - S / M - (R / M) "
-            "/ d; else E[ETTR] at Young's or the given interval"
-        ),
-        "devices",
-        "ETTR",
-        "1",
-        True,
-        0.025,
-        0.035,
-        False,
-        "",
-        lambda: points_of("ettr-scale", _scale),
-        _scale_curves,
-        "x",
-    ),
-    Figure(
-        "save-stall",
-        "What a save at every step leaves of the MFU",
-        "step / (step + stall)",
-        "seconds that a save blocks",
-        "share of MFU",
-        "1",
-        True,
-        0.01,
-        0.02,
-        False,
-        "",
-        _save_stall_points,
-        _save_stall_curves,
-        "x",
-    ),
-    Figure(
-        "standbys",
-        "Warm standbys for one window of failures",
-        "the 99th percentile of Binomial(machines, p), one p for all four rows",
-        "machines",
-        "standbys",
-        "machines",
-        True,
-        0.0,
-        0.0,
-        False,
-        "",
-        lambda: points_of(
-            "standbys", lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"])
-        ),
-        dict,
-        "x",
-    ),
-)
+OURS = {  # our value for a printed row
+    "mtbf-scale": lambda r: _mtbf_h(r["given"]["preset"], r["x"]),
+    "ettr-interval": lambda r: _ettr(r["given"], r["x"]),
+    "ettr-scale": _scale,
+    "standbys": lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"]),
+}
+POINTS = {  # all points
+    "save-stall": _save_stall_points,
+}
+CURVES = {  # ours between the points
+    "mtbf-scale": _mtbf_curves,
+    "ettr-interval": _ettr_interval_curves,
+    "ettr-scale": _scale_curves,
+    "save-stall": _save_stall_curves,
+}

@@ -1,171 +1,38 @@
 """Figures and tables that others published, computed again by the kit's own functions and held
 against the printed values.
 
-A `Figure` says what is compared and how near it has to come; `recreate` computes it. Values live in
-`catalogue/published_figures.csv`
-(or in the tables of runs, collectives and matrix products), each with paper, place, address and how
-it was read; nothing is digitised by eye.
+`figures.yaml` says what each compares and how near it has to come; the modules beside it compute
+the points. Values live in `catalogue/published_figures.csv` (or in the tables of runs, collectives
+and matrix products), each with paper, place, address and how it was read; nothing is digitised by
+eye.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
+from pathlib import Path
 
-import numpy as np
+import yaml
 
-from ...catalogue import HERE, read
+from . import endurance, forms, kernels, runs
+from .record import READ, Figure, Recreation, points_of
 
-MODULES = (
-    "forms",
-    "kernels",
-    "runs",
-    "endurance",
-)
-READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
-
-
-@dataclass(frozen=True)
-class Point:
-    """One published value and ours.
-
-    series, x : which curve, and where on it (a number, or a name where the axis has names).
-    published, ours : [unit of the figure].
-    counted : False where the two are shown but not held against each other, for the reason in
-    `why`.
-    title, locator, url, read : paper, table or section, address, and how it was had, a key of READ.
-    """
-
-    series: str
-    x: float | str
-    published: float
-    ours: float
-    title: str
-    locator: str
-    url: str
-    read: str = "printed"
-    counted: bool = True
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A published figure or table: what it shows, the formula behind ours, and the bounds on the
-    error.
-
-    Attributes
-    ----------
-    id, title, formula : str
-        Name, what is shown, the formula in words.
-    x, quantity, unit : str
-        Axis, what is compared, its unit ("1" for a share).
-    absolute : bool
-        True where the error is ours − published, else ours / published − 1.
-    median, worst : float
-        Bounds that the median and the largest error keep.
-    fitted : bool
-        True where the constants were fitted on these very runs; closed forms have nothing to fit.
-    misses : str
-        Where and why ours differs most; empty where nothing stands out.
-    points : callable
-        () -> list of Point.
-    curves : callable, optional
-        () -> {series: (x, y)}: ours between the points.
-    log : str
-        Axes drawn logarithmically: "", "x", "y" or "xy".
-    missed : bool
-        True where the model is known not to reproduce it, for the reason in `misses`: shown all the
-        same, with the bounds it ought to keep.
-    """
-
-    id: str
-    title: str
-    formula: str
-    x: str
-    quantity: str
-    unit: str
-    absolute: bool
-    median: float
-    worst: float
-    fitted: bool
-    misses: str
-    points: Callable[[], list]
-    curves: Callable[[], Mapping] = dict
-    log: str = ""
-    missed: bool = False
-
-
-@dataclass(frozen=True)
-class Recreation:
-    """A figure with its points computed."""
-
-    figure: Figure
-    points: tuple[Point, ...]
-    curves: Mapping
-
-    @property
-    def errors(self) -> np.ndarray:
-        """Signed error of every point, in the figure's way."""
-        published, ours = (
-            np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
-        )
-        return ours - published if self.figure.absolute else ours / published - 1
-
-    @property
-    def counted(self) -> np.ndarray:
-        """The errors that the bounds hold for."""
-        return np.abs(self.errors[[p.counted for p in self.points]])
-
-    @property
-    def median_error(self) -> float:
-        return float(np.median(self.counted))
-
-    @property
-    def worst_error(self) -> float:
-        return float(np.max(self.counted))
-
-    @property
-    def holds(self) -> bool:
-        """True where median and largest error keep the bounds of the figure."""
-        return self.median_error <= self.figure.median and self.worst_error <= self.figure.worst
-
-    @property
-    def sources(self) -> tuple[tuple[str, str, str], ...]:
-        """(paper, places, address), each once."""
-        found: dict = {}
-        for p in self.points:
-            found.setdefault((p.title, p.url), dict.fromkeys(())).setdefault(p.locator)
-        return tuple((title, ", ".join(places), url) for (title, url), places in found.items())
-
-    def table(self):
-        """The points as a pandas DataFrame: series, x, published, ours, error, counted, read,
-        locator."""
-        import pandas as pd
-
-        rows = [
-            dict(
-                series=p.series,
-                x=p.x,
-                published=p.published,
-                ours=p.ours,
-                error=e,
-                counted=p.counted,
-                read=p.read,
-                locator=p.locator,
-                why=p.why,
-            )
-            for p, e in zip(self.points, self.errors)
-        ]
-        return pd.DataFrame(rows)
+__all__ = ["READ", "figures", "recreate", "recreate_all"]
 
 
 @cache
 def figures() -> dict[str, Figure]:
-    """All figures by id, in the order of the modules."""
-    found = [f for name in MODULES for f in import_module(f".{name}", __package__).FIGURES]
-    return {f.id: f for f in found}
+    """All figures by id, in the order of the file."""
+    points, curves = {}, {}
+    for module in (forms, kernels, runs, endurance):
+        points |= {id: partial(points_of, id, ours) for id, ours in module.OURS.items()}
+        points |= module.POINTS
+        curves |= module.CURVES
+    about = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return {
+        id: Figure(id=id, points=points[id], curves=curves.get(id, dict), **said)
+        for id, said in about.items()
+    }
 
 
 @cache
@@ -174,51 +41,9 @@ def recreate(id: str) -> Recreation:
     if id not in figures():
         raise KeyError(f"{id!r} is none of {', '.join(figures())}")
     figure = figures()[id]
-    return Recreation(figure, tuple(figure.points()), dict(figure.curves()))
+    return Recreation(figure=figure, points=tuple(figure.points()), curves=dict(figure.curves()))
 
 
 def recreate_all() -> dict[str, Recreation]:
     """Every figure, computed."""
     return {id: recreate(id) for id in figures()}
-
-
-@cache
-def printed(figure: str) -> tuple[dict, ...]:
-    """Rows of published_figures.csv for one figure; `given` as a mapping, numbers as numbers."""
-    rows = [r for r in read(HERE / "published_figures.csv", None) if r["figure"] == figure]
-    return tuple(
-        {
-            **r,
-            "x": _number(r["x"]),
-            "value": float(r["value"]),
-            "given": {k: _number(v) for k, v in (p.split("=") for p in r["given"].split())},
-        }
-        for r in rows
-    )
-
-
-def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
-    """A Point for each printed row, ours from the row; rows marked left_out are shown, not
-    counted."""
-    return [
-        Point(
-            r["series"],
-            r["x"],
-            r["value"],
-            float(ours(r)),
-            r["title"],
-            r["locator"],
-            r["source"],
-            r["read"],
-            not r["given"].get("left_out"),
-            str(r["given"].get("why", "")).replace("_", " "),
-        )
-        for r in printed(figure)
-    ]
-
-
-def _number(text: str):
-    try:
-        return float(text)
-    except ValueError:
-        return text

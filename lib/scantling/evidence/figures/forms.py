@@ -12,7 +12,7 @@ from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes
-from .figures import Figure, Point, points_of, printed
+from .record import Point, printed
 
 SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 
@@ -190,105 +190,34 @@ def _parameter_points():
     found = [entries()[id] for id in PUBLISHED if id in entries()]
     return [
         Point(
-            "all parameters",
-            e.id,
-            float(e.published_params),
-            float(parameters(e.model).total),
-            e.source,
-            e.counted,
-            e.source,
+            series="all parameters",
+            x=e.id,
+            published=float(e.published_params),
+            ours=float(parameters(e.model).total),
+            title=e.source,
+            locator=e.counted,
+            url=e.source,
         )
         for e in found
     ]
 
 
-FIGURES = (
-    Figure(
-        "parameters",
-        "Parameters of published models",
-        "attention h (q + 2 kv + out), MLP 2 or 3 h f, experts, router, norms, embeddings",
-        "model",
-        "parameters",
-        "parameters",
-        False,
-        0.001,
-        0.02,
-        False,
-        "counts that are printed rounded",
-        _parameter_points,
-        dict,
-        "y",
-    ),
-    Figure(
-        "bubble-rates",
-        "Pipeline bubble against micro-batches",
-        (
-            "idle / step; 1F1B idles (p - 1)(F + B + W), ZB-H1 (p - 1)(F + B - W), ZB-H2 (p "
-            "- 1)(F + B - 2 W), transfers on top"
-        ),
-        "micro-batches per stage",
-        "bubble",
-        "1",
-        True,
-        1e-4,
-        1.5e-4,
-        False,
-        "",
-        lambda: points_of("bubble-rates", _bubble),
-        _bubble_curves,
-    ),
-    Figure(
-        "activation-memory",
-        "Activation memory that recompute and sequence parallelism save",
-        "sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp",
-        "model",
-        "share saved",
-        "1",
-        True,
-        0.03,
-        0.06,
-        False,
-        "the abstract says five times for all four models together; the smallest saves more",
-        lambda: points_of("activation-memory", _saved),
-    ),
-    Figure(
-        "zero-memory",
-        "Model states per device under ZeRO",
-        (
-            "(2 + 2 + 12) bytes a parameter; stage 1 divides the 12 by dp, stage 2 the "
-            "gradients too, stage 3 all"
-        ),
-        "data-parallel ranks",
-        "model states",
-        "GB",
-        False,
-        0.005,
-        0.03,
-        False,
-        "the printed values are rounded",
-        lambda: points_of("zero-memory", _zero),
-        _zero_curves,
-        "xy",
-    ),
-    Figure(
-        "compute-optimal",
-        "Tokens of a compute-optimal run",
-        "D proportional to C to the power b; constants of each approach",
-        "FLOP",
-        "tokens",
-        "1",
-        False,
-        0.03,
-        0.11,
-        False,
-        "approach 3 prints its own rounding of the fitted exponents",
-        lambda: points_of("compute-optimal", _optimal),
-        _optimal_curves,
-        "xy",
-    ),
-)
+OURS = {  # our value for a printed row
+    "bubble-rates": _bubble,
+    "activation-memory": _saved,
+    "zero-memory": _zero,
+    "compute-optimal": _optimal,
+}
+POINTS = {  # all points
+    "parameters": _parameter_points,
+}
+CURVES = {  # ours between the points
+    "bubble-rates": _bubble_curves,
+    "zero-memory": _zero_curves,
+    "compute-optimal": _optimal_curves,
+}
 __all__ = [
-    "FIGURES",
+    "OURS",
     "RECOMPUTES",
     "bubble_rate",
     "gpt",

@@ -15,7 +15,7 @@ from ...physics.collectives import Wires, exchange_s, fabric_facts, far_s, near_
 from ...physics.compute import device
 from ...physics.constants import gather
 from ..calibrate.collectives import points
-from .figures import Figure, Point
+from .record import Point
 
 SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 
@@ -102,13 +102,13 @@ def _points(name, series, at, x):
     ours = bus_bytes_per_s(series, sizes) / 1e9
     return [
         Point(
-            name,
-            x,
-            series.busbw_bytes_per_s[i] / 1e9,
-            float(ours[i]),
-            series.source,
-            f"series {series.id}",
-            _address(series.source),
+            series=name,
+            x=x,
+            published=series.busbw_bytes_per_s[i] / 1e9,
+            ours=float(ours[i]),
+            title=series.source,
+            locator=f"series {series.id}",
+            url=_address(series.source),
         )
         for i in at(sizes)
     ]
@@ -137,7 +137,15 @@ def collectives_by_size():
         s = known[id]
         ours = alone_bytes_per_s(id, s.message_bytes) / 1e9
         out += [
-            Point(name, v, b / 1e9, float(o), s.source, f"series {id}", _address(s.source))
+            Point(
+                series=name,
+                x=v,
+                published=b / 1e9,
+                ours=float(o),
+                title=s.source,
+                locator=f"series {id}",
+                url=_address(s.source),
+            )
             for v, b, o in zip(s.message_bytes, s.busbw_bytes_per_s, ours)
             if v >= SMALLEST_BYTES
         ]
@@ -190,13 +198,13 @@ def dispatch_by_ranks():
             s = known[f"deepep_v1_{'intranode' if ranks == 8 else 'internode'}_ep{ranks}_{way}"]
             out.append(
                 Point(
-                    f"{way}, 4,096 tokens, top 8",
-                    float(ranks),
-                    s.busbw_bytes_per_s[0] / 1e9,
-                    dispatch_bytes_per_s(ranks, value_bytes=width) / 1e9,
-                    s.source,
-                    "normal kernels",
-                    _address(s.source),
+                    series=f"{way}, 4,096 tokens, top 8",
+                    x=float(ranks),
+                    published=s.busbw_bytes_per_s[0] / 1e9,
+                    ours=dispatch_bytes_per_s(ranks, value_bytes=width) / 1e9,
+                    title=s.source,
+                    locator="normal kernels",
+                    url=_address(s.source),
                     counted=ranks != 16,
                     why=""
                     if ranks != 16
@@ -235,13 +243,13 @@ def gemm_by_size():
             ):
                 out.append(
                     Point(
-                        name,
-                        g.m,
-                        g.fraction,
-                        float(gemm_share(chip, precision, g.m, g.n, g.k)),
-                        g.source.split(" (")[0],
-                        "cuBLASLt, random data, sustained",
-                        _address(g.source),
+                        series=name,
+                        x=g.m,
+                        published=g.fraction,
+                        ours=float(gemm_share(chip, precision, g.m, g.n, g.k)),
+                        title=g.source.split(" (")[0],
+                        locator="cuBLASLt, random data, sustained",
+                        url=_address(g.source),
                         counted=g.m >= 2048,
                         why="" if g.m >= 2048 else "below the sizes of training",
                     )
@@ -257,81 +265,14 @@ def _gemm_curves():
     }
 
 
-FIGURES = (
-    Figure(
-        "gemm-size",
-        "Matrix products by size",
-        "2mnk / (R (1 + c (R / B) (1/m + 1/n + 1/k)) + launch), R = peak x share",
-        "m = n = k",
-        "share of dense peak",
-        "1",
-        True,
-        0.09,
-        0.22,
-        False,
-        (
-            "the share is that of training shapes, beside traffic and at the clock that a "
-            "whole step leaves"
-        ),
-        gemm_by_size,
-        _gemm_curves,
-        "x",
-    ),
-    Figure(
-        "collectives-size",
-        "All-reduce by message size",
-        (
-            "best of ring, tree and reduction in the switches: start-up, a time a hop and "
-            "protocol, wire time 2 V (n - 1) / n over the slower tier, pipeline fill"
-        ),
-        "bytes",
-        "bus bandwidth",
-        "GB/s",
-        False,
-        0.06,
-        0.45,
-        True,
-        "the sizes at which the library changes from one protocol or algorithm to the next",
-        collectives_by_size,
-        _size_curves,
-        "xy",
-    ),
-    Figure(
-        "all-to-all",
-        "All-to-all by ranks",
-        "the share (n - 8) / n of the bytes leaves the node over the rank's own card",
-        "ranks",
-        "bus bandwidth",
-        "GB/s",
-        False,
-        0.06,
-        0.12,
-        False,
-        "",
-        all_to_all_by_ranks,
-        dict,
-        "x",
-    ),
-    Figure(
-        "expert-dispatch",
-        "MoE dispatch and combine by expert-parallel ranks",
-        (
-            "a token crosses to a node once, and from its card over the links to the ranks "
-            "that want it"
-        ),
-        "expert-parallel ranks",
-        "bandwidth as DeepEP counts it",
-        "GB/s",
-        False,
-        0.10,
-        0.15,
-        False,
-        (
-            "two nodes: what arrives over the network is forwarded over the links, DeepEP's "
-            "bottleneck there"
-        ),
-        dispatch_by_ranks,
-        dict,
-        "x",
-    ),
-)
+OURS = {}
+POINTS = {  # all points
+    "gemm-size": gemm_by_size,
+    "collectives-size": collectives_by_size,
+    "all-to-all": all_to_all_by_ranks,
+    "expert-dispatch": dispatch_by_ranks,
+}
+CURVES = {  # ours between the points
+    "gemm-size": _gemm_curves,
+    "collectives-size": _size_curves,
+}
