@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
+from scantling.evidence.figures import endurance
 from scantling.evidence.figures import (
     figures as published_figures,
 )
@@ -103,7 +104,7 @@ def test_orders_of_the_figures_are_those_of_the_papers():
 def test_restart_times_behind_the_points_at_one_half_are_those_of_the_paper():
     """Kokolis et al.: 5 to 20 minutes from a failure to the next step. Both printed points need a
     restart in that range; drawn with one and the same they would contradict each other."""
-    needed = published_figures_endurance.implied_restart_min()
+    needed = endurance.implied_restart_min()
     assert set(needed) == {"RSC-1", "RSC-2"}
     assert all(5 <= minutes <= 20 for minutes in needed.values()), needed
     assert needed["RSC-2"] > 2 * needed["RSC-1"]
