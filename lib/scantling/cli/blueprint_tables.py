@@ -15,7 +15,8 @@ from rich.text import Text
 from ..base.errors import plain
 from ..base.show import shown
 
-ROWS, COLUMNS = 24, 9
+ROWS = 24
+COLUMNS = 9
 
 
 @cache
@@ -157,7 +158,8 @@ def cell(key: str, value, unit: str | None = None) -> str:
 
 
 def _kind(key: str, unit: str | None) -> str:
-    units, endings = layout()["units"], layout()["endings"]
+    units = layout()["units"]
+    endings = layout()["endings"]
     if unit in units and key in ("", *layout()["unit_of"].split()):
         return units[unit]
     by_ending = (kind for ending, kind in endings.items() if key.endswith(ending))

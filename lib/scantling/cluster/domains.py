@@ -16,7 +16,8 @@ from .placement import blocks
 from .site import Run, Site, is_torus, site_of
 from .texts import constant, fill, number, source, texts
 
-LLAMA3_DAYS, LLAMA3_DEVICES = 54.0, 16_384
+LLAMA3_DAYS = 54.0
+LLAMA3_DEVICES = 16_384
 SOURCES = {
     "table5": "Llama 3 Herd of Models, arXiv 2407.21783, Table 5",
     "silence": "no published rate; none among Llama 3's 419 interruptions in 54 days",
@@ -146,13 +147,19 @@ def _loss_s(s: Site, domain: dict) -> float:
 
 def known_domains(s: Site) -> tuple[dict, ...]:
     """Rows of tables/domains.yaml that this site has, with sizes and events a day."""
-    cluster, used, torus, per_day = s.cluster, s.used, is_torus(s.cluster), s.failures_per_day
+    cluster = s.cluster
+    used = s.used
+    torus = is_torus(s.cluster)
+    per_day = s.failures_per_day
     share = {c.id: c.share for c in failures.CAUSES}
     unit, _, rack = blocks(cluster)
-    leaf, domain = unit // s.per_node, int(cluster.scale_up_domain)
-    wide, wired = domain > s.per_node and not torus, not torus and used > s.per_node
+    leaf = unit // s.per_node
+    domain = int(cluster.scale_up_domain)
+    wide = domain > s.per_node and not torus
+    wired = not torus and used > s.per_node
     rack = min(domain if wide else rack, used)
-    circuits, chips = built(cluster)[0].circuits, int(constant("cube"))
+    circuits = built(cluster)[0].circuits
+    chips = int(constant("cube"))
     slice_ = min(domain, used)
     switch = constant("switch_share") if used > leaf * s.per_node and not torus else 0.0
     optical = circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0
@@ -172,8 +179,14 @@ def known_domains(s: Site) -> tuple[dict, ...]:
         texts("domains"),
         s,
         **{cause: per_day * x for cause, x in causes.items()},
-        **dict(circuits=circuits, chips=chips, slice=slice_, optical=optical, leaf=leaf),
-        **dict(wired=wired, several_nodes=used > s.per_node, rack=rack),
+        circuits=circuits,
+        chips=chips,
+        slice=slice_,
+        optical=optical,
+        leaf=leaf,
+        wired=wired,
+        several_nodes=used > s.per_node,
+        rack=rack,
         link=torus_link if torus else "a card, cable or transceiver: one rail of one node",
         rack_loss="NVLink rack: switch tray, busbar or leak" if wide else board,
         leaf_devices=min(leaf, s.used_nodes),
@@ -186,9 +199,11 @@ def known_domains(s: Site) -> tuple[dict, ...]:
 
 def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
     plan, used, run, id, rate = s.plan, s.used, s.run, domain["id"], domain["rate"]
-    dp, block = plan["dp"], plan["tp"] * plan["cp"]
+    dp = plan["dp"]
+    block = plan["tp"] * plan["cp"]
     span = min(dp, s.expert_span)
-    devices, scattered = min(domain["devices"], used), domain.get("scattered", False)
+    devices = min(domain["devices"], used)
+    scattered = domain.get("scattered", False)
     # a rail has one device in each of its nodes
     nodes = devices if scattered else -(-devices // s.per_node)
     whole = scattered or domain.get("whole_nodes")
@@ -198,7 +213,10 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
     evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
     covered = evicted <= s.spares + s.idle_nodes
     wait = 0.0 if covered else _wait_s(s, stalled)
-    total, events, cost, most = loss + wait, None, None, None
+    total = loss + wait
+    events = None
+    cost = None
+    most = None
     if domain.get("planned"):
         cost = s.e.badput["planned stops"]
     elif rate is not None:
@@ -209,7 +227,8 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
         events = rate * run.days
     uncovered = "wait for repair" if dp <= stalled else "shrink, or wait for repair"
     back = "a spare node, restored from its peer" if covered else uncovered
-    days, known = None if cost is None else cost * run.days, domain["from"]
+    days = None if cost is None else cost * run.days
+    known = domain["from"]
     return DomainLoss(
         id=id,
         what=domain["what"],
@@ -239,7 +258,8 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
 
 def _wait_s(s: Site, stalled: int) -> float:
     """Seconds that the job loses for nodes beyond the spares: one repair, or shrinking."""
-    repair, dp = s.e.repair_s, s.plan["dp"]
+    repair = s.e.repair_s
+    dp = s.plan["dp"]
     if dp <= stalled:
         return repair
     shrunk = elastic.wait_or_shrink(repair, float(s.micro_batches), dp, lost=stalled)
@@ -248,7 +268,9 @@ def _wait_s(s: Site, stalled: int) -> float:
 
 def _advice(s: Site, rows) -> tuple[str, ...]:
     """What the table says to do, each line only where it holds."""
-    dp, spares, span = s.plan["dp"], s.spares + s.idle_nodes, min(s.plan["dp"], s.expert_span)
+    dp = s.plan["dp"]
+    spares = s.spares + s.idle_nodes
+    span = min(s.plan["dp"], s.expert_span)
     wide = [
         x
         for x in rows
@@ -257,13 +279,18 @@ def _advice(s: Site, rows) -> tuple[str, ...]:
         and x.id in ("rack", "leaf", "pod-maintenance", "row", "cube")
     ]
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
-    most, least = max((x.nodes for x in short), default=0), dp
+    most = max((x.nodes for x in short), default=0)
+    least = dp
     least = min((x.replicas_stalled for x in short), default=dp)
     held = f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers"
     lines = fill(
         texts("advice")["domains"],
         s,
-        **dict(span=span, dp=dp, tied=span > 1, held=held, most=several(most, "node")),
+        span=span,
+        dp=dp,
+        tied=span > 1,
+        held=held,
+        most=several(most, "node"),
         worst=wide[-1].id.split("-")[0] if wide else "",
         compact=wide[-1].replicas_compact if wide else 0,
         short=", ".join(x.id for x in short),

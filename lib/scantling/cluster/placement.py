@@ -68,7 +68,8 @@ class Layout:
 
     def strides(self) -> dict[str, int]:
         """Ranks between neighbours of each axis."""
-        out, step = {}, 1
+        out = {}
+        step = 1
         for axis in self.order:
             out[axis], step = step, step * self.sizes[axis]
         return out
@@ -145,7 +146,8 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
     sizes = {axis: int(plan[axis]) for axis in AXES}
     dense = Layout(sizes=sizes, order=order, **blocks)
-    ep, etp = int(plan.get("ep") or 1), int(plan.get("etp") or 1)
+    ep = int(plan.get("ep") or 1)
+    etp = int(plan.get("etp") or 1)
     stage = dense.devices // sizes["pp"]
     if ep * etp == 1 or stage % (ep * etp):
         return dense, None
@@ -155,7 +157,8 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
 
 def describe(layout: Layout, axis: str) -> Group:
     """The groups of one axis and what the widest of them spans."""
-    members, size = layout.groups(axis), layout.sizes[axis]
+    members = layout.groups(axis)
+    size = layout.sizes[axis]
     few = _few(members)  # ranks of a group ascend, so each change of block is a new one
     spans = {
         block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
@@ -186,12 +189,15 @@ def placement(assessment) -> Placement:
     """Placement of the main phase's plan on its cluster, with the leaf units and pods of the
     network blueprint."""
     s = site_of(assessment)
-    cluster, plan, per = s.cluster, s.plan, s.cluster.devices_per_node
+    cluster = s.cluster
+    plan = s.plan
+    per = s.cluster.devices_per_node
     unit, pod, rack = blocks(cluster)
     sizes = dict(per_node=per, per_domain=cluster.scale_up_domain, per_rack=rack)
     sizes |= dict(per_unit=unit, per_pod=pod)
     dense, experts = layouts(plan, **sizes, per_site=max(cluster.devices // s.sites, 1))
-    n, found = dense.devices, [describe(dense, a) for a in AXES]
+    n = dense.devices
+    found = [describe(dense, a) for a in AXES]
     if experts is not None:
         found[2:2] = [describe(experts, a) for a in EXPERT_AXES[:3] if experts.sizes[a] > 1]
     orders = _orders(s, dense)
@@ -214,9 +220,11 @@ def placement(assessment) -> Placement:
 
 def _nodes(layout: Layout) -> dict:
     """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
-    per, n = layout.per_node, layout.devices
+    per = layout.per_node
+    n = layout.devices
     first = np.arange(0, n, per)
-    low, high = layout.coordinates(first), layout.coordinates(np.minimum(first + per, n) - 1)
+    low = layout.coordinates(first)
+    high = layout.coordinates(np.minimum(first + per, n) - 1)
     nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
     for axis in AXES:
         nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
@@ -236,7 +244,8 @@ def _first_replica(layout: Layout) -> dict:
 def blocks(cluster) -> tuple[int, int, int]:
     """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
     network."""
-    fabric, per_node = built(cluster)[0], cluster.devices_per_node
+    fabric = built(cluster)[0]
+    per_node = cluster.devices_per_node
     node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
     many = float("nan") if node is None else node.nodes_per_rack
     rack = max(int(many if many == many else 4), 1) * per_node
@@ -301,7 +310,8 @@ def _orders(s: Site, kit: Layout) -> tuple[dict, ...]:
         sent["ep"] *= expert_share_out(s.case)
     rows = []
     for order in (KIT, LLAMA3):
-        layout, row = replace(kit, order=order), {"order": "-".join(order)}
+        layout = replace(kit, order=order)
+        row = {"order": "-".join(order)}
         for name in ("domain", "unit", "pod"):
             per = layout.per(name)
             by = bytes_over(layout, per, sent, ep, etp, vpp) if per < layout.devices else {}
@@ -318,7 +328,8 @@ def expert_share_out(case) -> float:
 
 
 def _notes(groups, orders, layout: Layout, cluster) -> tuple[str, ...]:
-    out, idle = [], cluster.devices - layout.devices
+    out = []
+    idle = cluster.devices - layout.devices
     for g in groups:
         if g.axis == "tp" and g.size > 1 and g.domains > 1:
             out.append(f"tp {g.size} spans {g.domains} scale-up domains of {layout.per_domain}")

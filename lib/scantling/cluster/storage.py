@@ -112,7 +112,8 @@ def stores(assessment) -> Stores:
     plain = plan["sharding"] == "none"
     axes = {axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")}
     wrote = per_writer(size, **axes, parallel=not plain)
-    volume, text = size * (plan["dp"] if plain else 1), corpus(s)
+    volume = size * (plan["dp"] if plain else 1)
+    text = corpus(s)
     keep = max(int(np.max(e.retention)), int(constant("copies_kept")))
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(size, text.bytes, recent=keep, milestones=milestones)
@@ -124,7 +125,8 @@ def stores(assessment) -> Stores:
     market = Market(s, needs)
     found = [c for x in catalogue.storages().values() if (c := market.candidate(x)) is not None]
     found.sort(key=_rank)
-    nvme, twice = _ok(cluster.nvme_bytes), _twice(s, size, volume, has)
+    nvme = _ok(cluster.nvme_bytes)
+    twice = _twice(s, size, volume, has)
     return Stores(
         run=s.run,
         checkpoint_bytes=size,
@@ -160,7 +162,9 @@ def corpus(s: Site) -> storage.Corpus:
 
 def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tuple[Need, ...]:
     """What each tier must carry: rows of tables/needs.csv."""
-    size, recovery, nodes = values["size"], s.e.detect_s + s.e.restart_s, s.used_nodes
+    size = values["size"]
+    recovery = s.e.detect_s + s.e.restart_s
+    nodes = s.used_nodes
     nic = s.cluster.scale_out_bytes_per_s * s.cluster.devices_per_node
     shared = constant("read_share") * recovery
     daily = constant("milestone_s")
@@ -168,7 +172,9 @@ def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tu
         list(rows("needs")),
         s,
         **values,
-        **dict(provisioned=provisioned, object_bytes=object_bytes, recovery=recovery),
+        provisioned=provisioned,
+        object_bytes=object_bytes,
+        recovery=recovery,
         node_bytes=size / nodes,
         peer=size / nodes / s.period_s,
         wire=nic * WIRE_SHARE,
@@ -218,14 +224,16 @@ class Market:
         if store.kind in ("local", "requirement", "block ro"):
             return None
         tier = "object store" if store.kind == "object" else "file system"
-        want, known = self.wants[tier], _published(store)
+        want = self.wants[tier]
+        known = _published(store)
         known = {k: known[k] for k in want}
         rates = {k: v for k, v in known.items() if k != "capacity"}
         if tier == "file system" and not any(rates.values()):
             return None
         elastic = store.kind in ("object", "cloud parallel fs")  # of a capacity that nobody states
         missing = [k for k in known if known[k] is None and not (k == "capacity" and elastic)]
-        sold, pieces = store.scope in ("appliance", "TiB"), None
+        sold = store.scope in ("appliance", "TiB")
+        pieces = None
         if sold:
             rated = [want[k] / v for k, v in known.items() if v]
             pieces = float(np.ceil(max(rated))) if rated else None
@@ -259,7 +267,8 @@ class Market:
 
 def _published(store) -> dict:
     """Rates and size of a store, or of one piece of it; None where nobody has published one."""
-    read, write = _ok(store.total_read_bytes_per_s), _ok(store.total_write_bytes_per_s)
+    read = _ok(store.total_read_bytes_per_s)
+    write = _ok(store.total_write_bytes_per_s)
     sized = store.scope == "TiB"
     return dict(
         write=write or (read if sized else None),
@@ -276,10 +285,12 @@ def _rank(c: Candidate) -> tuple:
 def _twice(s: Site, size: float, volume: float, has) -> dict:
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
-    e, nodes = s.e, s.used_nodes
+    e = s.e
+    nodes = s.used_nodes
     write = min(float(has.write_bytes_per_s), nodes * float(has.node_write_bytes_per_s))
     read = min(float(has.read_bytes_per_s), nodes * float(has.node_read_bytes_per_s))
-    durable, restart = e.checkpoint_durable_s - size / write / 2, e.restart_s - volume / read / 2
+    durable = e.checkpoint_durable_s - size / write / 2
+    restart = e.restart_s - volume / read / 2
     now, then = (
         float(
             goodput.ettr(
@@ -307,7 +318,8 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
 
 
 def _lines(worst: Need, found, twice: dict, provider: str) -> tuple[str, ...]:
-    words, shared = texts("advice")["stores"], constant("read_share")
+    words = texts("advice")["stores"]
+    shared = constant("read_share")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
     then = fill(then, taken=shared * worst.load)
     out = [fill(words["worst"], worst=worst, then=then)]

@@ -153,7 +153,8 @@ def step_shares(s: Site) -> dict[str, float]:
 def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
     """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
     it."""
-    before, after = step_shares(now), step_shares(then)
+    before = step_shares(now)
+    after = step_shares(then)
     useful = [p for p in PARTS if p not in ("gemm", "attention", "elementwise")]
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
@@ -163,7 +164,10 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
 
 def grown(b: Base, k: int) -> Change:
     """k times the devices, at the same batch and with the batch grown as well."""
-    s, cluster, now, id = b.s, b.s.cluster, b.coarse, f"devices-{k}"
+    s = b.s
+    cluster = b.s.cluster
+    now = b.coarse
+    id = f"devices-{k}"
     n = cluster.devices * k
     paths = {"cluster.devices": n, "reliability.spares": None}
     paths |= {f"plan.{axis}": None for axis in RESIZED}
@@ -173,12 +177,14 @@ def grown(b: Base, k: int) -> Change:
     then = b.look(paths)
     if then is None:
         return change(s, "devices refused", id, devices=n, now=now)
-    batch, tokens = then.phase.global_batch * k, then.phase.tokens
+    batch = then.phase.global_batch * k
+    tokens = then.phase.tokens
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, tokens or 20 * s.a.resolved.params.total
     )
     wider = b.look({**paths, f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
-    faster, stands = tokens_per_s(then) / tokens_per_s(now), then.e.goodput < STANDSTILL
+    faster = tokens_per_s(then) / tokens_per_s(now)
+    stands = then.e.goodput < STANDSTILL
     losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
     cause = max(losses, key=losses.get)
     mend = texts("changes")["devices"]["mends"].get(cause, texts("changes")["devices"]["mend"])
@@ -191,7 +197,14 @@ def grown(b: Base, k: int) -> Change:
         "devices",
         id,
         broken=broken,
-        **dict(devices=n, now=now, then=then, k=k, faster=faster, cause=cause, low=low, high=high),
+        devices=n,
+        now=now,
+        then=then,
+        k=k,
+        faster=faster,
+        cause=cause,
+        low=low,
+        high=high,
         s="" if cause.startswith(("devices", "failures")) else "s",
         more=losses[cause],
         speed=0.0 if stands else faster,
@@ -210,7 +223,8 @@ def grown(b: Base, k: int) -> Change:
 
 def other_precision(b: Base, name: str) -> Change | None:
     """The same plan in another precision of the matrix products."""
-    s, own = b.s, b.s.phase.precision
+    s = b.s
+    own = b.s.phase.precision
     offered = name in s.cluster.accelerator.precisions()
     if not offered or name in own or own.endswith(name[-3:]):
         return None
@@ -222,8 +236,11 @@ def other_precision(b: Base, name: str) -> Change | None:
         there = situation(resolved, resolved.main_phase)
     except DesignError:
         return None
-    case, now, held = there.cases(s.case.plan), s.model_step_s, s.chosen.memory
-    then, used = float(step_time(case).total), float(memory(case).total)
+    case = there.cases(s.case.plan)
+    now = s.model_step_s
+    held = s.chosen.memory
+    then = float(step_time(case).total)
+    used = float(memory(case).total)
     peak = float(case.chip.linear_flops) / float(s.case.chip.linear_flops)
     return change(
         s,
@@ -231,7 +248,12 @@ def other_precision(b: Base, name: str) -> Change | None:
         f"precision-{name}",
         broken="breaks" if now / then < peak * (1 - DIP) else "",
         works=used <= float(held.capacity),
-        **dict(name=name, now=now, then=then, had=held.total, used=used, peak=peak),
+        name=name,
+        now=now,
+        then=then,
+        had=held.total,
+        used=used,
+        peak=peak,
         faster=now / then,
         rest=1 - float(s.chosen.step.gemm) / now,
     )
@@ -252,7 +274,9 @@ def sparser_model(m) -> dict | None:
 
 def sparser(b: Base) -> Change | None:
     """More experts for the same FLOPs a token."""
-    m, now, words = b.s.model, b.coarse, texts("changes")["sparsity"]
+    m = b.s.model
+    now = b.coarse
+    words = texts("changes")["sparsity"]
     shape = sparser_model(m)
     if shape is None:
         return None
@@ -263,7 +287,8 @@ def sparser(b: Base) -> Change | None:
     what = fill(words["experts" if m.is_moe else "dense"], m=m, twice=2 * m.experts)
     if then is None:
         return change(b.s, "sparsity refused", what=what)
-    ratio, plan = then.model_step_s / now.model_step_s, short(then.plan)
+    ratio = then.model_step_s / now.model_step_s
+    plan = short(then.plan)
     broken = "breaks" if ratio - 1 > DIP else ""
     values = dict(what=what, now=now, then=then, ratio=ratio, extra=ratio - 1, plan=plan)
     return change(b.s, "sparsity", broken=broken, **values)
@@ -271,8 +296,11 @@ def sparser(b: Base) -> Change | None:
 
 def longer(b: Base, k: int) -> Change | None:
     """k times the sequence at the same tokens a step."""
-    phase, now, id = b.s.phase, b.coarse, f"context-{k}"
-    batch, tokens = phase.global_batch // k, phase.seq_len * k
+    phase = b.s.phase
+    now = b.coarse
+    id = f"context-{k}"
+    batch = phase.global_batch // k
+    tokens = phase.seq_len * k
     if batch < 1:
         return None
     paths = {f"plan.{axis}": None for axis in (*RESIZED, "cp")}
@@ -287,7 +315,11 @@ def longer(b: Base, k: int) -> Change | None:
         "context",
         id,
         broken="breaks" if times > 1 + DIP else "",
-        **dict(tokens=tokens, batch=batch, now=now, then=then, times=times),
+        tokens=tokens,
+        batch=batch,
+        now=now,
+        then=then,
+        times=times,
         attention=attention,
         attention_then=later,
     )
@@ -336,7 +368,9 @@ def overlap_window(case, wire: float) -> float:
 
 def reducing_switches(b: Base) -> Change | None:
     """Switches that reduce, in place of the fabric's own."""
-    s, cluster, plan = b.s, b.s.cluster, b.s.case.plan
+    s = b.s
+    cluster = b.s.cluster
+    plan = b.s.case.plan
     if s.nodes < 2 or is_torus(cluster) or cluster.in_network_reduction:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
@@ -347,13 +381,17 @@ def reducing_switches(b: Base) -> Change | None:
     published = own is not None and own.in_network_gain in known
     gain = own.in_network_gain if published else float(np.median(known or [1.0]))
     now, then = reduced_in_network(s.case, gain)
-    sharding, words = SHARDINGS[int(plan.sharding)], texts("changes")["in-network"]
+    sharding = SHARDINGS[int(plan.sharding)]
+    words = texts("changes")["in-network"]
     plain = sharding == "none"
     return change(
         s,
         "in-network",
         broken="" if plain else "breaks",
-        **dict(now_s=now, reduced_s=then, gain=gain, sharding=sharding),
+        now_s=now,
+        reduced_s=then,
+        gain=gain,
+        sharding=sharding,
         then_s=s.model_step_s - now + then,
         hops=int(plan.dp * plan.cp) - 1,
         worth="" if plain else words["worth"],
@@ -363,7 +401,9 @@ def reducing_switches(b: Base) -> Change | None:
 
 def two_sites(b: Base) -> Change | None:
     """Two datacentres instead of one."""
-    s, cluster, resolved = b.s, b.s.cluster, b.s.a.resolved
+    s = b.s
+    cluster = b.s.cluster
+    resolved = b.s.a.resolved
     if s.sites > 1 or s.nodes < 2:
         return None
     size = s.e.checkpoint_bytes
@@ -394,8 +434,12 @@ def post_training(b: Base) -> Change | None:
     sequence of seq_len), s as many sequences as the free memory holds, at most 256 a device.
     Training runs at today's tokens/s per device. Balanced where generated = trained.
     """
-    s, cluster, chip, n = b.s, b.s.cluster, b.s.case.chip, parameters(b.s.model)
-    weights, usable = 2.0 * float(n.total), float(chip.usable_bytes)
+    s = b.s
+    cluster = b.s.cluster
+    chip = b.s.case.chip
+    n = parameters(b.s.model)
+    weights = 2.0 * float(n.total)
+    usable = float(chip.usable_bytes)
     held = usable * s.per_node * constant("engine_memory")
     devices = max(1, int(np.ceil(weights / held))) * s.per_node
     if devices * 2 > cluster.devices:
@@ -406,14 +450,19 @@ def post_training(b: Base) -> Change | None:
     all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
     read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
     rate = float(chip.hbm_bytes_per_s) * float(s.case.constants.hbm_share)
-    made, trained = seqs * rate / read, s.figures["tokens_per_s_per_device"]
+    made = seqs * rate / read
+    trained = s.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
     wire = float(cluster.scale_out_bytes_per_s) * float(cluster.scale_out_efficiency)
     return change(
         s,
         "post-training",
         broken="breaks" if share > 0.5 else "",
-        **dict(share=share, trained=trained, made=made, seqs=seqs, devices=devices),
+        share=share,
+        trained=trained,
+        made=made,
+        seqs=seqs,
+        devices=devices,
         load_s=weights / (devices * wire),
         tuned_h=1e9 / (trained * s.figures["devices_used"]) / 3600,
     )

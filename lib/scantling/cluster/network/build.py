@@ -104,7 +104,8 @@ def prices() -> Prices:
     the same source prints 2.4 k$ (51.6 against 49.2 k$).
     """
     one = {p.item: p for p in catalogue.prices(category="capex")}
-    switch, whole = one["ib-ndr-switch-64p"], one["h100 cluster all-in"]
+    switch = one["ib-ndr-switch-64p"]
+    whole = one["h100 cluster all-in"]
     port = switch.value / 64
     return Prices(
         usd_per_port_400g=port,
@@ -184,7 +185,8 @@ def one_site(cluster):
 def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    sites, words = max(1, int(cluster.sites)), texts("networks")["rules"]
+    sites = max(1, int(cluster.sites))
+    words = texts("networks")["rules"]
     if is_torus(cluster):
         return _torus(cluster)
     one = one_site(cluster)
@@ -192,13 +194,17 @@ def built(cluster) -> tuple[Topology, str, bool]:
     provided = not catalogue.fabric(cluster.scale_out).topology_open
     why += words["provider"] if provided and adds else ""
     if sites > 1:
-        t, why = shapes.copies(t, sites), why + fill(words["sites"], sites=sites)
+        t = shapes.copies(t, sites)
+        why = why + fill(words["sites"], sites=sites)
     return t, why, provided
 
 
 def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     """(topology, the rule that chose it, whether it says what the provider's is) of one site."""
-    cluster, n, k, r = w.cluster, w.cards, w.radix, w.cluster.oversubscription
+    cluster = w.cluster
+    n = w.cards
+    k = w.radix
+    r = w.cluster.oversubscription
     stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
     pod = ceil(stated / cluster.devices_per_node) * w.rails
     slingshot = catalogue.fabric(cluster.scale_out).technology == "slingshot"
@@ -219,9 +225,11 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
 
 
 def _torus(cluster) -> tuple[Topology, str, bool]:
-    fabric, words = catalogue.fabric(cluster.scale_up), texts("networks")["rules"]
+    fabric = catalogue.fabric(cluster.scale_up)
+    words = texts("networks")["rules"]
     chips = min(cluster.scale_up_domain, cluster.devices)
-    t, slices = torus_of(fabric, chips), ceil(cluster.devices / chips)
+    t = torus_of(fabric, chips)
+    slices = ceil(cluster.devices / chips)
     why = fill(words["torus"], name=fabric.name, chips=chips)
     more = fill(words["slices"], slices=slices, cluster=cluster) if slices > 1 else ""
     return t, why + more, True
@@ -254,7 +262,9 @@ def candidates(cluster) -> list[tuple[str, Topology, dict]]:
     network within reach."""
     w = Wiring(one_site(cluster))
     cluster, sites, n, k, per = w.cluster, max(1, int(cluster.sites)), w.cards, w.radix, w.per_card
-    on_rails, reach, out = ", rails on their own leaves" if w.rails > 1 else "", k**3 // 4, []
+    on_rails = ", rails on their own leaves" if w.rails > 1 else ""
+    reach = k**3 // 4
+    out = []
 
     def view(pod: float = 1e9, r: float = 1.0) -> dict:
         return {"pod_devices": float(pod), "oversubscription": r}
@@ -304,9 +314,12 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     network of rails alone adds what its all-to-all loses. run_usd = network price x run / 4 years +
     extra device-time x price; without a price the network's own counts.
     """
-    cluster, link, base = s.cluster, s.case.link, s.model_step_s
+    cluster = s.cluster
+    link = s.case.link
+    base = s.model_step_s
     wide = cluster.devices > cluster.scale_up_domain
-    days, hourly = s.figures["days"] or 30.0, s.cost and s.cost.usd_per_device_hour
+    days = s.figures["days"] or 30.0
+    hourly = s.cost and s.cost.usd_per_device_hour
     per_day = float(hourly) * cluster.devices * 24 if hourly else 0.0
     written_off = days / (constant("network_life_years") * 365.25)
     own_view = {"pod_devices": link.pod_devices, "oversubscription": link.oversubscription}
@@ -317,14 +330,16 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
 
     same = next((i for i, row in enumerate(rows) if counts(row[1]) == counts(own)), None)
     if same is None:
-        rows, same = [("the design's own", own, own_view), *rows], 0
+        rows = [("the design's own", own, own_view), *rows]
+        same = 0
     out = []
     for i, (what, t, view) in enumerate(rows):
         seconds = base if i == same else base * s.step_ratio(link=s.link(**view))
         if i != same and t.kind == "rail-only":
             seconds += _rail_only_s(s)
         # nothing to buy where one domain holds the job
-        price, change = usd(t) if wide else None, seconds / base - 1
+        price = usd(t) if wide else None
+        change = seconds / base - 1
         out.append(
             Alternative(
                 kind=t.kind,

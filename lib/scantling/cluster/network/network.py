@@ -121,12 +121,16 @@ def network(assessment) -> Network:
     switch's ports allow, rails on their own leaves. `alternatives` prices the others.
     """
     s = site_of(assessment)
-    cluster, place = s.cluster, placement(s)
+    cluster = s.cluster
+    place = placement(s)
     own, rule, provided = built(cluster)
-    torus, fabric = own.kind == "torus", catalogue.fabric(cluster.scale_out)
+    torus = own.kind == "torus"
+    fabric = catalogue.fabric(cluster.scale_out)
     switch = None if torus else switch_of(cluster)
-    rows, others = axes(s, place), alternatives(s, own)
-    price, now = others[0].usd, others[0].run_usd
+    rows = axes(s, place)
+    others = alternatives(s, own)
+    price = others[0].usd
+    now = others[0].run_usd
     best = min((a for a in others if a.run_usd is not None), key=lambda a: a.run_usd, default=None)
 
     def far(network: dict) -> tuple:
@@ -168,9 +172,11 @@ def scale_up(cluster) -> ScaleUp:
     x 72 = 1,296 links, four twisted pairs each: 5,184 copper cables. bisection: half of the
     devices' links where switches join them; of a torus the worst cut.
     """
-    up, rate = catalogue.fabric(cluster.scale_up), cluster.scale_up_bytes_per_s
+    up = catalogue.fabric(cluster.scale_up)
+    rate = cluster.scale_up_bytes_per_s
     size = max(1, min(cluster.scale_up_domain, cluster.devices))
-    wide, chip = size > cluster.devices_per_node, switch_for(up.id, "scale-up")
+    wide = size > cluster.devices_per_node
+    chip = switch_for(up.id, "scale-up")
     count = links = 0
     if chip and size > 1:
         count = (
@@ -178,7 +184,8 @@ def scale_up(cluster) -> ScaleUp:
         )
         links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
     torus = torus_of(up, size).bisection_bytes_per_s if is_torus(cluster) else None
-    out, card = cluster.scale_out_bytes_per_s, cards(cluster)[1]
+    out = cluster.scale_out_bytes_per_s
+    card = cards(cluster)[1]
     return ScaleUp(
         fabric=up.id,
         name=up.name,
@@ -199,8 +206,12 @@ def scale_up(cluster) -> ScaleUp:
 def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
-    out, hop, sites = cluster.scale_out_bytes_per_s, cluster.scale_out_latency_s, cluster.sites
-    rows, per, per_node = [], cluster.devices / max(t.endpoints, 1), cluster.devices_per_node
+    out = cluster.scale_out_bytes_per_s
+    hop = cluster.scale_out_latency_s
+    sites = cluster.sites
+    rows = []
+    per = cluster.devices / max(t.endpoints, 1)
+    per_node = cluster.devices_per_node
 
     def tier(name, devices, rate=out, passed=t.hops, hop=hop, ratio=1.0, switched=None):
         seconds = passed * delay if switched is None else switched
@@ -230,7 +241,8 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
         tier("leaf unit", within(t.unit_endpoints), passed=1)
         if within(t.pod_endpoints) > rows[-1].devices:
             tier("pod", within(t.pod_endpoints), passed=hops_in_a_pod(t, sites))
-        site, r = -(-cluster.devices // max(1, sites)), t.oversubscription
+        site = -(-cluster.devices // max(1, sites))
+        r = t.oversubscription
         if rows[-1].devices < site:
             tier("site", site, out / r, ratio=r)
     if sites > 1:
@@ -252,10 +264,12 @@ def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""
-    out, narrow = [], t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
+    out = []
+    narrow = t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
     ratios = {"domain": 1.0, "unit": t.oversubscription if narrow else 1.0}
     for name, ratio in (ratios | {"pod": t.oversubscription}).items():
-        by, count = place.orders[0][f"over_{name}"], ceil(place.devices / place.per(name))
+        by = place.orders[0][f"over_{name}"]
+        count = ceil(place.devices / place.per(name))
         if by and count != (out[-1].blocks if out else 0):
             total = sum(by.values())
             capacity = place.devices * s.cluster.scale_out_bytes_per_s / ratio
@@ -282,7 +296,9 @@ def is_mesh(cluster) -> bool:
 
 
 def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...]:
-    cluster, words, longer = s.cluster, texts("networks"), 0.0
+    cluster = s.cluster
+    words = texts("networks")
+    longer = 0.0
     flat = cluster.devices <= (cluster.pod_devices or cluster.devices)
     if cluster.oversubscription > 1 and flat and t.tiers > 1:
         link = s.link(pod_devices=float(blocks(cluster)[0]))
@@ -298,7 +314,10 @@ def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...
     told = fill(
         [head, *(dict(mesh, say=text) for text in small), *rest],
         s,
-        **dict(t=t, switch=switch, longer=longer, mesh=small),
+        t=t,
+        switch=switch,
+        longer=longer,
+        mesh=small,
         provided=provided and switch is not None,
         unread=switch is not None and switch.verified != "text",
         ends=t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"),

@@ -82,7 +82,8 @@ def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
     total = seen = 0.0
     for joined, hops in levels:
         share = (joined - 1) / max(endpoints - 1, 1)
-        total, seen = total + hops * (share - seen), share
+        total = total + hops * (share - seen)
+        seen = share
     return total
 
 
@@ -126,7 +127,8 @@ def clos(
     cards of a node go to different leaves.
     Al-Fares et al. 2008; Leiserson 1985. Raises ValueError beyond the reach.
     """
-    half, r = radix // 2, max(oversubscription, 1.0)
+    half = radix // 2
+    r = max(oversubscription, 1.0)
     reach = {1: radix, 2: radix * half, 3: radix * half * half}
     tiers = tiers or next((t for t in (1, 2, 3) if endpoints <= reach[t]), 0)
     if not tiers or endpoints > reach[tiers]:
@@ -134,15 +136,20 @@ def clos(
             f"{endpoints} cards are beyond three tiers of {radix} ports ({reach[3]:,})"
         )
     unit = pod = endpoints
-    leaf, spine, core, cables = 1, 0, 0, {"card to leaf": endpoints}
-    ports, levels = {"leaf": used_ports(radix, endpoints)}, ()
+    leaf = 1
+    spine = 0
+    core = 0
+    cables = {"card to leaf": endpoints}
+    ports = {"leaf": used_ports(radix, endpoints)}
+    levels = ()
     if tiers == 2:
         down, up = leaf_ports(radix, r)
         leaf = _leaves(endpoints, down, rails)
         cables["leaf to spine"] = uplinks = leaf * up
         spine = _even(ceil(uplinks / radix), up)
         unit = min(endpoints, down * rails)
-        pod, levels = endpoints if r == 1 else unit, ((unit, 1),)
+        pod = endpoints if r == 1 else unit
+        levels = ((unit, 1),)
         ports = {
             "leaf": used_ports(radix, down, up),
             "spine": used_ports(radix, ceil(uplinks / spine)),
@@ -154,7 +161,8 @@ def clos(
         cables["leaf to spine"] = uplinks = leaf * half
         cables["spine to core"] = over = ceil(uplinks / r)
         core = ceil(over / radix)
-        unit, pod = min(endpoints, half * rails), half * half
+        unit = min(endpoints, half * rails)
+        pod = half * half
         levels = (unit, 1), (pod, 3)
         pod = endpoints if r == 1 else pod
         ports = {
@@ -225,10 +233,13 @@ def pods(
     section 3.3.1). A pod beyond two tiers is a three-tier tree whose top has the ports up.
     bisection N rate / (2r).
     """
-    down, r = leaf_down or radix // 2, oversubscription
+    down = leaf_down or radix // 2
+    r = oversubscription
     sizes = [min(pod_endpoints, endpoints - first) for first in range(0, endpoints, pod_endpoints)]
     over = sum(ceil(size / r) for size in sizes)
-    core, deep, tiers = ceil(over / radix), 3, 3
+    core = ceil(over / radix)
+    deep = 3
+    tiers = 3
     if pod_endpoints <= radix * down:
         leaf = _leaves(endpoints, down, rails)
         spine = sum(_even(ceil((size + ceil(size / r)) / radix), down) for size in sizes)
@@ -236,9 +247,11 @@ def pods(
     else:
         inner = clos(pod_endpoints, radix, rate, rails=rails, tiers=3)
         top = ceil((pod_endpoints + ceil(pod_endpoints / r)) / radix)
-        leaf, spine = len(sizes) * inner.leaf, len(sizes) * (inner.spine + top)
+        leaf = len(sizes) * inner.leaf
+        spine = len(sizes) * (inner.spine + top)
         joined = {"inside pods": len(sizes) * (inner.all_cables - pod_endpoints)}
-        deep, tiers = inner.hops, inner.tiers + 1
+        deep = inner.hops
+        tiers = inner.tiers + 1
     unit = min(endpoints, down * (1 if leaf_down else rails))
     levels = (unit, 1), (pod_endpoints, deep), (endpoints, deep + 2)
     return Topology(
@@ -268,7 +281,9 @@ def pods(
 
 def dragonfly_reach(radix: int) -> int:
     """Cards of the largest balanced dragonfly: p a (a h + 1), 262,656 for 64 ports."""
-    p, a, h = radix // 4, radix // 2, radix // 4
+    p = radix // 4
+    a = radix // 2
+    h = radix // 4
     return p * a * (a * h + 1)
 
 
@@ -281,14 +296,18 @@ def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
     use; half of what the cards send, and 1/(g-1) of it between two groups under minimal routing
     alone. A minimal route has three links between routers, so it passes four. Kim et al. 2008.
     """
-    p, a, h = radix // 4, radix // 2, radix // 4
-    groups, reach = ceil(endpoints / (p * a)), dragonfly_reach(radix)
+    p = radix // 4
+    a = radix // 2
+    h = radix // 4
+    groups = ceil(endpoints / (p * a))
+    reach = dragonfly_reach(radix)
     if endpoints > reach:
         raise ValueError(f"{endpoints} cards are beyond a dragonfly of {radix} ports ({reach:,})")
     many = groups > 1
     routers = groups * a if many else ceil(endpoints / p)
     joined = (a if many else routers) - 1
-    group, cross = min(p * a, endpoints), half_of_groups(groups)
+    group = min(p * a, endpoints)
+    cross = half_of_groups(groups)
     return Topology(
         kind="dragonfly",
         endpoints=endpoints,
@@ -328,13 +347,15 @@ def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
     """
     half = radix // 2
     size = half * half
-    groups, reach = ceil(endpoints / size), size * (size + 1)
+    groups = ceil(endpoints / size)
+    reach = size * (size + 1)
     if endpoints > reach:
         raise ValueError(f"{endpoints} cards are beyond a dragonfly+ of {radix} ports ({reach:,})")
     if groups == 1:
         kind = "dragonfly+" if endpoints > radix else "fat-tree"
         return clos(endpoints, radix, rate, kind=kind)
-    cross, ports = half_of_groups(groups), used_ports(radix, half, half)
+    cross = half_of_groups(groups)
+    ports = used_ports(radix, half, half)
     return Topology(
         kind="dragonfly+",
         endpoints=endpoints,
@@ -401,10 +422,14 @@ def torus(sides, link_bytes_per_s: float, *, cube: int = 4, ports: int = 128) ->
     for v5p's 16 x 20 x 28 at 90 GB/s. Hops: half of each side. Jouppi et al. 2023, arXiv
     2304.01433.
     """
-    n, d, longest = prod(sides), len(sides), max(sides)
+    n = prod(sides)
+    d = len(sides)
+    longest = max(sides)
     whole = d == 3 and all(s % cube == 0 for s in sides)
     cubes = n // cube**3 if whole else 0
-    joined, fibres, wide = cubes > 1, 6 * cube * cube * cubes, ceil(2 * cubes / ports)
+    joined = cubes > 1
+    fibres = 6 * cube * cube * cubes
+    wide = ceil(2 * cubes / ports)
     links = sum(n if s > 2 else n // 2 for s in sides if s > 1)
     copper = links - fibres // 2 if joined else links
     own = {"inside cubes": copper, "cube to circuit switch": fibres}

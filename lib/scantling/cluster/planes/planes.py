@@ -69,7 +69,8 @@ class Planes(Record):
 def planes(assessment) -> Planes:
     """Planes, step and states of the main phase's plan."""
     s = site_of(assessment)
-    found, parts = states(s), contents(s)
+    found = states(s)
+    parts = contents(s)
     training, job = (
         sum(x.bytes for x in found if x.plane == plane and x.saved) for plane in ("training", "job")
     )
@@ -98,7 +99,9 @@ def contents(s: Site) -> checkpoint.Contents:
 def states(s: Site) -> tuple[State, ...]:
     """What is held where. Training state by checkpoint.contents; working gradients, activations and
     buffers live for one step only."""
-    plan, memory, words = s.plan, s.figures["memory_bytes"], texts("planes")
+    plan = s.plan
+    memory = s.figures["memory_bytes"]
+    words = texts("planes")
     model = plan["tp"] * plan["pp"]
     ways = dict(model=model, all=model * plan["dp"] * plan["cp"], group=model * plan["shard_group"])
     table = fill(
@@ -118,7 +121,8 @@ def states(s: Site) -> tuple[State, ...]:
 
 def of_the_design(s: Site) -> tuple[Plane, ...]:
     """The four planes with this design's numbers."""
-    plan, n = s.plan, s.used
+    plan = s.plan
+    n = s.used
     tokens = s.phase.global_batch * s.phase.seq_len
     known = sum(c.phase.tokens or 0.0 for c in s.phases)
     sizes = plan["tp"], plan["cp"], plan["pp"], plan["dp"] * plan["cp"]

@@ -88,7 +88,8 @@ def _shares(times) -> dict[str, float]:
 def dp_shares(chosen) -> dict:
     """Shares of the data-parallel traffic by what it is: {gather, gradients, weights}:
     per-micro-batch gathers, gradients, updated weights."""
-    grads, name = float(chosen.case.job.grad_bytes), chosen.plan["sharding"]
+    grads = float(chosen.case.job.grad_bytes)
+    name = chosen.plan["sharding"]
     if gathers_layers(name):
         return {"gather": 4 / (4 + grads), "gradients": grads / (4 + grads), "weights": 0.0}
     if name == "none":
@@ -111,18 +112,21 @@ def timeline(assessment) -> tuple[Piece, ...]:
     stream, host threads); their own seconds stand beside to show how far they are from showing.
     """
     s = site_of(assessment)
-    exposed, shares = s.figures["step_breakdown_s"], passes(s.chosen)
+    exposed = s.figures["step_breakdown_s"]
+    shares = passes(s.chosen)
     hidden = {k: float(axis.hidden_s) for k, axis in s.chosen.step.axes.items()}
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
     table = fill(list(rows("pieces")), s, **_hidden_work(s), **_counts(s, shares["dp"]))
-    pieces, start = [], 0.0
+    pieces = []
+    start = 0.0
     for row in table:
         parts = row["parts"].split()
         share = {n: shares[n].get(row["pass"], 0.0) if n in shares else 1.0 for n in parts}
         shown, quiet, moved = (
             float(sum(of.get(n, 0.0) * share[n] for n in parts)) for of in (exposed, hidden, sent)
         )
-        quiet, moved = row["hidden_s"] or quiet, row["bytes"] or moved
+        quiet = row["hidden_s"] or quiet
+        moved = row["bytes"] or moved
         times = int(row["times"])
         if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
             kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
@@ -134,7 +138,9 @@ def timeline(assessment) -> tuple[Piece, ...]:
 
 def _hidden_work(s: Site) -> dict:
     """Bytes and seconds of what is hidden by construction: input, log, the checkpoint's writes."""
-    plan, e, store = s.plan, s.e, storage.rates(s.cluster)
+    plan = s.plan
+    e = s.e
+    store = storage.rates(s.cluster)
     batch = s.phase.global_batch * s.phase.seq_len * (2 if s.model.vocab <= 65_536 else 4)
     host = s.cluster.accelerator.host_link_bytes_per_s
     tokens = float(s.case.plan.micro_batch) * s.phase.seq_len / plan["cp"] * s.micro_batches
@@ -158,9 +164,12 @@ def _hidden_work(s: Site) -> dict:
 
 def _counts(s: Site, dp: dict) -> dict:
     """How often a step does each thing, and how it reduces and steps."""
-    plan, m = s.plan, s.micro_batches
-    piped, copies = plan["pp"] > 1, plan["dp"] * plan["cp"] > 1
-    gathers, plain = gathers_layers(plan["sharding"]), plan["sharding"] == "none"
+    plan = s.plan
+    m = s.micro_batches
+    piped = plan["pp"] > 1
+    copies = plan["dp"] * plan["cp"] > 1
+    gathers = gathers_layers(plan["sharding"])
+    plain = plan["sharding"] == "none"
     stepped = "every replica the same" if plain else "each rank its shard"
     scattered = "reduce-scatter, bucket by bucket as layers finish"
     return dict(
@@ -183,7 +192,8 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
     time is part of the host's.
     """
     s = site_of(assessment)
-    ranks, out = s.used, []
+    ranks = s.used
+    out = []
     for row in s.traffic:
         for whose, n, per, part in _groups(row["axis"], s.chosen, row):
             wires = curves.wires(s.cluster, n, per)
@@ -196,10 +206,13 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
 
 def _collective(op, row, share, whose, n, per, ranks, wires) -> CollectiveRow:
     """One operation of an axis in one of its groups."""
-    operation, size = op["operation"], row["bytes"] * share
-    each, sends = size / op["times"], operation.startswith("send")
+    operation = op["operation"]
+    size = row["bytes"] * share
+    each = size / op["times"]
+    sends = operation.startswith("send")
     whole = each * n / max(n - 1, 1) / (2 if operation == "all_reduce" else 1)
-    time, open_s = row["time_s"] * share, row["exposed_s"] * share
+    time = row["time_s"] * share
+    open_s = row["exposed_s"] * share
     return CollectiveRow(
         axis=row["axis"],
         what=op["what"] + whose,
@@ -220,7 +233,8 @@ def _collective(op, row, share, whose, n, per, ranks, wires) -> CollectiveRow:
 
 def _small(s: Site) -> tuple[CollectiveRow, ...]:
     """The all-reduces of a few bytes that all ranks take part in."""
-    ranks, domain = s.used, s.cluster.scale_up_domain
+    ranks = s.used
+    domain = s.cluster.scale_up_domain
     if ranks < 2:
         return ()
     every = curves.wires(s.cluster, ranks, int(min(domain, ranks)))
@@ -243,7 +257,8 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
             beside=beside,
         )
 
-    norm, log = constant("norm_bytes"), constant("log_bytes")
+    norm = constant("norm_bytes")
+    log = constant("log_bytes")
     return (
         exchange("gradient norm", norm, "in the host's time", "nothing: clipping needs it"),
         exchange("loss and timers", log, "yes", "the next forward"),
@@ -253,7 +268,9 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
 def _groups(axis: str, chosen, row) -> list[tuple]:
     """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis:
     experts are reduced over their own replicas."""
-    plan, case, near = chosen.plan, chosen.case, inside(chosen, axis)
+    plan = chosen.plan
+    case = chosen.case
+    near = inside(chosen, axis)
     if axis == "dp" and plan["ep"] > 1:
         dense, experts = device_params(case)
         packed = plan["ep"] * plan["etp"]
@@ -279,8 +296,11 @@ CP_EXCHANGES = {
 def operations(s: Site, row: dict) -> list[dict]:
     """Operations of one axis: {what, operation, share of the axis's bytes, times a step, hidden
     beside}."""
-    plan, axis, calls = s.plan, row["axis"], max(int(row["calls"]), 1)
-    shares, sharding = dp_shares(s.chosen), plan["sharding"]
+    plan = s.plan
+    axis = row["axis"]
+    calls = max(int(row["calls"]), 1)
+    shares = dp_shares(s.chosen)
+    sharding = plan["sharding"]
     kind = {
         "tp": "sharded" if plan["sp"] else "plain",
         "dp": "gathered" if shares["gather"] > 0 else "none" if sharding == "none" else "updated",

@@ -25,7 +25,8 @@ from ..rollout.watch import playbooks, spikes
 from ..site import STANDSTILL, Site, is_torus
 from ..texts import constant, fill, number, source, texts
 
-SLOW_REPAIRS, UNTUNED = constant("slow_repairs"), constant("untuned")
+SLOW_REPAIRS = constant("slow_repairs")
+UNTUNED = constant("untuned")
 LEMONS = constant("lemons")
 EVEN = 0.5  # the chance where nobody has published a rate
 FLEETS = {
@@ -109,8 +110,10 @@ class Scene:
     def short(self, e, shrinks=False) -> float:
         """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that
         costs less."""
-        plan, span = self.s.plan, self.s.expert_span
-        rate, n = failures.EVICTS / e.mtbf_s, int(e.spares) + self.s.idle_nodes
+        plan = self.s.plan
+        span = self.s.expert_span
+        rate = failures.EVICTS / e.mtbf_s
+        n = int(e.spares) + self.s.idle_nodes
         wait = float(spares.shortage(n, rate, e.repair_s, e.detect_s))
         gangs = plan["dp"] // span
         if not shrinks or gangs < 2 or wait < 1e-4:
@@ -169,11 +172,14 @@ def at_least_one(events: float) -> float:
 
 
 def slower_than_estimated(at: Scene):
-    s, f, wants = at.s, at.s.figures, at.s.a.resolved.constraints
+    s = at.s
+    f = at.s.figures
+    wants = at.s.a.resolved.constraints
     high = f["step_s_high"] / f["step_s"]
     if high <= 1:
         return None
-    deadline, late = wants.deadline_days, ""
+    deadline = wants.deadline_days
+    late = ""
     if deadline is not None and f["days"] is not None:
         missed = 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])
         if missed >= 0.01:
@@ -189,14 +195,19 @@ def slower_than_estimated(at: Scene):
 
 
 def late_delivery(at: Scene):
-    s, c, months = at.s, at.s.cost, number("R144")
+    s = at.s
+    c = at.s.cost
+    months = number("R144")
     watts = float(power_w(s.cluster, s.run.devices_paid))
     if not watts >= constant("dedicated_w"):
         return None
-    words, late, usd = texts("risks")["late"], months * (365.25 / 12), None
+    words = texts("risks")["late"]
+    late = months * (365.25 / 12)
+    usd = None
     says = words["no price"]
     if c is not None and c.usd_per_device_hour:
-        mid, high = c.usd_per_device_hour, c.usd_per_device_hour_high
+        mid = c.usd_per_device_hour
+        high = c.usd_per_device_hour_high
         usd = ((high or mid) - mid) * s.run.devices_paid * 24 * min(late, s.run.days)
         says = fill(words["price"], high=high, mid=mid)
     return Found(
@@ -209,7 +220,8 @@ def late_delivery(at: Scene):
 
 
 def dearer(at: Scene):
-    s, c = at.s, at.s.cost
+    s = at.s
+    c = at.s.cost
     mid, high = (c.usd_per_device_hour, c.usd_per_device_hour_high) if c else (None, None)
     if not mid or not high or high <= mid:
         return None
@@ -235,7 +247,8 @@ def worse_fleet(at: Scene):
         rates = (max(p.per_1000_node_days * kept, own) for p in worse)
         return [at.goodput_at(mtbf_s=e.mtbf_s * own / rate) for rate in rates]
 
-    rates, chance = goodputs(1.0), (len(worse) + 1) / (len(fleets) + 2)
+    rates = goodputs(1.0)
+    chance = (len(worse) + 1) / (len(fleets) + 2)
     named = ", ".join(f"{FLEETS.get(p.id, p.id)} {p.per_1000_node_days:.3g}" for p in worse)
     days, left = (
         float(np.mean([at.days_at(g) for g in many])) for many in (rates, goodputs(1 - LEMONS))
@@ -259,7 +272,8 @@ def worse_fleet(at: Scene):
 
 
 def no_spares(at: Scene):
-    e, have = at.s.e, at.s.spares
+    e = at.s.e
+    have = at.s.spares
     if have < 1:
         return None
     bare = at.goodput_at(spare_nodes=0)
@@ -281,7 +295,9 @@ def no_spares(at: Scene):
 
 
 def slow_repairs(at: Scene):
-    s, e, have = at.s, at.s.e, at.s.spares
+    s = at.s
+    e = at.s.e
+    have = at.s.spares
     if e.repair_s >= DAY_S:
         return None
     load = failures.EVICTS * DAY_S / e.mtbf_s
@@ -305,7 +321,8 @@ def slow_repairs(at: Scene):
 
 
 def corruption(at: Scene):
-    s, rate = at.s, failures.SDC_SHARE / at.s.e.mtbf_s
+    s = at.s
+    rate = failures.SDC_SHARE / at.s.e.mtbf_s
     events = rate * s.run.days * DAY_S * s.e.goodput
     chance = at_least_one(events)
     if chance <= 0:
@@ -328,7 +345,8 @@ def corruption(at: Scene):
 
 
 def slow_store(at: Scene):
-    s, e = at.s, at.s.e
+    s = at.s
+    e = at.s.e
     has = storage.rates(s.cluster, s.cluster.nodes)
     write = min(float(has.write_bytes_per_s), s.cluster.nodes * float(has.node_write_bytes_per_s))
     more = constant("slow_store") - 1
@@ -350,7 +368,8 @@ def slow_store(at: Scene):
 
 
 def slow_network(at: Scene):
-    s, out = at.s, at.s.case.link.out_bytes_per_s
+    s = at.s
+    out = at.s.case.link.out_bytes_per_s
     if s.nodes < 2 or is_torus(s.cluster):
         return None
     ethernet = is_ethernet(s.cluster.scale_out)
@@ -372,7 +391,8 @@ def slow_network(at: Scene):
 
 
 def unscreened(at: Scene):
-    s, cut = at.s, screen(at.s)
+    s = at.s
+    cut = screen(at.s)
     counted = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     extra, after = (max(x - counted, 0.0) for x in (cut.waits_unscreened, cut.waits_screened))
     if extra <= 0:
@@ -422,7 +442,8 @@ def beyond_spares(at: Scene):
     rows = [x for x in domains(at.s).rows if x.events_per_run and x.wait_s > 0]
     if not rows:
         return None
-    events, spare = sum(x.events_per_run for x in rows), at.s.spares
+    events = sum(x.events_per_run for x in rows)
+    spare = at.s.spares
     waited = {x.id: x.events_per_run * x.wait_s / DAY_S for x in rows}
     chance = at_least_one(events)
     need = max((x.nodes for x in rows if x.id != "building"), default=0)
@@ -478,7 +499,9 @@ def low_precision(at: Scene):
 
 
 def sites_apart(at: Scene):
-    n, every, back = at.s.sites, number("R157"), number("R158")
+    n = at.s.sites
+    every = number("R157")
+    back = number("R158")
     if n < 2:
         return None
     events = n * at.s.run.days * 24 / every
@@ -493,7 +516,9 @@ def sites_apart(at: Scene):
 
 
 def lost_replica(at: Scene):
-    s, e, plan = at.s, at.s.e, at.s.plan
+    s = at.s
+    e = at.s.e
+    plan = at.s.plan
     if plan["dp"] < 2 or s.spares + s.idle_nodes > 0:
         return None
     events = failures.EVICTS / e.mtbf_s * s.run.days * DAY_S

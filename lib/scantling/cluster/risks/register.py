@@ -81,14 +81,17 @@ def _small(x: Risk, run: Run) -> bool:
 
 def _risk(s: Site, found: Found) -> Risk:
     """One row of the register; words from tables/risks.yaml."""
-    words, run = texts("risks")[found.id], s.run
+    words = texts("risks")[found.id]
+    run = s.run
     facts = source(*words["facts"].split()) if "facts" in words else ""
 
     def text(key: str) -> str:
         return found.words.get(key) or fill(words.get(key, ""), s, **found.words)
 
     paid = run.usd(found.days) if found.usd == -1.0 else found.usd
-    usd, left, cost = None if paid is None else found.likelihood * paid, found.left, found.cost_usd
+    usd = None if paid is None else found.likelihood * paid
+    left = found.left
+    cost = found.cost_usd
     judged = None not in (left, cost, run.usd_per_day, usd)
     return Risk(
         id=words.get("id", found.id),

@@ -126,7 +126,8 @@ def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, words
 
 def device_tests(s: Site):
     """Matrix products, memory and host link of each device."""
-    chip, constants = s.case.chip, s.case.constants
+    chip = s.case.chip
+    constants = s.case.constants
     ratio = 1 / (1 + 2.0 * _spread())
     gemm = float(constants.gemm) * float(chip.bf16_flops)
     yield _test(s, "matrix products", gemm, ratio, 600.0)
@@ -168,7 +169,8 @@ def ring_test(
 
 def scale_up_tests(s: Site):
     """All-reduce over a node, the axes of a torus, an NVLink rack."""
-    cluster, per_node = s.cluster, s.per_node
+    cluster = s.cluster
+    per_node = s.per_node
     limits = acceptance_limits("node all-reduce")
     ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", limits)
     if is_torus(cluster) and s.nodes > 1:
@@ -192,13 +194,15 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    domain, per_node = int(cluster.scale_up_domain), int(cluster.devices_per_node)
+    domain = int(cluster.scale_up_domain)
+    per_node = int(cluster.devices_per_node)
     return per_node if is_torus(cluster) else max(domain, per_node)
 
 
 def scale_out_tests(s: Site):
     """Cards, pairs of nodes or racks under the same leaves, groups of such across the spines."""
-    cluster, unit = s.cluster, joined_devices(s.cluster)
+    cluster = s.cluster
+    unit = joined_devices(s.cluster)
     units = -(-int(cluster.devices) // unit)
     if units < 2 or is_torus(cluster):
         return
@@ -208,7 +212,8 @@ def scale_out_tests(s: Site):
     accept = min(max(ratio, limits[0]), constant("node_accept_high"))
     yield _test(s, "card to card", port, accept, 60.0, why=why, rounds=2)
     near = max(2, blocks(cluster)[0] // unit)
-    many, groups = min(units, near), -(-units // near)
+    many = min(units, near)
+    groups = -(-units // near)
     words = dict(many=many, name="racks" if unit > s.per_node else "nodes")
     yield ring_test(s, "pairs", 2 * unit, unit, ratio, why, many - 1, words=words)
     if groups > 1:
@@ -229,7 +234,8 @@ def scale_out_tests(s: Site):
 
 def job_test(s: Site):
     """The job itself on synthetic data."""
-    flops, low = s.figures["model_tflops_per_device"] * 1e12, s.step_s / s.figures["step_s_high"]
+    flops = s.figures["model_tflops_per_device"] * 1e12
+    low = s.step_s / s.figures["step_s_high"]
     schedule = SCHEDULE_NAMES[int(s.case.plan.schedule)]
     seconds = max(4 * HOUR_S, 100 * s.step_s)
     yield _test(s, "the job itself", flops, low, seconds, dict(schedule=schedule))
@@ -244,7 +250,8 @@ def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tupl
     worse = RATIOS[slowed / float(step_time(case).total) - 1 > node]
     own = float(worse.max()) if len(worse) else 0.0
     low, high = limits
-    ratio, words = min(max(own, low), high), texts("burn_in")["slow link"]
+    ratio = min(max(own, low), high)
+    words = texts("burn_in")["slow link"]
     why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
     return ratio, why + fill(bound, ratio=ratio)
@@ -327,7 +334,8 @@ def truncated_max(n, keep):
     from scipy.special import ndtri
 
     keep, (x, w) = np.asarray(keep, float), _gauss()
-    low, high = np.log(1e-10), np.log(50.0)
+    low = np.log(1e-10)
+    high = np.log(50.0)
     y = np.exp(low + (x + 1) / 2 * (high - low))  # u = exp(-y), so u^(1/n) = exp(-y / n)
     weight = w / 2 * (high - low) * y * np.exp(-y)
     beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
@@ -347,8 +355,11 @@ def screen(assessment) -> Screen:
     from scipy.special import ndtri
 
     s = site_of(assessment)
-    used, nodes, spread = s.used, s.used_nodes, _spread()
-    slow_share, slow_by = number("R155") / 100, number("R156") / 100
+    used = s.used
+    nodes = s.used_nodes
+    spread = _spread()
+    slow_share = number("R155") / 100
+    slow_by = number("R156") / 100
     keep = np.clip((1 - CUTS) ** (1 / s.per_node), 0.0, 1 - 1e-15)
     waits = spread * truncated_max(used, keep)
     cost = (1 + np.maximum(waits, 0)) / (1 - CUTS)
@@ -356,7 +367,8 @@ def screen(assessment) -> Screen:
     hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
     alone = max(float(truncated_max(max(used, 2), 1.0)), 1e-9)
     base = hit * max(slow_by, alone * spread) + (1 - hit) * alone * spread
-    cut, left = float(CUTS[best] + slow_share), float(max(waits[best], 0.0))
+    cut = float(CUTS[best] + slow_share)
+    left = float(max(waits[best], 0.0))
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     sigma = min(float(ndtri(keep[best])) * spread, (left + slow_by) / 2)
@@ -400,7 +412,9 @@ def smoke(assessment) -> dict:
     A resume from a save must repeat the losses bit for bit.
     """
     s = site_of(assessment)
-    plan, first, seconds = s.plan, float(np.log(s.model.vocab)), SMOKE_STEPS * s.step_s
+    plan = s.plan
+    first = float(np.log(s.model.vocab))
+    seconds = SMOKE_STEPS * s.step_s
     devices = plan["tp"] * plan["cp"] * plan["pp"] * min(s.expert_span, plan["dp"])
     return dict(
         devices=int(devices),

@@ -39,8 +39,12 @@ def rollout(assessment) -> Rollout:
     """How to bring a design's site up and keep it so: see `burn_in` and `watch` for the formulas of
     each part. 10 % of machines do not start on arrival (Imbue, R128)."""
     s = site_of(assessment)
-    tests, cut, first, staged = burn_in(s), screen(s), smoke(s), drills(s)
-    seconds, drilled = sum(t.seconds for t in tests), sum(d["expected_s"] for d in staged)
+    tests = burn_in(s)
+    cut = screen(s)
+    first = smoke(s)
+    staged = drills(s)
+    seconds = sum(t.seconds for t in tests)
+    drilled = sum(d["expected_s"] for d in staged)
     calendar = {
         "burn-in tests": seconds / DAY_S,
         "soak under the real job, repairs as it goes": number("R167"),

@@ -60,7 +60,9 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
     from scipy.stats import poisson
 
     s = site_of(assessment)
-    e, per_day, memory = s.e, s.failures_per_day, s.figures["memory_bytes"]
+    e = s.e
+    per_day = s.failures_per_day
+    memory = s.figures["memory_bytes"]
     in_repair = float(failures.EVICTS * per_day / DAY_S * e.repair_s)
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
@@ -100,7 +102,8 @@ def hang_timeout_s(step_s: float, stall_s: float) -> float:
 def timeout_gain(assessment) -> dict:
     """What the watchdog's setting is worth: detection and goodput at the usual 30 min against the
     design's, first order."""
-    s, default = site_of(assessment), constant("default_timeout_s")
+    s = site_of(assessment)
+    default = constant("default_timeout_s")
     now = hang_timeout_s(s.step_s, s.e.checkpoint_stall_s)
     slow, fast = (
         float(failures.detection_s(hang_share=constant("hang"), timeout_s=t))
@@ -126,12 +129,15 @@ def collectives(assessment) -> dict:
     below break_even_s of running on, which is the loss of one stop over what the slower step costs.
     """
     s = site_of(assessment)
-    e, cards = s.e, max(1, int(s.cluster.nics_per_node))
+    e = s.e
+    cards = max(1, int(s.cluster.nics_per_node))
     traffic = s.traffic
     calls = float(sum(row["calls"] for row in traffic))
     init = float(communicator_init_s(s.used))
     leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not is_torus(s.cluster) else 0
-    stops, less, run_on = 0.0, None, None
+    stops = 0.0
+    less = None
+    run_on = None
     if leaves:
         per_s = float(failures.network_crashes_per_s(s.nodes * cards, leaves))
         stops = per_s * s.run.days * DAY_S
@@ -185,11 +191,15 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     """Loss spike, silent corruption, creeping step time: signals, steps in order, what one costs
     here, how many to expect."""
     s = site_of(assessment)
-    e, plan, step, period = s.e, s.plan, s.step_s, s.period_s
+    e = s.e
+    plan = s.plan
+    step = s.step_s
+    period = s.period_s
     useful_s = s.run.days * DAY_S * e.goodput
     back, skip_low, skip_high = (int(number(x)) for x in ("R150", "R151", "R152"))
     history = int(np.ceil((back + 60) * step / period)) + 1
-    rate, keep = failures.SDC_SHARE / e.mtbf_s, int(np.max(e.retention))
+    rate = failures.SDC_SHARE / e.mtbf_s
+    keep = int(np.max(e.retention))
     rounds = halvings(plan["dp"]) + halvings(plan["tp"] * plan["cp"] * plan["pp"])
     every, overhead = map(float, stragglers.verified_interval(0.0, rate, step, 0.0))
     find = rounds * 2 * step
@@ -209,7 +219,10 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
         texts("playbooks"),
         s,
         **values,
-        **dict(every=every, overhead=overhead, rounds=rounds, find_s=find),
+        every=every,
+        overhead=overhead,
+        rounds=rounds,
+        find_s=find,
         **{f"{k}_s": v for k, v in seconds.items()},
         **{f"{k}_usd": s.run.usd(v / DAY_S) for k, v in seconds.items()},
         three_steps=3 * step,
@@ -253,7 +266,8 @@ def on_call(assessment) -> dict:
     somebody (3 of 419) and one in ten, against what a rotation can bear (two incidents a 12-hour
     shift)."""
     s = site_of(assessment)
-    per_week, bear = 7 * s.failures_per_day, number("R164") * 14
+    per_week = 7 * s.failures_per_day
+    bear = number("R164") * 14
     large = s.nodes >= ROTATION
     needed = np.clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0
     return dict(

@@ -59,7 +59,9 @@ def whole_blocks(block: int, down: float, spare: int = 0) -> float:
 def queue(s: Site, topology: dict) -> Queue:
     """The queueing side of a design: waits (`gather`), blocks (`whole_blocks`), and paid -> used ->
     running -> useful."""
-    e, cluster, nodes = s.e, s.cluster, s.nodes
+    e = s.e
+    cluster = s.cluster
+    nodes = s.nodes
     waits = []
     for f in FRACTIONS:
         k = max(1, round(f * nodes))
@@ -74,7 +76,8 @@ def queue(s: Site, topology: dict) -> Queue:
             )
         )
     per_node = EVICTS / e.mtbf_s / nodes * e.repair_s
-    down, leaf = per_node / (1 + per_node), leaf_nodes(cluster)
+    down = per_node / (1 + per_node)
+    leaf = leaf_nodes(cluster)
     segment = int(topology["segment_nodes"])
     block = int(topology.get("block_nodes") or segment)
     pod = -(-int(cluster.pod_devices or cluster.devices) // s.per_node)
@@ -87,7 +90,8 @@ def queue(s: Site, topology: dict) -> Queue:
             usable = good * (size - spare) / size
             fragments.append(dict(block_nodes=size, spare_nodes=spare, whole=good, usable=usable))
     held = 1 - e.badput["spare shortage"]
-    chain, left = [], 1.0
+    chain = []
+    left = 1.0
     for stage, share in {
         "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
         "not waiting for nodes": held,
@@ -106,7 +110,9 @@ def queue(s: Site, topology: dict) -> Queue:
         lines=fill(
             texts("scheduler")["queue"],
             s,
-            **dict(down=down, left=left, intact=worst["whole"]),
+            down=down,
+            left=left,
+            intact=worst["whole"],
             whole=waits[-1]["wait_in_mean_jobs"],
             half=waits[2]["wait_in_mean_jobs"],
             block=several(worst["block_nodes"], "node"),

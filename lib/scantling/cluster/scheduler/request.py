@@ -25,11 +25,15 @@ def request(s: Site, choice: str) -> dict:
     largest group among tp x cp, ep x etp and the shard group, at most those under one leaf
     (`placement.leaf_nodes`), that divides the job.
     """
-    plan, cluster, memory = s.plan, s.cluster, s.cluster.host_memory_bytes
+    plan = s.plan
+    cluster = s.cluster
+    memory = s.cluster.host_memory_bytes
     replica = plan["tp"] * plan["cp"] * plan["pp"]
-    topology, days = _topology(s), s.figures["days_high"] or s.figures["days"]
+    topology = _topology(s)
+    days = s.figures["days_high"] or s.figures["days"]
     signal = s.e.checkpoint_stall_s + s.e.checkpoint_durable_s
-    unit, limit = topology["unit"], None if days is None else days * DAY_S * 1.1
+    unit = topology["unit"]
+    limit = None if days is None else days * DAY_S * 1.1
     words = texts("request")
     values = dict(
         topology=topology,
@@ -55,10 +59,14 @@ def request(s: Site, choice: str) -> dict:
 
 
 def _topology(s: Site) -> dict:
-    plan, cluster, nodes, per_node = s.plan, s.cluster, s.used_nodes, s.per_node
+    plan = s.plan
+    cluster = s.cluster
+    nodes = s.used_nodes
+    per_node = s.per_node
     shard = plan["shard_group"] if plan["sharding"] == "hsdp" else 1
     group = max(plan["tp"] * plan["cp"], plan["ep"] * plan["etp"], shard)
-    domain, ranks = int(cluster.scale_up_domain), nodes * per_node
+    domain = int(cluster.scale_up_domain)
+    ranks = nodes * per_node
     pods = -(-ranks // int(cluster.pod_devices or ranks))
     words = texts("request")["topology"]
 
@@ -89,18 +97,23 @@ def _topology(s: Site) -> dict:
     if nodes == 1:
         return ask("node", 1, 1, "node", "node", leaves=1)
     leaf = leaf_nodes(cluster)
-    want, leaves = min(max(1, -(-group // per_node)), leaf), -(-nodes // leaf)
+    want = min(max(1, -(-group // per_node)), leaf)
+    leaves = -(-nodes // leaf)
     segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
     one = f"one leaf for {nodes} nodes holds"
     held = one if leaves == 1 else f"{leaves} leaves of {leaf} nodes hold"
     where = f" in {pods} pods" if pods > 1 else ""
-    required, more = "pod" if pods > 1 else "leaf", dict(leaves=leaves, held=held, where=where)
+    required = "pod" if pods > 1 else "leaf"
+    more = dict(leaves=leaves, held=held, where=where)
     return ask("leaf", segment, nodes // segment, required, "leaf", **more)
 
 
 def spares_held(s: Site) -> dict:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
-    e, cluster, n, words = s.e, s.cluster, s.spares, texts("request")["spares"]
+    e = s.e
+    cluster = s.cluster
+    n = s.spares
+    words = texts("request")["spares"]
     pods = max(1, -(-int(cluster.devices) // int(cluster.pod_devices or cluster.devices)))
     wide = int(cluster.scale_up_domain) > s.per_node and not is_torus(cluster)
     if n == 0 or wide:
@@ -122,21 +135,25 @@ def spares_held(s: Site) -> dict:
 def health_checks(s: Site) -> tuple[dict, ...]:
     """Checks with thresholds for this machine: [{check, when, threshold, unit, on_fail,
     source}]."""
-    cluster, name, per_node = s.cluster, s.cluster.accelerator.id, s.per_node
+    cluster = s.cluster
+    name = s.cluster.accelerator.id
+    per_node = s.per_node
     port = cluster.scale_out_bytes_per_s * per_node / max(1, int(cluster.nics_per_node))
 
     def limit(test: str) -> dict | None:
         row = accepted(name, test)
         return row and dict(rate=float(row["value"]) * 1e9, source=row["source"])
 
-    ring, card = limit("node all-reduce"), accepted(name, "card to card")
+    ring = limit("node all-reduce")
+    card = accepted(name, "card to card")
     if ring is None:
         rate = node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0]
         ring = dict(rate=rate, source="the burn-in's threshold")
     share = acceptance_limits("card to card")[0]
     loosest = "loosest published acceptance test"
     if card is not None:
-        share, loosest = float(card["value"]) / float(card["rated"]), card["source"]
+        share = float(card["value"]) / float(card["rated"])
+        loosest = card["source"]
     facts = {id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")}
     table = fill(
         list(rows("health_checks")),

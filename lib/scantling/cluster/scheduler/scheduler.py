@@ -91,7 +91,9 @@ def scheduler(assessment) -> Scheduler:
         order = sorted(
             found, key=lambda o: (not _gates(o.id, s.cluster), nodes / o.most_nodes, -o.score)
         )
-    best, held, again = order[0], spares_held(s), _requeue(s)
+    best = order[0]
+    held = spares_held(s)
+    again = _requeue(s)
     asks = request(s, best.id)
     return Scheduler(
         run=s.run,
@@ -157,13 +159,16 @@ def _fit(id: str, criterion: str) -> float:
 
 
 def _most_nodes(id: str, cluster) -> int:
-    own, node = int(_fit(id, "nodes")), catalogue.nodes().get(cluster.node)
+    own = int(_fit(id, "nodes"))
+    node = catalogue.nodes().get(cluster.node)
     google = node is not None and "google" in node.provider.lower()
     return int(number("R160")) if google and own == int(number("R159")) else own
 
 
 def _judge(id: str, asked, nodes: int, cluster) -> Option:
-    table, most, words = _table()[id], _most_nodes(id, cluster), texts("scheduler")["against"]
+    table = _table()[id]
+    most = _most_nodes(id, cluster)
+    words = texts("scheduler")["against"]
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
@@ -237,7 +242,9 @@ def _requeue(s: Site) -> dict:
     return fill(
         texts("scheduler")["requeue"],
         requeue_s=requeue_s(s.cluster.nodes, s.per_node),
-        **dict(kept=kept, gone=gone, gain=kept - gone),
+        kept=kept,
+        gone=gone,
+        gain=kept - gone,
         three=3 * s.e.recovery_s,
         grace_s=s.e.checkpoint_stall_s + s.e.checkpoint_durable_s,
         source=source("R071", "R072"),
@@ -246,14 +253,20 @@ def _requeue(s: Site) -> dict:
 
 def _lines(order, asks, held, again, nodes: int) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
-    gang, topology, spare = asks["gang"], asks["topology"], held["nodes"]
+    gang = asks["gang"]
+    topology = asks["topology"]
+    spare = held["nodes"]
     level = second.usable and second.score >= best.score - TIE
-    less, block = abs(second.score - best.score), topology.get("block_nodes")
+    less = abs(second.score - best.score)
+    block = topology.get("block_nodes")
     equal = fill(words["loses"], best=best, second=second, less=less)
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(
         words["lines"],
-        **dict(best=best, second=second, again=again, unit=topology["unit"]),
+        best=best,
+        second=second,
+        again=again,
+        unit=topology["unit"],
         nodes=several(nodes, "node"),
         loses=equal if level or not second.against else second.against[0],
         gang=several(gang["nodes"], "node"),

@@ -19,7 +19,8 @@ REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))
 def stakes(s: Site) -> dict[str, tuple[float, str]]:
     """{criterion: (stake, why)} of this design, the criteria that apply only."""
     kept, gone = in_place_gain(s)
-    share, waits = scattered(s), unshrunk(s)
+    share = scattered(s)
+    waits = unshrunk(s)
     idle = 1 - s.used / s.run.devices_paid
     found = dict(gang=0.0, nodes=0.0)
     if is_torus(s.cluster) or s.nodes > 1:
@@ -37,7 +38,8 @@ def scattered(assessment) -> float:
     """Share of the time lost where ranks lie anywhere: 1 - step / step with the scale-up domain cut
     to one node, or with every ring over the top of the fabric."""
     s = site_of(assessment)
-    link, per_node = s.case.link, float(s.per_node)
+    link = s.case.link
+    per_node = float(s.per_node)
     if link.domain > per_node:
         apart = s.link(domain=per_node)
     else:
