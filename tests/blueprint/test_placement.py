@@ -11,7 +11,7 @@ from scantling.cluster.placement import KIT, LLAMA3, Layout, bytes_over, describ
 
 
 def layout(
-    tp=1, cp=1, dp=1, pp=1, order=KIT, node=8, domain=8, rack=16, unit=256, pod=1024, site=10**9
+    *, tp=1, cp=1, dp=1, pp=1, order=KIT, node=8, domain=8, rack=16, unit=256, pod=1024, site=10**9
 ):
     return Layout(
         sizes=dict(tp=tp, cp=cp, dp=dp, pp=pp),

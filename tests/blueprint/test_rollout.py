@@ -57,15 +57,11 @@ def test_the_slow_link_threshold_is_where_it_costs_a_node(assessed):
 
     c = assessed("llama-3.1-405b").chosen.case
     ratio, why = slow_tier(c, 50, "out_bytes_per_s", (0.0, 1.0))
-    at = lambda r: (
-        float(
-            step_time(
-                replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s * r))
-            ).total
-            / step_time(c).total
-        )
-        - 1
-    )  # noqa: E731
+
+    def at(r):
+        slow = replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s * r))
+        return float(step_time(slow).total / step_time(c).total) - 1
+
     step = RATIOS[1] - RATIOS[0]
     assert at(ratio) > 1 / 50 > at(ratio + step) and "costs the job more than a node" in why
 
@@ -132,9 +128,10 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
 
     a = assessed("llama-3.1-405b")
     row = next(x for x in alerts(a, screen(a)) if x.metric == "failures in a day")
-    below = lambda k: sum(
-        exp(-row.normal) * row.normal**i / factorial(i) for i in range(int(k) + 1)
-    )  # noqa: E731
+
+    def below(k):
+        return sum(exp(-row.normal) * row.normal**i / factorial(i) for i in range(int(k) + 1))
+
     assert below(row.threshold) >= 0.99 > below(row.threshold - 1)
 
 

@@ -14,7 +14,7 @@ from ..endure import elastic, failures
 from .network.build import built
 from .placement import blocks
 from .site import Run, Site, is_torus, site_of
-from .texts import constant, fill, number, source, texts
+from .texts import constant, fill, lines, number, source, texts
 
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384
@@ -283,7 +283,7 @@ def _advice(s: Site, rows) -> tuple[str, ...]:
     least = dp
     least = min((x.replicas_stalled for x in short), default=dp)
     held = f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers"
-    lines = fill(
+    return lines(
         texts("advice")["domains"],
         s,
         span=span,
@@ -296,4 +296,3 @@ def _advice(s: Site, rows) -> tuple[str, ...]:
         short=", ".join(x.id for x in short),
         shrunk=" or runs on shrunk" if least < dp else "",
     )
-    return tuple(line["say"] for line in lines)

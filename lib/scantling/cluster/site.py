@@ -10,6 +10,7 @@ import numpy as np
 from ..base.records import Record
 from ..base.units import DAY_S
 from ..catalogue.families import family
+from ..endure import goodput
 from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
@@ -174,6 +175,20 @@ def _number(value):
         return {k: _number(v) for k, v in value.items()}
     one = isinstance(value, np.ndarray | np.generic) and value.size == 1
     return value.item() if one else value
+
+
+def ettr(e: Endurance, interval_s: float | None = None) -> float:
+    """Useful share of the time by the closed form of `goodput.ettr`, with saves that often."""
+    return float(
+        goodput.ettr(
+            e.mtbf_s,
+            e.checkpoint_stall_s,
+            e.checkpoint_interval_s if interval_s is None else interval_s,
+            durable_s=e.checkpoint_durable_s,
+            restart_s=e.restart_s,
+            down_s=e.detect_s,
+        )
+    )
 
 
 def run_of(a: Assessment | Site) -> Run:

@@ -3,7 +3,7 @@ restarts and ingest, and what the market has for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from .. import catalogue
 from ..base.records import Record
 from ..base.show import several
 from ..base.units import DAY_S
-from ..endure import goodput, storage
+from ..endure import storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
-from .site import Run, Site, site_of
+from .site import Run, Site, ettr, site_of
 from .texts import constant, fill, rows, texts
 
 TIB = 2.0**40
@@ -291,22 +291,9 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
     read = min(float(has.read_bytes_per_s), nodes * float(has.node_read_bytes_per_s))
     durable = e.checkpoint_durable_s - size / write / 2
     restart = e.restart_s - volume / read / 2
-    now, then = (
-        float(
-            goodput.ettr(
-                e.mtbf_s,
-                e.checkpoint_stall_s,
-                e.checkpoint_interval_s,
-                durable_s=d,
-                restart_s=r,
-                down_s=e.detect_s,
-            )
-        )
-        for d, r in (
-            (e.checkpoint_durable_s, e.restart_s),
-            (max(durable, 0.0), max(restart, 0.0)),
-        )
-    )
+    now = ettr(e)
+    faster = dict(checkpoint_durable_s=max(durable, 0.0), restart_s=max(restart, 0.0))
+    then = ettr(replace(e, **faster))
     gain = e.goodput * (then / now - 1) if now > 0 else 0.0
     return dict(
         goodput_gain=gain,

@@ -80,11 +80,17 @@ class _Names(Formatter):
 def fill(cell, site=None, /, **values):
     """A text, row or list of rows of a table with names replaced by a design's numbers.
 
-    `{days:.1f}`, `{e.mtbf_s:,.0f}` and `{size:1e9|.2f}` (divided by 1e9) stand in texts; a cell that
-    is a number is `=3.0`, `=name`, `=e.mtbf_s` or `=10 * step_s`. A name is one of `values`, else of the
-    site, else of tables/constants.csv. A row with `when: name` is left out where that is empty.
+    `{days:.1f}`, `{e.mtbf_s:,.0f}` and `{size:1e9|.2f}` (divided by 1e9) stand in texts; a cell
+    that is a number is `=3.0`, `=name`, `=e.mtbf_s` or `=10 * step_s`. A name is one of `values`,
+    else of the site, else of tables/constants.csv. A row with `when: name` is left out where that
+    is empty.
     """
     return _Names(site, values).fill(cell)
+
+
+def lines(table, site=None, /, **values) -> tuple[str, ...]:
+    """What the rows of a table `say`, those that apply."""
+    return tuple(row["say"] for row in fill(list(table), site, **values))
 
 
 def records(cls, table, site=None, /, **values) -> tuple:

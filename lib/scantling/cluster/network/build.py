@@ -362,8 +362,3 @@ def _rail_only_s(s: Site) -> float:
         return 0.0
     ep = float(s.chosen.step.ep) + float(s.chosen.step.axes["ep"].hidden_s)
     return constant("rail_only_all_to_all") * ep
-
-
-def is_ethernet(fabric_id: str) -> bool:
-    """True where flows of a fabric share Ethernet links."""
-    return catalogue.fabric(fabric_id).technology == "ethernet"

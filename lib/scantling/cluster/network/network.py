@@ -11,7 +11,7 @@ from ...base.records import Record
 from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement
 from ..site import Site, is_torus, site_of
-from ..texts import constant, fill, texts
+from ..texts import constant, fill, lines, texts
 from .build import (
     Alternative,
     Prices,
@@ -311,7 +311,7 @@ def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...
         and a.alone_s > constant("slow_group") * a.time_s
     ]
     head, mesh, *rest = words["notes"]
-    told = fill(
+    return lines(
         [head, *(dict(mesh, say=text) for text in small), *rest],
         s,
         t=t,
@@ -324,4 +324,3 @@ def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...
         filled=t.kind == "dragonfly" and t.oversubscription > 1,
         split=switch is not None and t.radix != radix_of(switch, cards(cluster)[1]),
     )
-    return tuple(line["say"] for line in told)

@@ -78,7 +78,7 @@ def used_ports(radix: int, down: int, up: int = 0) -> dict:
 
 
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
-    """Switches passed over all pairs: of levels (cards that it joins, hops inside), narrow first."""
+    """Switches passed over all pairs; levels: (cards joined, hops inside), narrow first."""
     total = seen = 0.0
     for joined, hops in levels:
         share = (joined - 1) / max(endpoints - 1, 1)

@@ -14,10 +14,11 @@ import numpy as np
 
 from ...base.records import Record
 from ...base.units import DAY_S
-from ...endure import checkpoint, storage
+from ...endure import checkpoint
 from ...endure.reliability import communicator_init_s
 from ..network.network import network
 from ..site import Site, site_of
+from ..storage import corpus
 from ..texts import constant, fill, records, texts
 from .step import CollectiveRow, Piece, collectives, timeline
 
@@ -126,13 +127,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
     tokens = s.phase.global_batch * s.phase.seq_len
     known = sum(c.phase.tokens or 0.0 for c in s.phases)
     sizes = plan["tp"], plan["cp"], plan["pp"], plan["dp"] * plan["cp"]
-    corpus = storage.corpus(
-        known or tokens,
-        s.model.vocab,
-        step_s=s.step_s,
-        global_batch_tokens=tokens,
-        readers=plan["dp"],
-    )
+    fed = corpus(s)
     return records(
         Plane,
         texts("planes")["planes"],
@@ -144,11 +139,11 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         experts=f", ep {plan['ep']}" if plan["ep"] > 1 else "",
         sent=network(s).bursts.mean_bytes_per_s * n,
         tflops=s.figures["model_tflops_per_device"] * n,
-        corpus=corpus,
-        shards=f"{corpus.shards:,} " if known else "",
+        corpus=fed,
+        shards=f"{fed.shards:,} " if known else "",
         tokens=float(tokens),
-        read_bytes=corpus.read_bytes_per_s * s.step_s,
-        corpus_bytes=corpus.bytes if known else None,
+        read_bytes=fed.read_bytes_per_s * s.step_s,
+        corpus_bytes=fed.bytes if known else None,
         saved=s.e.checkpoint_bytes / s.e.checkpoint_interval_s,
         between=s.e.checkpoint_interval_s / s.step_s,
         retention=int(np.max(s.e.retention)),

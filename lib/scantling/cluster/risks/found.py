@@ -19,10 +19,9 @@ from ...physics.cases import PRECISIONS
 from ...physics.step import step_time
 from ...verdict.constraints import Z80, chance_below
 from ..domains import domains
-from ..network.build import is_ethernet
 from ..rollout.burn_in import screen
 from ..rollout.watch import playbooks, spikes
-from ..site import STANDSTILL, Site, is_torus
+from ..site import STANDSTILL, Site, ettr, is_torus
 from ..texts import constant, fill, number, source, texts
 
 SLOW_REPAIRS = constant("slow_repairs")
@@ -89,7 +88,7 @@ class Scene:
         every = max(e.checkpoint_interval_s, new.checkpoint_durable_s - stall)
         if mtbf_s is not None:
             every = self.interval_s(new)
-        kept = ettr(new, every) / max(ettr(e, e.checkpoint_interval_s), 1e-300)
+        kept = ettr(new, every) / max(ettr(e), 1e-300)
         fed = (1 - self.short(new, shrinks=True)) / max(1 - self.short(e), 1e-9)
         stops = e.planned_per_day / DAY_S
         planned = (1 + stops * _stop_s(e)) / (1 + stops * _stop_s(new))
@@ -139,20 +138,6 @@ class Scene:
         """What to say of nodes that the plan leaves idle."""
         idle = self.s.idle_nodes
         return f" (beside {several(idle, 'node')} that the plan leaves idle)" if idle else ""
-
-
-def ettr(e, interval_s: float) -> float:
-    """Useful share of the time by the closed form of `goodput.ettr`."""
-    return float(
-        goodput.ettr(
-            e.mtbf_s,
-            e.checkpoint_stall_s,
-            interval_s,
-            durable_s=e.checkpoint_durable_s,
-            restart_s=e.restart_s,
-            down_s=e.detect_s,
-        )
-    )
 
 
 def _stop_s(e) -> float:
@@ -372,7 +357,7 @@ def slow_network(at: Scene):
     out = at.s.case.link.out_bytes_per_s
     if s.nodes < 2 or is_torus(s.cluster):
         return None
-    ethernet = is_ethernet(s.cluster.scale_out)
+    ethernet = catalogue.fabric(s.cluster.scale_out).technology == "ethernet"
     factor = 1 + number("R168") / 100 if ethernet else constant("slow_link_factor")
     slow = s.step_ratio(link=s.link(out_bytes_per_s=out / factor))
     if slow <= 1:

@@ -103,24 +103,21 @@ def burn_in(assessment) -> tuple[Test, ...]:
     return tuple(test for part in parts for test in part(s))
 
 
-def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, words=(), **own):
-    """One test: its words filled with `words`, its numbers, the rest of its fields."""
-    table = texts("burn_in")[id]
-    tool = table.get("tool", "rings")
-    given = {k: fill(v, s, **dict(words)) for k, v in table.items() if k in Test.__annotations__}
-    fields = dict(unit="bytes/s", **given) if "unit" not in given else given
+def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
+    """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
+    own = Test.__dataclass_fields__
+    row = {k: fill(v, s, **values) for k, v in texts("burn_in")[id].items() if k in own}
+    row = {"unit": "bytes/s", "tool": "rings"} | row
+    row |= {k: v for k, v in values.items() if k in own}
+    row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
     return Test(
-        **{
-            **fields,
-            "id": id,
-            "tool": tools(s.cluster.accelerator.vendor).get(tool, tool),
-            "expected": expected,
-            "evict_below": expected * ratio,
-            "ratio": ratio,
-            "seconds": seconds,
-            "usd": s.run.usd(seconds / DAY_S),
-            **own,
-        }
+        **row,
+        id=id,
+        expected=expected,
+        evict_below=expected * ratio,
+        ratio=ratio,
+        seconds=seconds,
+        usd=s.run.usd(seconds / DAY_S),
     )
 
 
@@ -141,13 +138,23 @@ def device_tests(s: Site):
 
 
 def ring_test(
-    s: Site, id: str, ranks: int, inside: int, ratio, why, rounds=1, share=1.0, words=(), **more
-):
+    s: Site,
+    id: str,
+    ranks: int,
+    inside: int,
+    ratio: float,
+    why: str,
+    *,
+    rounds=1,
+    share=1.0,
+    shown=None,
+    floor=0.0,
+    **values,
+) -> Test:
     """All-reduce over so many ranks, `inside` of them in a domain: the published rate where
     `shown` has one, never below the accepted `floor`."""
     sizes = _busbw(s.cluster, ranks, inside, share)
-    rate, where = more.get("shown") or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
-    floor = more.get("floor", 0.0)
+    rate, where = shown or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
     off = {row["tier"]: row["large_error"] for row in trust(s.cluster)}
     error = off["scale-up" if ranks <= inside else "scale-out"]
     return _test(
@@ -156,7 +163,6 @@ def ring_test(
         rate,
         max(ratio, floor / rate),
         rounds * _seconds(LARGE, ranks, rate),
-        words=words,
         message_bytes=LARGE,
         why=why if floor < ratio * rate else ACCEPTED,
         expected_from=where,
@@ -164,6 +170,7 @@ def ring_test(
         # of the fabrics judged, where this one is not
         fleet_within=constant("unjudged") if error is None else error,
         by_size=sizes,
+        **values,
     )
 
 
@@ -175,21 +182,28 @@ def scale_up_tests(s: Site):
     ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", limits)
     if is_torus(cluster) and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
-        own = dict(message_bytes=1e9, why=why, expected_from=where)
+        own = {"message_bytes": 1e9, "why": why, "expected_from": where}
         what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=per_node)
-        words = dict(devices=per_node)
-        yield _test(s, "node all-reduce", rate, ratio, 60.0, words, **own, what=what)
+        node = _test(s, "node all-reduce", rate, ratio, 60.0, devices=per_node, **own)
+        yield replace(node, what=what)
         yield _test(s, "torus axes", rate, ratio, 180.0, rounds=3, **own)
     elif per_node > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
-        floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
-        more = dict(words=dict(devices=per_node), shown=best, floor=floor)
-        yield ring_test(s, "node all-reduce", per_node, per_node, ratio, why, **more)
+        yield ring_test(
+            s,
+            "node all-reduce",
+            per_node,
+            per_node,
+            ratio,
+            why,
+            shown=best,
+            floor=min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0,
+            devices=per_node,
+        )
     unit = joined_devices(cluster)
     if unit > per_node:
-        words = dict(devices=unit)
-        yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, words=words)
+        yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, devices=unit)
 
 
 def joined_devices(cluster) -> int:
@@ -214,22 +228,29 @@ def scale_out_tests(s: Site):
     near = max(2, blocks(cluster)[0] // unit)
     many = min(units, near)
     groups = -(-units // near)
-    words = dict(many=many, name="racks" if unit > s.per_node else "nodes")
-    yield ring_test(s, "pairs", 2 * unit, unit, ratio, why, many - 1, words=words)
+    name = "racks" if unit > s.per_node else "nodes"
+    pairs = 2 * unit
+    yield ring_test(s, "pairs", pairs, unit, ratio, why, rounds=many - 1, many=many, name=name)
     if groups > 1:
         wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
         across = wide and cluster.oversubscription > 1
-        # all pairs of many groups would take longer than they tell: neighbours at distances 1, 2,
-        # 4, ... cross every spine
-        rounds = groups - 1 if groups <= GROUPS else 2 * int(np.ceil(np.log2(groups)))
+        few = groups <= GROUPS
         table = texts("burn_in")["groups"]
-        words = dict(
-            which=table["all pairs" if groups <= GROUPS else "neighbours"],
+        yield ring_test(
+            s,
+            "groups",
+            near * pairs,
+            unit,
+            ratio,
+            why,
+            # all pairs of many groups would take longer than they tell: neighbours at distances
+            # 1, 2, 4, ... cross every spine
+            rounds=groups - 1 if few else 2 * int(np.ceil(np.log2(groups))),
+            share=1 / cluster.oversubscription if across else 1.0,
+            which=table["all pairs" if few else "neighbours"],
             groups=groups,
             across=fill(table["across"], s) if across else "",
         )
-        share = 1 / cluster.oversubscription if across else 1.0
-        yield ring_test(s, "groups", 2 * near * unit, unit, ratio, why, rounds, share, words)
 
 
 def job_test(s: Site):
@@ -238,7 +259,7 @@ def job_test(s: Site):
     low = s.step_s / s.figures["step_s_high"]
     schedule = SCHEDULE_NAMES[int(s.case.plan.schedule)]
     seconds = max(4 * HOUR_S, 100 * s.step_s)
-    yield _test(s, "the job itself", flops, low, seconds, dict(schedule=schedule))
+    yield _test(s, "the job itself", flops, low, seconds, schedule=schedule)
 
 
 def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tuple[float, str]:

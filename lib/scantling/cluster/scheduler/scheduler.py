@@ -11,7 +11,7 @@ from ... import catalogue
 from ...base.records import Record
 from ...base.show import several
 from ..site import Run, Site, is_torus, site_of
-from ..texts import constant, fill, number, source, texts
+from ..texts import constant, fill, lines, number, source, texts
 from .queue import Queue, queue
 from .request import health_checks, request, spares_held
 from .stakes import in_place_gain, requeue_s, stakes
@@ -207,7 +207,7 @@ def _why(s: Site, order, asked, nodes: int) -> tuple[str, ...]:
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
     values = dict(best=best, second=second, nodes=nodes, heavy=heavy)
-    lines = fill(
+    return lines(
         words["why"],
         s,
         **values,
@@ -221,7 +221,6 @@ def _why(s: Site, order, asked, nodes: int) -> tuple[str, ...]:
         little=heavy.stake <= 0.001,
         alone=not any(c.id in ("services", "share") and c.stake > 0.05 for c in asked),
     )
-    return tuple(line["say"] for line in lines)
 
 
 def _preemption(s: Site) -> dict:
