@@ -356,7 +356,8 @@ def overlap_window(case, wire: float) -> float:
     share = float(step_time(case).dp) / max(wire, 1e-30)
     if share >= 1:
         return 0.0
-    low, high = 0.0, 1e6
+    low = 0.0
+    high = 1e6
     for _ in range(80):
         x = (low + high) / 2
         if traffic.exposed(1.0, x, case.constants.overlap_power) > share:

@@ -82,12 +82,16 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
     rank, a send's payload. alone_s = calls x curve; the step model's time also holds what compute
     beside it costs, so the two need not agree.
     """
-    spans, out = {g.axis: g for g in place.groups}, []
+    spans = {g.axis: g for g in place.groups}
+    out = []
     for row in s.traffic:
-        axis, n, calls = row["axis"], row["group"], max(int(row["calls"]), 1)
+        axis = row["axis"]
+        n = row["group"]
+        calls = max(int(row["calls"]), 1)
         if axis == "dp":
             calls *= layer_units(s.chosen)
-        per, each = inside(s.chosen, axis), row["bytes"] / calls
+        per = inside(s.chosen, axis)
+        each = row["bytes"] / calls
         message = each if axis == "pp" else each * n / max(n - 1, 1)
         group = spans.get(axis, spans["dp"])
         if axis == "dp" and s.plan["cp"] > 1 and spans["cp"].domains > group.domains:
@@ -123,7 +127,9 @@ def layer_units(chosen) -> int:
 def inside(chosen, axis: str) -> int:
     """Members of one group of an axis that share a scale-up domain."""
     p = chosen.plan
-    tp, cp, dp = p["tp"], p["cp"], p["dp"]
+    tp = p["tp"]
+    cp = p["cp"]
+    dp = p["dp"]
     size, packed = {
         "tp": (tp, 1),
         "cp": (cp, tp),
@@ -139,7 +145,8 @@ def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
     cluster = s.cluster
     if axis == "pp":
         return float(curves.send_s(message, curves.wires(cluster, n, per)))
-    collective, sizes = COLLECTIVE_OF[axis], [(message, n)]
+    collective = COLLECTIVE_OF[axis]
+    sizes = [(message, n)]
     if axis == "ep" and n > per:
         # a dispatcher that sends one copy a domain: fewer bytes leave, all still pass inside
         out = expert_share_out(s.case) * n / (n - per) * (n - 1) / n
@@ -155,7 +162,8 @@ def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
 def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     """Curves of this design's own groups: what each axis runs, and an all-reduce of the
     data-parallel group for every plan."""
-    cluster, p = s.cluster, s.plan
+    cluster = s.cluster
+    p = s.plan
     could = catalogue.fabric(cluster.scale_out).in_network_reduction
     sizes = {"tp": p["tp"], "ep": p["ep"], "dp": p["dp"] * p["cp"]}
     wanted = {
@@ -185,7 +193,8 @@ def trust(cluster) -> tuple[dict, ...]:
     (curves_score); judged_on None where nobody has published a curve of such a fabric.
     """
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
-    up, out = catalogue.fabric(cluster.scale_up), catalogue.fabric(cluster.scale_out)
+    up = catalogue.fabric(cluster.scale_up)
+    out = catalogue.fabric(cluster.scale_out)
     # a rack-wide domain over InfiniBand was measured as a whole
     wide = cluster.scale_up_domain > cluster.devices_per_node and up.technology == "nvlink"
     rack = wide and out.technology == "infiniband"
@@ -234,9 +243,11 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
     queue_bytes = (fan-in - 1) x rate x one step of the fabric: what arrives at the last port before
     the senders can react.
     """
-    cluster, step = s.cluster, s.model_step_s
+    cluster = s.cluster
+    step = s.model_step_s
     peak = cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency
-    fan, out = {}, []
+    fan = {}
+    out = []
     for a in rows:
         if a.tier != "scale-out":
             continue
@@ -313,7 +324,8 @@ def _setting(s: Site, id: str, figure: float, **values) -> Setting:
 
 def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Setting, ...]:
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
-    fabric, step = catalogue.fabric(s.cluster.scale_out), s.model_step_s
+    fabric = catalogue.fabric(s.cluster.scale_out)
+    step = s.model_step_s
     leaving = [a for a in rows if a.tier == "scale-out"]
     if not leaving and is_torus(s.cluster):
         return (_setting(s, "torus", t.hops),)
@@ -323,8 +335,10 @@ def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Sett
         *_routing(s, t, fabric.technology, leaving),
         *_congestion(s, fabric.technology, bursts(s, rows), len(leaving)),
     ]
-    by_axis, wire = {a.axis: a for a in leaving}, sum(a.time_s for a in leaving)
-    pp, dp = by_axis.get("pp"), by_axis.get("dp")
+    by_axis = {a.axis: a for a in leaving}
+    wire = sum(a.time_s for a in leaving)
+    pp = by_axis.get("pp")
+    dp = by_axis.get("dp")
     if pp is not None and dp is not None:
         out.append(_classes(s, pp, dp))
     own = s.cluster.in_network_reduction or fabric.in_network_reduction
@@ -343,10 +357,13 @@ def _routing(s: Site, t: Topology, technology: str, leaving):
     if uplinks and not crossing:
         yield _setting(s, "static", 1.0)
     elif uplinks and technology in ("infiniband", "efa", "ethernet"):
-        bad, limit = fullest_uplink(1.0, uplinks), constant("load_limit")
+        bad = fullest_uplink(1.0, uplinks)
+        limit = constant("load_limit")
         fit = (q for q in QUEUE_PAIRS if fullest_uplink(q, uplinks) <= limit)
-        need, spent = next(fit, QUEUE_PAIRS[-1]), sum(a.time_s for a in crossing)
-        axes, words = ", ".join(a.axis for a in crossing), texts("settings")
+        need = next(fit, QUEUE_PAIRS[-1])
+        spent = sum(a.time_s for a in crossing)
+        axes = ", ".join(a.axis for a in crossing)
+        words = texts("settings")
         values = dict(uplinks=uplinks, bad=bad, axes=axes, crossing=spent)
         yield _setting(s, technology, bad, hashed=fill(words["hashed"], **values))
         if technology == "ethernet":
@@ -372,7 +389,8 @@ def _congestion(s: Site, technology: str, load: Burst, axes: int):
 
 def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
     """Whether pipeline sends should pass gradients on the cards."""
-    share, words = min(1.0, dp.time_s / s.model_step_s), texts("settings")["classes"]
+    share = min(1.0, dp.time_s / s.model_step_s)
+    words = texts("settings")["classes"]
     gain = pp.time_s * share
     worth = gain / s.model_step_s >= constant("small_share") / 10
     choice = words["above" if worth else "one"]
@@ -386,7 +404,8 @@ def _reduction(s: Site, dp: Axis):
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
-    ring, sharp = float(by["ring"]), float(by["sharp"])
+    ring = float(by["ring"])
+    sharp = float(by["sharp"])
     if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
         worth = saved / s.model_step_s >= constant("small_share") / 10
