@@ -64,7 +64,7 @@ PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "
 THUMBNAIL = 480
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Published:
     """One printed figure of a run, under the key of the assessment that it is compared with."""
 

@@ -4,11 +4,14 @@ is compared with."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 
+from scantling.base.show import shown
 from scantling.design.constraints import CONSTRAINTS
 
 from . import words
-from .words import at, band, quantity, share, show, split
+from .report.phrases import sentence
+from .words import at, band, in_text, quantity, show, split
 
 # key, name on the card, whether more is better (None: neither)
 CARDS = (
@@ -40,107 +43,85 @@ _VERDICTS = {
 def cards(given: Mapping, pinned: Mapping | None = None) -> list[dict]:
     """One item per headline number: value, unit, band or remark, difference from the pinned
     design."""
-    return [_card(key, name, better, given, pinned) for key, name, better in CARDS]
+    return [_card(*card, given, pinned or {}) for card in CARDS]
 
 
 def _card(key, name, better, given, pinned) -> dict:
     if key == "verdict":
         return _verdict(given, pinned)
-    value = at(given, key)
-    number, unit = split(show(key, value))
-    item = {
-        "key": key,
-        "label": name,
-        "value": number,
-        "unit": unit,
-        "note": _note(key, given),
-        "hint": "Open the formula of this number",
-        "state": _state(key, given),
-    }
-    if pinned is not None:
-        item["delta"], item["sense"] = difference(key, value, at(pinned, key), better)
-    return item
+    number, unit = split(show(key, at(given, key)))
+    missed = {row["field"] for row in given.get("missed") or ()} & set(_LIMITS.get(key, ()))
+    item = {"key": key, "label": name, "value": number, "unit": unit, "note": _note(key, given)}
+    item |= {"hint": "Open the formula of this number", "state": "bad" if missed else ""}
+    return item | _against(key, given, pinned, better)
+
+
+def _against(key, given, pinned, better) -> dict:
+    """The difference of a card from the pinned design, where there is one."""
+    text, sense = difference(key, at(given, key), at(pinned, key), better)
+    return {"delta": text, "sense": sense} if pinned else {}
 
 
 def _verdict(given, pinned) -> dict:
-    word, state = _VERDICTS.get(given.get("verdict"), (str(given.get("verdict")), ""))
     memory = given.get("memory_bytes")
+    word, state = _fits(given, memory)
+    item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state}
+    item |= {"hint": "Open what decides the verdict", "note": ""}
+    if memory:
+        used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
+        item["note"] = f"{split(used)[0]} of {usable}"
+    both = pinned if memory and pinned.get("memory_bytes") else {}
+    return item | _against("memory_bytes.total", given, both, False)
+
+
+def _fits(given, memory) -> tuple[str, str]:
+    """The verdict in a word or two, and its state."""
+    word, state = _VERDICTS.get(given.get("verdict"), (str(given.get("verdict")), ""))
     if memory and memory["total"] > memory["capacity"]:
-        word, state = "Does not fit", "bad"
-    elif word == "Feasible" and (given.get("plan") or {}).get("offload") not in (None, "none"):
-        word, state = "Fits, offload", "warn"
-    elif word == "Feasible" and any(
-        str(limit).startswith("tight:") for limit in given.get("limits") or ()
-    ):
-        word, state = "Fits, tight", "warn"
-    item = {
-        "key": "verdict",
-        "label": "Fits?",
-        "value": word,
-        "unit": "",
-        "state": state,
-        "hint": "Open what decides the verdict",
-        "note": (
-            f"{split(show('memory_bytes.total', memory['total']))[0]} of "
-            f"{show('memory_bytes.capacity', memory['capacity'])}"
-        )
-        if memory
-        else "",
-    }
-    if pinned is not None and pinned.get("memory_bytes") and memory:
-        item["delta"], item["sense"] = difference(
-            "memory_bytes.total", memory["total"], pinned["memory_bytes"]["total"], False
-        )
-    return item
+        return "Does not fit", "bad"
+    if word == "Feasible":
+        if (at(given, "plan.offload") or "none") != "none":
+            return "Fits, offload", "warn"
+        if any(str(limit).startswith("tight:") for limit in given.get("limits") or ()):
+            return "Fits, tight", "warn"
+    return word, state
 
 
 def _note(key, given) -> str:
     low, high = at(given, key + "_low"), at(given, key + "_high")
     if low is not None and high is not None:
-        return band(key, low, high).removesuffix(
-            " " + split(show(key, at(given, key)))[1]
-        )  # the unit stands above
-    if key == "days":
-        return "" if given.get("days") is not None or not given.get("plan") else "no tokens named"
-    if key == "bubble_fraction":
-        return (
-            f"{show('step_breakdown_s.bubble', at(given, 'step_breakdown_s.bubble'))} a step"
-            if at(given, "step_breakdown_s")
-            else ""
-        )
-    if key == "cost_usd" and given.get("plan"):
-        price = at(given, "cost.usd_per_device_hour")
-        return (
-            f"at {show('cost.usd_per_device_hour', price)}"
-            + ("" if "/h" in show("cost.usd_per_device_hour", price) else "/device-h")
-            if price is not None
-            else "no tokens named"
-            if lacking(given) == "tokens"
-            else "no price known"
-        )
-    if key == "goodput":
-        return f"MTBF {show('mtbf_s', given.get('mtbf_s'))}" if given.get("mtbf_s") else ""
-    if key == "checkpoint_interval_s":
-        overhead = given.get("checkpoint_overhead")
-        return f"{share(overhead)} stalled" if overhead is not None else ""
-    return ""
+        unit = split(in_text(given, key))[1]  # it stands above
+        return band(key, low, high).removesuffix(f" {unit}")
+    if key in ("days", "cost_usd"):
+        return _lacks(key, given) if given.get("plan") else ""
+    of, form = _REMARKS.get(key, ("", ""))
+    value = at(given, of)
+    return "" if value is None or not (value or key != "goodput") else form.format(show(of, value))
+
+
+# what stands below a number that has no band: another figure, and how it is said
+_REMARKS = {
+    "bubble_fraction": ("step_breakdown_s.bubble", "{} a step"),
+    "goodput": ("mtbf_s", "MTBF {}"),
+    "checkpoint_interval_s": ("checkpoint_overhead", "{} stalled"),
+}
+
+
+def _lacks(key, given) -> str:
+    """What days and dollars lack, or the price that they are at."""
+    price = at(given, "cost.usd_per_device_hour")
+    if key == "cost_usd" and price is not None:
+        shown = show("cost.usd_per_device_hour", price)
+        return f"at {shown}" + ("" if "/h" in shown else "/device-h")
+    if given.get("days") is None:
+        return "no tokens named"
+    return "no price known" if key == "cost_usd" else ""
 
 
 def lacking(given) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
-    return (
-        "tokens"
-        if given.get("days") is None
-        else "a price"
-        if given.get("cost_usd") is None
-        else ""
-    )
-
-
-def _state(key, given) -> str:
-    """Marked where a stated limit speaks of this number."""
-    missed = {m["field"] for m in given.get("missed") or ()}
-    return "bad" if missed & set(_LIMITS.get(key, ())) else ""
+    needs = (("days", "tokens"), ("cost_usd", "a price"))
+    return next((name for key, name in needs if given.get(key) is None), "")
 
 
 def difference(key: str, value, before, better) -> tuple[str, str]:
@@ -161,35 +142,24 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
-        return "bad", "Not taken.", f"{refusal.text}. The picture is still the last valid design."
-    limits, fixes, avoid = (
-        given.get("limits") or (),
-        given.get("nearest_fixes") or (),
-        given.get("avoid") or (),
-    )
+        said = f"{refusal.text}. The picture is still the last valid design."
+        return "bad", "Not taken.", said
+    limits = [str(limit) for limit in given.get("limits") or ()]
+    first = limits[0] if limits else ""
     if given.get("verdict") == "impossible":
-        return (
-            "bad",
-            "Impossible.",
-            "; ".join([given.get("error") or "", *map(str, limits[:2])]).strip("; "),
-        )
+        why = "; ".join([given.get("error") or "", *limits[:2]]).strip("; ")
+        return "bad", "Impossible.", why
     if given.get("verdict") == "constraint-missed":
+        fixes = given.get("nearest_fixes")
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        return "warn", "Misses a limit.", f"{_sentence(limits[0]) if limits else ''}{fix}"
+        return "warn", "Misses a limit.", sentence(first) + fix
     for start, word in (("tight:", "Fits, tight."), ("offload:", "Fits with offload only.")):
-        if limits and str(limits[0]).startswith(start):
-            return "warn", word, _sentence(str(limits[0]).removeprefix(start))
-    if limits:
-        return "good", "Fits.", _sentence(limits[0])
-    if avoid:
-        return "good", "Fits.", _sentence(f"Avoid {avoid[0]['what']}: {avoid[0]['why']}")
-    return "good", "Fits.", ""
-
-
-def _sentence(text: str) -> str:
-    text = str(text).strip()
-    text = text[:1].upper() + text[1:]
-    return text if not text or text.endswith((".", "!", "?")) else text + "."
+        if first.startswith(start):
+            return "warn", word, sentence(first.removeprefix(start))
+    avoid = given.get("avoid")
+    if avoid and not first:
+        first = f"Avoid {avoid[0]['what']}: {avoid[0]['why']}"
+    return "good", "Fits.", sentence(first)
 
 
 def nearest(fixes) -> Mapping | None:
@@ -247,87 +217,80 @@ def explanation(key: str, session, facts: Mapping | None = None, alone: bool = F
         return words.explain(key, own, inputs(session, own), own)
     if key == "verdict" and facts is None:
         out = words.explain("verdict", given, {})
-        memory = given.get("memory_bytes") or {}
-        out["lines"] += [
-            (words.label(f"memory_bytes.{part}"), show(f"memory_bytes.{part}", amount))
-            for part, amount in memory.items()
-        ]
-        out["lines"] += [("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]]
-        out["lines"] += [
-            ("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]
-        ]
+        out["lines"] += _deciding(given)
         return out
     out = words.explain(key, given, inputs(session), facts)
-    if key == "cost_usd" and given.get("cost"):
-        ends = [given["cost"][f"cost_usd_{end}"] for end in ("low", "high")]
-        out["lines"] += (
-            [("At other prices", f"{band('cost_usd', *ends)}: {words.band_of('cost.cost_usd')}")]
-            if None not in ends
-            else []
-        )
-    change = (
-        session.pinned
-        and facts is None
-        and difference(key, at(given, key), at(session.pinned.given, key), None)[0]
-    )
-    if change:
-        out["lines"].append(
-            ("Pinned design", f"{words.in_text(session.pinned.given, key)}; now {change}")
-        )
+    prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
+    if key == "cost_usd" and None not in prices:
+        of = words.band_of("cost.cost_usd")
+        out["lines"].append(("At other prices", f"{band('cost_usd', *prices)}: {of}"))
+    if session.pinned and facts is None:
+        before = session.pinned.given
+        change = difference(key, at(given, key), at(before, key), None)[0]
+        if change:
+            out["lines"].append(("Pinned design", f"{in_text(before, key)}; now {change}"))
     return out
+
+
+def _deciding(given) -> list[tuple[str, str]]:
+    """Memory, limits and nearest fixes: what decides the verdict."""
+    memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
+    return [
+        *((words.label(key), in_text(given, key)) for key in memory),
+        *(("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]),
+        *(("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]),
+    ]
+
+
+# inputs of formulas, as paths into the resolved design
+_RESOLVED = {
+    "tokens": "main_phase.tokens",
+    "seq_len": "main_phase.seq_len",
+    "global_batch": "main_phase.global_batch",
+    "optimizer": "main_phase.optimizer",
+    "devices": "cluster.devices",
+    "params": "params.total",
+    "vocab": "model.vocab",
+    "storage": "cluster.storage",
+    "devices_per_node": "cluster.devices_per_node",
+    "oversubscription": "cluster.oversubscription",
+}
+_PRICES = ("usd_per_device_hour", "pue", "usd_per_kwh")
+_RATES = ("preset", "failures_per_1000_node_days", "repair_s")
 
 
 def inputs(session, given: Mapping | None = None) -> dict:
     """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
     resolved = session.now.resolved
     given = session.now.given if given is None else given
-    phase = resolved.main_phase
-    model, cluster = resolved.model, resolved.cluster
-    chip, design = cluster.accelerator, session.now.design
-    stated = lambda section: (
-        ", ".join(f"{k} {words.plain(v)}" for k, v in section.items()) or "none"
-    )
-    prices = {
-        k: v
-        for k, v in (given.get("cost") or {}).items()
-        if k in ("usd_per_device_hour", "pue", "usd_per_kwh") and v is not None
-    }
-    endurance = {
-        k: v for k, v in (given.get("endurance") or {}).items() if isinstance(v, (int, float, str))
-    }
+    model, cluster, precision = resolved.model, resolved.cluster, resolved.main_phase.precision
+    chip, cost = cluster.accelerator, given.get("cost") or {}
+    plain = (given.get("endurance") or {}).items()
+    endurance = {k: v for k, v in plain if isinstance(v, (int, float, str))}
+    peak = show("roofline.peak_flops", chip.peak_flops(precision))
     return {
-        "tokens": phase.tokens,
-        "seq_len": phase.seq_len,
-        "global_batch": phase.global_batch,
-        "precision": (
-            f"{phase.precision}, "
-            f"{show('roofline.peak_flops', chip.peak_flops(phase.precision))} dense peak"
-        ),
-        "optimizer": phase.optimizer,
-        "devices": cluster.devices,
-        "params": resolved.params.total,
-        "vocab": model.vocab,
-        "storage": cluster.storage,
+        **{name: attrgetter(path)(resolved) for name, path in _RESOLVED.items()},
+        "precision": f"{precision}, {peak} dense peak",
         "stack": resolved.stack or "not named",
         "model": (
             f"{model.name} ({model.layers} layers, h {model.hidden:,}, {model.heads} heads, "
             f"{model.kv_heads} KV heads, vocab {model.vocab:,})"
         ),
         "cluster": f"{cluster.devices:,} x {chip.name}",
-        "accelerator": f"{chip.name}, {words.quantities.shown(chip.hbm_usable_bytes, 'bytes')} usable",
-        "prices": stated(prices),
-        "usd_per_device_hour": prices.get("usd_per_device_hour"),
-        "pue": prices.get("pue"),
-        "usd_per_kwh": prices.get("usd_per_kwh"),
-        "constraints": stated(design.constraints.given()),
-        "reliability": stated(
-            {
-                k: v
-                for k, v in endurance.items()
-                if k in ("preset", "failures_per_1000_node_days", "repair_s")
-            }
-        ),
-        "devices_per_node": cluster.devices_per_node,
-        "oversubscription": cluster.oversubscription,
+        "accelerator": f"{chip.name}, {shown(chip.hbm_usable_bytes, 'bytes')} usable",
+        "prices": _stated(cost, _PRICES),
+        **{name: cost.get(name) for name in _PRICES},
+        "constraints": _stated(session.now.design.constraints.given()),
+        "reliability": _stated(endurance, _RATES),
         **endurance,
     }
+
+
+def _stated(section: Mapping, names=None) -> str:
+    """The fields of a section that are stated, in a line."""
+    said = (
+        f"{name} {words.plain(value)}"
+        for name, value in section.items()
+        if value is not None and (names is None or name in names)
+    )
+    return ", ".join(said) or "none"

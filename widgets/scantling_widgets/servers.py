@@ -40,7 +40,7 @@ _START_S = 90
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Server:
     """A server that runs: its process, and the address with its token that a browser opens."""
 
@@ -106,7 +106,8 @@ def _running(
     try:
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"
-        yield Server(process, f"{base}{path}?token={token}", base, token)
+        url = f"{base}{path}?token={token}"
+        yield Server(process=process, url=url, base=base, token=token)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

@@ -30,7 +30,7 @@ _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """A design and everything it refers to, ready to travel: text only, no path of this machine."""
 
@@ -43,7 +43,7 @@ class Job:
     files: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Done:
     """What came of a job. `status`: done, wrong (the design file) or failed (the making)."""
 

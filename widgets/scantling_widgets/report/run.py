@@ -49,7 +49,7 @@ HEADLINE = (
 ATTEMPTS = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """One line of the batch, as it is kept beside the report."""
 
