@@ -3,7 +3,6 @@ each holds."""
 
 from __future__ import annotations
 
-import ipywidgets as W
 from scantling.physics import pipeline, schedule
 
 from .. import theme
@@ -13,103 +12,71 @@ from .base import Panel
 _STAGES, _BATCHES = 16, 32  # what a picture of this size can show
 
 
+_WINDOWS = {
+    "the whole step": (0.0, 1.0),
+    "the first eighth": (0.0, 0.125),
+    "the middle eighth": (0.4375, 0.5625),
+    "the last eighth": (0.875, 1.0),
+}
+_SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
+_NO_PIPELINE = "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see it.</p>"
+
+
 class Schedule(Panel):
     title = "Schedule"
 
     def build(self):
-        self.other = W.Dropdown(
-            options=[row.name for row in pipeline.SCHEDULES.values()],
-            description="Compare with",
-            style={"description_width": "96px"},
-            layout=W.Layout(width="260px"),
-        )
+        names = [row.name for row in pipeline.SCHEDULES.values()]
+        self.other = theme.drop("Compare with", names, "260px", "96px")
+        self.window = theme.drop("Draw", _WINDOWS.items(), "200px", "40px")
+        self.chosen, self.drawing = False, False
         self.other.observe(self._compare, "value")
-        self.window = W.Dropdown(
-            options=[
-                ("the whole step", (0.0, 1.0)),
-                ("the first eighth", (0.0, 0.125)),
-                ("the middle eighth", (0.4375, 0.5625)),
-                ("the last eighth", (0.875, 1.0)),
-            ],
-            description="Draw",
-            style={"description_width": "40px"},
-            layout=W.Layout(width="200px"),
-        )
         self.window.observe(lambda _: self.draw(), "value")
-        self._chosen = False
-        self.note = theme.text()
-        self.first, self.second, self.held = gantt.live(), gantt.live(), held.live()
-        self.first_note, self.second_note = theme.text(), theme.text()
-        row = W.HBox(
-            [self.other, self.window, self.note],
-            layout=W.Layout(grid_gap="12px", align_items="center"),
-        )
+        self.note, self.none = theme.text(), theme.text(_NO_PIPELINE)
+        self.charts = gantt.live(), gantt.live()
+        self.notes = theme.text(), theme.text()
+        self.held = held.live()
+        titles = ("The plan's schedule", "The other, same settings")
         self.pictures = [
-            row,
-            theme.card("The plan's schedule", self.first_note, self.first),
-            theme.card("The other, same settings", self.second_note, self.second),
+            theme.row(self.other, self.window, self.note),
+            *(theme.card(*part) for part in zip(titles, self.notes, self.charts)),
             theme.card(held.title, self.held),
         ]
-        self.none = theme.text(
-            "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more "
-            "than one to see it.</p>"
-        )
         return [self.none, *self.pictures]
 
     def _compare(self, _) -> None:
-        if self._drawing:
-            return
-        self._chosen = True
-        self.draw()
+        if not self.drawing:
+            self.chosen = True
+            self.draw()
 
-    _drawing = False
+    def _propose(self, own) -> None:
+        """Until somebody chooses: beside the plan's own schedule, the plain one."""
+        self.drawing = True
+        self.other.value = "gpipe" if own == "1f1b" else "1f1b"
+        self.drawing = False
 
     def draw(self):
-        given = self.session.now.given
-        plan = given.get("plan") or {}
-        if not self._chosen:  # until somebody chooses: beside the plan's own, the plain one
-            self._drawing = True
-            self.other.value = "1f1b" if plan.get("schedule") != "1f1b" else "gpipe"
-            self._drawing = False
+        plan = self.given.get("plan") or {}
+        if not self.chosen:
+            self._propose(plan.get("schedule"))
         stages, batches = plan.get("pp") or 1, plan.get("grad_accum") or 1
+        pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         for box in self.pictures:
             box.layout.display = "" if stages > 1 else "none"
         self.none.layout.display = "none" if stages > 1 else ""
-        pp, m = min(stages, _STAGES), min(batches, _BATCHES)
-        cut = (
-            f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
-            if (pp, m) != (stages, batches)
-            else ""
-        )
-        self.note.value = (
-            (
-                (
-                    "<span class='sd-dim'>Forward, input gradients and weight gradients "
-                    "drawn equally long; transfers left out."
-                )
-                + cut
-                + "</span>"
-            )
-            if pp > 1
-            else ""
-        )
+        cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
+        whole = (pp, m) == (stages, batches)
+        self.note.value = theme.dim(_SIMPLE + ("" if whole else cut)) if pp > 1 else ""
         layouts = []
-        for name, chart, note, vpp in (
-            (plan.get("schedule"), self.first, self.first_note, plan.get("vpp") or 1),
-            (self.other.value, self.second, self.second_note, None),
-        ):
-            layout, text = (
-                lay_out(name, pp, vpp if vpp is not None else (plan.get("vpp") or 1), m)
-                if pp > 1
-                else (None, "")
-            )
+        names = (plan.get("schedule"), self.other.value)
+        for name, chart, note in zip(names, self.charts, self.notes):
+            layout, text = lay_out(name, pp, plan.get("vpp") or 1, m) if pp > 1 else (None, "")
             figure = gantt_of(layout)
             chart.spec = figure.spec()
-            figure.show(chart, given, layout=layout, window=self.window.value)
+            figure.show(chart, self.given, layout=layout, window=self.window.value)
             note.value = f"<p>{theme.escape(text)}</p>"
-            if layout is not None:
-                layouts.append(layout)
-        held.show(self.held, given, layouts=layouts)
+            layouts += [layout] if layout is not None else []
+        held.show(self.held, self.given, layouts=layouts)
 
 
 def lay_out(name, pp, vpp, m):
