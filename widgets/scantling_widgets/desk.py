@@ -127,8 +127,7 @@ class Desk(W.VBox):
     def _pictures(self) -> None:
         self.memory, self.step = charts.memory.live(), charts.step.live()
         self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
-        explain = lambda key, facts: headline.explanation(key, self.session, facts or None)
-        self._memory_key, self._step_key = legend.Key(explain), legend.Key(explain)
+        self._memory_key, self._step_key = legend.Key(self._explain), legend.Key(self._explain)
         cards = [
             theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
             theme.card(charts.step.title, self.step, self._step_key, note=self._step_note),
@@ -202,8 +201,8 @@ class Desk(W.VBox):
         self.session.dismiss()
         self._show_fault()
 
-    def _explain(self, key):
-        return headline.explanation(key, self.session)
+    def _explain(self, key, facts=None):
+        return headline.explanation(key, self.session, facts or None)
 
     # ------------------------------------------------------------ what is shown
     def _draw(self, session) -> None:
@@ -261,9 +260,10 @@ class Desk(W.VBox):
         pinned = " · changed" if session.now.design != session.first.design else ""
         pinned += " · compared with the pinned design" if session.pinned else ""
         pinned += " · quick search while dragging" if session.now.quick else ""
+        title = theme.escape(session.now.design.title)
         self._title.value = (
-            f'<div class="sd-title" role="heading" '
-            f'aria-level="2">{theme.escape(session.now.design.title)}<small>{theme.escape(place + pinned)}</small></div>'
+            f'<div class="sd-title" role="heading" aria-level="2">{title}'
+            f"<small>{theme.escape(place + pinned)}</small></div>"
         )
         self._buttons["Undo"].disabled = not session.can_undo
         self._buttons["Redo"].disabled = not session.can_redo

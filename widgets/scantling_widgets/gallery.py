@@ -204,14 +204,17 @@ def build(
     reports.write(
         gallery / "headline.csv", table({name: figures(data) for name, data in results.items()})
     )
-    first = lambda name: (not name.startswith("case-") and name not in PAGES, name)
-    entries = [entry(name, results[name], gallery) for name in sorted(results, key=first)]
+    entries = [entry(name, results[name], gallery) for name in sorted(results, key=_cases_first)]
     reports.write(
         gallery / "README.md",
         environment().get_template("gallery.md.j2").render(entries=entries) + "\n",
     )
     _keep_page(gallery / "index.html", index(entries))
     return records
+
+
+def _cases_first(name: str) -> tuple:
+    return not name.startswith("case-") and name not in PAGES, name
 
 
 OF_A_RUN = {
@@ -323,9 +326,12 @@ def _refusal() -> dict:
 
 def _keep_page(path: Path, text: str) -> None:
     """Write a page, unless it differs from the one that is there in its date alone."""
-    undated = lambda t: re.sub(r"<time[^>]*>[^<]*</time>", "", t)
-    if not path.exists() or undated(path.read_text(encoding="utf-8")) != undated(text):
+    if not path.exists() or _undated(path.read_text(encoding="utf-8")) != _undated(text):
         reports.write(path, text)
+
+
+def _undated(text: str) -> str:
+    return re.sub(r"<time[^>]*>[^<]*</time>", "", text)
 
 
 def main() -> int:

@@ -19,7 +19,10 @@ _WINDOWS = {
     "the last eighth": (0.875, 1.0),
 }
 _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
-_NO_PIPELINE = "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see it.</p>"
+_NO_PIPELINE = (
+    "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see "
+    "it.</p>"
+)
 
 
 class Schedule(Panel):

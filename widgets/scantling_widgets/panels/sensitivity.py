@@ -3,13 +3,11 @@ the edge of what is feasible."""
 
 from __future__ import annotations
 
-import ipywidgets as W
-
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
 from ..charts_sweeps import heat, kind, line
-from ..table import Table, cell
+from ..table import Table, cell, columns
 from ..words import label, share, show, titled
 from .base import Panel
 
@@ -22,6 +20,17 @@ _KINDS = {
 }
 
 
+_SEARCHED = "The plan is searched again for every variation unless it is pinned."
+_SWEPT = (
+    "Any input of the desk; the plan is searched again in every cell unless it is pinned. A click "
+    "on a point or cell puts it on the desk."
+)
+_EDGE = (
+    "Red: the edge of what is feasible; !: misses a stated limit; hatched: does not fit or is not "
+    "legal."
+)
+
+
 class Sensitivity(Panel):
     title = "Sensitivity"
 
@@ -29,25 +38,18 @@ class Sensitivity(Panel):
         self.rows: list[dict] = []
         self.cells: list = []
         self.of = self.key = self.swept = None
-        drop = lambda name, options, width="250px", wide="92px": W.Dropdown(
-            options=options,
-            description=name,
-            style={"description_width": wide},
-            layout=W.Layout(width=width, flex="0 0 auto"),
-        )
-        given = self.session.now.given
-        self.what = drop("What moves", [(label(key), key) for key in tornado])
-        self.what.value = next(key for key in tornado if given.get(key) is not None)
-        self.along, self.across = (
-            drop("Along", [("", "")], "205px", "44px"),
-            drop("and against", [("", "")], "245px", "82px"),
-        )
-        self.job = Job("Vary the inputs", self._start, self._step, self._end)
-        self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self._end)
+        keys = [(label(key), key) for key in tornado]
+        self.what = theme.drop("What moves", keys, "250px", "92px")
+        self.what.value = next(key for key in tornado if self.given.get(key) is not None)
+        self.along = theme.drop("Along", [("", "")], "205px", "44px")
+        self.across = theme.drop("and against", [("", "")], "245px", "82px")
+        self.job = Job("Vary the inputs", self._start, self._step, self.ended)
+        self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
         self.note, self.sweep_note = theme.text(), theme.text()
         self.chart = tornado[self.what.value].live()
         self.map = line[self.what.value].live(legend=True)
         self.map.on_pick(self._pick)
+        labels = {"at": "Use", "verdict": label("verdict")}
         self.table = Table(
             "Cells of the sweep",
             self._pick,
@@ -55,27 +57,16 @@ class Sensitivity(Panel):
             file_name="sweep",
             empty="Not swept yet.",
             explain=self.explain_alone,
-            columns=[
-                {"key": "at", "label": "Use", "align": "left"},
-                {"key": "verdict", "label": label("verdict"), "align": "left"},
-            ],
+            columns=columns(labels, left=labels, labels=labels),
         )
         self._offer()
         self.what.observe(lambda _: self._shown(), "value")
-        row = lambda *items: W.HBox(
-            items, layout=W.Layout(grid_gap="12px", align_items="center", flex_flow="row wrap")
-        )
+        inputs = theme.row(self.along, self.across, self.sweep_job)
         return [
-            row(self.what, self.job),
+            theme.row(self.what, self.job),
             self.note,
             theme.card("Each input a step down and up", self.chart),
-            theme.card(
-                "Sweep",
-                row(self.along, self.across, self.sweep_job),
-                self.sweep_note,
-                self.map,
-                self.table,
-            ),
+            theme.card("Sweep", inputs, self.sweep_note, self.map, self.table),
         ]
 
     def draw(self):
@@ -98,30 +89,18 @@ class Sensitivity(Panel):
         self.rows = sorted([*self.rows, *rows], key=lambda row: -row["swing"])
         self._show()
 
-    def _end(self, error) -> None:
-        if error is not None:
-            self.session.report(error)
-            self.session.tell()
-
     def _show(self) -> None:
-        key, mine = self.what.value, self.rows if self.key == self.what.value else []
-        old = (
-            "Drawn for an earlier design; vary again. "
-            if mine and self.of is not self.session.now
-            else ""
-        )
-        if self.session.now.given.get(key) is None:
-            old = (
-                f"This design has no {label(key).lower()}: it names no "
-                f"{headline.lacking(self.session.now.given).removeprefix('a ')}. "
-            )
-        self.note.value = (
-            f"<span class='sd-dim'>{old}The plan is searched again for every variation "
-            f"unless it is pinned.</span>"
-        )
-        given = self.of.given if mine else self.session.now.given
+        key, now = self.what.value, self.session.now
+        mine = self.rows if self.key == key else []
+        old = ""
+        if mine and self.of is not now:
+            old = "Drawn for an earlier design; vary again. "
+        if now.given.get(key) is None:
+            lacks = headline.lacking(now.given).removeprefix("a ")
+            old = f"This design has no {label(key).lower()}: it names no {lacks}. "
+        self.note.value = theme.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
-        tornado[key].show(self.chart, given, rows=mine, key=key)
+        tornado[key].show(self.chart, self.of.given if mine else now.given, rows=mine, key=key)
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
@@ -165,101 +144,62 @@ class Sensitivity(Panel):
 
     def _show_sweep(self) -> None:
         key = self.what.value
-        now = self.session.now.given
         if self.swept is None:
-            line[key].show(self.map, now, key=key)
-            self.sweep_note.value = (
-                "<span class='sd-dim'>Any input of the desk; the plan is searched again in "
-                "every cell unless it is pinned. A click on a point or cell puts it on the "
-                "desk.</span>"
-            )
+            line[key].show(self.map, self.given, key=key)
+            self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
-        old = "Swept for an earlier design; sweep again. " if of is not self.session.now else ""
-        self.sweep_note.value = (
-            (
-                f"<span class='sd-dim'>{old}{theme.escape(titled(key))}: "
-                f"{theme.escape(along.name)} "
-                f"across{', ' + theme.escape(across.name) + ' down' if across else ''}; a "
-                f"click puts a cell on the desk. "
-            )
-            + (
-                (
-                    "Red: the edge of what is feasible; !: misses a stated limit; hatched: "
-                    "does not fit or is not legal."
-                )
-                if across
-                else ""
-            )
-            + "</span>"
+        old = "" if of is self.session.now else "Swept for an earlier design; sweep again. "
+        names = f"{along.name} across" + (f", {across.name} down" if across else "")
+        self.sweep_note.value = theme.dim(
+            f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
+            f"desk. {_EDGE if across else ''}"
         )
         if across is None:
-            self.map.spec = line[key].spec(True, along=along.name)
-            line[key].show(
-                self.map,
-                of.given,
-                cells=self.cells,
-                texts=along.texts,
-                key=key,
-                name=along.name,
-                now=along.now,
-            )
+            figure, titles = line[key], {"along": along.name}
+            more = {"texts": along.texts, "name": along.name, "now": along.now}
         else:
-            self.map.spec = heat[key].spec(True, along=along.name, across=across.name)
-            here = (
-                across.now * len(along.values) + along.now
-                if along.now >= 0 and across.now >= 0
-                else -1
-            )
-            heat[key].show(
-                self.map,
-                of.given,
-                cells=self.cells,
-                rows=across.texts,
-                columns=along.texts,
-                key=key,
-                names=(across.name, along.name),
-                now=here,
-            )
+            figure, titles = heat[key], {"along": along.name, "across": across.name}
+            both = along.now >= 0 and across.now >= 0
+            here = across.now * len(along.values) + along.now if both else -1
+            more = {"rows": across.texts, "columns": along.texts, "now": here}
+            more["names"] = (across.name, along.name)
+        self.map.spec = figure.spec(True, **titles)
+        figure.show(self.map, of.given, cells=self.cells, key=key, **more)
         self._fill(key)
 
     def _fill(self, key: str) -> None:
-        names = [self.swept[1]] if self.swept[2] is None else [self.swept[2], self.swept[1]]
-        columns = [
-            {"key": "at", "label": names[0].name, "align": "left"},
-            *({"key": n.field, "label": n.name, "align": "left"} for n in names[1:]),
-            {"key": "verdict", "label": label("verdict"), "align": "left"},
-            {"key": key, "label": label(key)},
-            {"key": "memory", "label": "Of usable memory"},
-            {"key": "why", "label": "Why", "align": "left", "wrap": True},
-        ]
-        rows = []
-        for i, found in enumerate(self.cells):
-            word, mark = _KINDS[kind(found)]
-            at = [
-                cell(
-                    a.texts[place],
-                    a.values[place] if isinstance(a.values[place], (int, float)) else None,
-                )
-                for a, place in self._names(i)
-            ]
-            value = found.figures.get(key)
-            rows.append(
-                [
-                    *at,
-                    cell(word, mark=mark),
-                    cell(show(key, value), value, key=key if value is not None else ""),
-                    cell(
-                        "—" if found.memory_share is None else share(found.memory_share),
-                        found.memory_share,
-                    ),
-                    cell(found.why),
-                ]
-            )
+        first, *more = (along for along, _ in self._names(0))
+        labels = {
+            "at": first.name,
+            **{a.field: a.name for a in more},
+            "verdict": label("verdict"),
+            key: label(key),
+            "memory": "Of usable memory",
+            "why": "Why",
+        }
+        left = [name for name in labels if name not in (key, "memory")]
         with self.table.hold_sync():
-            self.table.columns = columns
-            self.table.fill(rows, [c.figures for c in self.cells])
+            self.table.columns = columns(labels, left=left, wrap=("why",), labels=labels)
+            rows = [self._row(i, found, key) for i, found in enumerate(self.cells)]
+            self.table.fill(rows, [found.figures for found in self.cells])
+
+    def _row(self, i: int, found, key: str) -> list[dict]:
+        word, mark = _KINDS[kind(found)]
+        value, memory = found.figures.get(key), found.memory_share
+        return [
+            *(_input(along, place) for along, place in self._names(i)),
+            cell(word, mark=mark),
+            cell(show(key, value), value, key=key if value is not None else ""),
+            cell("—" if memory is None else share(memory), memory),
+            cell(found.why),
+        ]
 
     def _pick(self, index: int) -> None:
         if self.swept is not None and 0 <= index < len(self.cells):
             self.choose(studies.fields_of(self.session, *self._names(index)))
+
+
+def _input(along, place: int) -> dict:
+    value = along.values[place]
+    return cell(along.texts[place], value if isinstance(value, (int, float)) else None)
