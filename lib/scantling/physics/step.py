@@ -10,7 +10,7 @@ the terms are those of compute.py and traffic.py. One function answers each ques
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,10 @@ class AxisTraffic:
     hidden_s: Column  # runs beside compute
     bytes: Column  # sent by one device
     calls: Column
+
+    def stretched(self, factor) -> AxisTraffic:
+        """The same traffic in so many times the time."""
+        return replace(self, exposed_s=factor * self.exposed_s, hidden_s=factor * self.hidden_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +131,9 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
     return {axis: each.times(sum(passes[axis]), calls) for axis, each in forward.items()}
 
 
-def layer_parts(c: Cases, layer: compute.LayerTime, exchanges: dict[str, Exchange]) -> dict:
-    """Exposed seconds of one average layer and micro-batch by part of the step: forward, backward
-    (twice a forward's GEMMs and element-wise chains) and recompute."""
+def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
+    """Seconds that one average layer and micro-batch computes by part of the step: forward,
+    backward (twice a forward's GEMMs and element-wise chains) and recompute."""
     again = recomputed(c)
     return {
         "gemm": 3 * layer.gemm + layer.accumulate,
@@ -141,7 +145,6 @@ def layer_parts(c: Cases, layer: compute.LayerTime, exchanges: dict[str, Exchang
         + layer.elementwise * again.elementwise
         + layer.host * again.layer,
         "host": c.constants.host_passes * layer.host,
-        **{axis: exchange.exposed_s for axis, exchange in exchanges.items()},
     }
 
 
@@ -273,57 +276,59 @@ def straggler_share(c: Cases):
     return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
+def layer_traffic(c: Cases, exchange: Exchange, layers) -> AxisTraffic:
+    """An exchange of one layer and micro-batch, over all that a device runs in a step."""
+    rounds = micro_batches(c.job, c.plan) * layers
+    return AxisTraffic(
+        exposed_s=rounds * exchange.exposed_s,
+        hidden_s=rounds * exchange.hidden_s,
+        bytes=rounds * exchange.bytes,
+        calls=rounds * exchange.calls,
+    )
+
+
+def data_parallel_traffic(c: Cases, held, work_s, backward_s) -> AxisTraffic:
+    """Gathers of every micro-batch and the reduction of the step, for the (dense, expert)
+    parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
+    forward."""
+    m, dp = micro_batches(c.job, c.plan), traffic.data_parallel(c, *held)
+    gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s)
+    reduction = reduction_exposed_s(c, dp.step_wire_s, backward_s)
+    return AxisTraffic(
+        exposed_s=m * gathers + reduction,
+        hidden_s=np.maximum(m * (dp.micro_wire_s - gathers), 0)
+        + np.maximum(dp.step_wire_s - reduction, 0),
+        bytes=dp.bytes,
+        calls=dp.calls,
+    )
+
+
 def step_time(c: Cases) -> Step:
     """The step of every case. [s] Each part is exposed time; what compute covers stands in
     `axes`."""
-    m = micro_batches(c.job, c.plan)
-    on = compute.device(c)
+    m, on = micro_batches(c.job, c.plan), compute.device(c)
     layer, logits = compute.layer_time(c, on), compute.logits_s(c, on)
-    exchanges = layer_exchanges(c, layer)
-    one = layer_parts(c, layer, exchanges)
-    stages = stage_times(c, sum(one.values()), logits)
+    exchanges, send = layer_exchanges(c, layer), traffic.pipeline_send(c)
+    one = layer_parts(c, layer)
+    layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
+    stages, held = stage_times(c, layer_s, logits), device_params(c)
     kernels = sum(one[name] for name in COMPUTE)
     forward = (layer.gemm + layer.attention + layer.elementwise) / kernels
-    send = traffic.pipeline_send(c)
-    dense, experts = device_params(c)
-    dp = traffic.data_parallel(c, dense, experts)
-    gathers = gathers_exposed_s(c, dp.micro_wire_s, stages.slowest_s + send.exposed_s)
-    reduction = reduction_exposed_s(c, dp.step_wire_s, stages.slowest_s * (1 - forward))
-    streamed = streamed_s(c, dense, experts, stages.slowest_s)
-
+    work = stages.slowest_s + send.exposed_s
+    axes = {axis: layer_traffic(c, each, stages.layers) for axis, each in exchanges.items()} | {
+        "dp": data_parallel_traffic(c, held, work, stages.slowest_s * (1 - forward)),
+        "pp": layer_traffic(c, send, 1),
+    }
     stretch = overall(c)
-    rounds = m * stages.layers * stretch
-    parts = {name: rounds * seconds for name, seconds in one.items()} | {
-        "logits": m * stretch * stages.heads * logits,
-        "dp": (m * gathers + reduction) * stretch,
-        "pp": m * send.exposed_s * stretch,
+    axes = {axis: each.stretched(stretch) for axis, each in axes.items()}
+    parts = {name: m * stages.layers * stretch * seconds for name, seconds in one.items()}
+    parts |= {axis: each.exposed_s for axis, each in axes.items()} | {
+        "logits": stretch * m * stages.heads * logits,
         "bubble": stretch * bubble_s(c, stages.mean_s, forward, layer.gemm / kernels),
-        "optimizer": stretch * optimizer_s(c, dense, experts),
-    }
-    parts["host"] = parts["host"] + m * streamed + step_host_s(c) * stretch
-    layers = {
-        axis: AxisTraffic(
-            exposed_s=parts[axis],
-            hidden_s=rounds * exchange.hidden_s,
-            bytes=m * stages.layers * exchange.bytes,
-            calls=m * stages.layers * exchange.calls,
-        )
-        for axis, exchange in exchanges.items()
-    }
-    axes = layers | {
-        "dp": AxisTraffic(
-            exposed_s=parts["dp"],
-            hidden_s=np.maximum(m * (dp.micro_wire_s - gathers), 0)
-            + np.maximum(dp.step_wire_s - reduction, 0),
-            bytes=dp.bytes,
-            calls=dp.calls,
-        ),
-        "pp": AxisTraffic(
-            exposed_s=parts["pp"],
-            hidden_s=m * send.hidden_s,
-            bytes=m * send.bytes,
-            calls=m * send.calls,
-        ),
+        "optimizer": stretch * optimizer_s(c, *held),
+        "host": parts["host"]
+        + stretch * step_host_s(c)
+        + m * streamed_s(c, *held, stages.slowest_s),
     }
     return Step(**parts, straggler=sum(parts.values()) * straggler_share(c), axes=axes)
 
