@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from scantling.base.units import DAY_S
+
 _PREFIX = {
     "k": 1e3,
     "K": 1e3,
@@ -33,7 +35,7 @@ _TIME = {
         ("s sec secs second seconds", 1.0),
         ("min mins minute minutes m", 60.0),
         ("h hr hrs hour hours", 3600.0),
-        ("days day d", 86_400.0),
+        ("days day d", DAY_S),
         ("weeks week", 604_800.0),
     )
     for name in names.split()

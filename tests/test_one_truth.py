@@ -1,0 +1,188 @@
+"""One rule, one answer: what the surfaces of the kit say of the same thing is the same, for every
+design of the gallery and for designs drawn at random."""
+
+from __future__ import annotations
+
+import ast
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_designs import drawn
+from scantling import Design, DesignError, assess, catalogue, search
+from scantling.advise.whole import as_dict
+from scantling.cli import main as command
+from scantling.endure.checkpoint import contents
+from scantling.evidence.predict import predict_frame
+from scantling.evidence.runs import read_runs
+from scantling.kits import FRAMEWORKS, Inexpressible, kits
+from scantling.kits.state import state_bytes
+from scantling.physics.cases import accumulated, micro_batches
+from scantling.physics.memory.peak import ZONES, zone
+from scantling.physics.step import hardware_share
+
+ROOT = Path(__file__).parents[1]
+GALLERY = sorted((ROOT / "gallery/designs").glob("*.yaml"))
+RANDOM = range(200)
+AXES = ("tp", "cp", "ep", "pp", "dp")
+
+
+@cache
+def assessments() -> list:
+    """Assessments of the gallery and of the drawn designs that some plan fits."""
+    found = [assess(path) for path in GALLERY]
+    for number in RANDOM:
+        try:
+            found.append(assess(Design.from_data(drawn(number))))
+        except DesignError:
+            continue
+    return [a for a in found if a.phases and a.plan]
+
+
+@cache
+def launched() -> list:
+    """(assessment, plan.json of its kit) of the gallery's feasible designs, by the first framework
+    that expresses the very plan."""
+    out = []
+    for a in assessments()[: len(GALLERY)]:
+        if a.verdict != "feasible":
+            continue
+        for to in FRAMEWORKS:
+            try:
+                plan = json.loads(kits(a, to)["plan.json"])
+            except Inexpressible:
+                continue
+            if plan["plan"] == plan["assessed"]:
+                out.append((a, plan))
+                break
+    return out
+
+
+def test_there_are_designs_enough():
+    assert len(assessments()) > 120
+    assert len(launched()) > 8
+
+
+def test_hfu_is_mfu_times_what_the_hardware_does_besides():
+    for a in assessments():
+        assert a.hfu == pytest.approx(a.mfu * float(hardware_share(a.chosen.case)), rel=1e-12)
+        assert as_dict(a, False)["hfu"] == a.hfu
+        assert a.hfu >= a.mfu * (1 - 1e-12)
+    for a, plan in launched():
+        assert plan["figures"]["hfu"] == pytest.approx(a.hfu, rel=1e-12)
+
+
+def test_predict_counts_hfu_as_the_assessment_does(tmp_path):
+    """At 131,072 tokens attention weighs most, and two counts of it would part."""
+    design = Design.read(ROOT / "gallery/designs/llama-3.1-70b-128-h100.yaml")
+    design = design.change({"job.seq_len": 131_072, "job.global_batch": 64})
+    a = assess(design.change({"plan.recompute": "selective"}))
+    p, m, k = a.plan, a.resolved.model, a.resolved.cluster
+    row = {name: p[name] for name in (*AXES, "vpp", "etp", "sharding", "micro_batch", "recompute")}
+    row |= dict(
+        id="own",
+        stack=a.resolved.stack or "",
+        accelerator=k.accelerator.id,
+        precision="bf16",
+        seq_len=131_072,
+        n_devices=a.devices_used,
+        sp=int(p["sp"]),
+        global_batch_seqs=64,
+    )
+    for name in "layers hidden ffn_hidden heads kv_heads head_dim vocab mlp attention".split():
+        row[name] = getattr(m, name)
+    pd.DataFrame([row]).to_csv(tmp_path / "own.csv", index=False)
+    (got,) = predict_frame(read_runs(tmp_path / "own.csv")).to_dict("records")
+    assert got["hfu"] / got["mfu"] == pytest.approx(a.hfu / a.mfu, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", catalogue.optimizers())
+def test_an_optimizer_weighs_the_same_in_memory_checkpoint_and_kit(name):
+    design = Design.read(ROOT / "gallery/designs/llama-3.1-8b-8-h100-fsdp.yaml")
+    design = design.change({"job.optimizer": name})
+    case = assess(design).chosen.case
+    row = catalogue.optimizer(name)
+    n = 8e9
+    kept = row.moment_bytes
+    assert contents(n, optimizer=name).moments == pytest.approx(kept * n)
+    for states in ("fp32 shards", "16-bit with master"):
+        assert state_bytes(states, "none", 1, n, optimizer=name)["moments"] == kept * n
+    assert float(case.job.optimizer_bytes) == kept
+
+
+def test_usable_memory_is_one_number_and_its_zones_are_one_rule():
+    for a in assessments():
+        m = a.memory_bytes
+        fullest = max(a.phases, key=lambda one: float(one.memory.total / one.memory.capacity))
+        assert m["capacity"] == float(fullest.memory.capacity)
+        assert a.fits == all(bool(one.memory.fits) for one in a.phases)
+    for a in assessments()[: len(GALLERY)]:
+        table = search(a.design)
+        if not len(table):
+            continue
+        share = table.memory_bytes / float(a.chosen.memory.capacity)
+        said = [
+            ZONES[int(i)] for i in np.atleast_1d(zone(table.memory_bytes, a.chosen.memory.capacity))
+        ]
+        assert list(table.zone) == said
+        assert (share <= 1 + 1e-12).all()
+
+
+def test_micro_batches_are_counted_in_one_way():
+    for a in assessments():
+        p, phase = a.plan, a.chosen.phase
+        counted = accumulated(phase.global_batch, p["dp"], p["micro_batch"])
+        assert (
+            p["grad_accum"]
+            == counted
+            == float(micro_batches(a.chosen.case.job, a.chosen.case.plan))
+        )
+    for a, plan in launched():
+        assert plan["plan"]["grad_accum"] == plan["train"]["grad_accum"] == a.plan["grad_accum"]
+
+
+def test_the_main_phase_is_the_one_with_the_most_tokens_on_every_surface():
+    for a in assessments():
+        tokens = [one.phase.tokens or 0 for one in a.phases]
+        assert a.chosen is a.phases[tokens.index(max(tokens))]
+        assert a.chosen.phase is a.resolved.main_phase
+    for a, plan in launched():
+        assert plan["tokens"] == a.chosen.phase.tokens
+        assert plan["seq_len"] == a.chosen.phase.seq_len
+
+
+def test_bytes_shown_are_bytes_timed():
+    for a in assessments():
+        step = a.chosen.step
+        for row in as_dict(a, False)["communication"]:
+            timed = step.axes[row["axis"]]
+            assert row["bytes"] == float(timed.bytes)
+            assert row["time_s"] == pytest.approx(float(timed.exposed_s + timed.hidden_s))
+
+
+def test_goodput_alone_says_what_the_design_says(capsys):
+    for path in GALLERY:
+        code = command(["goodput", str(path), "--json"])
+        alone = json.loads(capsys.readouterr().out)
+        if code == 4:
+            continue
+        whole = as_dict(assess(path), False)
+        keys = "goodput mtbf_s checkpoint_interval_s checkpoint_bytes checkpoint_overhead spares"
+        for key in keys.split():
+            assert alone[key] == pytest.approx(whole[key], rel=1e-12), (path.stem, key)
+
+
+def test_a_day_is_defined_once():
+    """The number itself stands in base/units.py alone."""
+    again = [
+        str(path.relative_to(ROOT))
+        for top in ("lib", "widgets")
+        for path in (ROOT / top).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value == 86_400
+        if "templates" not in path.parts
+    ]
+    assert again == ["lib/scantling/base/units.py"]
