@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache, reduce, wraps
 from importlib.resources import files
 
 import numpy as np
@@ -332,6 +332,9 @@ def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     """
     k = k or constants()
     n, m = w.ranks, w.inside
+    exists = (n > m) & (m <= NODE)
+    if not np.any(exists):
+        return np.where(exists, 0.0, np.inf)
     vol = 2 * (n - 1) / n
     rate = np.minimum(up_rate(w, k), np.maximum(vol, 1e-9) / 2 * m * out_rate(w, k))
 
@@ -342,7 +345,7 @@ def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
         start = k.start * START_S[p] + 2 * wait * (step * (m - 1) + between)
         return pipelined_s(start, vol * message_bytes / (rate * part * PAYLOAD[p]), k.fill_out)
 
-    return np.where((n > m) & (m <= NODE), fastest_protocol_s(w, seconds), np.inf)
+    return np.where(exists, fastest_protocol_s(w, seconds), np.inf)
 
 
 def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
@@ -353,6 +356,9 @@ def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     """
     k = k or constants()
     n, m, d = w.ranks, w.inside, domains(w)
+    exists = (np.asarray(w.link.nvls) > 0) & (m > 4) & (d <= 2)
+    if not np.any(exists):
+        return np.where(exists, 0.0, np.inf)
     vol, several, wide = 2 * (n - 1) / n, n > m, m > NODE
     rate = 2 * (m - 1) / (m + 1) * link_rate(w) * k.nvls_share
     rate = rate * np.exp(np.where(np.asarray(w.link.generation) >= 2, k.nvls_share_b200, 0.0))
@@ -365,7 +371,6 @@ def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
         + k.nvls_start * NVLS_START_S * np.where(wide, k.nvls_start_rack * m / NODE, 1.0)
         + k.hop_tree * hop_out(w, k) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(d)
     )
-    exists = (np.asarray(w.link.nvls) > 0) & (m > 4) & (d <= 2)
     return np.where(exists, pipelined_s(start, vol * message_bytes / rate, k.fill), np.inf)
 
 
@@ -376,13 +381,15 @@ def sharp_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     """
     k = k or constants()
     n, m, d = w.ranks, w.inside, domains(w)
+    exists = (np.asarray(w.link.sharp) > 0) & (d > 2) & (m <= NODE)
+    if not np.any(exists):
+        return np.where(exists, 0.0, np.inf)
     start = (
         k.start * START_S[SIMPLE]
         + 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
         + hop_out(w, k) * SHARP_HOP_S
     )
     wire = 2 * (n - 1) / n * message_bytes / (ring_rate(w, k) * k.sharp_gain)
-    exists = (np.asarray(w.link.sharp) > 0) & (d > 2) & (m <= NODE)
     return np.where(exists, pipelined_s(start, wire, k.fill_out), np.inf)
 
 
@@ -469,11 +476,13 @@ ALGORITHMS = {
 LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks from by itself
 
 
-def times(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None) -> dict:
+def times(
+    collective: str, message_bytes, w: Wires, k: CurveConstants | None = None, among=None
+) -> dict:
     """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
 
     message_bytes : as nccl-tests counts: the whole buffer of an all-reduce or all-to-all, the
-    gathered (scattered) whole of the others.
+    gathered (scattered) whole of the others. among : the algorithms asked for; all by default.
     """
     rounds = 2.0 if collective == "all_reduce" else 1.0
     size = np.asarray(message_bytes, float)
@@ -488,16 +497,17 @@ def times(collective: str, message_bytes, w: Wires, k: CurveConstants | None = N
     }
     out = {}
     for name in ALGORITHMS[collective]:
-        seconds = by[name]()
-        out[name] = np.where((np.asarray(w.ranks) > 1) | np.isinf(seconds), seconds, 0.0)
+        if among is None or name in among:
+            seconds = by[name]()
+            out[name] = np.where((np.asarray(w.ranks) > 1) | np.isinf(seconds), seconds, 0.0)
     return out
 
 
 def fastest(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None):
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    by = times(collective, message_bytes, w, k)
-    return np.min([by[name] for name in by if name in LIBRARY], axis=0)
+    by = times(collective, message_bytes, w, k, LIBRARY)
+    return reduce(np.minimum, by.values())
 
 
 @once_per_run
@@ -508,8 +518,8 @@ def all_reduce_s(message_bytes, w: Wires, k: CurveConstants | None = None):
 
 def picked(collective: str, message_bytes, w: Wires) -> str:
     """Name of the algorithm that a library picks for one message."""
-    by = times(collective, message_bytes, w)
-    return min((name for name in by if name in LIBRARY), key=lambda name: float(by[name]))
+    by = times(collective, message_bytes, w, None, LIBRARY)
+    return min(by, key=lambda name: float(by[name]))
 
 
 def send_s(message_bytes, w: Wires, k: CurveConstants | None = None):

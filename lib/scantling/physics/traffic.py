@@ -26,6 +26,7 @@ from .cases import (
     tokens,
 )
 from .collectives import (
+    WHOLE_POD,
     Wires,
     all_reduce_s,
     below_line,
@@ -102,8 +103,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     payload = tokens(c) * s.hidden * 2
     blocks = np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     w = Wires(p.tp, inside, reach(c))
-    gather_and_scatter = 2 * ring_s(payload, w) if np.any(p.sp) else 0.0
-    wire = blocks * np.where(p.sp > 0, gather_and_scatter, all_reduce_s(payload, w))
+    wire = blocks * np.where(p.sp > 0, 2 * ring_s(payload, w), all_reduce_s(payload, w))
     pipelined = np.maximum(c.software.tp_overlap, 0)
     alone = k.tp_exposed * np.where(
         (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
@@ -246,6 +246,8 @@ def uplink(c: Cases, group):
     """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
     once."""
     p, link = c.plan, c.link
+    if np.all(link.pod_devices >= WHOLE_POD):
+        return 1.0
     rings = p.tp * p.cp * p.pp * p.dp / group
     free = np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1)))
     return np.where(group * np.maximum(p.tp * p.cp, 1) > link.pod_devices, free, 1.0)
@@ -292,7 +294,9 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         if not np.all(sharded):
             buckets = np.maximum(grads / bucket, 1.0)
             w = Wires(ranks, inside, gradients)
-            reduce_s = np.where(whole, all_reduce_s(grads / buckets, w), ring_s(grads / buckets, w))
+            reduce_s = ring_s(grads / buckets, w)
+            if np.any(whole):
+                reduce_s = np.where(whole, all_reduce_s(grads / buckets, w), reduce_s)
             gather_s = gathered * ring_s(weights / buckets, w)
             step = step + np.where(sharded, 0.0, buckets * (reduce_s + gather_s))
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
