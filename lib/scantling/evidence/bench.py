@@ -7,9 +7,20 @@ import time
 
 import numpy as np
 
+from ..advise.sweeps import heat_map
+from ..advise.whole import as_dict
+from ..base.records import take
+from ..design.design import Design
+from ..physics.gather import situation
+from ..physics.memory.peak import memory
+from ..physics.step import step_time
+from ..plans import space as plans
 from ..plans.enumerate import enumerate_plans
 from ..plans.prepare import prepare
+from ..plans.run import CHUNK, find
 from ..plans.words import one
+from ..verdict.assess import assess
+from .exhaustive import exhaust
 
 CASE = (
     "model: llama-3.1-405b\ncluster: {{accelerator: h100-sxm, devices: {devices}}}\njob: "
@@ -31,8 +42,6 @@ def timed(run) -> tuple[object, float, float]:
 
 def places(counts):
     """One situation for each device count, so that nothing from the one before can answer."""
-    from ..design.design import Design
-    from ..physics.gather import situation
 
     for devices in counts:
         r = prepare(Design.from_text(CASE.format(devices=devices)))
@@ -42,7 +51,6 @@ def places(counts):
 def searches(space, counts=COUNTS) -> list[tuple]:
     """(devices, legal, fitting, wall, processor time) of a search at each count, after one that
     warms up."""
-    from ..plans.run import find
 
     out = []
     for devices, where in [*places((16128,)), *places(counts)]:
@@ -54,11 +62,6 @@ def searches(space, counts=COUNTS) -> list[tuple]:
 def throughput(rows: int = 200_000) -> tuple[float, float]:
     """(plans/s through memory and step time in columns, plans/s of a plain loop over the same
     functions), by processor time."""
-    from ..base.records import take
-    from ..physics.memory.peak import memory
-    from ..physics.step import step_time
-    from ..plans import space as plans
-    from ..plans.run import CHUNK
 
     _, where = next(places((16384,)))
     columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE)
@@ -83,12 +86,6 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
-    from ..advise.whole import as_dict
-    from ..design.design import Design
-    from ..physics.gather import situation
-    from ..plans import space as plans
-    from ..verdict.assess import assess
-    from .exhaustive import exhaust
 
     fast, slow = throughput()
     print(
@@ -120,7 +117,6 @@ def main() -> None:
         f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "
         f"{np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor"
     )
-    from ..advise.sweeps import heat_map
 
     counts, batches = [2048 * i for i in range(1, 9)], [512 * i for i in range(1, 9)]
     _, wall, own = timed(
@@ -131,7 +127,6 @@ def main() -> None:
         f"processor; aim 500 ms"
     )
     ((_, where),) = places((16384,))
-    from ..plans.run import find
 
     wide, wall, own = timed(lambda: find(where, plans.WIDE))
     print(f"wide space: {wide.legal:,} legal plans, {wall:.2f} s wall, {own:.2f} s of processor")

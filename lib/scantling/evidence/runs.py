@@ -369,7 +369,8 @@ NETWORKS = (
 
 
 def _network(chip, text: str) -> str:
-    """Scale-out fabric of a row: the one that its words name, else that of the chip's usual node."""
+    """Scale-out fabric of a row: the one that its words name, else that of the chip's usual
+    node."""
     node = catalogue.node_for(chip.id)
     usual = node.scale_out if node else "ib-ndr"
     return next((fabric for word, fabric in NETWORKS if word in text), usual)

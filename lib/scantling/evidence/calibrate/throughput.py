@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...physics.bands import conditions
 from ...physics.constants import PRIORS, Constants, calibration, gather, pairs
 from ...physics.step import rates, step_time
 from ..runs import read_runs, to_runs
@@ -312,7 +313,6 @@ def band_quantiles(table, kinds) -> dict:
 def write_conditions(table, path) -> None:
     """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as
     the numbers it is compared by."""
-    from ...physics.bands import conditions
 
     c = table.cases
     n = len(table.ids)

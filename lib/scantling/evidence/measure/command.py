@@ -8,8 +8,13 @@ from importlib.util import find_spec
 
 import click
 
+from ... import catalogue
+from ...base.console import console
 from ...base.errors import DesignError, plain
+from ...design.file import dump, write_text
 from ...physics.calibration_file import VERSION
+from . import bench as measure_bench
+from .fit import constants_of, match, saturation
 
 
 @click.command()
@@ -62,7 +67,6 @@ def command(output, quick, accelerator, device, scale_out, force):
             allowed="a file in an existing folder",
         )
     chip = _chip(accelerator)
-    from . import bench as measure_bench
 
     if device == "cuda":
         import torch
@@ -146,8 +150,6 @@ def result(
     chip: accelerator of the catalogue, or None to go by the device's name; without one no share of
     a peak can be said.
     """
-    from ... import catalogue
-    from .fit import constants_of, match, saturation
 
     if chip is None:
         found = match(device["name"], device["memory_bytes"])
@@ -179,7 +181,6 @@ def result(
 def _chip(accelerator):
     if accelerator is None:
         return None
-    from ... import catalogue
 
     return catalogue.accelerator(accelerator, "--accelerator")
 
@@ -191,7 +192,6 @@ def _rank() -> int:
 
 
 def _write(output, data, force):
-    from ...design.file import dump, write_text
 
     head = (
         "# measured by `scantling measure`; a design uses it with `calibration: "
@@ -203,8 +203,6 @@ def _write(output, data, force):
 
 def _tell(data, output, stopped):
     from rich.table import Table
-
-    from ...base.console import console
 
     out = console()
     if data["constants"]:
@@ -251,8 +249,6 @@ def _progress(total, show):
             TextColumn,
             TimeElapsedColumn,
         )
-
-        from ...base.console import console
 
         with Progress(
             MofNCompleteColumn(),

@@ -58,7 +58,8 @@ def saturation(points) -> dict:
 
 
 def attention_share(points, chip, launch_s: float) -> float:
-    """Median share of the bf16 peak, as blocks.kernels.attention_core_s defines it, over causal forward
+    """Median share of the bf16 peak, as blocks.kernels.attention_core_s defines it, over causal
+    forward
     timings of flash attention.
 
     points: [{batch, seq_len, heads, head_dim, backend, seconds}].
