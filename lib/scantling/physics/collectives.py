@@ -510,12 +510,6 @@ def fastest(collective: str, message_bytes, w: Wires, k: CurveConstants | None =
     return reduce(np.minimum, by.values())
 
 
-@once_per_run
-def all_reduce_s(message_bytes, w: Wires, k: CurveConstants | None = None):
-    """Seconds of an all-reduce by the algorithm that a library picks."""
-    return fastest("all_reduce", message_bytes, w, k)
-
-
 def picked(collective: str, message_bytes, w: Wires) -> str:
     """Name of the algorithm that a library picks for one message."""
     by = times(collective, message_bytes, w, None, LIBRARY)

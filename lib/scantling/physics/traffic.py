@@ -4,6 +4,10 @@ does not hide.
 The hiding rule is one everywhere: exposed(c, w) = (c^q + w^q)^(1/q) - w for communication c under a
 window w of compute that may run beside it; 0 for a large window, c - w for a small one, smooth
 between.
+
+All-reduces of a step are timed as rings, two passes: the published runs are predicted better so
+than with reduction in the domain's switches, which frameworks' launchers turn off for the memory
+it takes (NCCL_NVLS_ENABLE=0), and trees win only far below a bucket of gradients.
 """
 
 from __future__ import annotations
@@ -28,7 +32,6 @@ from .cases import (
 from .collectives import (
     WHOLE_POD,
     Wires,
-    all_reduce_s,
     below_line,
     constants,
     direct_s,
@@ -103,7 +106,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     payload = tokens(c) * s.hidden * 2
     blocks = np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     w = Wires(p.tp, inside, reach(c))
-    wire = blocks * np.where(p.sp > 0, 2 * ring_s(payload, w), all_reduce_s(payload, w))
+    wire = 2 * blocks * ring_s(payload, w)
     pipelined = np.maximum(c.software.tp_overlap, 0)
     alone = k.tp_exposed * np.where(
         (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
@@ -294,9 +297,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         if not np.all(sharded):
             buckets = np.maximum(grads / bucket, 1.0)
             w = Wires(ranks, inside, gradients)
-            reduce_s = ring_s(grads / buckets, w)
-            if np.any(whole):
-                reduce_s = np.where(whole, all_reduce_s(grads / buckets, w), reduce_s)
+            reduce_s = passes * ring_s(grads / buckets, w)
             gather_s = gathered * ring_s(weights / buckets, w)
             step = step + np.where(sharded, 0.0, buckets * (reduce_s + gather_s))
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
@@ -308,7 +309,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
             copies = ranks / shard
             between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
             buckets = np.maximum(grads / shard / bucket, 1.0)
-            across = buckets * all_reduce_s(grads / shard / buckets, between)
+            across = buckets * ring_s(grads / shard / buckets, between, 2.0)
             step = step + np.where(hybrid, across, 0.0)
             across_bytes = 2 * grads / shard * (copies - 1) / copies
         sent = sent + np.where(
