@@ -293,15 +293,12 @@ class Desk(W.VBox):
     def _show_fault(self) -> None:
         fault = self.session.fault
         self._dismiss.layout.display = "" if fault else "none"
-        self._error.value = (
-            ""
-            if fault is None
-            else (
-                f'<div class="sd-error" role="alert"><b>Something went wrong in the kit; '
-                f"the desk goes on.</b> {theme.escape(fault[0])}"
-                f"<details><summary>Details</summary><pre>{theme.escape(fault[1])}</pre></details></div>"
-            )
+        what, trace = map(theme.escape, fault or ("", ""))
+        said = (
+            '<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes '
+            f"on.</b> {what}<details><summary>Details</summary><pre>{trace}</pre></details></div>"
         )
+        self._error.value = said if fault else ""
 
     def _keep(self) -> None:
         if self._autosave is None:

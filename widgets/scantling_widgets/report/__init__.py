@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
+import scantling
 from scantling.advise.sensitivity import tornado
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
-from scantling.verdict.assess import assess
 
 from ..words import label
 from . import charts, pictures, text
@@ -63,7 +63,7 @@ class Report:
     """One design's report, part by part, for a notebook to show."""
 
     def __init__(self, design, assessment=None):
-        self.design, self.assessment = design, assessment or assess(design)
+        self.design, self.assessment = design, assessment or scantling.assess(design)
         self.data = text.plain(self.assessment.as_dict())
         self.data["name"] = self.assessment.resolved.name
         self.view = text.view(self.data, self.assessment.resolved)
