@@ -1,8 +1,8 @@
 """Published models by id, and the design file's `model` field in all its forms.
 
 One row of models.csv per model: its shape, what its library code adds (`details`: biases, norms,
-positions, windows, as
-fields of `Model`), and the published parameter counts that the row is held to by a test.
+positions, windows, as fields of `Model`), and the published parameter counts that the row is held
+to by a test.
 """
 
 from __future__ import annotations
@@ -113,10 +113,8 @@ def build_model(
     """The `Model` of a design file's `model` field, and what was assumed.
 
     `spec`: a catalogue id; or a mapping with `like` (an id; other fields replace the row's),
-    `hf_config` (the path of a
-    config.json, relative to `folder`; other fields replace its own), `size` (parameters; see
-    `sizing.from_size`), or
-    the shape itself. Raises DesignError.
+    `hf_config` (the path of a config.json, relative to `folder`; other fields replace its own),
+    `size` (parameters; see `sizing.from_size`), or the shape itself. Raises DesignError.
     """
     if isinstance(spec, str):
         return model(spec), ()

@@ -96,16 +96,12 @@ def from_hf(
     was assumed.
 
     Counts as the transformers library builds it: `parameters` of the result equals its parameter
-    count to the last
-    digit. Of a multimodal file the language part alone; `read` keeps the vision part's model type.
-    A dimension that
-    the file leaves out is refused by name, except those that the publisher's own files leave to the
-    config class, which
-    are listed in the result. MTP modules are read (`mtp_layers`) though the library does not build
-    them.
-    Raises DesignError: not a config, an architecture that is not a decoder-only transformer of the
-    table (named, with
-    the reason), a missing or impossible dimension.
+    count to the last digit. Of a multimodal file the language part alone; `read` keeps the vision
+    part's model type. A dimension that the file leaves out is refused by name, except those that
+    the publisher's own files leave to the config class, which are listed in the result. MTP modules
+    are read (`mtp_layers`) though the library does not build them. Raises DesignError: not a
+    config, an architecture that is not a decoder-only transformer of the table (named, with the
+    reason), a missing or impossible dimension.
     """
     name = ""
     if not isinstance(config, Mapping):

@@ -40,13 +40,12 @@ class Model:
 
     `ffn_hidden` is the width of the dense layers, `expert_ffn_hidden` of one routed expert and
     `shared_ffn_hidden` the summed width of the shared experts of a layer. `moe_layers` of the
-    `layers` are MoE:
-    the last ones (`dense-first`) or every n-th (`interleaved`). `window` tokens are attended to in
-    `windowed_layers`, all of them in the others. MTP modules are not among the `layers`.
+    `layers` are MoE: the last ones (`dense-first`) or every n-th (`interleaved`). `window` tokens
+    are attended to in `windowed_layers`, all of them in the others. MTP modules are not among the
+    `layers`.
 
     What a paper's shape table leaves out defaults to the usual: two norms a layer and a final one,
-    weights
-    only, no biases, no learned positions. An importer sets these from the model's own code.
+    weights only, no biases, no learned positions. An importer sets these from the model's own code.
     """
 
     name: str

@@ -33,23 +33,17 @@ def from_size(
     it.
 
     `size` and `active` [parameters], `moe`; any field of `Model` may be given and is kept. Rules:
-    gated MLP; vocabulary
-    128,256 untied, below 4B parameters 32,768 tied; hidden = 128 x layers when neither is given
-    (GPT-3 and Llama 3.1
-    have 128 to 130), layers in steps of 16 (8 below 88, 4 below 48) so that pipeline stages come
-    out even; hidden a multiple of 1,024 (512, 128 for smaller ones) from
-    the parameter equation; heads of 128 (64 below hidden 1,024); 8 key-value heads; the MLP width
-    then takes what
-    is left. MoE by size alone: 16 experts, top-2, every layer, the experts a token visits together
-    as wide as a dense
-    MLP (8/3 hidden). With `active`, the experts' width follows from size - active and a shared
-    expert takes what the
-    active count leaves; where 16 experts would be more than `active` allows, top-8 of as many as it
-    takes.
-    The total is within 1 % of `size`, the active count within 2 % of `active`. Real models of one
-    size differ by a factor
-    in depth and sparsity: give what is known. Raises DesignError where what is given contradicts
-    the size.
+    gated MLP; vocabulary 128,256 untied, below 4B parameters 32,768 tied; hidden = 128 x layers
+    when neither is given (GPT-3 and Llama 3.1 have 128 to 130), layers in steps of 16 (8 below 88,
+    4 below 48) so that pipeline stages come out even; hidden a multiple of 1,024 (512, 128 for
+    smaller ones) from the parameter equation; heads of 128 (64 below hidden 1,024); 8 key-value
+    heads; the MLP width then takes what is left. MoE by size alone: 16 experts, top-2, every layer,
+    the experts a token visits together as wide as a dense MLP (8/3 hidden). With `active`, the
+    experts' width follows from size - active and a shared expert takes what the active count
+    leaves; where 16 experts would be more than `active` allows, top-8 of as many as it takes. The
+    total is within 1 % of `size`, the active count within 2 % of `active`. Real models of one size
+    differ by a factor in depth and sparsity: give what is known. Raises DesignError where what is
+    given contradicts the size.
     """
     known = {k: v for k, v in given.items() if v is not None}
     return _Sizing(float(size), active, moe, known).model(name)

@@ -2,9 +2,8 @@
 every plan at once.
 
 Three pipeline devices can be the fullest: the first (most micro-batches in flight, the embedding),
-the second (one layer more where
-layers do not divide) and the last (the output head and the loss). Each is one evaluation of the
-same column arithmetic.
+the second (one layer more where layers do not divide) and the last (the output head and the loss).
+Each is one evaluation of the same column arithmetic.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class Memory:
     """Bytes on the fullest device by part; the parts sum to `total`. Columns or scalars.
 
     `logits` is part of `activations`; `gathered`, `buffers`, `framework` and `fragmentation` are
-    what `other` is made of.
-    `stage` is a code in STAGES, `host` what one device keeps in host memory.
+    what `other` is made of. `stage` is a code in STAGES, `host` what one device keeps in host
+    memory.
     """
 
     weights: Any
@@ -116,8 +115,7 @@ def memory(c: Cases) -> Memory:
     but 1F1B, no gathered layers, no framework.
 
     Limits: stages beyond the second are taken to be no fuller than it; MoE layers come last where a
-    quarter or fewer are dense, else
-    evenly; activations sent to the host are not in `host`.
+    quarter or fewer are dense, else evenly; activations sent to the host are not in `host`.
 
     References
     ----------
@@ -125,7 +123,7 @@ def memory(c: Cases) -> Memory:
     DeepSeek-AI 2024, arXiv 2412.19437; the
     published peaks and failures in catalogue/published_memory.csv.
     """
-    f, k = frame(c), constants_of(c)
+    f = frame(c)
     places = _three_places(c, f)
     held = device(c, f, places[0][1])
     total, where = _held_total(f, held), 0
@@ -136,6 +134,12 @@ def memory(c: Cases) -> Memory:
             more = exists & (size > total)
             held = pick(more, other, held)
             total, where = np.where(more, size, total), np.where(more, code, where)
+    return _memory_of(c, f, held, total, where)
+
+
+def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
+    """The parts of what devices hold, with what is the same on all."""
+    k = constants_of(c)
     weights, gradients, optimizer, host = states_of(f, held)
     fragmentation = k.fragmentation * (total + f.buffers)
     columns = dict(
@@ -145,7 +149,7 @@ def memory(c: Cases) -> Memory:
         activations=held.activations,
         other=held.gathered + f.buffers + k.framework_bytes + fragmentation,
         capacity=capacity(c),
-        stage=where,
+        stage=stage,
         host=host,
         logits=held.logits,
         gathered=held.gathered,
@@ -215,17 +219,9 @@ def saved_bytes(c: Cases):
     """(dense layer, MoE layer) bytes that one micro-batch leaves for the backward pass on one
     device, nothing recomputed.
 
-    Per token of a tensor-parallel group, h hidden, q and kv widths, f width of the MLP, 16-bit
-    tensors:
-      norms: their inputs 4h, their outputs 4h (each over tp with sequence parallelism); two dropout
-      masks 2h where dropout is on
-      attention: (2q + 4kv + 2o + 4 heads)/tp; materialised scores 2 seq heads/tp, 5 with dropout;
-      latent attention its latents too
-      MLP: 6f/tp gated, 4f/tp plain
-      experts: rows of the rank x (4h + 6 f_e/etp or 4), shared experts as the MLP, router 8 E
-    A GPT layer with dropout is 34 h + 5 seq heads a token, Korthikanti et al. 2022, equation 1. fp8
-    recipes keep the inputs of the
-    linear layers in one byte.
+    The lists stand with the kinds of blocks (`blocks.*.saved_bytes`), 16-bit tensors; fp8 recipes
+    keep the inputs of linear layers in one byte. A GPT layer with dropout comes to 34 h + 5 seq
+    heads a token: Korthikanti et al. 2022, equation 1.
     """
     sorts = {sort.feed.kind: sort.whole for sort in layer_sorts(c)}
     return sorts.get("mlp", 0.0), sorts.get("moe", 0.0)
@@ -236,14 +232,13 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     their total. [bytes]
 
     The devices that stand for their kind (first, second, last) equal what `memory` takes the
-    fullest of.
-    Raises ValueError where the case has more than one row.
+    fullest of. Raises ValueError where the case has more than one row.
     """
     if len(c) != 1:
         raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
     s, p = c.shape, c.plan
     pp = int(np.ravel(p.pp)[0])
-    f, k = frame(c), constants_of(c)
+    f = frame(c)
     first, middle, last = (int(np.ravel(x)[0]) for x in layers_per_stage(c))
     total = int(np.ravel(s.layers)[0])
     layers = np.full(pp, middle)
@@ -264,13 +259,9 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
         counts = [(n + n[::-1]) / 2 for n in counts]
     place = Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
     on = device(c, f, place)
-    weights, gradients, optimizer, _ = states_of(f, on)
-    activations = on.activations
-    inside = weights + gradients + optimizer + activations + on.gathered + f.buffers
-    other = on.gathered + f.buffers + k.framework_bytes + k.fragmentation * inside
-    columns = np.broadcast_arrays(weights, gradients, optimizer, activations, other)
-    rows = []
-    for i in range(pp):
-        parts = {name: float(column[i]) for name, column in zip(PARTS, columns)}
-        rows.append({"stage": i, "layers": int(layers[i]), **parts, "total": sum(parts.values())})
-    return tuple(rows)
+    m = _memory_of(c, f, on, _held_total(f, on), index)
+    columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
+    return tuple(
+        {"stage": i, "layers": int(n), **dict(zip((*PARTS, "total"), map(float, row)))}
+        for i, (n, *row) in enumerate(zip(layers, *columns))
+    )

@@ -2,8 +2,8 @@
 fused kernels and plain eager code.
 
 The memory model uses the fused list (memory_parts.layer_bytes). The eager list is that of the
-transformers library's own modules, exact
-against saved-tensor hooks; it shows what fusing saves and bounds what an unknown stack may keep.
+transformers library's own modules, exact against saved-tensor hooks; it shows what fusing saves and
+bounds what an unknown stack may keep.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ def saved_bytes_per_layer(
         Of the activations; log-sum-exps, and under 2 the eager norms' copies, stay in 4.
     kind : "fused" or "eager"
         fused, per token: norms 4h in and out, 3h in parallel blocks; q, 2 kv and the output as kept
-        by flash attention; gate, up and product, or up and its
-        activation. eager: gated blocks as in the llama kind (RMSNorm upcast to fp32: 2h fp32 and
-        4h; silu kept: 4f), plain ones as
-        in gpt2 (LayerNorm fused; five tensors of f for the tanh GELU written out).
+        by flash attention; gate, up and product, or up and its activation. eager: gated blocks as
+        in the llama kind (RMSNorm upcast to fp32: 2h fp32 and 4h; silu kept: 4f), plain ones as in
+        gpt2 (LayerNorm fused; five tensors of f for the tanh GELU written out).
     attention : "flash" or "materialised"
         flash keeps 4 bytes per head and token; materialised keeps the probabilities, and under the
-        eager llama kind k and v repeated
-        for every head, with an fp32 softmax beside a 16-bit one.
+        eager llama kind k and v repeated for every head, with an fp32 softmax beside a 16-bit one.
     head_norm : bool
         Norms over the heads of q and k (eager kind).
 
