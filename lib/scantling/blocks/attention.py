@@ -20,6 +20,7 @@ class Mixer(Block):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
     place = "mixer"
+    family = "softmax"
 
     heads: Column
     norms: Column  # weights of the layer's norms

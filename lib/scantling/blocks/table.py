@@ -74,6 +74,7 @@ class Block:
 
     kind: ClassVar[str] = ""
     place: ClassVar[str] = "end"  # mixer and feed: one of each makes a layer; end: outside
+    family: ClassVar[str] = ""  # softmax: attention with scores of queries and keys
 
     count: Column
     hidden: Column
@@ -112,8 +113,10 @@ class Shape:
     blocks: tuple[Block, ...]
 
     def of(self, place: str) -> tuple[Block, ...]:
-        """The blocks of a place (mixer, feed, end) or of a kind that some model has."""
-        return tuple(b for b in self.blocks if place in (b.place, b.kind) and some(b.count))
+        """The blocks of a place (mixer, feed, end), a family or a kind that some model has."""
+        return tuple(
+            b for b in self.blocks if place in (b.place, b.family, b.kind) and some(b.count)
+        )
 
     def count(self, place: str) -> Column:
         """How many blocks there are of a place or a kind."""
@@ -172,4 +175,4 @@ def few_dense(shape: Shape):
 
 def mean_heads(shape: Shape):
     """Attention heads of a layer, over the layers of a model."""
-    return shape.mean("mixer", lambda b: b.heads)
+    return shape.mean("softmax", lambda b: b.heads)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..blocks.kernels import Device, part_filled
-from ..blocks.table import Block, Time, fold
+from ..blocks.table import Block, Time, fold, weighted
 from ..catalogue.words import SHARDINGS
 from .cases import PRECISIONS, Cases, moe_share, sequence_shards, tokens
 
@@ -108,5 +108,6 @@ def logits_s(c: Cases, on: Device | None = None):
 
 
 def keys_seen(c: Cases):
-    """Mean keys that a query attends to, over the layers of a model."""
-    return c.shape.mean("mixer", lambda b: b.keys_seen(c.job.seq_len))
+    """Mean keys that a query attends to, over the layers of a model that attend."""
+    blocks, attending = c.shape.of("softmax"), c.shape.count("softmax")
+    return weighted((b.count / attending, b.keys_seen(c.job.seq_len)) for b in blocks)

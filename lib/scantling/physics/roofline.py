@@ -228,7 +228,7 @@ def _attention(c: Cases) -> tuple[float, float]:
     all of the scores where they are materialised."""
     t, tp, seq_len = float(tokens(c)), c.plan.tp, c.job.seq_len
     flops = moved = 0.0
-    for block in c.shape.of("mixer"):
+    for block in c.shape.of("softmax"):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
         kept = np.maximum(block.kept_heads / tp, 1.0)
         keys, scores = block.keys_seen(seq_len), 0.0

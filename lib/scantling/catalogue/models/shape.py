@@ -330,7 +330,7 @@ def parameters(model: Model | Shape) -> Params:
     unused, mtp = parts.pop("unused", 0), parts.pop("mtp", 0)
     total = sum(parts.values())
     mixers = _by_part(s.of("mixer"), lambda b: b.parameters())
-    attention, norms = (_over(mixers[name], s.layers) for name in ("attention", "norms"))
+    attention, norms = (_over(mixers.get(k, 0), s.layers) for k in ("attention", "norms"))
     mlp = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
     experts = _one(s.of("moe"))
     shared, router = experts["shared_experts"] + experts["other"], experts["router"]

@@ -255,8 +255,8 @@ def exchange_buffers(c: Cases, sorts):
     buffers = (p.tp > 1) * (4.0 * s.hidden) * t
     buffers = buffers + (p.pp > 1) * (16.0 * s.hidden * wide) * (t / sequence_shards(p))
     if np.any(p.cp > 1):
-        kv = s.mean("mixer", lambda b: b.kv_width)
-        buffers = buffers + (p.cp > 1) * (8.0 * kv) * t / p.tp
+        kv = s.mean("mixer", lambda b: b.exchanges().kv)
+        buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
     if np.any(k.dense_masks):
         buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
     for sort in sorts:

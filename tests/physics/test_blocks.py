@@ -1,0 +1,139 @@
+"""The kinds of blocks: counts by hand, columns of models, and a kind that nobody has named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scantling.blocks import KINDS
+from scantling.blocks.table import Block, Gemm, Saved, Time
+from scantling.catalogue.models.entries import models
+from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
+from scantling.physics import compute
+from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software
+from scantling.physics.constants import gather
+from scantling.physics.memory.peak import memory, saved_bytes
+from scantling.physics.step import step_time
+
+ANSWERS = ("parameters", "flops", "kernel_s", "saved_bytes", "exchanges")
+SIZES = dict(
+    layers=8, hidden=2048, ffn_hidden=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
+)
+GPT = dict(**SIZES, mlp="gelu", attention="mha")
+
+
+def case(shape, **plan):
+    return Cases(
+        shape=shape,
+        job=Job(seq_len=4096.0, global_batch=64.0, precision=0),
+        chip=Chip(
+            linear_flops=989e12,
+            bf16_flops=989e12,
+            hbm_bytes_per_s=3.35e12,
+            usable_bytes=79e9,
+            host_bytes_per_s=55e9,
+            newer_flash=1.0,
+        ),
+        link=Link(
+            domain=8,
+            up_bytes_per_s=450e9,
+            out_bytes_per_s=50e9,
+            pod_devices=1e9,
+            oversubscription=1.0,
+        ),
+        plan=Plan(**plan),
+        software=Software(),
+        constants=gather("hopper", "h100-sxm", "megatron-core"),
+    )
+
+
+def test_every_kind_is_one_file_and_answers_all_questions():
+    files = {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}
+    assert files == {"attention", "mla", "window", "mlp", "moe", "mtp", "head", "embedding"}
+    for name, kind in KINDS.items():
+        assert kind.kind == name and issubclass(kind, Block)
+        assert all(callable(getattr(kind, answer)) for answer in ANSWERS)
+
+
+def test_every_model_is_counts_of_kinds():
+    for model in models().values():
+        shape = shape_of(model)
+        assert {b.kind for b in shape.blocks} <= KINDS.keys()
+        assert shape.count("mixer") == shape.count("feed") == model.layers
+        assert shape.count("window") + shape.count("window-mla") == model.windowed_layers
+        assert (shape.moe_layers, shape.mtp_layers) == (model.moe_layers, model.mtp_layers)
+
+
+def test_a_windowed_layer_has_the_weights_of_its_kind_and_a_core_of_fewer_keys():
+    """4,096 tokens, a window of 1,024: w - w^2 / 2s = 896 keys of the causal 2,048."""
+    shape = make_shape(**GPT, window=1024, windowed_layers=4)
+    (plain,), (window,) = shape.of("attention"), shape.of("window")
+    assert window.parameters() == plain.parameters()
+    assert (plain.keys_seen(4096), window.keys_seen(4096)) == (2048, 896)
+    on = compute.device(case(shape))
+    launch = on.constants.gemm_launch_s
+    ratio = (window.core_s(on)[0] - launch) / (plain.core_s(on)[0] - launch)
+    assert ratio == pytest.approx(896 / 2048)
+    assert compute.keys_seen(case(shape)) == (2048 + 896) / 2
+
+
+def test_a_column_of_models_of_different_kinds_is_each_model():
+    some = [
+        models()[name] for name in ("gpt-3-175b", "mixtral-8x22b", "deepseek-v3", "gpt-oss-120b")
+    ]
+    names = [f for f in some[0].__dataclass_fields__ if f not in ("name", "source", "seq_len")]
+    together = make_shape(**{f: np.array([getattr(m, f) for m in some]) for f in names})
+    plan = dict(tp=2, pp=2, dp=8, ep=4)
+    step, held = step_time(case(together, **plan)), memory(case(together, **plan))
+    for i, model in enumerate(some):
+        one = case(shape_of(model), **plan)
+        assert step.total[i] == pytest.approx(float(step_time(one).total))
+        assert held.total[i] == pytest.approx(float(memory(one).total))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortConvolution(Block):
+    """LFM2: h x 3h in, h x h out and k taps a channel; no scores, nothing sent over cp."""
+
+    kind = "shortconv"
+    place = "mixer"
+    taps: int = 3
+
+    def parameters(self):
+        return {"other": 4 * self.hidden**2 + self.taps * self.hidden, "norms": 2 * self.hidden}
+
+    def flops(self, seq_len):
+        return {"attention_linear": 24 * self.hidden**2}
+
+    def gemms(self, on):
+        t, h, tp = on.tokens, self.hidden, on.plan.tp
+        elements = t * (2 * h + 4 * h / tp) + 4 * h * h / tp
+        return (Gemm("projections", 8 * t * h * h / tp, elements, 2.0),)
+
+    def kernel_s(self, on):
+        return Time(gemm=sum(on.gemm_s(product) for product in self.gemms(on)))
+
+    def saved_bytes(self, keep):
+        stream = self.hidden * keep.wide
+        return Saved(outer=4.0 * stream, outer_selective=4.0 * stream, inner=10.0 * stream)
+
+
+def test_a_new_kind_goes_through_parameters_time_and_memory_unnamed():
+    """Half of the layers mix by another kind: nothing but its own record knows of it."""
+    plain = make_shape(**GPT)
+    blocks = [replace(b, count=4) if b.place == "mixer" else b for b in plain.blocks]
+    hybrid = replace(plain, blocks=(*blocks, ShortConvolution(count=4, hidden=2048)))
+    n, m = parameters(plain), parameters(hybrid)
+    assert n.total - m.total == 4 * (4 * 2048**2 - 4 * 2048**2 - 3 * 2048)
+    assert m.attention == n.attention / 2
+    scores = flops_per_token(hybrid, 4096).attention_scores
+    assert scores == flops_per_token(plain, 4096).attention_scores / 2
+    plan = dict(tp=2, pp=2, dp=4)
+    a, b = (step_time(case(shape, **plan)) for shape in (plain, hybrid))
+    assert float(b.attention) == pytest.approx(float(a.attention) / 2)
+    assert b.total < a.total
+    # attention keeps q, k, v and its output, 8h a token, and 4 bytes a head; this one keeps 10h
+    a, b = (float(saved_bytes(case(shape, **plan))[0]) for shape in (plain, hybrid))
+    assert b - a == pytest.approx(4096 * (10 * 2048 - 8 * 2048 - 4 * 16) / 2 / 2)
+    assert memory(case(hybrid, **plan)).activations > memory(case(plain, **plan)).activations
