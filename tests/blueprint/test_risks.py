@@ -106,7 +106,7 @@ def test_memory_is_a_risk_only_where_it_is_tight(assessed):
 
 
 def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
-    scene = Scene(site_of(each))
+    scene = Scene(s=site_of(each))
     assert scene.goodput_at() >= float(each.endurance.goodput) * (
         1 - 1e-9
     )  # shrinking may beat waiting, never the other way
@@ -122,7 +122,7 @@ def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
 
 def test_a_scene_agrees_with_the_design_evaluated_anew(assessed):
     base = assessed("llama-3.1-405b")
-    scene = Scene(site_of(base))
+    scene = Scene(s=site_of(base))
     for field, key, value in (
         ("restart_s", "reliability.restart_s", 900.0),
         ("durable_s", "reliability.checkpoint_durable_s", 100.0),

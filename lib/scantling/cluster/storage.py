@@ -169,7 +169,7 @@ def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tu
     shared = constant("read_share") * recovery
     daily = constant("milestone_s")
     table = fill(
-        list(rows("needs")),
+        rows("needs"),
         s,
         **values,
         provisioned=provisioned,

@@ -65,7 +65,7 @@ class _Names(Formatter):
     def fill(self, cell):
         if isinstance(cell, dict):
             return {k: self.fill(v) for k, v in cell.items() if k != "when"}
-        if isinstance(cell, list):
+        if isinstance(cell, list | tuple):
             return tuple(self.fill(v) for v in cell if self.wanted(v))
         if not isinstance(cell, str):
             return cell
@@ -90,12 +90,12 @@ def fill(cell, site=None, /, **values):
 
 def lines(table, site=None, /, **values) -> tuple[str, ...]:
     """What the rows of a table `say`, those that apply."""
-    return tuple(row["say"] for row in fill(list(table), site, **values))
+    return tuple(row["say"] for row in fill(table, site, **values))
 
 
 def records(cls, table, site=None, /, **values) -> tuple:
     """One record of `cls` for each row of a table, filled."""
-    return tuple(cls(**row) for row in fill(list(table), site, **values))
+    return tuple(cls(**row) for row in fill(table, site, **values))
 
 
 def number(id: str) -> float:

@@ -11,6 +11,7 @@ from ... import catalogue
 from ...base.records import Record
 from ...base.units import GBIT
 from ...catalogue import HERE, read
+from ...design.cluster import Cluster
 from ..site import Site, is_torus
 from ..texts import constant, fill, texts
 from . import topology as shapes
@@ -125,11 +126,11 @@ def usd(t: Topology) -> float | None:
     return (ports + t.all_cables * prices().usd_per_cable_400g) * t.port_bytes_per_s / 50e9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wiring:
     """What the networks of one site are built from."""
 
-    cluster: object  # of one site
+    cluster: Cluster  # of one site
 
     @property
     def cards(self) -> int:
@@ -190,7 +191,7 @@ def built(cluster) -> tuple[Topology, str, bool]:
     if is_torus(cluster):
         return _torus(cluster)
     one = one_site(cluster)
-    t, why, adds = _built(Wiring(one), words)
+    t, why, adds = _built(Wiring(cluster=one), words)
     provided = not catalogue.fabric(cluster.scale_out).topology_open
     why += words["provider"] if provided and adds else ""
     if sites > 1:
@@ -260,7 +261,7 @@ class Alternative(Record):
 def candidates(cluster) -> list[tuple[str, Topology, dict]]:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every
     network within reach."""
-    w = Wiring(one_site(cluster))
+    w = Wiring(cluster=one_site(cluster))
     cluster, sites, n, k, per = w.cluster, max(1, int(cluster.sites)), w.cards, w.radix, w.per_card
     on_rails = ", rails on their own leaves" if w.rails > 1 else ""
     reach = k**3 // 4

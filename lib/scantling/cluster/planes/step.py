@@ -116,7 +116,7 @@ def timeline(assessment) -> tuple[Piece, ...]:
     shares = passes(s.chosen)
     hidden = {k: float(axis.hidden_s) for k, axis in s.chosen.step.axes.items()}
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
-    table = fill(list(rows("pieces")), s, **_hidden_work(s), **_counts(s, shares["dp"]))
+    table = fill(rows("pieces"), s, **_hidden_work(s), **_counts(s, shares["dp"]))
     pieces = []
     start = 0.0
     for row in table:

@@ -55,7 +55,7 @@ class Found:
     words: dict = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scene:
     """A site and what several risks need of it."""
 

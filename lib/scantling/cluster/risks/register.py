@@ -58,7 +58,7 @@ def risks(assessment) -> Risks:
     day, except where the devices are not paid for while they are late.
     """
     s = site_of(assessment)
-    found = [_risk(s, x) for look in FOUND if (x := look(Scene(s))) is not None]
+    found = [_risk(s, x) for look in FOUND if (x := look(Scene(s=s))) is not None]
     rows = [x for x in found if not _small(x, s.run)]
     rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
     extra = [x for x in rows if not x.in_headline]

@@ -248,7 +248,7 @@ def drills(assessment) -> tuple[dict, ...]:
     if s.plan["dp"] > 1 and found.get("elastic"):
         longer = float(elastic.shrink_ratio(max(s.plan["grad_accum"], 1), s.plan["dp"])) - 1
     after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
-    table = fill(list(rows("drills")), s, **after, longer=longer)
+    table = fill(rows("drills"), s, **after, longer=longer)
     return tuple(
         dict(
             what=row["what"],
@@ -277,7 +277,7 @@ def on_call(assessment) -> dict:
         pages_per_week_bearable=bear,
         automation_needed=float(needed),
         people=int(number("R163")) if large else 2,
-        roles=fill(list(rows("roles")), large=large),
+        roles=fill(rows("roles"), large=large),
         hour_of_silence_usd=s.run.usd(HOUR_S / DAY_S),
         source=source("R025", "R103", "R163"),
     )

@@ -156,7 +156,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         loosest = card["source"]
     facts = {id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")}
     table = fill(
-        list(rows("health_checks")),
+        rows("health_checks"),
         s,
         **facts,
         gemm=float(s.case.constants.gemm) * float(s.case.chip.bf16_flops),
