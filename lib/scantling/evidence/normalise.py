@@ -26,7 +26,11 @@ TEXT = (
     "recompute_as_printed offload other_opts scale_out_network framework"
 ).split()
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
-WORDS = ("schedule", "cp_type")  # settled columns that hold a word; the others hold numbers
+WORDS = (
+    "schedule",
+    "cp_type",
+    "scale_out",
+)  # settled columns that hold a word; the others hold numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,7 @@ VOCABULARIES = dict(
     attention=ATTENTIONS,
     cp_type=CP_TYPES,
     schedule=SCHEDULE_NAMES,
+    scale_out=tuple(catalogue.fabrics("scale-out")),
 )
 SHAPE = dict(  # field of a shape: column of the tables
     layers="layers",
@@ -61,6 +62,7 @@ SHAPE = dict(  # field of a shape: column of the tables
     mtp_layers="mtp_layers",
 )
 MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)  # DeepSeek-V3
+USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
@@ -345,9 +347,11 @@ def _link(f, chips, domain) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     usual = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
     printed = f.scale_out_gbytes_per_s_per_device
+    nodes = [catalogue.node_for(c.id) for c in chips]
+    names = [said or (n.scale_out if n else USUAL) for said, n in zip(f.scale_out, nodes)]
     facts = [
-        fabric_facts(catalogue.fabric(c.scale_up), catalogue.fabric(_network(c, text)))
-        for c, text in zip(chips, f.scale_out_network.str.lower())
+        fabric_facts(catalogue.fabric(c.scale_up), catalogue.fabric(name))
+        for c, name in zip(chips, names)
     ]
     return Link(
         domain=domain,
@@ -356,24 +360,6 @@ def _link(f, chips, domain) -> Link:
         mesh=np.array([float(c.mesh) for c in chips]),
         **{name: np.array([row[name] for row in facts]) for name in facts[0]},
     )
-
-
-# words of a row's network, and the fabric of the catalogue that they stand for
-NETWORKS = (
-    ("omni", "omnipath-100"),
-    ("slingshot", "slingshot11"),
-    ("roce", "rocev2-400"),
-    ("efa", "efa-v2"),
-    ("dcn", "dcn-tpu"),
-)
-
-
-def _network(chip, text: str) -> str:
-    """Scale-out fabric of a row: the one that its words name, else that of the chip's usual
-    node."""
-    node = catalogue.node_for(chip.id)
-    usual = node.scale_out if node else "ib-ndr"
-    return next((fabric for word, fabric in NETWORKS if word in text), usual)
 
 
 def _codes(words, names):

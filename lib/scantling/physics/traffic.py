@@ -290,6 +290,7 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     ):
         if not np.any(params):
             continue
+        none = np.asarray(params) <= 0  # rows without experts beside rows that have them
         inside = members_inside(ranks, packed, c.link.domain)
         grads, weights = params * job.grad_bytes, params * 2.0
         gradients = gradient_link(c, link, ranks)
@@ -299,18 +300,18 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
             w = Wires(ranks, inside, gradients)
             reduce_s = passes * ring_s(grads / buckets, w)
             gather_s = gathered * ring_s(weights / buckets, w)
-            step = step + np.where(sharded, 0.0, buckets * (reduce_s + gather_s))
+            step = step + np.where(sharded | none, 0.0, buckets * (reduce_s + gather_s))
         shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
         if np.any(sharded):  # two gathers and a reduce-scatter a layer
             unit = Wires(shard, np.minimum(inside, shard), link)
             took = 3 * pieces * ring_s((2 * weights + grads) / (3 * pieces), unit)
-            micro = micro + np.where(sharded, took, 0.0)
+            micro = micro + np.where(sharded & ~none, took, 0.0)
         if np.any(hybrid):
             copies = ranks / shard
             between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
             buckets = np.maximum(grads / shard / bucket, 1.0)
             across = buckets * ring_s(grads / shard / buckets, between, 2.0)
-            step = step + np.where(hybrid, across, 0.0)
+            step = step + np.where(hybrid & ~none, across, 0.0)
             across_bytes = 2 * grads / shard * (copies - 1) / copies
         sent = sent + np.where(
             sharded,
