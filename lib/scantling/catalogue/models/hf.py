@@ -1,5 +1,5 @@
-"""Hugging Face config.json -> `Model`, with what was read and what was assumed; `hf_architectures`
-is its table."""
+"""Hugging Face config.json -> `Model`, with what was read and what was assumed; the architectures
+are those of architectures.yaml."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bytes that one transformer block keeps for its backward pass, on one device without parallelism:
 fused kernels and plain eager code.
 
-The memory model uses the fused list (memory_parts.layer_bytes). The eager list is that of the
+The memory model uses the fused list (`blocks.*.saved_bytes`). The eager list is that of the
 transformers library's own modules, exact against saved-tensor hooks; it shows what fusing saves and
 bounds what an unknown stack may keep.
 """
