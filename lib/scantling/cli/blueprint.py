@@ -27,7 +27,12 @@ class Parts(click.ParamType):
 
 @click.command()
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print as JSON.",
+)
 @click.option(
     "--part",
     "parts",
@@ -51,7 +56,13 @@ def blueprint(ctx, file, as_json, parts):
         ctx.exit(refuse(as_dict(assessment), as_json))
     found = site_around(assessment, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
-        print_json({"name": assessment.resolved.name, "verdict": assessment.verdict, **found})
+        print_json(
+            {
+                "name": assessment.resolved.name,
+                "verdict": assessment.verdict,
+                **found,
+            }
+        )
     else:
         show_parts(assessment.resolved.name, found, console())
     ctx.exit(EXIT[assessment.verdict])

@@ -75,8 +75,17 @@ def _lines(lines, out: Console, mark: str = "· ") -> None:
 
 
 def _grid(title: str, **style) -> Table:
-    own = dict(title=title, title_justify="left", title_style="bold")
-    return Table(box=None, pad_edge=False, **own, **style)
+    own = dict(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
+    return Table(
+        box=None,
+        pad_edge=False,
+        **own,
+        **style,
+    )
 
 
 def _table(title: str, rows, columns: dict, out: Console) -> None:
@@ -86,7 +95,11 @@ def _table(title: str, rows, columns: dict, out: Console) -> None:
     for key, heading in columns.items():
         values = [row.get(key) for row in rows]
         numbers = all(isinstance(v, Number | None) and not isinstance(v, bool) for v in values)
-        grid.add_column(heading, overflow="fold", justify="right" if numbers else "left")
+        grid.add_column(
+            heading,
+            overflow="fold",
+            justify="right" if numbers else "left",
+        )
     for row in rows[:ROWS]:
         grid.add_row(*(cell(key, row.get(key), row.get("unit")) for key in columns))
     out.print()

@@ -145,14 +145,27 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
     sizes = {axis: int(plan[axis]) for axis in AXES}
-    dense = Layout(sizes=sizes, order=order, **blocks)
+    dense = Layout(
+        sizes=sizes,
+        order=order,
+        **blocks,
+    )
     ep = int(plan.get("ep") or 1)
     etp = int(plan.get("etp") or 1)
     stage = dense.devices // sizes["pp"]
     if ep * etp == 1 or stage % (ep * etp):
         return dense, None
-    experts = dict(etp=etp, ep=ep, edp=stage // (ep * etp), pp=sizes["pp"])
-    return dense, replace(dense, sizes=experts, order=EXPERT_AXES)
+    experts = dict(
+        etp=etp,
+        ep=ep,
+        edp=stage // (ep * etp),
+        pp=sizes["pp"],
+    )
+    return dense, replace(
+        dense,
+        sizes=experts,
+        order=EXPERT_AXES,
+    )
 
 
 def describe(layout: Layout, axis: str) -> Group:
@@ -193,9 +206,17 @@ def placement(assessment) -> Placement:
     plan = s.plan
     per = s.cluster.devices_per_node
     unit, pod, rack = blocks(cluster)
-    sizes = dict(per_node=per, per_domain=cluster.scale_up_domain, per_rack=rack)
+    sizes = dict(
+        per_node=per,
+        per_domain=cluster.scale_up_domain,
+        per_rack=rack,
+    )
     sizes |= dict(per_unit=unit, per_pod=pod)
-    dense, experts = layouts(plan, **sizes, per_site=max(cluster.devices // s.sites, 1))
+    dense, experts = layouts(
+        plan,
+        **sizes,
+        per_site=max(cluster.devices // s.sites, 1),
+    )
     n = dense.devices
     found = [describe(dense, a) for a in AXES]
     if experts is not None:
@@ -235,10 +256,20 @@ def _nodes(layout: Layout) -> dict:
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
     tp, cp, pp = (np.arange(layout.sizes[a]) for a in ("tp", "cp", "pp"))
-    ranks = np.sort(layout.rank(tp=tp, cp=cp[:, None], pp=pp[:, None, None]).ravel())
+    ranks = np.sort(
+        layout.rank(
+            tp=tp,
+            cp=cp[:, None],
+            pp=pp[:, None, None],
+        ).ravel()
+    )
     at = layout.coordinates(ranks)
     places = {block: ranks // layout.per(block) for block in ("node", "rack")}
-    return {"rank": ranks, **places, **{a: at[a] for a in ("tp", "cp", "pp")}}
+    return {
+        "rank": ranks,
+        **places,
+        **{a: at[a] for a in ("tp", "cp", "pp")},
+    }
 
 
 def blocks(cluster) -> tuple[int, int, int]:
@@ -267,7 +298,11 @@ def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
     stage = np.arange(tp * cp * dp)
-    ranks = layout.rank(tp=stage % tp, cp=stage // tp % cp, dp=stage // (tp * cp))
+    ranks = layout.rank(
+        tp=stage % tp,
+        cp=stage // tp % cp,
+        dp=stage // (tp * cp),
+    )
     return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
 
 

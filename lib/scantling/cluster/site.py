@@ -161,7 +161,13 @@ def site_of(a: Assessment | Site) -> Site:
         return a
     e = plain_numbers(a.endurance)
     figures = a.headline()
-    return Site(a=a, e=e, figures=figures, cost=a.cost, run=_run(a.resolved, e, figures["days"]))
+    return Site(
+        a=a,
+        e=e,
+        figures=figures,
+        cost=a.cost,
+        run=_run(a.resolved, e, figures["days"]),
+    )
 
 
 def plain_numbers(record):
@@ -201,7 +207,12 @@ def _run(resolved, e: Endurance, days: float | None) -> Run:
     devices that are paid."""
     cluster = resolved.cluster
     paid = int(cluster.devices + e.spares * cluster.devices_per_node)
-    usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
+    usd = price(
+        cluster,
+        resolved.prices,
+        wall_s=DAY_S,
+        devices_paid=paid,
+    ).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
         days=float(days) if known else HORIZON_DAYS,

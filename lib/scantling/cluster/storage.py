@@ -111,15 +111,31 @@ def stores(assessment) -> Stores:
     e, plan, cluster, size, nodes = s.e, s.plan, s.cluster, s.e.checkpoint_bytes, s.used_nodes
     plain = plan["sharding"] == "none"
     axes = {axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")}
-    wrote = per_writer(size, **axes, parallel=not plain)
+    wrote = per_writer(
+        size,
+        **axes,
+        parallel=not plain,
+    )
     volume = size * (plan["dp"] if plain else 1)
     text = corpus(s)
     keep = max(int(np.max(e.retention)), int(constant("copies_kept")))
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
-    room = storage.capacity(size, text.bytes, recent=keep, milestones=milestones)
+    room = storage.capacity(
+        size,
+        text.bytes,
+        recent=keep,
+        milestones=milestones,
+    )
     has = storage.rates(cluster, nodes)
     object_bytes = room["object_store"] + text.raw_bytes + text.bytes
-    values = dict(size=size, volume=volume, text=text, has=has, keep=keep, milestones=milestones)
+    values = dict(
+        size=size,
+        volume=volume,
+        text=text,
+        has=has,
+        keep=keep,
+        milestones=milestones,
+    )
     needs = needed(s, room["provisioned"], object_bytes, values)
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     market = Market(s, needs)
@@ -156,7 +172,11 @@ def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
     batch = s.phase.global_batch * s.phase.seq_len
     tokens = sum(c.phase.tokens or 0.0 for c in s.phases) or batch * s.run.days * DAY_S / s.step_s
-    rate = dict(step_s=s.step_s, global_batch_tokens=batch, readers=s.plan["dp"])
+    rate = dict(
+        step_s=s.step_s,
+        global_batch_tokens=batch,
+        readers=s.plan["dp"],
+    )
     return storage.corpus(tokens, s.model.vocab, **rate)
 
 
@@ -191,7 +211,12 @@ def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tu
 def _need(needed, has, **row) -> Need:
     has = _ok(has)
     load = None if has is None else float(needed / has)
-    return Need(needed=float(needed), has=has, load=load, **row)
+    return Need(
+        needed=float(needed),
+        has=has,
+        load=load,
+        **row,
+    )
 
 
 def _ok(value) -> float | None:
@@ -239,7 +264,12 @@ class Market:
             pieces = float(np.ceil(max(rated))) if rated else None
             known = {k: v and pieces and v * pieces for k, v in known.items()}
         misses = tuple(
-            dict(what=k, needed=want[k], has=v, short_by=want[k] / v)
+            dict(
+                what=k,
+                needed=want[k],
+                has=v,
+                short_by=want[k] / v,
+            )
             for k, v in known.items()
             if v is not None and v < want[k] * (1 - 1e-9)
         )
@@ -309,13 +339,26 @@ def _lines(worst: Need, found, twice: dict, provider: str) -> tuple[str, ...]:
     shared = constant("read_share")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
     then = fill(then, taken=shared * worst.load)
-    out = [fill(words["worst"], worst=worst, then=then)]
+    out = [
+        fill(
+            words["worst"],
+            worst=worst,
+            then=then,
+        )
+    ]
 
     def add(text: str, c: Candidate, **more):
         many = f"{c.pieces:,.0f} TiB" if c.pieces and c.piece == "TiB" else ""
         if c.pieces and not many:
             many = several(int(c.pieces), c.piece)
-        out.append(fill(words[text], c=c, many=f" ({many})" if many else "", **more))
+        out.append(
+            fill(
+                words[text],
+                c=c,
+                many=f" ({many})" if many else "",
+                **more,
+            )
+        )
 
     for tier in ("file system", "object store"):
         good = [c for c in found if c.tier == tier and c.meets and c.within_reach]

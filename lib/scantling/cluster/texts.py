@@ -18,7 +18,11 @@ TABLES = Path(__file__).parent / "tables"
 @cache
 def rows(name: str) -> tuple[dict[str, str], ...]:
     """Rows of tables/NAME.csv."""
-    with open(TABLES / f"{name}.csv", newline="", encoding="utf-8") as file:
+    with open(
+        TABLES / f"{name}.csv",
+        newline="",
+        encoding="utf-8",
+    ) as file:
         return tuple(csv.DictReader(file))
 
 

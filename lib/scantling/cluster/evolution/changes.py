@@ -123,7 +123,12 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
         if len(cells) == 1:
             cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
         now, then = (None if x is None else float(x) for x in fill([*cells], s, **values))
-        return Figure(name=name, now=now, then=then, unit=unit)
+        return Figure(
+            name=name,
+            now=now,
+            then=then,
+            unit=unit,
+        )
 
     def text(key: str) -> str:
         return fill(words.get(key, ""), s, **values)
@@ -176,13 +181,25 @@ def grown(b: Base, k: int) -> Change:
         paths["cluster.scale_up_domain"] = min(n, most)
     then = b.look(paths)
     if then is None:
-        return change(s, "devices refused", id, devices=n, now=now)
+        return change(
+            s,
+            "devices refused",
+            id,
+            devices=n,
+            now=now,
+        )
     batch = then.phase.global_batch * k
     tokens = then.phase.tokens
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, tokens or 20 * s.a.resolved.params.total
     )
-    wider = b.look({**paths, f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
+    wider = b.look(
+        {
+            **paths,
+            f"{b.job}.global_batch": batch,
+            f"{b.job}.global_batch_tokens": None,
+        }
+    )
     faster = tokens_per_s(then) / tokens_per_s(now)
     stands = then.e.goodput < STANDSTILL
     losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
@@ -217,8 +234,21 @@ def grown(b: Base, k: int) -> Change:
         days=now.figures["days"],
         days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
-    mend = fill(mend, k=k, low=low, high=high) if broken else ""
-    return replace(found, mend=mend, confirm=found.confirm if "batch" in mend else "")
+    mend = (
+        fill(
+            mend,
+            k=k,
+            low=low,
+            high=high,
+        )
+        if broken
+        else ""
+    )
+    return replace(
+        found,
+        mend=mend,
+        confirm=found.confirm if "batch" in mend else "",
+    )
 
 
 def other_precision(b: Base, name: str) -> Change | None:
@@ -269,7 +299,12 @@ def sparser_model(m) -> dict | None:
     if m.is_moe:
         return shape | {"experts": 2 * m.experts}
     half = m.ffn_hidden // 2
-    return shape | dict(experts=8, top_k=2, expert_ffn_hidden=half, moe_layers=m.layers)
+    return shape | dict(
+        experts=8,
+        top_k=2,
+        expert_ffn_hidden=half,
+        moe_layers=m.layers,
+    )
 
 
 def sparser(b: Base) -> Change | None:
@@ -284,14 +319,30 @@ def sparser(b: Base) -> Change | None:
         then = b.look({"model": shape, **b.unpinned})
     except DesignError:
         return None
-    what = fill(words["experts" if m.is_moe else "dense"], m=m, twice=2 * m.experts)
+    what = fill(
+        words["experts" if m.is_moe else "dense"],
+        m=m,
+        twice=2 * m.experts,
+    )
     if then is None:
         return change(b.s, "sparsity refused", what=what)
     ratio = then.model_step_s / now.model_step_s
     plan = short(then.plan)
     broken = "breaks" if ratio - 1 > DIP else ""
-    values = dict(what=what, now=now, then=then, ratio=ratio, extra=ratio - 1, plan=plan)
-    return change(b.s, "sparsity", broken=broken, **values)
+    values = dict(
+        what=what,
+        now=now,
+        then=then,
+        ratio=ratio,
+        extra=ratio - 1,
+        plan=plan,
+    )
+    return change(
+        b.s,
+        "sparsity",
+        broken=broken,
+        **values,
+    )
 
 
 def longer(b: Base, k: int) -> Change | None:
@@ -307,7 +358,13 @@ def longer(b: Base, k: int) -> Change | None:
     paths |= {f"{b.job}.seq_len": tokens, f"{b.job}.global_batch": batch}
     then = b.look({**paths, f"{b.job}.global_batch_tokens": None})
     if then is None:
-        return change(b.s, "context refused", id, tokens=tokens, batch=batch)
+        return change(
+            b.s,
+            "context refused",
+            id,
+            tokens=tokens,
+            batch=batch,
+        )
     times = then.model_step_s / now.model_step_s
     attention, later = (step_shares(x)["attention"] for x in (now, then))
     return change(
@@ -416,7 +473,13 @@ def two_sites(b: Base) -> Change | None:
         step_s=s.step_s,
     )
     way = elastic.apart(resolved.params.total, s.step_s, 2, cluster.site_bytes_per_s)
-    return change(s, "sites-2", goodput=then.goodput, steps=elastic.INNER_STEPS, **way)
+    return change(
+        s,
+        "sites-2",
+        goodput=then.goodput,
+        steps=elastic.INNER_STEPS,
+        **way,
+    )
 
 
 def kv_bytes_per_token(model) -> float:

@@ -156,7 +156,11 @@ class Wiring:
     def tree(self, r: float = 1.0) -> Topology:
         """Fat tree, every card of a node on its own rail, oversubscribed r : 1."""
         kind = "rail-optimised" if self.rails > 1 else "fat-tree"
-        own = dict(rails=self.rails, oversubscription=r, kind=kind)
+        own = dict(
+            rails=self.rails,
+            oversubscription=r,
+            kind=kind,
+        )
         return shapes.clos(self.cards, self.radix, self.rate, **own)
 
     def pods(self, inside: int, r: float) -> Topology:
@@ -180,7 +184,12 @@ def one_site(cluster):
         return cluster
     devices = ceil(cluster.devices / n)
     pod = min(cluster.pod_devices or devices, devices)
-    return replace(cluster, devices=devices, sites=1, pod_devices=pod)
+    return replace(
+        cluster,
+        devices=devices,
+        sites=1,
+        pod_devices=pod,
+    )
 
 
 def built(cluster) -> tuple[Topology, str, bool]:
@@ -213,7 +222,15 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n:
         above = fill(words["above" if r > 1 else "above flat"], r=r)
-        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
+        return (
+            w.pods(pod, r),
+            fill(
+                words["pods"],
+                cluster=cluster,
+                above=above,
+            ),
+            True,
+        )
     if n > k**3 // 4:
         if n <= (k // 2) ** 2 * ((k // 2) ** 2 + 1):
             return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
@@ -221,7 +238,12 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     t = w.tree(r)
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
+    why = fill(
+        words["flat" if r == 1 else "stated"],
+        k=k,
+        r=r,
+        tiers=t.tiers,
+    )
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
@@ -231,8 +253,20 @@ def _torus(cluster) -> tuple[Topology, str, bool]:
     chips = min(cluster.scale_up_domain, cluster.devices)
     t = torus_of(fabric, chips)
     slices = ceil(cluster.devices / chips)
-    why = fill(words["torus"], name=fabric.name, chips=chips)
-    more = fill(words["slices"], slices=slices, cluster=cluster) if slices > 1 else ""
+    why = fill(
+        words["torus"],
+        name=fabric.name,
+        chips=chips,
+    )
+    more = (
+        fill(
+            words["slices"],
+            slices=slices,
+            cluster=cluster,
+        )
+        if slices > 1
+        else ""
+    )
     return t, why + more, True
 
 
@@ -276,7 +310,13 @@ def candidates(cluster) -> list[tuple[str, Topology, dict]]:
         rails = shapes.rail_only(cluster.nodes, w.rails, k, w.rate)
         out.append(("one network per rail, none between", rails, view()))
     if k < n <= 8 * reach:
-        split = shapes.clos(n, 2 * k, w.rate / 2, planes=2, rails=w.rails)
+        split = shapes.clos(
+            n,
+            2 * k,
+            w.rate / 2,
+            planes=2,
+            rails=w.rails,
+        )
         out.append(("cards split over two planes", split, view()))
     stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
     pod = stated if stated < cluster.devices else int(k * k // 4 * per)

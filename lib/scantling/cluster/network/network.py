@@ -131,7 +131,11 @@ def network(assessment) -> Network:
     others = alternatives(s, own)
     price = others[0].usd
     now = others[0].run_usd
-    best = min((a for a in others if a.run_usd is not None), key=lambda a: a.run_usd, default=None)
+    best = min(
+        (a for a in others if a.run_usd is not None),
+        key=lambda a: a.run_usd,
+        default=None,
+    )
 
     def far(network: dict) -> tuple:
         return (network["kind"] == "torus") != torus, abs(network["devices"] - cluster.devices)
@@ -235,7 +239,12 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
     tier("scale-up domain", domain, *up, switched=0.0)
     if t.kind == "torus":
         if cluster.devices > cluster.scale_up_domain:
-            tier("slices", cluster.devices, passed=3, switched=0.0)
+            tier(
+                "slices",
+                cluster.devices,
+                passed=3,
+                switched=0.0,
+            )
         return tuple(rows)
     if cluster.devices > domain:
         tier("leaf unit", within(t.unit_endpoints), passed=1)
@@ -248,7 +257,13 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
     if sites > 1:
         rate = cluster.site_bytes_per_s * sites / cluster.devices
         wan = catalogue.fabric("spectrum-xgs").latency_s
-        tier("sites", cluster.devices, rate, hop=wan, ratio=float("nan"))
+        tier(
+            "sites",
+            cluster.devices,
+            rate,
+            hop=wan,
+            ratio=float("nan"),
+        )
     return tuple(rows)
 
 
@@ -256,7 +271,11 @@ def hops_in_a_pod(t: Topology, sites: int) -> int:
     """Switches passed between two cards of a pod."""
     if t.pod_endpoints * max(1, sites) >= t.endpoints:
         return t.hops
-    own = {"pods": max(3, t.hops - 2), "dragonfly": 2, "dragonfly+": 3}
+    own = {
+        "pods": max(3, t.hops - 2),
+        "dragonfly": 2,
+        "dragonfly+": 3,
+    }
     return own.get(t.kind, t.hops)
 
 
@@ -304,7 +323,13 @@ def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...
         link = s.link(pod_devices=float(blocks(cluster)[0]))
         longer = s.step_ratio(link=link) - 1
     small = [
-        fill(words["mesh"], s, a=a, own=a.ranks - 1, all=cluster.scale_up_domain - 1)
+        fill(
+            words["mesh"],
+            s,
+            a=a,
+            own=a.ranks - 1,
+            all=cluster.scale_up_domain - 1,
+        )
         for a in rows
         if is_mesh(cluster)
         and a.ranks < cluster.scale_up_domain

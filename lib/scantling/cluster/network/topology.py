@@ -74,7 +74,11 @@ class Topology(Record):
 
 def used_ports(radix: int, down: int, up: int = 0) -> dict:
     """Ports of one switch: {down, up, free}."""
-    return {"down": down, "up": up, "free": max(radix - down - up, 0)}
+    return {
+        "down": down,
+        "up": up,
+        "free": max(radix - down - up, 0),
+    }
 
 
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
@@ -129,7 +133,11 @@ def clos(
     """
     half = radix // 2
     r = max(oversubscription, 1.0)
-    reach = {1: radix, 2: radix * half, 3: radix * half * half}
+    reach = {
+        1: radix,
+        2: radix * half,
+        3: radix * half * half,
+    }
     tiers = tiers or next((t for t in (1, 2, 3) if endpoints <= reach[t]), 0)
     if not tiers or endpoints > reach[tiers]:
         raise ValueError(
@@ -245,7 +253,13 @@ def pods(
         spine = sum(_even(ceil((size + ceil(size / r)) / radix), down) for size in sizes)
         joined = {"leaf to spine": leaf * down}
     else:
-        inner = clos(pod_endpoints, radix, rate, rails=rails, tiers=3)
+        inner = clos(
+            pod_endpoints,
+            radix,
+            rate,
+            rails=rails,
+            tiers=3,
+        )
         top = ceil((pod_endpoints + ceil(pod_endpoints / r)) / radix)
         leaf = len(sizes) * inner.leaf
         spine = len(sizes) * (inner.spine + top)
@@ -263,7 +277,11 @@ def pods(
         leaf=leaf,
         spine=spine,
         core=core,
-        cables={"card to leaf": endpoints, **joined, "spine to core": over},
+        cables={
+            "card to leaf": endpoints,
+            **joined,
+            "spine to core": over,
+        },
         port_bytes_per_s=rate,
         bisection_bytes_per_s=endpoints / 2 * rate / r,
         hops=deep + 2,
@@ -386,7 +404,11 @@ def copies(t: Topology, n: int) -> Topology:
     remain those of one."""
     counts = ("endpoints", "leaf", "spine", "core", "copper_cables", "reach_endpoints")
     cables = {k: n * v for k, v in t.cables.items()}
-    return replace(t, cables=cables, **{name: n * getattr(t, name) for name in counts})
+    return replace(
+        t,
+        cables=cables,
+        **{name: n * getattr(t, name) for name in counts},
+    )
 
 
 def near_cube(chips: int, dimensions: int = 3, step: int = 4) -> tuple[int, ...]:

@@ -20,7 +20,12 @@ from .topology import Topology
 # more than 4 or 8 has not paid in practice (NVIDIA/cluster-readiness-engine, change 287); NCCL
 # allows 128
 QUEUE_PAIRS = (1, 2, 4, 8, 16)
-COLLECTIVE_OF = {"tp": "all_gather", "cp": "all_gather", "ep": "all_to_all", "dp": "reduce_scatter"}
+COLLECTIVE_OF = {
+    "tp": "all_gather",
+    "cp": "all_gather",
+    "ep": "all_to_all",
+    "dp": "reduce_scatter",
+}
 _RACK = "gb200-so-ndr"  # the network whose curves were measured between racks of one domain
 
 
@@ -165,7 +170,11 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     cluster = s.cluster
     p = s.plan
     could = catalogue.fabric(cluster.scale_out).in_network_reduction
-    sizes = {"tp": p["tp"], "ep": p["ep"], "dp": p["dp"] * p["cp"]}
+    sizes = {
+        "tp": p["tp"],
+        "ep": p["ep"],
+        "dp": p["dp"] * p["cp"],
+    }
     wanted = {
         "tp": ("all_gather", "all_reduce"),
         "ep": ("all_to_all",),
@@ -200,7 +209,11 @@ def trust(cluster) -> tuple[dict, ...]:
     rack = wide and out.technology == "infiniband"
     judged = catalogue.fabric(_RACK) if rack else out
     return tuple(
-        {"tier": tier, "fabric": fabric.id, "judged_on": name or None}
+        {
+            "tier": tier,
+            "fabric": fabric.id,
+            "judged_on": name or None,
+        }
         | {k: errors.get(name, {}).get(k) for k in ("large_error", "small_error")}
         for tier, fabric, name in (
             ("scale-up", up, up.judged_on),
@@ -264,8 +277,20 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
             }
         )
     mean = sum(row["bytes_per_step"] for row in out) / step
-    none = {"axis": "", "bytes": 0.0, "burst_s": 0.0, "period_s": step}
-    big, most = max(out, key=lambda r: r["bytes"], default=none), max(fan.values(), default=0)
+    none = {
+        "axis": "",
+        "bytes": 0.0,
+        "burst_s": 0.0,
+        "period_s": step,
+    }
+    big, most = (
+        max(
+            out,
+            key=lambda r: r["bytes"],
+            default=none,
+        ),
+        max(fan.values(), default=0),
+    )
     held = cluster.scale_out_bytes_per_s * cluster.scale_out_latency_s
     return Burst(
         mean_bytes_per_s=mean,
@@ -319,7 +344,15 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = {k: texts("settings")[id][k] for k in ("what", "choice", "why", "unit")}
-    return Setting(**fill(words, s, figure=figure, **values), figure=float(figure))
+    return Setting(
+        **fill(
+            words,
+            s,
+            figure=figure,
+            **values,
+        ),
+        figure=float(figure),
+    )
 
 
 def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Setting, ...]:
@@ -364,12 +397,22 @@ def _routing(s: Site, t: Topology, technology: str, leaving):
         spent = sum(a.time_s for a in crossing)
         axes = ", ".join(a.axis for a in crossing)
         words = texts("settings")
-        values = dict(uplinks=uplinks, bad=bad, axes=axes, crossing=spent)
+        values = dict(
+            uplinks=uplinks,
+            bad=bad,
+            axes=axes,
+            crossing=spent,
+        )
         yield _setting(s, technology, bad, hashed=fill(words["hashed"], **values))
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
             full = words["queue pairs"]["full"] if left > limit else ""
-            values = dict(need=need, left=left, lost=spent * (bad - 1), fully=full)
+            values = dict(
+                need=need,
+                left=left,
+                lost=spent * (bad - 1),
+                fully=full,
+            )
             yield _setting(s, "queue pairs", need, **values)
     elif not uplinks and crossing and t.kind.startswith("dragonfly") and t.oversubscription > 1:
         # a group's links share out over so many others
@@ -381,7 +424,13 @@ def _congestion(s: Site, technology: str, load: Burst, axes: int):
     words = texts("settings")
     if load.incast > 1:
         kind = words["fan-in"].get(technology, words["fan-in"]["other"])
-        yield _setting(s, "fan-in", load.queue_bytes, kind=kind, load=load)
+        yield _setting(
+            s,
+            "fan-in",
+            load.queue_bytes,
+            kind=kind,
+            load=load,
+        )
     elif technology == "ethernet":
         said = words["congestion control"]["several" if axes > 1 else "one"]
         yield _setting(s, "congestion control", load.incast, senders=fill(said, axes=axes))
@@ -394,7 +443,14 @@ def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
     gain = pp.time_s * share
     worth = gain / s.model_step_s >= constant("small_share") / 10
     choice = words["above" if worth else "one"]
-    return _setting(s, "classes", gain, choice=choice, share=share, pp=pp)
+    return _setting(
+        s,
+        "classes",
+        gain,
+        choice=choice,
+        share=share,
+        pp=pp,
+    )
 
 
 def _reduction(s: Site, dp: Axis):
@@ -410,4 +466,12 @@ def _reduction(s: Site, dp: Axis):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
         worth = saved / s.model_step_s >= constant("small_share") / 10
         choice = texts("settings")["reduction"]["on" if worth else "off"]
-        yield _setting(s, "reduction", saved, choice=choice, dp=dp, ring=ring, sharp=sharp)
+        yield _setting(
+            s,
+            "reduction",
+            saved,
+            choice=choice,
+            dp=dp,
+            ring=ring,
+            sharp=sharp,
+        )

@@ -85,7 +85,12 @@ def planes(assessment) -> Planes:
         job_state_bytes=job,
         checkpoint_bytes=float(parts.total),
         checkpoint_parts=parts.as_dict(),
-        consistent=fill(texts("planes")["consistent"], s, parts=parts, each=parts.total / s.used),
+        consistent=fill(
+            texts("planes")["consistent"],
+            s,
+            parts=parts,
+            each=parts.total / s.used,
+        ),
     )
 
 
@@ -93,7 +98,10 @@ def contents(s: Site) -> checkpoint.Contents:
     """Bytes of one whole copy, the same that the checkpoint figures count."""
     n = s.a.resolved.params
     return checkpoint.contents(
-        n.total + n.mtp, optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
+        n.total + n.mtp,
+        optimizer=s.phase.optimizer,
+        ranks=s.used,
+        readers=s.plan["dp"],
     )
 
 
@@ -104,7 +112,11 @@ def states(s: Site) -> tuple[State, ...]:
     memory = s.figures["memory_bytes"]
     words = texts("planes")
     model = plan["tp"] * plan["pp"]
-    ways = dict(model=model, all=model * plan["dp"] * plan["cp"], group=model * plan["shard_group"])
+    ways = dict(
+        model=model,
+        all=model * plan["dp"] * plan["cp"],
+        group=model * plan["shard_group"],
+    )
     table = fill(
         words["states"],
         s,

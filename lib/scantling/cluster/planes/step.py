@@ -91,10 +91,22 @@ def dp_shares(chosen) -> dict:
     grads = float(chosen.case.job.grad_bytes)
     name = chosen.plan["sharding"]
     if gathers_layers(name):
-        return {"gather": 4 / (4 + grads), "gradients": grads / (4 + grads), "weights": 0.0}
+        return {
+            "gather": 4 / (4 + grads),
+            "gradients": grads / (4 + grads),
+            "weights": 0.0,
+        }
     if name == "none":
-        return {"gather": 0.0, "gradients": 1.0, "weights": 0.0}
-    return {"gather": 0.0, "gradients": grads / (grads + 2), "weights": 2 / (grads + 2)}
+        return {
+            "gather": 0.0,
+            "gradients": 1.0,
+            "weights": 0.0,
+        }
+    return {
+        "gather": 0.0,
+        "gradients": grads / (grads + 2),
+        "weights": 2 / (grads + 2),
+    }
 
 
 def gathers_layers(sharding: str) -> bool:
@@ -116,7 +128,12 @@ def timeline(assessment) -> tuple[Piece, ...]:
     shares = passes(s.chosen)
     hidden = {k: float(axis.hidden_s) for k, axis in s.chosen.step.axes.items()}
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
-    table = fill(rows("pieces"), s, **_hidden_work(s), **_counts(s, shares["dp"]))
+    table = fill(
+        rows("pieces"),
+        s,
+        **_hidden_work(s),
+        **_counts(s, shares["dp"]),
+    )
     pieces = []
     start = 0.0
     for row in table:
@@ -130,8 +147,19 @@ def timeline(assessment) -> tuple[Piece, ...]:
         times = int(row["times"])
         if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
             kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
-            numbers = dict(exposed_s=shown, hidden_s=float(quiet), bytes=float(moved))
-            pieces.append(Piece(**kept, **numbers, start_s=start, times=times))
+            numbers = dict(
+                exposed_s=shown,
+                hidden_s=float(quiet),
+                bytes=float(moved),
+            )
+            pieces.append(
+                Piece(
+                    **kept,
+                    **numbers,
+                    start_s=start,
+                    times=times,
+                )
+            )
             start += shown
     return tuple(pieces)
 
@@ -310,7 +338,12 @@ def operations(s: Site, row: dict) -> list[dict]:
         first, again, back = map(float, exchange_passes(s.case)[axis])
         before = round(calls * (1 + again) / (2 + again))
         share = back / (first + again + back)
-        ahead = dict(ahead=1 - share, back=share, calls_ahead=before, calls_back=calls - before)
+        ahead = dict(
+            ahead=1 - share,
+            back=share,
+            calls_ahead=before,
+            calls_back=calls - before,
+        )
     table = fill(
         [r for r in rows("operations") if (r["axis"], r["kind"]) == (axis, kind)],
         **shares,

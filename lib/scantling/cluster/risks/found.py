@@ -168,7 +168,11 @@ def slower_than_estimated(at: Scene):
     if deadline is not None and f["days"] is not None:
         missed = 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])
         if missed >= 0.01:
-            late = fill(texts("risks")["slow-step"]["late"], deadline=deadline, missed=missed)
+            late = fill(
+                texts("risks")["slow-step"]["late"],
+                deadline=deadline,
+                missed=missed,
+            )
     return Found(
         id="slow-step",
         likelihood=EVEN,
@@ -194,13 +198,21 @@ def late_delivery(at: Scene):
         mid = c.usd_per_device_hour
         high = c.usd_per_device_hour_high
         usd = ((high or mid) - mid) * s.run.devices_paid * 24 * min(late, s.run.days)
-        says = fill(words["price"], high=high, mid=mid)
+        says = fill(
+            words["price"],
+            high=high,
+            mid=mid,
+        )
     return Found(
         id="late",
         likelihood=number("R143") / 100,
         days=late,
         usd=usd,
-        words=dict(watts=watts, months=months, says=says),
+        words=dict(
+            watts=watts,
+            months=months,
+            says=says,
+        ),
     )
 
 
@@ -347,7 +359,12 @@ def slow_store(at: Scene):
         id="store",
         likelihood=EVEN,
         days=days,
-        words=dict(what=has.what, write=write, durable=durable, slow=slow),
+        words=dict(
+            what=has.what,
+            write=write,
+            durable=durable,
+            slow=slow,
+        ),
         left=EVEN * at.days_at(peers),
     )
 
@@ -369,7 +386,11 @@ def slow_network(at: Scene):
         id="network-ethernet" if ethernet else "network",
         likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
         days=longer if ethernet else (slow - 1) * found_s / DAY_S,
-        words=dict(factor=factor, slow=slow, unnoticed=longer),
+        words=dict(
+            factor=factor,
+            slow=slow,
+            unnoticed=longer,
+        ),
         left=0.0,
         cost_usd=0.0,
     )
@@ -400,7 +421,11 @@ def divergence(at: Scene):
         id="spikes",
         likelihood=chance,
         days=count * seconds / DAY_S,
-        words=dict(rewinds=several(round(count), "rewind"), seconds=seconds, steps=at.steps),
+        words=dict(
+            rewinds=several(round(count), "rewind"),
+            seconds=seconds,
+            steps=at.steps,
+        ),
     )
 
 
@@ -495,7 +520,12 @@ def sites_apart(at: Scene):
         id="sites",
         likelihood=chance,
         days=events * back / 24 / n / chance,
-        words=dict(n=n, every_h=every, back_h=back, events=events),
+        words=dict(
+            n=n,
+            every_h=every,
+            back_h=back,
+            events=events,
+        ),
         left=0.0,
     )
 
@@ -523,7 +553,12 @@ def lost_replica(at: Scene):
 def standstill(at: Scene):
     if at.s.e.goodput > STANDSTILL:
         return None
-    return Found(id="standstill", likelihood=1.0, days=at.s.run.days, in_headline=True)
+    return Found(
+        id="standstill",
+        likelihood=1.0,
+        days=at.s.run.days,
+        in_headline=True,
+    )
 
 
 FOUND = (

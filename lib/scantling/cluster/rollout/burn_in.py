@@ -182,11 +182,31 @@ def scale_up_tests(s: Site):
     ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", limits)
     if is_torus(cluster) and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
-        own = {"message_bytes": 1e9, "why": why, "expected_from": where}
+        own = {
+            "message_bytes": 1e9,
+            "why": why,
+            "expected_from": where,
+        }
         what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=per_node)
-        node = _test(s, "node all-reduce", rate, ratio, 60.0, devices=per_node, **own)
+        node = _test(
+            s,
+            "node all-reduce",
+            rate,
+            ratio,
+            60.0,
+            devices=per_node,
+            **own,
+        )
         yield replace(node, what=what)
-        yield _test(s, "torus axes", rate, ratio, 180.0, rounds=3, **own)
+        yield _test(
+            s,
+            "torus axes",
+            rate,
+            ratio,
+            180.0,
+            rounds=3,
+            **own,
+        )
     elif per_node > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
@@ -224,13 +244,31 @@ def scale_out_tests(s: Site):
     ratio, why = slow_tier(s.case, s.nodes, "out_bytes_per_s", limits)
     port = cluster.scale_out_bytes_per_s * s.per_node / max(1, cluster.nics_per_node)
     accept = min(max(ratio, limits[0]), constant("node_accept_high"))
-    yield _test(s, "card to card", port, accept, 60.0, why=why, rounds=2)
+    yield _test(
+        s,
+        "card to card",
+        port,
+        accept,
+        60.0,
+        why=why,
+        rounds=2,
+    )
     near = max(2, blocks(cluster)[0] // unit)
     many = min(units, near)
     groups = -(-units // near)
     name = "racks" if unit > s.per_node else "nodes"
     pairs = 2 * unit
-    yield ring_test(s, "pairs", pairs, unit, ratio, why, rounds=many - 1, many=many, name=name)
+    yield ring_test(
+        s,
+        "pairs",
+        pairs,
+        unit,
+        ratio,
+        why,
+        rounds=many - 1,
+        many=many,
+        name=name,
+    )
     if groups > 1:
         wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
         across = wide and cluster.oversubscription > 1
@@ -273,7 +311,11 @@ def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tupl
     low, high = limits
     ratio = min(max(own, low), high)
     words = texts("burn_in")["slow link"]
-    why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
+    why = fill(
+        words["costs" if own > 0 else "hides"],
+        own=own,
+        node=node,
+    )
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
     return ratio, why + fill(bound, ratio=ratio)
 
@@ -393,7 +435,14 @@ def screen(assessment) -> Screen:
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     sigma = min(float(ndtri(keep[best])) * spread, (left + slow_by) / 2)
-    words = dict(cut=cut, expected=expected, nodes=nodes, sigma=sigma, base=base, left=left)
+    words = dict(
+        cut=cut,
+        expected=expected,
+        nodes=nodes,
+        sigma=sigma,
+        base=base,
+        left=left,
+    )
     return Screen(
         spread=spread,
         spread_from=source("R153"),
@@ -410,7 +459,11 @@ def screen(assessment) -> Screen:
         usd_cost=s.run.usd(s.run.days * expected / max(nodes, 1)),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
         curve=tuple(
-            dict(cut=float(q), waits=float(max(w, 0)), paid_per_step=float(x))
+            dict(
+                cut=float(q),
+                waits=float(max(w, 0)),
+                paid_per_step=float(x),
+            )
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
         lines=fill(

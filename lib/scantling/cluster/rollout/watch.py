@@ -214,7 +214,13 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
             f", but only {keep} are kept: keep {history}, or beyond the newest {keep} one in "
             f"{-(-history // keep)} for that long"
         )
-    values = dict(back=back, skip_low=skip_low, skip_high=skip_high, history=history, kept=kept)
+    values = dict(
+        back=back,
+        skip_low=skip_low,
+        skip_high=skip_high,
+        history=history,
+        kept=kept,
+    )
     table = fill(
         texts("playbooks"),
         s,
@@ -248,7 +254,12 @@ def drills(assessment) -> tuple[dict, ...]:
     if s.plan["dp"] > 1 and found.get("elastic"):
         longer = float(elastic.shrink_ratio(max(s.plan["grad_accum"], 1), s.plan["dp"])) - 1
     after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
-    table = fill(rows("drills"), s, **after, longer=longer)
+    table = fill(
+        rows("drills"),
+        s,
+        **after,
+        longer=longer,
+    )
     return tuple(
         dict(
             what=row["what"],

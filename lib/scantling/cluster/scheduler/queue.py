@@ -88,7 +88,14 @@ def queue(s: Site, topology: dict) -> Queue:
         if size <= max(nodes, block):
             good = whole_blocks(size, down, spare)
             usable = good * (size - spare) / size
-            fragments.append(dict(block_nodes=size, spare_nodes=spare, whole=good, usable=usable))
+            fragments.append(
+                dict(
+                    block_nodes=size,
+                    spare_nodes=spare,
+                    whole=good,
+                    usable=usable,
+                )
+            )
     held = 1 - e.badput["spare shortage"]
     chain = []
     left = 1.0
@@ -98,7 +105,13 @@ def queue(s: Site, topology: dict) -> Queue:
         "useful (saves, failures, restarts out)": e.goodput / max(held, 1e-9),
     }.items():
         left *= share
-        chain.append(dict(stage=stage, share=share, running=left))
+        chain.append(
+            dict(
+                stage=stage,
+                share=share,
+                running=left,
+            )
+        )
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
         waits=tuple(waits),

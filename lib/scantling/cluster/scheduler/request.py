@@ -82,7 +82,12 @@ def _topology(s: Site) -> dict:
             preferred=preferred,
             pods=pods,
             leaves=leaves,
-            why=fill(words[unit], group=group, segment=segment, **values),
+            why=fill(
+                words[unit],
+                group=group,
+                segment=segment,
+                **values,
+            ),
         )
 
     if is_torus(cluster):
@@ -92,7 +97,11 @@ def _topology(s: Site) -> dict:
         whole = max(int(cluster.accelerator.scale_up_domain_max), domain) // per_node
         segment = min(nodes, domain // per_node)
         spare = whole - segment if nodes >= segment else 0
-        more = dict(block=whole, whole=whole, spare=spare)
+        more = dict(
+            block=whole,
+            whole=whole,
+            spare=spare,
+        )
         return ask("block", segment, -(-nodes // segment), "rack", "pod", **more)
     if nodes == 1:
         return ask("node", 1, 1, "node", "node", leaves=1)
@@ -104,7 +113,11 @@ def _topology(s: Site) -> dict:
     held = one if leaves == 1 else f"{leaves} leaves of {leaf} nodes hold"
     where = f" in {pods} pods" if pods > 1 else ""
     required = "pod" if pods > 1 else "leaf"
-    more = dict(leaves=leaves, held=held, where=where)
+    more = dict(
+        leaves=leaves,
+        held=held,
+        where=where,
+    )
     return ask("leaf", segment, nodes // segment, required, "leaf", **more)
 
 
@@ -123,7 +136,12 @@ def spares_held(s: Site) -> dict:
     return dict(
         nodes=n,
         recommended=int(e.spares_recommended),
-        where=fill(words[where], n=n, pods=pods, each=-(-n // pods)),
+        where=fill(
+            words[where],
+            n=n,
+            pods=pods,
+            each=-(-n // pods),
+        ),
         warm="image pulled, container started, devices checked every five minutes, no communicator",
         usd=s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
         in_repair_on_average=float(EVICTS / e.mtbf_s * e.repair_s),

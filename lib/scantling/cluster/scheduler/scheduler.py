@@ -81,7 +81,12 @@ def scheduler(assessment) -> Scheduler:
     """
     s = site_of(assessment)
     asked = tuple(
-        Criterion(id=k, what=WORDS[k], stake=stake, why=why)
+        Criterion(
+            id=k,
+            what=WORDS[k],
+            stake=stake,
+            why=why,
+        )
         for k, (stake, why) in stakes(s).items()
     )
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
@@ -141,8 +146,18 @@ def _steady(found, best: Option) -> tuple[str, ...]:
         score = o.score * (1 - f["stake"] * (1 - fit)) / max(1 - f["costs"], 1e-12)
         other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
         if other.id != best.id:
-            turn = dict(other=other.name, name=o.name, better="better" if step > 0 else "worse")
-            return (fill(words["turn"], **turn, what=WORDS[f["criterion"]]),)
+            turn = dict(
+                other=other.name,
+                name=o.name,
+                better="better" if step > 0 else "worse",
+            )
+            return (
+                fill(
+                    words["turn"],
+                    **turn,
+                    what=WORDS[f["criterion"]],
+                ),
+            )
     return (words["stands"],)
 
 
@@ -172,7 +187,12 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
-        row = dict(criterion=c.id, stake=c.stake, fit=fit, costs=c.stake * (1 - fit))
+        row = dict(
+            criterion=c.id,
+            stake=c.stake,
+            fit=fit,
+            costs=c.stake * (1 - fit),
+        )
         fits.append(row | {k: table[c.id][k] for k in ("says", "source")})
     dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
     refused = {
@@ -181,11 +201,23 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
         "gang": _fit(id, "gang") < 1 and "gang",
     }
     against = [
-        fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
+        fill(
+            words[k],
+            nodes=nodes,
+            most=most,
+            says=table[row]["says"],
+        )
         for k, row in refused.items()
         if row
     ]
-    against += [fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear]
+    against += [
+        fill(
+            words["cost"],
+            what=WORDS[f["criterion"]],
+            **f,
+        )
+        for f in dear
+    ]
     return Option(
         id=id,
         name=table["gang"]["name"],
@@ -206,7 +238,12 @@ def _why(s: Site, order, asked, nodes: int) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
-    values = dict(best=best, second=second, nodes=nodes, heavy=heavy)
+    values = dict(
+        best=best,
+        second=second,
+        nodes=nodes,
+        heavy=heavy,
+    )
     return lines(
         words["why"],
         s,
@@ -258,7 +295,12 @@ def _lines(order, asks, held, again, nodes: int) -> tuple[str, ...]:
     level = second.usable and second.score >= best.score - TIE
     less = abs(second.score - best.score)
     block = topology.get("block_nodes")
-    equal = fill(words["loses"], best=best, second=second, less=less)
+    equal = fill(
+        words["loses"],
+        best=best,
+        second=second,
+        less=less,
+    )
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(
         words["lines"],

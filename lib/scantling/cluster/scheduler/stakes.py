@@ -26,9 +26,21 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     if is_torus(s.cluster) or s.nodes > 1:
         wide = int(s.cluster.scale_up_domain) > s.per_node
         found["torus" if is_torus(s.cluster) else "rack" if wide else "leaf"] = share
-    found |= dict(swap=max(kept - gone, 0.0), shrink=waits, share=idle, services=0.0)
+    found |= dict(
+        swap=max(kept - gone, 0.0),
+        shrink=waits,
+        share=idle,
+        services=0.0,
+    )
     words = texts("scheduler")["stakes"]
-    values = dict(share=share, longer=1 / (1 - share), kept=kept, gone=gone, waits=waits, idle=idle)
+    values = dict(
+        share=share,
+        longer=1 / (1 - share),
+        kept=kept,
+        gone=gone,
+        waits=waits,
+        idle=idle,
+    )
     values["all_nodes"] = s.nodes + s.spares
     flat = {"leaf": "flat"} if share <= 0 else {}
     return {k: (stake, fill(words[flat.get(k, k)], s, **values)) for k, stake in found.items()}
