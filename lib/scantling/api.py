@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .advise.avoid import avoid
-from .advise.avoid import why as explain
 from .advise.fixes import fixes
 from .advise.recovery import goodput
 from .advise.sensitivity import tornado as sensitivity
 from .advise.sweeps import sweep
 from .advise.whole import as_dict
+from .advise.why import why as explain
 from .base.errors import DesignError
 from .cluster import blueprint
 from .design.design import Design

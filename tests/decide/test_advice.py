@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 from scantling import Design, assess, avoid
-from scantling.advise.avoid import WORTH, why
+from scantling.advise.avoid import WORTH
+from scantling.advise.why import why
 from scantling.physics.step import device_params
 
 LARGE = (

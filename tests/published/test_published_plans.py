@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.avoid import why
+from scantling.advise.why import why
 
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
 # name: (the stack it ran on, the published plan)

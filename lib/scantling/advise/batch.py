@@ -8,7 +8,7 @@ import numpy as np
 from ..base.show import percent
 from ..physics.cases import devices
 from ..verdict.limits import guessed
-from .avoid import alternatives
+from .alternatives import alternatives
 from .scaling_laws import (
     BATCH_LAWS,
     LR_LAWS,

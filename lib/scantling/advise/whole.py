@@ -5,9 +5,11 @@ from __future__ import annotations
 from ..verdict.limits import limits
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
-from .avoid import alternatives, avoid, why
+from .alternatives import alternatives
+from .avoid import avoid
 from .batch import batch_guide
 from .fixes import fixes, singles, tries
+from .why import why
 
 
 def as_dict(assessment: Assessment, advice: bool = True) -> dict:

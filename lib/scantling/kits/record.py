@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..advise.avoid import why
+from ..advise.why import why
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..physics.cases import devices as devices_of

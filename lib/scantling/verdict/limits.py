@@ -88,8 +88,8 @@ def limits(assessment) -> list[str]:
 
 
 def tight(assessment) -> list[str]:
-    """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest safe
-    plan costs."""
+    """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
+    safe plan costs."""
     memory, fullest = (
         assessment.memory_bytes,
         max(assessment.phases, key=lambda c: float(c.memory.total)),

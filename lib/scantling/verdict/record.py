@@ -46,7 +46,7 @@ class Missed:
 
     @property
     def gap(self) -> float:
-        """How far the value is from its limit, as a ratio of at least 1; 1 for what is no number."""
+        """Value to limit, or limit to value, whichever is at least 1; 1 for what is no number."""
         try:
             return max(self.limit / self.value, self.value / self.limit)
         except (TypeError, ZeroDivisionError):
@@ -55,8 +55,8 @@ class Missed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:
-    """Headline numbers of the main phase, days and bands of the whole run; None where the design is
-    impossible. The names are the keys of `design --json`."""
+    """Headline numbers of the main phase, days and bands of the whole run; None where the design
+    is impossible. The names are the keys of `design --json`."""
 
     plan: dict | None = None
     devices_used: int | None = None
