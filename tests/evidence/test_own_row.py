@@ -34,6 +34,7 @@ def row_of(a) -> dict:
         seq_len=phase.seq_len,
         n_devices=a.devices_used,
         devices_per_node=k.devices_per_node,
+        scale_out=k.scale_out,
         scale_out_gbytes_per_s_per_device=k.scale_out_bytes_per_s / 1e9,
         tp=p["tp"],
         sp=int(p["sp"]),
