@@ -171,8 +171,9 @@ def stage_times(c: Cases, layer_s, logits_s) -> Stages:
     )
 
 
-def bubble_s(c: Cases, stage_s, forward_share, weight_share):
-    """Idle time of a device waiting for other stages, `stage_s` on the average one. [s]
+def bubble_s(c: Cases, m, stage_s, forward_share, weight_share):
+    """Idle time of a device waiting for other stages, over m micro-batches of `stage_s` on the
+    average one. [s]
 
     A zero-bubble schedule can move the weight gradients, one GEMM pass of three.
     """
@@ -181,7 +182,7 @@ def bubble_s(c: Cases, stage_s, forward_share, weight_share):
         p.schedule,
         p.pp,
         p.vpp,
-        micro_batches(c.job, p),
+        m,
         stage_s * forward_share,
         stage_s * (1 - forward_share),
         stage_s * weight_share,
@@ -276,9 +277,8 @@ def straggler_share(c: Cases):
     return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
-def layer_traffic(c: Cases, exchange: Exchange, layers) -> AxisTraffic:
-    """An exchange of one layer and micro-batch, over all that a device runs in a step."""
-    rounds = micro_batches(c.job, c.plan) * layers
+def step_traffic(exchange: Exchange, rounds) -> AxisTraffic:
+    """An exchange that a device runs so many times in a step."""
     return AxisTraffic(
         exposed_s=rounds * exchange.exposed_s,
         hidden_s=rounds * exchange.hidden_s,
@@ -287,11 +287,11 @@ def layer_traffic(c: Cases, exchange: Exchange, layers) -> AxisTraffic:
     )
 
 
-def data_parallel_traffic(c: Cases, held, work_s, backward_s) -> AxisTraffic:
-    """Gathers of every micro-batch and the reduction of the step, for the (dense, expert)
+def data_parallel_traffic(c: Cases, m, held, work_s, backward_s) -> AxisTraffic:
+    """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
     forward."""
-    m, dp = micro_batches(c.job, c.plan), traffic.data_parallel(c, *held)
+    dp = traffic.data_parallel(c, *held)
     gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s)
     reduction = reduction_exposed_s(c, dp.step_wire_s, backward_s)
     return AxisTraffic(
@@ -315,16 +315,18 @@ def step_time(c: Cases) -> Step:
     kernels = sum(one[name] for name in COMPUTE)
     forward = (layer.gemm + layer.attention + layer.elementwise) / kernels
     work = stages.slowest_s + send.exposed_s
-    axes = {axis: layer_traffic(c, each, stages.layers) for axis, each in exchanges.items()} | {
-        "dp": data_parallel_traffic(c, held, work, stages.slowest_s * (1 - forward)),
-        "pp": layer_traffic(c, send, 1),
+    rounds = m * stages.layers
+    axes = {axis: step_traffic(each, rounds) for axis, each in exchanges.items()} | {
+        "dp": data_parallel_traffic(c, m, held, work, stages.slowest_s * (1 - forward)),
+        "pp": step_traffic(send, m),
     }
     stretch = overall(c)
     axes = {axis: each.stretched(stretch) for axis, each in axes.items()}
-    parts = {name: m * stages.layers * stretch * seconds for name, seconds in one.items()}
+    spent = rounds * stretch
+    parts = {name: spent * seconds for name, seconds in one.items()}
     parts |= {axis: each.exposed_s for axis, each in axes.items()} | {
         "logits": stretch * m * stages.heads * logits,
-        "bubble": stretch * bubble_s(c, stages.mean_s, forward, layer.gemm / kernels),
+        "bubble": stretch * bubble_s(c, m, stages.mean_s, forward, layer.gemm / kernels),
         "optimizer": stretch * optimizer_s(c, *held),
         "host": parts["host"]
         + stretch * step_host_s(c)

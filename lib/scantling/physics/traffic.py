@@ -78,8 +78,12 @@ NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 
 def exposed(communication, window, power):
-    """Communication left over by a window of compute: (c^q + w^q)^(1/q) - w. [s]"""
-    return (communication**power + window**power) ** (1 / power) - window
+    """Communication left over by a window of compute: (c^q + w^q)^(1/q) - w. [s]
+
+    Written as w ((1 + (c/w)^q)^(1/q) - 1), which keeps its digits where w is much the larger.
+    """
+    w = np.maximum(window, 1e-30)
+    return w * np.expm1(np.log1p((communication / w) ** power) / power)
 
 
 def sent(c: Cases) -> BlockExchange:
