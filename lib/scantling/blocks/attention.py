@@ -82,7 +82,9 @@ class Mixer(Block):
         h, tp = self.hidden, on.plan.tp
         forward, backward = self.core_s(on)
         chain = STREAM_BYTES * h / on.shards + 4 * self.chain_width / tp
-        cast = 2 * h / on.cast_shards + 2 * (self.q_width + self.kv_width) / tp
+        cast = 0.0
+        if np.any(on.cast_s):
+            cast = 2 * h / on.cast_shards + 2 * (self.q_width + self.kv_width) / tp
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)),
             attention=forward,
@@ -164,13 +166,13 @@ class Attention(Mixer):
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
         kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))
-        out = q + 2 * kv + q
+        out, stream = q + 2 * kv + q, 2 * h * t
         across = q + 2 * self.kv_width / tp
         return (
             Gemm(
                 "projections",
-                flops=2 * t * h * out,
-                elements=t * (2 * h + out) + h * out,
+                flops=stream * out,
+                elements=stream + out * (t + h),
                 kernels=2.0,
                 idle=on.idle_flops(h, (q, q), (across, across)),
             ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .table import Column, Gemm
+from .table import Column, Gemm, weighted
 
 # heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64
 # (FlashAttention-2, Figure 4)
@@ -67,8 +67,8 @@ class Device:
         if not np.any(self.wave_outputs):
             return 0.0
         whole, t, wave = self.stream_idle, self.tokens, self.wave_outputs
-        lost = sum(width * (whole + part_filled(t * outputs, wave)) for width, outputs in products)
-        return lost * (self.constants.wave * 2 / 3 * (wave > 0)) * hidden * t
+        lost = weighted((n, whole + part_filled(t * outputs, wave)) for n, outputs in products)
+        return lost * (t * (self.constants.wave * 2 / 3 * (wave > 0) * hidden))
 
 
 def gemm_s(flops, elements, kernels, rate, bytes_per_s, constants):

@@ -37,13 +37,17 @@ class Mlp(Block):
     def kernel_s(self, on: Device):
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
         (product,) = self.gemms(on)
-        down = Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0)
+        cast, tail = 0.0, 0.0
+        if np.any(on.cast_s):
+            cast = 2 * h / on.cast_shards + 3 * f
+        if np.any(on.software.lazy_recompute):
+            tail = on.gemm_s(Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0))
         return Time(
             gemm=on.gemm_s(product),
             elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
-            cast=on.cast_s * t * (2 * h / on.cast_shards + 3 * f),
+            cast=on.cast_s * t * cast,
             accumulate=on.gradient_s * self.matrices * h * f,
-            tail=on.gemm_s(down) if np.any(on.software.lazy_recompute) else 0.0,
+            tail=tail,
         )
 
     def saved_bytes(self, keep: Keeping):
@@ -71,7 +75,8 @@ def mlp_parameters(block, width, bias):
 def mlp_gemm(name: str, block, on: Device, f, idle=0.0):
     """The products of an MLP that is `f` wide on one rank, for all its tokens."""
     t, h, n = on.tokens, block.hidden, block.matrices
-    return Gemm(name, 2 * t * h * f * n, t * (2 * h + n * f) + n * h * f, 2.0, None, idle)
+    stream = 2 * h * t
+    return Gemm(name, stream * (n * f), stream + n * f * (t + h), 2.0, None, idle)
 
 
 def chain_bytes(block):
