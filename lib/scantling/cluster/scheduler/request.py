@@ -59,6 +59,7 @@ def request(s: Site, choice: str) -> dict:
 
 
 def _topology(s: Site) -> dict:
+    """Which nodes have to stand together: a row of tables/request.yaml by the kind of fabric."""
     plan = s.plan
     cluster = s.cluster
     nodes = s.used_nodes
@@ -68,57 +69,35 @@ def _topology(s: Site) -> dict:
     domain = int(cluster.scale_up_domain)
     ranks = nodes * per_node
     pods = -(-ranks // int(cluster.pod_devices or ranks))
-    words = texts("request")["topology"]
-
-    def ask(unit, segment, segments, required, preferred, *, block=None, leaves=None, **values):
-        spare = {"spare_trays": values["spare"]} if "spare" in values else {}
-        return dict(
-            unit=unit,
-            segment_nodes=segment,
-            segments=segments,
-            block_nodes=block,
-            **spare,
-            required=required,
-            preferred=preferred,
-            pods=pods,
-            leaves=leaves,
-            why=fill(
-                words[unit],
-                group=group,
-                segment=segment,
-                **values,
-            ),
-        )
-
-    if is_torus(cluster):
-        segment = min(nodes, -(-domain // per_node))
-        return ask("slice", segment, -(-ranks // domain), "slice", "pod", chips=min(domain, ranks))
-    if domain > per_node:
-        whole = max(int(cluster.accelerator.scale_up_domain_max), domain) // per_node
-        segment = min(nodes, domain // per_node)
-        spare = whole - segment if nodes >= segment else 0
-        more = dict(
-            block=whole,
-            whole=whole,
-            spare=spare,
-        )
-        return ask("block", segment, -(-nodes // segment), "rack", "pod", **more)
-    if nodes == 1:
-        return ask("node", 1, 1, "node", "node", leaves=1)
+    whole = max(int(cluster.accelerator.scale_up_domain_max), domain) // per_node
     leaf = leaf_nodes(cluster)
-    want = min(max(1, -(-group // per_node)), leaf)
     leaves = -(-nodes // leaf)
-    segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
+    if is_torus(cluster):
+        unit = "slice"
+        segment = min(nodes, -(-domain // per_node))
+    elif domain > per_node:
+        unit = "block"
+        segment = min(nodes, domain // per_node)
+    else:
+        unit = "node" if nodes == 1 else "leaf"
+        want = min(max(1, -(-group // per_node)), leaf)
+        segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
     one = f"one leaf for {nodes} nodes holds"
-    held = one if leaves == 1 else f"{leaves} leaves of {leaf} nodes hold"
-    where = f" in {pods} pods" if pods > 1 else ""
-    required = "pod" if pods > 1 else "leaf"
-    more = dict(
+    return fill(
+        texts("request")["topology"][unit],
+        group=group,
+        segment=segment,
+        segments=-(-nodes // segment),
+        slices=-(-ranks // domain),
+        chips=min(domain, ranks),
+        whole=whole,
+        spare=whole - segment if nodes >= segment else 0,
+        required="pod" if pods > 1 else "leaf",
+        pods=pods,
         leaves=leaves,
-        held=held,
-        where=where,
+        held=one if leaves == 1 else f"{leaves} leaves of {leaf} nodes hold",
+        where=f" in {pods} pods" if pods > 1 else "",
     )
-    return ask("leaf", segment, nodes // segment, required, "leaf", **more)
 
 
 def spares_held(s: Site) -> dict:
