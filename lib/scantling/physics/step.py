@@ -194,9 +194,9 @@ def gathers_exposed_s(c: Cases, wire_s, work_s):
     """What sharded weights add to one micro-batch: all of the wire without overlap, else
     (work^q + wire^q)^(1/q) − work + contention · min(wire, work). [s]"""
     k = c.constants
-    contended = traffic.exposed(wire_s, work_s, k.overlap_power) + k.fsdp_contention * np.minimum(
-        wire_s, work_s
-    )
+    q = k.fsdp_power
+    longer = (work_s**q + wire_s**q) ** (1 / q) - work_s
+    contended = longer + k.fsdp_contention * np.minimum(wire_s, work_s)
     beside = np.where(c.software.dp_overlap > 0, contended, wire_s)
     return np.where(wire_s > 0, beside, 0.0)
 
@@ -211,7 +211,7 @@ def reduction_exposed_s(c: Cases, wire_s, backward_s):
     p, k, software = c.plan, c.constants, c.software
     beside = (software.dp_overlap > 0) & ~((c.chip.is_tpu > 0) & (p.sharding == HSDP))
     window = np.where(beside, k.dp_window * backward_s, 0.0)
-    left = traffic.exposed(wire_s, window, k.overlap_power)
+    left = traffic.exposed(wire_s, window)
     if not np.any(software.broadcast_gather):
         return left
     ranks = p.dp * p.cp

@@ -387,7 +387,7 @@ def reduced_in_network(case, gain: float) -> tuple[float, float]:
 
     An all-reduce in the switches moves S instead of 2 S (n-1)/n: the plain part is divided by
     `gain`. A reduce-scatter and all-gather (zero1 and up) already move S each way, so only the
-    ring's n - 1 hops become log2 n. What compute hides is solved from today's exposed share.
+    ring's n - 1 hops become log2 n. What compute hides is solved from today's e = c^2 / (c + w).
     """
     dense, experts = device_params(case)
     wire = float(traffic.data_parallel(case, dense, experts).step_wire_s)
@@ -401,27 +401,16 @@ def reduced_in_network(case, gain: float) -> tuple[float, float]:
     fewer = np.log2(max(ranks, 2)) / max(ranks - 1, 1)
     less = (wire - hops) / (gain if plain else 1.0) + hops * fewer
     window = overlap_window(case, wire)
-    now, then = (
-        float(traffic.exposed(x, window, case.constants.overlap_power)) for x in (wire, less)
-    )
+    now, then = (float(traffic.exposed(x, window)) for x in (wire, less))
     return now, then
 
 
 def overlap_window(case, wire: float) -> float:
-    """Compute that hides traffic, solved from the exposed share of today's [s]: with
-    e = (c^q + w^q)^(1/q) - w and r = e/c, the w where (1 + x^q)^(1/q) - x = r, x = w/c."""
+    """Compute that hides traffic, solved from the exposed share of today's [s]."""
     share = float(step_time(case).dp) / max(wire, 1e-30)
     if share >= 1:
         return 0.0
-    low = 0.0
-    high = 1e6
-    for _ in range(80):
-        x = (low + high) / 2
-        if traffic.exposed(1.0, x, case.constants.overlap_power) > share:
-            low = x
-        else:
-            high = x
-    return wire * high
+    return wire / share - wire if share > 0 else 1e30
 
 
 def reducing_switches(b: Base) -> Change | None:
