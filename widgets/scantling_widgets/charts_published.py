@@ -4,7 +4,7 @@ the kit computes, the error below."""
 from __future__ import annotations
 
 import numpy as np
-from scantling.base.show import number
+from scantling.base.show import number, percent
 from scantling.evidence.figures import figures as published_figures
 
 from . import curves
@@ -124,11 +124,11 @@ def _axis_x(f, points, title: bool = False) -> dict:
 def error(x: float, absolute: bool, unit: str = "1") -> str:
     """An error as text: points where it is a difference of shares (in the unit, of anything else),
     per cent where it is relative."""
-    if not absolute:
-        text = f"{100 * x:+.1f} %"
-    else:
+    text = percent(x, sign="+")
+    if absolute:
         text = f"{100 * x:+.2f} pt" if unit == "1" else f"{x:+.0f}"
-    return (text if any(c in "123456789" for c in text) else text[1:]).replace("-", "−")
+    nil = not any(digit in text for digit in "123456789")
+    return (text[1:] if nil else text).replace("-", "−")
 
 
 def size(x: float, f) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import scantling
 from markupsafe import Markup
 from scantling import catalogue
+from scantling.base.show import percent
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
@@ -266,8 +267,8 @@ def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
 
 def _off(predicted, published: float) -> str:
     """How far a prediction lies from what was printed."""
-    share = f"{100 * (predicted / published - 1):+.0f}" if predicted else ""
-    return share and f"{share.replace('-', '−') if share not in ('+0', '-0') else '0'} %"
+    text = percent(predicted / published - 1, 0, "+") if predicted else ""
+    return "0 %" if text[1:] == "0 %" else text
 
 
 def index(entries: list[dict]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from markupsafe import Markup
+from scantling.base.show import percent
 
 from . import validation_charts as charts
 from .report.page import document
@@ -35,38 +37,21 @@ def page(rows: pd.DataFrame, figures: dict, memory: pd.DataFrame | None = None) 
     }
     if memory is not None:
         pictures["memory"] = charts.memory(memory)
-    body = (
-        environment()
-        .get_template("validation.j2")
-        .render(
-            f=figures,
-            kinds=KINDS,
-            pictures=pictures,
-            pct=percent,
-            signed=signed,
-            short=charts.short,
-            bands={b["key"]: b for b in figures["bands"]},
-            floors={row["key"]: percent(row["median"]) for row in figures["repeats"]["by_source"]},
-            beaten=_beaten(figures),
-        )
+    again = figures["repeats"]["by_source"]
+    template = environment().get_template("validation.j2")
+    body = template.render(
+        f=figures,
+        kinds=KINDS,
+        pictures=pictures,
+        pct=percent,
+        signed=partial(percent, sign="+"),
+        short=charts.short,
+        bands={band["key"]: band for band in figures["bands"]},
+        floors={row["key"]: percent(row["median"]) for row in again},
+        beaten=_beaten(figures),
     )
-    return document(
-        Markup(body),
-        title="How right is it?",
-        date=figures["made"],
-        kind="wide",
-        footer="scantling",
-    )
-
-
-def percent(x, digits: int = 1) -> str:
-    """A share in per cent; a dash where there is none."""
-    return "–" if x is None or x != x else f"{100 * x:.{digits}f} %"
-
-
-def signed(x, digits: int = 1) -> str:
-    """A share in per cent with its sign."""
-    return "–" if x is None or x != x else f"{100 * x:+.{digits}f} %".replace("-", "−")
+    about = {"date": figures["made"], "kind": "wide", "footer": "scantling"}
+    return document(Markup(body), title="How right is it?", **about)
 
 
 def _beaten(figures) -> list[dict]:
@@ -81,21 +66,12 @@ def _beaten(figures) -> list[dict]:
 
 def main(argv=None) -> int:
     """Draw the page into the folder that holds the tables."""
-    folder = (
-        Path((sys.argv[1:] if argv is None else list(argv))[0])
-        if (sys.argv[1:] if argv is None else argv)
-        else Path(FOLDER)
-    )
+    folder = Path(next(iter(sys.argv[1:] if argv is None else argv), FOLDER))
     rows = pd.read_csv(folder / "validation.csv", keep_default_na=True)
     figures = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
-    write(
-        folder / "index.html",
-        page(
-            rows,
-            figures,
-            pd.read_csv(folder / "memory.csv") if (folder / "memory.csv").is_file() else None,
-        ),
-    )
+    memory = folder / "memory.csv"
+    memory = pd.read_csv(memory) if memory.is_file() else None
+    write(folder / "index.html", page(rows, figures, memory))
     print(folder / "index.html")
     return 0
 

@@ -3,6 +3,7 @@ the part that is not hidden."""
 
 from __future__ import annotations
 
+from scantling.base.show import several
 from scantling.cluster import part
 
 from .. import theme
@@ -126,15 +127,11 @@ class Network(Panel):
         self.cluster.spec = nodes[by].spec(True)
         nodes[by].show(self.cluster, self.given, placement=p, by=by)
         self.note.value = theme.dim(
-            f"{_count(p['devices'], 'device')}: {_count(p['node_count'], 'node')} of "
-            f"{p['per_node']}, {_count(p['unit_count'], 'leaf unit')}, "
-            f"{_count(p['pod_count'], 'pod')}; ranks in order {'-'.join(p['order'])}. "
+            f"{several(p['devices'], 'device')}: {several(p['node_count'], 'node')} of "
+            f"{p['per_node']}, {several(p['unit_count'], 'leaf unit')}, "
+            f"{several(p['pod_count'], 'pod')}; ranks in order {'-'.join(p['order'])}. "
             f"{drawn(p, by)}"
         )
-
-
-def _count(n, what) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
 def _communication(row) -> list[dict]:
