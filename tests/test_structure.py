@@ -44,16 +44,6 @@ HEAVY = {
     *("nbformat", "nbconvert", "nbclient", "papermill", "IPython", "ipywidgets", "anywidget"),
     *("jinja2", "mistune"),
 }
-# modules that still import inside functions what is not heavy; the list only shrinks
-LATE = {
-    "scantling.evidence.bench",
-    "scantling.evidence.calibrate.throughput",
-    "scantling.evidence.figures.figures",
-    "scantling.evidence.figures.forms",
-    "scantling.evidence.figures.runs",
-    "scantling.evidence.measure.command",
-    "scantling_learn.measured",
-}
 
 
 def place(module: str) -> int:
@@ -126,8 +116,7 @@ def test_no_room_needs_one_that_comes_after_it():
 
 
 def test_only_heavy_modules_are_imported_where_they_are_used():
-    late = {module for module, _, why in everything() if why != "comes after"}
-    assert late <= LATE, sorted(late - LATE)
+    assert not [found for found in everything() if found[2] != "comes after"]
 
 
 @pytest.mark.parametrize(

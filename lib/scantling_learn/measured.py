@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from scantling import catalogue
+from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
 from .beside import Row
@@ -74,8 +75,6 @@ def rate(ident: str) -> float:
 
 def _table(name: str, idents):
     """(rows of a run table by id, their predictions), in the order of the ids."""
-    from scantling.evidence.predict import predict_frame
-
     table = (
         published_runs()
         if name == "published_runs.csv"

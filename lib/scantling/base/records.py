@@ -56,6 +56,6 @@ def length(record) -> int:
 
 
 def pick(condition, one, other):
-    """A record of the same kind with the fields of `one` where `condition` holds, else `other`'s."""
+    """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     columns = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
     return replace(one, **{k: np.where(condition, a, b) for k, (a, b) in columns.items()})

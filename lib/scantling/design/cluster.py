@@ -1,4 +1,5 @@
-"""The cluster that a design file describes: its record, and the fields that change a catalogue row."""
+"""The cluster that a design file describes: its record, and the fields that change a row of the
+catalogue."""
 
 from __future__ import annotations
 

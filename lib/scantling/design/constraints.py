@@ -1,5 +1,5 @@
-"""The constraints that a run may have to keep to: one row each, for whoever judges, relaxes or shows
-them."""
+"""The constraints that a run may have to keep to: one row each, for whoever judges, relaxes or
+shows them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ MAX_ITEMS = 20_000  # values in the file, aliases expanded
 
 _INT = re.compile(r"[-+]?[0-9][0-9_]*$")
 _FLOAT = re.compile(
-    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$"
+    r"|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
 )
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

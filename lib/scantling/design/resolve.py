@@ -344,8 +344,8 @@ def _family(chip, assumed):
                 "cluster.accelerator",
                 own.constants_of,
                 (
-                    f"nobody has published a run on {chip.family}: the constants of the most careful "
-                    f"measured family, {own.constants_of}, and a wider band"
+                    f"nobody has published a run on {chip.family}: the constants of the most "
+                    f"careful measured family, {own.constants_of}, and a wider band"
                 ),
             )
         )

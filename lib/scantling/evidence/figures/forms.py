@@ -6,12 +6,15 @@ from __future__ import annotations
 import numpy as np
 
 from ...advise import scaling_laws as convergence
+from ...catalogue.models.entries import entries
 from ...catalogue.models.shape import make_shape, parameters
 from ...catalogue.words import RECOMPUTES, SHARDINGS
 from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes
+from ...physics.pipeline import bubble_time
+from ...physics.schedule import lay_out
 from .record import Point, printed
 
 SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
@@ -20,8 +23,6 @@ SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 def bubble_rate(schedule: str, p, m, f, b, w, comm=0.0) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    from ...physics.schedule import lay_out
-
     span = lay_out(SCHEDULES[schedule], int(p), 1, int(m), f, b, w, t_p2p=comm).span_s.max()
     return float(1 - m * (f + b + w) / span)
 
@@ -34,8 +35,6 @@ def _bubble(r) -> float:
 def _bubble_curves():
     """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
     micro-batches per stage."""
-    from ...physics.pipeline import bubble_time
-
     p, m = 8, np.arange(8, 73)
     out = {}
     for series, name in SCHEDULES.items():
@@ -185,8 +184,6 @@ PUBLISHED = (
 
 
 def _parameter_points():
-    from ...catalogue.models.entries import entries
-
     found = [entries()[id] for id in PUBLISHED if id in entries()]
     return [
         Point(

@@ -3,8 +3,11 @@ a design names as `calibration: FILE`."""
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from datetime import date
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
@@ -46,8 +49,6 @@ def command(output, quick, accelerator, device, scale_out, force):
     torchrun --nproc-per-node 8 -m scantling measure -o calibration.yaml. Ctrl-C keeps what was
     measured so far.
     """
-    from pathlib import Path
-
     if find_spec("torch") is None:
         raise DesignError(
             "measure",
@@ -186,8 +187,6 @@ def _chip(accelerator):
 
 
 def _rank() -> int:
-    import os
-
     return int(os.environ.get("RANK", "0"))
 
 
@@ -234,7 +233,6 @@ def _tell(data, output, stopped):
 
 def _progress(total, show):
     """A context whose value advances a progress bar on stderr, or prints nothing."""
-    from contextlib import contextmanager
 
     @contextmanager
     def silent():
