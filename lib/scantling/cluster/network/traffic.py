@@ -199,7 +199,7 @@ def trust(cluster) -> tuple[dict, ...]:
     series left out of its fit (xGMI, RoCE and TCPXO are in no fit at all).
 
     {tier, fabric, judged_on, large_error, small_error}: medians of the time from 64 MiB and below
-    (curves_score); judged_on None where nobody has published a curve of such a fabric.
+    (evidence.calibrate.collectives); judged_on None where nobody has published a curve of such a fabric.
     """
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
     up = catalogue.fabric(cluster.scale_up)
