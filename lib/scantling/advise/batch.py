@@ -62,21 +62,11 @@ def batch_guide(assessment, others=None) -> dict:
     peaks = []
     if total:
         said = batch_advice(tokens, total, compute_flops=6 * active * total)
-        laws = lambda found: [
-            dict(
-                law=k,
-                tokens=v,
-                definition=BATCH_LAWS[k].definition,
-                fitted=BATCH_LAWS[k].fitted,
-                source=BATCH_LAWS[k].source,
-            )
-            for k, v in found.items()
-        ]  # noqa: E731
         out |= dict(
             standing=said.standing,
             extra_tokens=list(said.extra_tokens),
-            critical=laws(said.critical_tokens),
-            optimal=laws(said.optimal_tokens),
+            critical=_laws(said.critical_tokens),
+            optimal=_laws(said.optimal_tokens),
             flags=list(said.flags),
         )
         peaks = [
@@ -96,6 +86,20 @@ def batch_guide(assessment, others=None) -> dict:
     out["reshapes"] = reshapes_of(assessment, others)
     out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
     return out
+
+
+def _laws(found: dict[str, float]) -> list[dict]:
+    """Batches by published laws, with what each law is."""
+    return [
+        dict(
+            law=name,
+            tokens=tokens,
+            definition=BATCH_LAWS[name].definition,
+            fitted=BATCH_LAWS[name].fitted,
+            source=BATCH_LAWS[name].source,
+        )
+        for name, tokens in found.items()
+    ]
 
 
 def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:

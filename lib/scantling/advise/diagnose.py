@@ -47,7 +47,7 @@ class Cause:
     says: str = "{x:.2f} times"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """measured and predicted step [s], the band [s], whether the measurement lies in it, the chance
     of a run as slow, and the causes in order."""
@@ -296,8 +296,7 @@ def diagnose(design) -> Diagnosis:
     rows = [r for r in rows if r and r["weight"] > 1e-6]
     total = sum(r["weight"] for r in rows) or 1.0
     rows = sorted(({**r, "weight": r["weight"] / total} for r in rows), key=lambda r: -r["weight"])
-    inside = low <= measured <= high
-    lines = _lines(measured, predicted, low, high, inside, chance, rows, sound, peak)
+    lines = _lines(sound, measured, chance, rows, peak)
     if not design.plan.given():
         lines.insert(
             1,
@@ -307,14 +306,14 @@ def diagnose(design) -> Diagnosis:
             ),
         )
     return Diagnosis(
-        measured,
-        predicted,
-        low,
-        high,
-        inside,
-        chance,
-        [{k: v for k, v in r.items() if k != "_changed"} for r in rows],
-        lines,
+        measured_s=measured,
+        predicted_s=predicted,
+        low_s=low,
+        high_s=high,
+        inside=low <= measured <= high,
+        chance=chance,
+        causes=[{k: v for k, v in r.items() if k != "_changed"} for r in rows],
+        lines=lines,
     )
 
 
@@ -385,7 +384,11 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
     )
 
 
-def _lines(measured, predicted, low, high, inside, chance, rows, sound, peak):
+def _lines(sound, measured: float, chance: float, rows: list[dict], peak: float | None):
+    """What is measured and predicted, and the first causes, in words."""
+    one = sound.chosen
+    predicted, low, high = one.step_s, one.step_s_low, one.step_s_high
+    inside = low <= measured <= high
     word = "slower" if measured > predicted else "faster"
     use = utilisation(sound.chosen, measured)
     out = [

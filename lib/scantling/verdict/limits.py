@@ -18,73 +18,85 @@ from ..plans import space as planning
 from ..plans.run import find
 from ..plans.words import short
 from .numbers import MEMORY_PARTS
+from .record import Assessment, Chosen
 from .unpublished import offloaded, unpublished
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 HALF = 0.5  # goodput below which failures are said to bind
 
 
-def limits(assessment) -> list[str]:
+def limits(assessment: Assessment) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
-    chosen, f = assessment.chosen, assessment
-    out = []
-    for one in assessment.phases:
-        if not one.fits:
-            m = one.memory
-            parts = " + ".join(
-                f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS
-            )
-            out.append(
-                f"memory: the pinned plan needs "
-                f"{show('memory_bytes.total', float(m.total))} of "
-                f"{show('memory_bytes.capacity', float(m.capacity))} per device "
-                f"({parts})"
-            )
-    out += [m.text for m in assessment.missed]
-    if f.goodput < HALF:
-        e = assessment.endurance
-        out.append(
-            f"failures: one every {show('mtbf_s', f.mtbf_s)} and "
-            f"{show('endurance.recovery_s', float(e.recovery_s))} to recover from it "
-            f"leave a goodput of {show('goodput', f.goodput)}: "
-            "as one job that restarts whole, the run does not get on"
-        )
-    out += tight(assessment)
-    out += unpublished(chosen)
-    out += accumulated(chosen)
-    out += idle(chosen)
-    out += offloaded(assessment)
-    if assessment.resolved.measured:
-        said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
-        out.append(
-            f"measured: {said} in the place of what is computed: "
-            f"{show('step_s', float(chosen.step.total))} a step, "
-            f"{show('memory_bytes.total', float(chosen.memory.total))} a device"
-        )
-    loss = max(
-        (k for k in f.step_breakdown_s if k not in USEFUL),
-        key=lambda k: f.step_breakdown_s[k],
+    chosen = assessment.chosen
+    return [
+        *(unfit(one) for one in assessment.phases if not one.fits),
+        *(m.text for m in assessment.missed),
+        *stopped(assessment),
+        *tight(assessment),
+        *unpublished(chosen),
+        *accumulated(chosen),
+        *idle(chosen),
+        *offloaded(assessment),
+        *replaced(assessment),
+        largest_loss(assessment),
+    ]
+
+
+def unfit(one: Chosen) -> str:
+    """A line on a pinned plan that does not fit: its memory part by part."""
+    m = one.memory
+    parts = " + ".join(
+        f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS
     )
+    return (
+        f"memory: the pinned plan needs {show('memory_bytes.total', float(m.total))} of "
+        f"{show('memory_bytes.capacity', float(m.capacity))} per device ({parts})"
+    )
+
+
+def stopped(assessment: Assessment) -> list[str]:
+    """A line on a run that failures keep from getting on."""
+    if assessment.goodput >= HALF:
+        return []
+    recovery = show("endurance.recovery_s", float(assessment.endurance.recovery_s))
+    return [
+        f"failures: one every {show('mtbf_s', assessment.mtbf_s)} and {recovery} to recover from "
+        f"it leave a goodput of {show('goodput', assessment.goodput)}: as one job that restarts "
+        f"whole, the run does not get on"
+    ]
+
+
+def replaced(assessment: Assessment) -> list[str]:
+    """A line on measured figures, with what is computed in their place."""
+    measured, chosen = assessment.resolved.measured, assessment.chosen
+    if not measured:
+        return []
+    said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
+    return [
+        f"measured: {said} in the place of what is computed: "
+        f"{show('step_s', float(chosen.step.total))} a step, "
+        f"{show('memory_bytes.total', float(chosen.memory.total))} a device"
+    ]
+
+
+def largest_loss(assessment: Assessment) -> str:
+    """A line on the part of the step that goes to anything but the model's own arithmetic."""
+    parts, chosen = assessment.step_breakdown_s, assessment.chosen
+    loss = max((k for k in parts if k not in USEFUL), key=lambda k: parts[k])
     name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
-    out.append(
-        (
-            f"step: beside the model's own arithmetic the most goes to {name}, "
-            f"{percent(f.step_breakdown_s[loss] / f.step_s)} of "
-            f"{show('step_s', f.step_s)}"
-        )
-        + (
-            (
-                f"; more micro-batches shrink it, and the global batch of "
-                f"{chosen.phase.global_batch:,} was assumed"
-            )
-            if loss == "bubble" and guessed(assessment, "global_batch")
-            else ""
-        )
+    line = (
+        f"step: beside the model's own arithmetic the most goes to {name}, "
+        f"{percent(parts[loss] / assessment.step_s)} of {show('step_s', assessment.step_s)}"
     )
-    return out
+    if loss != "bubble" or not guessed(assessment, "global_batch"):
+        return line
+    return line + (
+        f"; more micro-batches shrink it, and the global batch of "
+        f"{chosen.phase.global_batch:,} was assumed"
+    )
 
 
 def tight(assessment) -> list[str]:
