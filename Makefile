@@ -33,8 +33,10 @@ page: $(READY)        ## the desk as a web page, without code
 report: $(READY)        ## the report of DESIGN, into build/
 	@$(BIN)/scantling report $(DESIGN) -o build
 
-test: $(READY)        ## every test; those in a browser need Chromium
-	@sh .ci/chromium; CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m pytest $(PYTEST)
+test: $(READY)        ## every test, two processes at a time; those in a browser need Chromium and run alone
+	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not browser" $(PYTEST) || exit $$?; \
+	$(BIN)/python -m pytest -m browser $(PYTEST) || [ $$? -eq 5 ]
 
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
