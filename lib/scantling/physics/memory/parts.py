@@ -207,7 +207,8 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     z1, z2, z3 = p.sharding >= ZERO1, p.sharding >= ZERO2, p.sharding >= ZERO3
     share = 1.0 / group
     # the fp32 shard is the weight: no 16-bit one beside it
-    stored = weight * (1.0 - np.where(k.fp32_shards, 1.0, 0.0))
+    plain = weight * (1.0 - k.fp32_shards)
+    stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within, owned = c.software.optimizer_group, np.where(z1, share, 1.0)
     if np.any(within):
         larger = np.maximum(share, 1.0 / np.maximum(within, 1))
@@ -229,7 +230,7 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     kept = np.where(z2, gradient * share, gradient) * copies
     return ParameterBytes(
         weight=resident,
-        cache=np.where(z3 | gone, 0.0, cached - weight) * copies,
+        cache=np.where(gone, 0.0, np.where(z3, share * (stored - plain), cached - weight)) * copies,
         gradient=kept,
         states=states,
         host=host,
