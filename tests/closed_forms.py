@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scantling.endure.goodput import ettr
-from scantling.endure.spares import never_wait
 
 
 def saxena_period(mtbf_s, stall_s, restart_s):
@@ -99,3 +98,76 @@ def spares_for_run(chance, evictions_per_s, repair_s, duration_s, limit=400):
         (s for s in range(limit) if never_wait(s, evictions_per_s, repair_s, duration_s) >= chance),
         limit,
     )
+
+
+def ettr_tiers(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
+    """Useful share with tiers of saves, exactly, where a copy is durable as soon as its stall ends.
+
+    rates_per_s : failures per second by class; class k is survived by tiers k and above [1/s,
+    (K,)].
+    every       : tier k is written at every `every[k]`-th save; every[0] = 1 and each divides the
+    next [(K,)].
+    stalls_s    : stall of a save whose highest tier is k [s, (K,)];  restores_s : restart of a
+    failure of class k [s, (K,)].
+
+    Markov chain at failure epochs over the position since the last top-tier save (the idea of Moody
+    et al., SC'10): with L the total rate
+    and p_k the class shares, E_i (running after save i) and H_i (mean cost from a failure there)
+    satisfy
+    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1),  H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L
+    + H_(f_k(i)))],
+    f_k(i) = every_k floor(i / every_k), E_n = 0. A delay until durable makes the state space
+    explode: use `simulate` there.
+    """
+    return float(
+        every[-1]
+        * interval_s
+        / tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s)
+    )
+
+
+def tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
+    """Expected wall time from one top-tier save to the next [s]; the chain of `ettr_tiers`. Whole
+    cycles add up, the first one included."""
+    rates, every = np.asarray(rates_per_s, float), np.asarray(every, int)
+    total, n = rates.sum(), int(every[-1])
+    p, m = rates / total, 1 / total
+    top = np.array([max(k for k in range(len(every)) if (i + 1) % every[k] == 0) for i in range(n)])
+    q = np.exp(-(interval_s + np.asarray(stalls_s, float)[top]) * total)
+    alive = np.exp(-np.asarray(restores_s, float) * total)
+    a, b = np.zeros((2 * n, 2 * n)), np.zeros(2 * n)
+    i = np.arange(n)
+    a[i, i] = 1.0
+    a[i[:-1], i[1:]] -= q[:-1]
+    a[i, n + i] -= 1 - q
+    b[:n] = (1 - q) * m
+    a[n + i, n + i] += 1.0
+    b[n:] = down_s
+    for k, share in enumerate(p):
+        back = every[k] * (i // every[k])
+        np.add.at(a, (n + i, back), -share * alive[k])
+        np.add.at(a, (n + i, n + back), -share * (1 - alive[k]))
+        b[n:] += share * (1 - alive[k]) * m
+    return float(np.linalg.solve(a, b)[0])
+
+
+def never_wait(spares, evictions_per_s, repair_s, duration_s):
+    """Chance that no eviction of a run ever has to wait, all nodes being whole at the start.
+
+    First passage of the birth-death chain 0..S (up at the eviction rate, down at N / repair) to S +
+    1 by the end of the run:
+    the generator is made symmetric and solved by eigenvalues. Exact for exponential repairs; other
+    distributions differ little.
+    """
+    s = int(spares)
+    n = np.arange(s + 1)
+    up, down = np.full(s + 1, float(evictions_per_s)), n / repair_s
+    off = np.sqrt(up[:-1] * down[1:])
+    values, vectors = np.linalg.eigh(np.diag(-(up + down)) + np.diag(off, 1) + np.diag(off, -1))
+    scale = (
+        np.concatenate([[0.0], np.cumsum(0.5 * (np.log(up[:-1]) - np.log(down[1:])))])
+        if s
+        else np.zeros(1)
+    )
+    start, end = vectors[0], np.exp(scale) @ vectors
+    return float(np.clip((start * end * np.exp(values * duration_s)).sum(), 0.0, 1.0))

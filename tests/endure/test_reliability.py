@@ -113,14 +113,14 @@ def test_finite_job_tends_to_the_long_run_rate():
 
 
 def test_one_tier_is_the_single_tier_form():
-    assert goodput.ettr_tiers([1 / 1800], [1], 30, [1], [60], 20) == pytest.approx(
+    assert closed_forms.ettr_tiers([1 / 1800], [1], 30, [1], [60], 20) == pytest.approx(
         float(goodput.ettr(1800, 1, 30, restart_s=60, down_s=20)), rel=1e-12
     )
 
 
 def test_nearer_copies_never_hurt():
-    one = goodput.ettr_tiers([1 / 1800], [1], 300, [20], [300])
-    two = goodput.ettr_tiers([0.9 / 1800, 0.1 / 1800], [1, 10], 30, [1, 20], [60, 300])
+    one = closed_forms.ettr_tiers([1 / 1800], [1], 300, [20], [300])
+    two = closed_forms.ettr_tiers([0.9 / 1800, 0.1 / 1800], [1, 10], 30, [1, 20], [60, 300])
     assert two > one
 
 
@@ -136,7 +136,7 @@ def test_approximations_of_tiers_stay_within_their_stated_error(mtbf, nested, fi
         [1.0, 1.0, 1.0],
         [20.0, 60.0, 240.0],
     )
-    exact = goodput.ettr_tiers(rates, every, tau, stalls, restores, 30.0)
+    exact = closed_forms.ettr_tiers(rates, every, tau, stalls, restores, 30.0)
     assert goodput.ettr_tiers_nested(
         rates, every, tau, stalls, restores, None, 30.0
     ) == pytest.approx(exact, abs=nested)
@@ -260,7 +260,7 @@ def test_never_waiting_against_simulation():
     for days in (10, 40):
         work = days * 86_400.0
         r = simulate(single(work, 1000, m, spares=n, repair_s=load * m), 2000, 4)
-        chance = spares.never_wait(n, 1 / m, load * m, float(r.wall_s.mean()))
+        chance = closed_forms.never_wait(n, 1 / m, load * m, float(r.wall_s.mean()))
         assert (r.waited_s == 0).mean() == pytest.approx(
             chance, abs=4 * math.sqrt(chance * (1 - chance) / 2000) + 0.01
         )
@@ -488,9 +488,9 @@ def test_spares_for_a_whole_run_are_more_than_for_one_failure():
     rate, repair, run_s = 1 / 13_000, 14_400.0, 54 * 86_400.0
     s = closed_forms.spares_for_run(0.99, rate, repair, run_s)
     assert (
-        spares.never_wait(s, rate, repair, run_s)
+        closed_forms.never_wait(s, rate, repair, run_s)
         >= 0.99
-        > spares.never_wait(s - 1, rate, repair, run_s)
+        > closed_forms.never_wait(s - 1, rate, repair, run_s)
     )
     assert s > spares.spares_for(rate * repair, 0.99)
 

@@ -101,7 +101,7 @@ def setting_tiers(rng):
         ),
         faults=tuple(Fault(rate_per_s=r, level=i, down_s=down) for i, r in enumerate(rates)),
     )
-    return s, cycles * goodput.tiers_cycle_s(rates, every, tau, stalls, restores, down)
+    return s, cycles * closed_forms.tiers_cycle_s(rates, every, tau, stalls, restores, down)
 
 
 def setting_spares(rng):

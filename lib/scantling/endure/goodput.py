@@ -181,57 +181,6 @@ def ettr_linear(mtbf_s, loss_s):
     return 1 - np.asarray(loss_s, float) / mtbf_s
 
 
-def ettr_tiers(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
-    """Useful share with tiers of saves, exactly, where a copy is durable as soon as its stall ends.
-
-    rates_per_s : failures per second by class; class k is survived by tiers k and above [1/s,
-    (K,)].
-    every       : tier k is written at every `every[k]`-th save; every[0] = 1 and each divides the
-    next [(K,)].
-    stalls_s    : stall of a save whose highest tier is k [s, (K,)];  restores_s : restart of a
-    failure of class k [s, (K,)].
-
-    Markov chain at failure epochs over the position since the last top-tier save (the idea of Moody
-    et al., SC'10): with L the total rate
-    and p_k the class shares, E_i (running after save i) and H_i (mean cost from a failure there)
-    satisfy
-    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1),  H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L
-    + H_(f_k(i)))],
-    f_k(i) = every_k floor(i / every_k), E_n = 0. A delay until durable makes the state space
-    explode: use `simulate` there.
-    """
-    return float(
-        every[-1]
-        * interval_s
-        / tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s)
-    )
-
-
-def tiers_cycle_s(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0) -> float:
-    """Expected wall time from one top-tier save to the next [s]; the chain of `ettr_tiers`. Whole
-    cycles add up, the first one included."""
-    rates, every = np.asarray(rates_per_s, float), np.asarray(every, int)
-    total, n = rates.sum(), int(every[-1])
-    p, m = rates / total, 1 / total
-    top = np.array([max(k for k in range(len(every)) if (i + 1) % every[k] == 0) for i in range(n)])
-    q = np.exp(-(interval_s + np.asarray(stalls_s, float)[top]) * total)
-    alive = np.exp(-np.asarray(restores_s, float) * total)
-    a, b = np.zeros((2 * n, 2 * n)), np.zeros(2 * n)
-    i = np.arange(n)
-    a[i, i] = 1.0
-    a[i[:-1], i[1:]] -= q[:-1]
-    a[i, n + i] -= 1 - q
-    b[:n] = (1 - q) * m
-    a[n + i, n + i] += 1.0
-    b[n:] = down_s
-    for k, share in enumerate(p):
-        back = every[k] * (i // every[k])
-        np.add.at(a, (n + i, back), -share * alive[k])
-        np.add.at(a, (n + i, n + back), -share * (1 - alive[k]))
-        b[n:] += share * (1 - alive[k]) * m
-    return float(np.linalg.solve(a, b)[0])
-
-
 def ettr_tiers_nested(
     rates_per_s, every, interval_s, stalls_s, restores_s, durables_s=None, down_s=0.0
 ) -> float:

@@ -157,28 +157,6 @@ def _first(load, good, limit):
     return out if out.ndim else int(out)
 
 
-def never_wait(spares, evictions_per_s, repair_s, duration_s):
-    """Chance that no eviction of a run ever has to wait, all nodes being whole at the start.
-
-    First passage of the birth-death chain 0..S (up at the eviction rate, down at N / repair) to S +
-    1 by the end of the run:
-    the generator is made symmetric and solved by eigenvalues. Exact for exponential repairs; other
-    distributions differ little.
-    """
-    s = int(spares)
-    n = np.arange(s + 1)
-    up, down = np.full(s + 1, float(evictions_per_s)), n / repair_s
-    off = np.sqrt(up[:-1] * down[1:])
-    values, vectors = np.linalg.eigh(np.diag(-(up + down)) + np.diag(off, 1) + np.diag(off, -1))
-    scale = (
-        np.concatenate([[0.0], np.cumsum(0.5 * (np.log(up[:-1]) - np.log(down[1:])))])
-        if s
-        else np.zeros(1)
-    )
-    start, end = vectors[0], np.exp(scale) @ vectors
-    return float(np.clip((start * end * np.exp(values * duration_s)).sum(), 0.0, 1.0))
-
-
 def standbys(machines, per_window, quantile=0.99):
     """Warm standbys as ByteRobust sizes them: the `quantile` of how many of `machines` fail in one
     window, Binomial(machines, p).
