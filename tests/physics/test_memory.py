@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from closed_forms import saved_bytes_per_layer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
@@ -29,7 +30,6 @@ from scantling.physics.memory.peak import (
     saved_bytes,
     zone,
 )
-from scantling.physics.memory.saved import saved_bytes_per_layer
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
 
 GIB = 2.0**30

@@ -7,75 +7,41 @@ made by `python -m scantling.evidence.calibrate.memory`. A stack that is not the
 
 from __future__ import annotations
 
+import csv
 import json
-from dataclasses import dataclass, fields
+import math
+from dataclasses import fields, make_dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from ...catalogue.stacks import stack as stack_of
 
-PRIORS: dict[
-    str, tuple[float, float, float, str, str]
-] = {  # value, sd of the global and of a stack's log offset, unit, source
-    "activation": (
-        1.0,
-        0.05,
-        0.10,
-        "of the listed tensors",
-        "Korthikanti et al. 2022, section 4; saved-tensor hooks on the blocks of transformers",
-    ),
-    "logit_bytes": (
-        8.0,
-        0.10,
-        0.30,
-        "bytes per logit of one micro-batch",
-        (
-            "16-bit logits, fp32 copy, gradient; a fused cross entropy keeps 6, an eager "
-            "one 12 or more"
-        ),
-    ),
-    "working": (
-        0.4,
-        0.10,
-        0.0,
-        "of one layer's saved activations",
-        "gradients of the largest tensors while one layer runs backward",
-    ),
-    "framework_bytes": (
-        2.0e9,
-        0.10,
-        0.70,
-        "bytes",
-        (
-            "CUDA context, NCCL channels, cuBLAS and attention workspaces: 1 to 2.5 GB; "
-            "bucketing engines more"
-        ),
-    ),
-    "step_bytes": (
-        4.0,
-        0.10,
-        0.30,
-        "bytes per locally updated parameter",
-        "fp32 copies of 16-bit gradients while the optimizer steps",
-    ),
-    "imbalance": (
-        1.05,
-        0.03,
-        0.0,
-        "rows of the fullest expert rank over the mean",
-        "dropless routing with an auxiliary loss",
-    ),
-    "pair_bytes": (
-        4.0,
-        0.10,
-        2.0,
-        "bytes per pair of tokens of a sequence, stacks with dense masks",
-        "dense masks over packed sequences, in fp32; nothing where attention is fused",
-    ),
-}
+
+class Prior(NamedTuple):
+    """A constant before any fit, and the standard deviations of its log offset, for all stacks
+    alike and of one stack."""
+
+    value: float
+    sd: float
+    stack_sd: float
+    unit: str
+    source: str
+
+
+def _priors() -> dict[str, Prior]:
+    """The rows of catalogue/memory_priors.csv by name."""
+    path = files("scantling.catalogue") / "memory_priors.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    return {
+        name: Prior(*map(float, numbers), unit, source) for name, *numbers, unit, source in rows
+    }
+
+
+PRIORS = _priors()
 FRAGMENTATION = {
     "allocated": 0.0,
     "reserved": 0.04,
@@ -105,31 +71,31 @@ CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's fi
 # left over between blocks
 
 
-@dataclass(frozen=True)
-class MemoryConstants:
-    """One value or column per constant of PRIORS, then the facts of the stack (0 or 1, bytes,
-    shares)."""
-
-    activation: Any = PRIORS["activation"][0]
-    logit_bytes: Any = PRIORS["logit_bytes"][0]
-    working: Any = PRIORS["working"][0]
-    framework_bytes: Any = PRIORS["framework_bytes"][0]
-    step_bytes: Any = PRIORS["step_bytes"][0]
-    imbalance: Any = PRIORS["imbalance"][0]
-    pair_bytes: Any = PRIORS["pair_bytes"][0]
-    dropout: Any = 0.0
-    fp32_shards: Any = 0.0
-    bf16_gradients: Any = 0.0
-    dense_masks: Any = 0.0
-    low_weights: Any = 0.0
-    per_op: Any = 0.0
-    layers_gathered: Any = 2.0
-    fragmentation: Any = FRAGMENTATION["device"]
-    unseen_bytes: Any = 0.0  # context, where the figures leave it out
+FACTS = dict(
+    dropout=0.0,
+    fp32_shards=0.0,
+    bf16_gradients=0.0,
+    dense_masks=0.0,
+    low_weights=0.0,
+    per_op=0.0,
+    layers_gathered=2.0,
+    fragmentation=FRAGMENTATION["device"],
+    unseen_bytes=0.0,  # context, where the figures leave it out
     # fragmentation, where the figures leave it out; and what an unknown stack may take
-    unseen_share: Any = UNKNOWN_SHARE
-
-
+    unseen_share=UNKNOWN_SHARE,
+)
+MemoryConstants = make_dataclass(
+    "MemoryConstants",
+    [
+        *((name, object, prior.value) for name, prior in PRIORS.items()),
+        *((name, object, value) for name, value in FACTS.items()),
+    ],
+    frozen=True,
+)
+MemoryConstants.__doc__ = (
+    "One value or column per constant of PRIORS, then the facts of the stack (0 or 1, bytes, "
+    "shares)."
+)
 GENERIC = MemoryConstants()
 
 
@@ -148,35 +114,32 @@ def gather(stacks, offsets: dict | None = None) -> MemoryConstants:
         return _of(stacks or "", offsets)
     unique, inverse = np.unique(np.asarray(stacks, dtype=str), return_inverse=True)
     rows = [_of(name, offsets) for name in unique]
-    columns = {
-        f.name: np.array([getattr(r, f.name) for r in rows]) for f in fields(MemoryConstants)
-    }
-    return MemoryConstants(
-        **{k: float(v[0]) if np.all(v == v[0]) else v[inverse] for k, v in columns.items()}
+    columns = (
+        np.array([getattr(r, f.name) for r in rows], dtype=float) for f in fields(MemoryConstants)
     )
+    return MemoryConstants(*(float(v[0]) if np.all(v == v[0]) else v[inverse] for v in columns))
 
 
 def _of(stack: str, offsets: dict) -> MemoryConstants:
-    values = {}
-    for name, (prior, *_) in PRIORS.items():
-        fitted = offsets.get(name, {})
-        values[name] = float(
-            prior * np.exp(fitted.get("global", 0.0) + fitted.get("stack", {}).get(stack, 0.0))
-        )
+    by_stack = {name: offsets.get(name, {}).get("stack", {}) for name in PRIORS}
+    values = {
+        name: prior.value
+        * math.exp(offsets.get(name, {}).get("global", 0.0) + by_stack[name].get(stack, 0.0))
+        for name, prior in PRIORS.items()
+    }
+    facts = dict(stack_of(stack).memory)
     # a stack that is named but unmeasured may take more than the pooled constants say; where none
     # is named the estimate is the pooled one
-    known = not stack or any(stack in fitted.get("stack", {}) for fitted in offsets.values())
-    facts = dict(stack_of(stack).memory)
+    known = not stack or any(stack in fitted for fitted in by_stack.values())
     known |= bool(facts.pop("ran", 0.0))
     for name in facts.keys() & PRIORS.keys():
-        values[name] *= facts.pop(name) / PRIORS[name][0]
+        values[name] *= facts.pop(name) / PRIORS[name].value
     figures = facts.pop("figures", "device")
-    seen = FRAGMENTATION[figures]
+    held_back = 0.0 if known or figures == "planned" else UNKNOWN_SHARE
     return MemoryConstants(
         **values,
         **facts,
-        fragmentation=seen,
+        fragmentation=FRAGMENTATION[figures],
         unseen_bytes=CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0,
-        unseen_share=(FRAGMENTATION["device"] if figures == "allocated" else 0.0)
-        + (0.0 if known or figures == "planned" else UNKNOWN_SHARE),
+        unseen_share=held_back + (FRAGMENTATION["device"] if figures == "allocated" else 0.0),
     )

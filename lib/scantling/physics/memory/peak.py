@@ -173,30 +173,26 @@ def _three_places(c: Cases, f: Frame):
         middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
     counts = [_counts(c, f, before, held) for before, held in zip(ahead, layers)]
-    embeds, both, tail = 1.0, lone, lone
-    if np.any(vee) or np.any(mirror):
-        # a mirrored pipeline's outer devices both hold the first and the last part, once each of
-        # the two copies there are
-        outer = [np.where(mirror > 0, (x + y) / 2, x) for x, y in zip(counts[0], counts[2])]
-        ends = [np.where(mirror > 0, (x + y) / 2, y) for x, y in zip(counts[0], counts[2])]
-        counts[0], counts[2] = outer, ends
-        embeds, tail = 1.0 - mirror / 2, np.maximum(lone, np.maximum(vee, mirror))
-        both = tail - mirror / 2
-    rest = ((embeds, both, tail), (0.0, 0.0, 0.0))
-    rest += ((mirror / 2, 1.0 - vee - mirror / 2, 1.0 - vee),)
+    if np.any(mirror):  # the outer devices share their layers
+        pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
+        counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
+        counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
+    places = (True, 1.0, lone), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
     return [
-        (
-            exists,
-            Place(
-                held=held[i],
-                counts=tuple(counts[i]),
-                embeds=rest[i][0],
-                heads=rest[i][1],
-                tail=rest[i][2],
-            ),
-        )
-        for i, exists in enumerate((True, p.pp > 2, p.pp > 1))
+        (exists, Place(held=here, counts=tuple(n), **_ends(at_first, at_last, vee, mirror)))
+        for here, n, (exists, at_first, at_last) in zip(held, counts, places)
     ]
+
+
+def _ends(at_first, at_last, vee, mirror) -> dict:
+    """What a device has of the embedding, the head and the loss: a V has both ends on its first
+    device, the outer two of a mirrored pipeline both ends once each."""
+    if not (np.any(vee) or np.any(mirror)):
+        return dict(embeds=at_first, heads=at_last, tail=at_last)
+    tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
+    copies = 1.0 - mirror / 2
+    embeds = copies * np.maximum(at_first, at_last * mirror)
+    return dict(embeds=embeds, heads=copies * tail, tail=tail)
 
 
 def _counts(c: Cases, f: Frame, ahead, held) -> list:
@@ -236,11 +232,10 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     """
     if len(c) != 1:
         raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
-    s, p = c.shape, c.plan
-    pp = int(np.ravel(p.pp)[0])
-    f = frame(c)
-    first, middle, last = (int(np.ravel(x)[0]) for x in layers_per_stage(c))
-    total = int(np.ravel(s.layers)[0])
+    p, f = c.plan, frame(c)
+    pp, total, first, middle, last = (
+        int(np.ravel(x)[0]) for x in (p.pp, c.shape.layers, *layers_per_stage(c))
+    )
     layers = np.full(pp, middle)
     layers[0], layers[-1] = first, last
     # places between the ends that the left-over layers do not reach, the last ones
@@ -249,15 +244,11 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
         layers[-1 - spare : -1] -= 1
     index = np.arange(pp)
     counts = _counts(c, f, np.cumsum(layers) - layers, layers)
-    vee, mirror = np.ravel(VEE[p.schedule])[0], np.ravel(MIRROR[p.schedule])[0]
-    at_first, at_last = 1.0 * (index == 0), 1.0 * (index == pp - 1)
-    tail = np.maximum(at_last * (1 - vee), at_first * max(vee, mirror)) if pp > 1 else at_first
-    held = np.ravel(in_flight_of(c, f, index))
-    embeds, heads = np.maximum(at_first, at_last * mirror), tail
-    if mirror > 0 and pp > 1:  # each outer device holds the first and the last part, once each
-        embeds, heads = embeds / 2, heads / 2
+    vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
+    if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
-    place = Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
+    ends = _ends(1.0 * (index == 0), 1.0 * (index == pp - 1), vee, mirror)
+    place = Place(held=np.ravel(in_flight_of(c, f, index)), counts=tuple(counts), **ends)
     on = device(c, f, place)
     m = _memory_of(c, f, on, _held_total(f, on), index)
     columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
