@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scantling.endure.goodput import ettr
+from scantling.physics.cases import accumulated
 
 
 def saxena_period(mtbf_s, stall_s, restart_s):
@@ -245,3 +246,73 @@ def saved_bytes_per_layer(
         tokens
         * (norms + head_norms + e * (q + heads_kept + out + np.where(gated, 4, 5) * f) + core)
     )[()]
+
+
+def batch_cost(batch_tokens, critical_tokens):
+    """Price of a batch: (steps, tokens) relative to the least possible of each. [shares ≥ 1]
+
+    steps/steps_min = 1 + B_crit/B and tokens/tokens_min = 1 + B/B_crit, so that (S/S_min −
+    1)(E/E_min − 1) = 1 and both are 2 at
+    B = B_crit. Source: McCandlish et al. 2018, arXiv:1812.06162, section 2.3.
+    """
+    ratio = np.asarray(batch_tokens, dtype=float) / critical_tokens
+    return 1 + 1 / ratio, 1 + ratio
+
+
+def gradient_noise_scale(norm2_small, batch_small, norm2_big, batch_big):
+    """Critical batch from measured gradients, unbiased in numerator and denominator. [unit of the
+    batches]
+
+    Parameters
+    ----------
+    norm2_small, norm2_big : float or array
+        Squared norms of the gradient averaged over a small and a big batch, averaged over steps;
+        with data parallelism that of one
+        rank before, and that of all after, the all-reduce.
+    batch_small, batch_big : float
+
+    Notes
+    -----
+    |G|² = (B_big·g_big − B_small·g_small)/(B_big − B_small); tr(Σ) = (g_small − g_big)/(1/B_small −
+    1/B_big); B = tr(Σ)/|G|².
+    Average both over many steps before dividing. Source: McCandlish et al. 2018, arXiv:1812.06162,
+    appendix A.1.
+    """
+    g2 = (batch_big * np.asarray(norm2_big) - batch_small * np.asarray(norm2_small)) / (
+        batch_big - batch_small
+    )
+    trace = (np.asarray(norm2_small) - norm2_big) / (1 / batch_small - 1 / batch_big)
+    return trace / g2
+
+
+def reshapes(global_batch, data_parallel=None, micro_batch=None, most_devices=None):
+    """Every (dp, micro_batch, grad_accum) that keeps the global batch exactly. [int array, shape
+    (n, 3), sorted]
+
+    Parameters
+    ----------
+    global_batch : int
+        Sequences per step.
+    data_parallel, micro_batch : int, optional
+        Pins.
+    most_devices : int, optional
+        Upper end of dp.
+
+    Notes
+    -----
+    dp·micro_batch·grad_accum = global_batch. Any of them gives the same optimizer steps up to
+    rounding and the order of sums; the loss
+    must be averaged over tokens, not over micro-batches, where sequences are masked or packed.
+    Empty where no such plan exists.
+    """
+    n = np.arange(1, int(global_batch) + 1)
+    divisors = n[global_batch % n == 0]
+    dp, micro = (grid.ravel() for grid in np.meshgrid(divisors, divisors, indexing="ij"))
+    keep = global_batch % (dp * micro) == 0
+    for pin, column in ((data_parallel, dp), (micro_batch, micro)):
+        if pin is not None:
+            keep &= column == pin
+    if most_devices is not None:
+        keep &= dp <= most_devices
+    dp, micro = dp[keep], micro[keep]
+    return np.column_stack([dp, micro, accumulated(global_batch, dp, micro).astype(int)])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from closed_forms import batch_cost, gradient_noise_scale, reshapes
 from hypothesis import given
 from hypothesis import strategies as st
 from scantling.advise import scaling_laws as cv
@@ -108,8 +109,8 @@ def test_kaplan_critical_batch_doubles_as_he_says():
 def test_exchange_of_steps_for_tokens():
     """McCandlish et al. 2018: both cost twice their least at the critical batch, and (S/Smin -
     1)(E/Emin - 1) = 1 everywhere."""
-    assert cv.batch_cost(4e6, 4e6) == (2, 2)
-    steps, tokens = cv.batch_cost(np.geomspace(1e3, 1e9, 20), 4e6)
+    assert batch_cost(4e6, 4e6) == (2, 2)
+    steps, tokens = batch_cost(np.geomspace(1e3, 1e9, 20), 4e6)
     assert (steps - 1) * (tokens - 1) == pytest.approx(np.ones(20))
 
 
@@ -122,7 +123,7 @@ def test_noise_scale_of_gradients_of_known_noise():
     examples = true + sigma * rng.standard_normal((40, big, dimensions), dtype=np.float32)
     g_big = (examples.mean(axis=1) ** 2).sum(axis=1).mean()
     g_small = (examples[:, :small].mean(axis=1) ** 2).sum(axis=1).mean()
-    assert cv.gradient_noise_scale(g_small, small, g_big, big) == pytest.approx(
+    assert gradient_noise_scale(g_small, small, g_big, big) == pytest.approx(
         dimensions * sigma**2 / (true**2).sum(), rel=0.1
     )
 
@@ -158,7 +159,7 @@ def test_learning_rate_rules():
 
 @given(st.integers(1, 3000), st.integers(1, 64))
 def test_reshapes_keep_the_global_batch(batch, most):
-    plans = cv.reshapes(batch, most_devices=most)
+    plans = reshapes(batch, most_devices=most)
     assert (plans.prod(axis=1) == batch).all()
     assert plans[:, 0].max() <= most
     # every divisor pair is there: as many plans as ordered factorisations into three, cut at dp
@@ -170,8 +171,8 @@ def test_reshapes_keep_the_global_batch(batch, most):
         if (batch // a) % b == 0
     )
     assert len(plans) == count
-    assert len(cv.reshapes(batch, micro_batch=1, data_parallel=batch)) == 1
-    assert len(cv.reshapes(batch, data_parallel=batch + 1)) == 0
+    assert len(reshapes(batch, micro_batch=1, data_parallel=batch)) == 1
+    assert len(reshapes(batch, data_parallel=batch + 1)) == 0
 
 
 @given(st.floats(1e18, 1e28), st.floats(1e18, 1e28))

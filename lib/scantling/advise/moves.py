@@ -6,10 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-
-import yaml
 
 from .. import catalogue
 from ..base.quantities.table import show
@@ -19,6 +15,7 @@ from ..design.constraints import CONSTRAINTS
 from ..plans.run import skipped
 from ..verdict.limits import batches_nearby, bubbles
 from ..verdict.record import Assessment, Missed
+from .tables import table
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -55,10 +52,9 @@ class Change:
         return self.kind == "less" or all(path.startswith("constraints.") for path in self.set)
 
 
-@cache
 def moves() -> dict[str, dict]:
     """Rows of moves.yaml by id."""
-    return yaml.safe_load(Path(__file__).with_name("moves.yaml").read_text(encoding="utf-8"))
+    return table("moves")
 
 
 def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change:
