@@ -14,7 +14,7 @@ from scantling.catalogue.stacks import stack, stacks
 from scantling.catalogue.words import CP_TYPES, RECOMPUTES, SHARDINGS
 from scantling.cluster.network.network import network
 from scantling.cluster.network.traffic import trust
-from scantling.cluster.risks.found import Scene, slow_network
+from scantling.cluster.risks.found import slow_network
 from scantling.cluster.risks.register import risks
 from scantling.cluster.site import site_of
 from scantling.kits import kits
@@ -100,7 +100,7 @@ def test_every_network(fabric):
     a = assessed(accelerator="h100-sxm", scale_out=fabric.id)
     own = next(t for t in trust(a.resolved.cluster) if t["tier"] == "scale-out")
     assert own["judged_on"] or own["large_error"] is None
-    row = slow_network(Scene(site_of(a)))
+    row = slow_network(site_of(a))
     if row is not None:  # none where the step does not feel the network
         assert (row.id == "network-ethernet") == (fabric.technology == "ethernet")
     readme = kits(a, "fsdp")["README.md"]

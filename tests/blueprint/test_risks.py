@@ -5,7 +5,7 @@ import pytest
 from scantling import Design, assess, catalogue
 from scantling.cluster import part
 from scantling.cluster.risks import found as risks_found
-from scantling.cluster.risks.found import Scene
+from scantling.cluster.risks.found import goodput_at
 from scantling.cluster.risks.register import risks
 from scantling.cluster.rollout.watch import spikes
 from scantling.cluster.site import site_of
@@ -105,32 +105,30 @@ def test_memory_is_a_risk_only_where_it_is_tight(assessed):
         assert row is None or share > 0.8
 
 
-def test_goodput_of_a_scene_is_the_endurances_where_nothing_changes(each):
-    scene = Scene(s=site_of(each))
-    assert scene.goodput_at() >= float(each.endurance.goodput) * (
+def test_goodput_at_a_site_is_the_endurances_where_nothing_changes(each):
+    site = site_of(each)
+    assert goodput_at(site) >= float(each.endurance.goodput) * (
         1 - 1e-9
     )  # shrinking may beat waiting, never the other way
+    assert goodput_at(site, repair_s=5 * float(each.endurance.repair_s)) <= goodput_at(site) + 1e-12
+    assert goodput_at(site, mtbf_s=float(each.endurance.mtbf_s) / 3) < goodput_at(site)
     assert (
-        scene.goodput_at(repair_s=5 * float(each.endurance.repair_s)) <= scene.goodput_at() + 1e-12
-    )
-    assert scene.goodput_at(mtbf_s=float(each.endurance.mtbf_s) / 3) < scene.goodput_at()
-    assert (
-        scene.goodput_at(durable_s=10 * float(each.endurance.checkpoint_durable_s))
-        <= scene.goodput_at() + 1e-12
+        goodput_at(site, checkpoint_durable_s=10 * float(each.endurance.checkpoint_durable_s))
+        <= goodput_at(site) + 1e-12
     )
 
 
-def test_a_scene_agrees_with_the_design_evaluated_anew(assessed):
+def test_a_site_agrees_with_the_design_evaluated_anew(assessed):
     base = assessed("llama-3.1-405b")
-    scene = Scene(s=site_of(base))
+    site = site_of(base)
     for field, key, value in (
         ("restart_s", "reliability.restart_s", 900.0),
-        ("durable_s", "reliability.checkpoint_durable_s", 100.0),
+        ("checkpoint_durable_s", "reliability.checkpoint_durable_s", 100.0),
     ):
         again = assess(
             base.design.change({key: value, "reliability.spares": int(base.endurance.spares)})
         )
-        assert scene.goodput_at(**{field: value}) == pytest.approx(
+        assert goodput_at(site, **{field: value}) == pytest.approx(
             float(again.endurance.goodput), abs=0.003
         )
 

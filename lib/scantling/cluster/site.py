@@ -10,8 +10,12 @@ import numpy as np
 from ..base.records import Record
 from ..base.units import DAY_S
 from ..catalogue.families import family
+from ..catalogue.models.shape import Model
+from ..design.cluster import Cluster
+from ..design.resolve import Phase
 from ..endure import goodput
 from ..endure.cost import Cost, price
+from ..endure.failures import EVICTS
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
@@ -48,33 +52,13 @@ class Site:
     cost: Cost | None
     run: Run
 
-    @property
-    def phases(self) -> tuple[Chosen, ...]:
-        return self.a.phases
-
-    @property
-    def cluster(self):
-        return self.a.resolved.cluster
-
-    @property
-    def model(self):
-        return self.a.resolved.model
-
-    @property
-    def chosen(self) -> Chosen:
-        return self.a.chosen
-
-    @property
-    def case(self) -> Cases:
-        return self.a.chosen.case
-
-    @property
-    def plan(self) -> dict:
-        return self.a.chosen.plan
-
-    @property
-    def phase(self):
-        return self.a.chosen.phase
+    phases: tuple[Chosen, ...]
+    cluster: Cluster
+    model: Model
+    chosen: Chosen
+    case: Cases
+    plan: dict
+    phase: Phase
 
     @property
     def step_s(self) -> float:
@@ -84,7 +68,7 @@ class Site:
     @property
     def model_step_s(self) -> float:
         """Seconds of a step by the step model."""
-        return float(self.a.chosen.step.total)
+        return float(self.chosen.step.total)
 
     @property
     def used(self) -> int:
@@ -93,11 +77,11 @@ class Site:
 
     @property
     def per_node(self) -> int:
-        return int(self.cluster.devices_per_node)
+        return self.cluster.devices_per_node
 
     @property
     def nodes(self) -> int:
-        return int(self.cluster.nodes)
+        return self.cluster.nodes
 
     @property
     def used_nodes(self) -> int:
@@ -105,12 +89,50 @@ class Site:
 
     @property
     def sites(self) -> int:
-        return max(1, int(self.cluster.sites))
+        return max(1, self.cluster.sites)
+
+    @property
+    def torus(self) -> bool:
+        return is_torus(self.cluster)
+
+    @property
+    def racks_join(self) -> bool:
+        """Whether a scale-up domain joins several nodes behind switches."""
+        return self.cluster.scale_up_domain > self.per_node and not self.torus
+
+    @property
+    def pods(self) -> int:
+        return pods_of(self.cluster, self.cluster.devices)
+
+    @property
+    def replica(self) -> int:
+        """Devices of one data-parallel replica."""
+        return self.plan["tp"] * self.plan["cp"] * self.plan["pp"]
+
+    @property
+    def batch_tokens(self) -> float:
+        """Of one step."""
+        return self.phase.global_batch * self.phase.seq_len
+
+    @property
+    def useful_s(self) -> float:
+        """Seconds of the run that train."""
+        return self.run.days * DAY_S * self.e.goodput
+
+    @property
+    def evictions_per_s(self) -> float:
+        """Failures that take a node out of the job."""
+        return EVICTS / self.e.mtbf_s
+
+    @property
+    def save_s(self) -> float:
+        """From the start of a save until it is durable."""
+        return self.e.checkpoint_stall_s + self.e.checkpoint_durable_s
 
     @property
     def idle_nodes(self) -> int:
         """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
-        return (int(self.cluster.devices) - self.used) // self.per_node
+        return (self.cluster.devices - self.used) // self.per_node
 
     @property
     def spares(self) -> int:
@@ -161,12 +183,20 @@ def site_of(a: Assessment | Site) -> Site:
         return a
     e = plain_numbers(a.endurance)
     figures = a.headline()
+    chosen = a.chosen
     return Site(
         a=a,
         e=e,
         figures=figures,
         cost=a.cost,
         run=_run(a.resolved, e, figures["days"]),
+        phases=a.phases,
+        cluster=a.resolved.cluster,
+        model=a.resolved.model,
+        chosen=chosen,
+        case=chosen.case,
+        plan=chosen.plan,
+        phase=chosen.phase,
     )
 
 
@@ -207,20 +237,20 @@ def _run(resolved, e: Endurance, days: float | None) -> Run:
     devices that are paid."""
     cluster = resolved.cluster
     paid = int(cluster.devices + e.spares * cluster.devices_per_node)
-    usd = price(
-        cluster,
-        resolved.prices,
-        wall_s=DAY_S,
-        devices_paid=paid,
-    ).cost_usd
+    usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
         days=float(days) if known else HORIZON_DAYS,
         of_the_run=known,
         usd_per_day=None if usd is None else float(usd),
         devices_paid=paid,
-        nodes=int(cluster.nodes),
+        nodes=cluster.nodes,
     )
+
+
+def pods_of(cluster, devices: int) -> int:
+    """Pods that so many devices of a cluster fill."""
+    return -(-devices // (cluster.pod_devices or devices))
 
 
 def is_torus(cluster) -> bool:

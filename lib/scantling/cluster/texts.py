@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 from .. import catalogue
+from ..base.show import several
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -50,6 +51,8 @@ class _Names(Formatter):
         return getattr(self.site, key) if hasattr(self.site, key) else constant(key)
 
     def format_field(self, value, format_spec):
+        if format_spec.startswith("#"):
+            return several(value, format_spec[1:])
         scale, _, spec = format_spec.rpartition("|")
         return format(value / float(scale) if scale else value, spec)
 
@@ -84,7 +87,8 @@ class _Names(Formatter):
 def fill(cell, site=None, /, **values):
     """A text, row or list of rows of a table with names replaced by a design's numbers.
 
-    `{days:.1f}`, `{e.mtbf_s:,.0f}` and `{size:1e9|.2f}` (divided by 1e9) stand in texts; a cell
+    `{days:.1f}`, `{e.mtbf_s:,.0f}`, `{size:1e9|.2f}` (divided by 1e9) and `{have:#spare}` ('1
+    spare', '2 spares') stand in texts; a cell
     that is a number is `=3.0`, `=name`, `=e.mtbf_s` or `=10 * step_s`. A name is one of `values`,
     else of the site, else of tables/constants.csv. A row with `when: name` is left out where that
     is empty.

@@ -16,12 +16,11 @@ from ...endure import elastic, failures, goodput, reliability, spares, storage
 from ...endure.cost import power_w
 from ...physics import stragglers
 from ...physics.cases import PRECISIONS
-from ...physics.step import step_time
 from ...verdict.constraints import Z80, chance_below
 from ..domains import domains
 from ..rollout.burn_in import screen
 from ..rollout.watch import playbooks, spikes
-from ..site import STANDSTILL, Site, ettr, is_torus
+from ..site import STANDSTILL, Site, ettr
 from ..texts import constant, fill, number, source, texts
 
 SLOW_REPAIRS = constant("slow_repairs")
@@ -37,7 +36,6 @@ FLEETS = {
     "opt-175b": "OPT-175B",
     "llama3": "Llama 3",
 }
-NO_FLEETS = ("typical", "good", "bad", "new-cluster", "epoch", "byterobust", "tpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,89 +53,73 @@ class Found:
     words: dict = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scene:
-    """A site and what several risks need of it."""
+def goodput_at(s: Site, **changed: float) -> float:
+    """Goodput with some of the endurance's figures changed: closed form and shortage again, the
+    other losses as they are.
 
-    s: Site
+    Where spares run short the job waits or shrinks, whichever costs less (`spares.shortage`,
+    `elastic.shrink_loss`).
+    """
+    e = s.e
+    new = replace(e, **changed)
+    every = max(e.checkpoint_interval_s, new.checkpoint_durable_s - e.checkpoint_stall_s)
+    if "mtbf_s" in changed:
+        every = interval_s(s, new)
+    kept = ettr(new, every) / max(ettr(e), 1e-300)
+    fed = (1 - short(s, new, shrinks=True)) / max(1 - short(s, e), 1e-9)
+    stops = e.planned_per_day / DAY_S
+    planned = (1 + stops * _stop_s(e)) / (1 + stops * _stop_s(new))
+    return e.goodput * kept * fed * planned
 
-    @property
-    def steps(self) -> float:
-        """Steps of the run."""
-        return self.s.run.days * DAY_S * self.s.e.goodput / self.s.step_s
 
-    def goodput_at(
-        self, *, mtbf_s=None, durable_s=None, restart_s=None, spare_nodes=None, repair_s=None
-    ) -> float:
-        """Goodput with some of the endurance's figures changed: closed form and shortage again, the
-        other losses as they are.
+def interval_s(s: Site, e) -> float:
+    """Checkpoint interval at another time between failures."""
+    stall = e.checkpoint_stall_s
+    chosen = reliability.chosen_interval(
+        goodput.optimum_interval(e.mtbf_s, stall),
+        stall,
+        e.checkpoint_durable_s,
+        s.a.resolved.constraints,
+        None,
+        s.step_s,
+    )
+    return float(chosen[0])
 
-        Where spares run short the job waits or shrinks, whichever costs less (`spares.shortage`,
-        `elastic.shrink_loss`).
-        """
-        e = self.s.e
-        changed = dict(
-            mtbf_s=mtbf_s,
-            checkpoint_durable_s=durable_s,
-            restart_s=restart_s,
-            spares=spare_nodes,
-            repair_s=repair_s,
-        )
-        new = replace(e, **{k: float(v) for k, v in changed.items() if v is not None})
-        stall = e.checkpoint_stall_s
-        every = max(e.checkpoint_interval_s, new.checkpoint_durable_s - stall)
-        if mtbf_s is not None:
-            every = self.interval_s(new)
-        kept = ettr(new, every) / max(ettr(e), 1e-300)
-        fed = (1 - self.short(new, shrinks=True)) / max(1 - self.short(e), 1e-9)
-        stops = e.planned_per_day / DAY_S
-        planned = (1 + stops * _stop_s(e)) / (1 + stops * _stop_s(new))
-        return e.goodput * kept * fed * planned
 
-    def interval_s(self, e) -> float:
-        """Checkpoint interval at another time between failures."""
-        chosen = reliability.chosen_interval(
-            goodput.optimum_interval(e.mtbf_s, e.checkpoint_stall_s),
-            e.checkpoint_stall_s,
-            e.checkpoint_durable_s,
-            self.s.a.resolved.constraints,
-            None,
-            self.s.step_s,
-        )
-        return float(chosen[0])
+def short(s: Site, e, shrinks=False) -> float:
+    """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that
+    costs less."""
+    span = s.expert_span
+    rate = failures.EVICTS / e.mtbf_s
+    n = int(e.spares) + s.idle_nodes
+    wait = float(spares.shortage(n, rate, e.repair_s, e.detect_s))
+    gangs = s.plan["dp"] // span
+    if not shrinks or gangs < 2 or wait < 1e-4:
+        return wait
+    gang = -(-s.replica * span // s.per_node)
+    accumulated = max(s.plan["grad_accum"], 1) * span
+    return min(wait, elastic.shrink_loss(rate * e.repair_s, n, gang, gangs, accumulated))
 
-    def short(self, e, shrinks=False) -> float:
-        """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that
-        costs less."""
-        plan = self.s.plan
-        span = self.s.expert_span
-        rate = failures.EVICTS / e.mtbf_s
-        n = int(e.spares) + self.s.idle_nodes
-        wait = float(spares.shortage(n, rate, e.repair_s, e.detect_s))
-        gangs = plan["dp"] // span
-        if not shrinks or gangs < 2 or wait < 1e-4:
-            return wait
-        gang = -(-plan["tp"] * plan["cp"] * plan["pp"] * span // self.s.per_node)
-        accumulated = max(plan["grad_accum"], 1) * span
-        return min(wait, elastic.shrink_loss(rate * e.repair_s, n, gang, gangs, accumulated))
 
-    def days_at(self, goodput: float) -> float:
-        """Days that the run takes longer at another goodput."""
-        return max(self.s.run.days * (self.s.e.goodput / max(goodput, 1e-9) - 1), 0.0)
+def days_at(s: Site, goodput: float) -> float:
+    """Days that the run takes longer at another goodput."""
+    return max(s.run.days * (s.e.goodput / max(goodput, 1e-9) - 1), 0.0)
 
-    def days_of_step(self, ratio: float) -> float:
-        """Days that the run takes longer where the step takes `ratio` times as long."""
-        return self.s.run.days * (ratio - 1)
 
-    def usd_of_nodes(self, n: float, of: float | None = None) -> float | None:
-        """Dollars of so many nodes held as long as the run."""
-        return self.s.run.usd(self.s.run.days * n / (of or self.s.run.nodes))
+def days_of_step(s: Site, ratio: float) -> float:
+    """Days that the run takes longer where the step takes `ratio` times as long."""
+    return s.run.days * (ratio - 1)
 
-    @property
-    def idle(self) -> str:
-        """What to say of nodes that the plan leaves idle."""
-        idle = self.s.idle_nodes
-        return f" (beside {several(idle, 'node')} that the plan leaves idle)" if idle else ""
+
+def usd_of_nodes(s: Site, n: float) -> float | None:
+    """Dollars of so many nodes held as long as the run."""
+    return s.run.usd(s.run.days * n / s.nodes)
+
+
+def idle(s: Site) -> str:
+    """What to say of nodes that the plan leaves idle."""
+    n = s.idle_nodes
+    return f" (beside {several(n, 'node')} that the plan leaves idle)" if n else ""
 
 
 def _stop_s(e) -> float:
@@ -156,69 +138,52 @@ def at_least_one(events: float) -> float:
     return 1 - math.exp(-events)
 
 
-def slower_than_estimated(at: Scene):
-    s = at.s
-    f = at.s.figures
-    wants = at.s.a.resolved.constraints
+def slower_than_estimated(s: Site):
+    f = s.figures
     high = f["step_s_high"] / f["step_s"]
     if high <= 1:
         return None
-    deadline = wants.deadline_days
+    deadline = s.a.resolved.constraints.deadline_days
     late = ""
     if deadline is not None and f["days"] is not None:
         missed = 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])
         if missed >= 0.01:
-            late = fill(
-                texts("risks")["slow-step"]["late"],
-                deadline=deadline,
-                missed=missed,
-            )
+            late = fill(texts("risks")["slow-step"]["late"], deadline=deadline, missed=missed)
     return Found(
         id="slow-step",
         likelihood=EVEN,
         days=s.run.days * mean_excess(math.log(high) / Z80),
-        words=dict(edge=at.days_of_step(high), late=late),
+        words=dict(edge=days_of_step(s, high), late=late),
         left=EVEN * s.run.days * mean_excess(constant("scatter") / 0.6745),
         cost_usd=s.run.usd(100 * s.step_s / DAY_S),
     )
 
 
-def late_delivery(at: Scene):
-    s = at.s
-    c = at.s.cost
-    months = number("R144")
+def late_delivery(s: Site):
     watts = float(power_w(s.cluster, s.run.devices_paid))
     if not watts >= constant("dedicated_w"):
         return None
+    months = number("R144")
     words = texts("risks")["late"]
     late = months * (365.25 / 12)
     usd = None
     says = words["no price"]
-    if c is not None and c.usd_per_device_hour:
-        mid = c.usd_per_device_hour
-        high = c.usd_per_device_hour_high
-        usd = ((high or mid) - mid) * s.run.devices_paid * 24 * min(late, s.run.days)
-        says = fill(
-            words["price"],
-            high=high,
-            mid=mid,
-        )
+    if s.cost is not None and s.cost.usd_per_device_hour:
+        mid = s.cost.usd_per_device_hour
+        high = s.cost.usd_per_device_hour_high or mid
+        usd = (high - mid) * s.run.devices_paid * 24 * min(late, s.run.days)
+        says = fill(words["price"], s)
     return Found(
         id="late",
         likelihood=number("R143") / 100,
         days=late,
         usd=usd,
-        words=dict(
-            watts=watts,
-            months=months,
-            says=says,
-        ),
+        words=dict(watts=watts, months=months, says=says),
     )
 
 
-def dearer(at: Scene):
-    s = at.s
-    c = at.s.cost
+def dearer(s: Site):
+    c = s.cost
     mid, high = (c.usd_per_device_hour, c.usd_per_device_hour_high) if c else (None, None)
     if not mid or not high or high <= mid:
         return None
@@ -232,23 +197,22 @@ def dearer(at: Scene):
     )
 
 
-def worse_fleet(at: Scene):
-    e = at.s.e
-    own = float(e.failures_per_1000_node_days)
-    fleets = [p for p in catalogue.failure_presets().values() if p.id not in NO_FLEETS]
-    worse = [p for p in fleets if p.per_1000_node_days > own * 1.05]
+def worse_fleet(s: Site):
+    own = s.e.failures_per_1000_node_days
+    presets = catalogue.failure_presets()
+    fleets = {name: presets[id].per_1000_node_days for id, name in FLEETS.items()}
+    worse = {name: rate for name, rate in fleets.items() if rate > own * 1.05}
     if not worse:
         return None
 
     def goodputs(kept: float) -> list[float]:
-        rates = (max(p.per_1000_node_days * kept, own) for p in worse)
-        return [at.goodput_at(mtbf_s=e.mtbf_s * own / rate) for rate in rates]
+        rates = (max(rate * kept, own) for rate in worse.values())
+        return [goodput_at(s, mtbf_s=s.e.mtbf_s * own / rate) for rate in rates]
 
-    rates = goodputs(1.0)
+    found = goodputs(1.0)
     chance = (len(worse) + 1) / (len(fleets) + 2)
-    named = ", ".join(f"{FLEETS.get(p.id, p.id)} {p.per_1000_node_days:.3g}" for p in worse)
     days, left = (
-        float(np.mean([at.days_at(g) for g in many])) for many in (rates, goodputs(1 - LEMONS))
+        float(np.mean([days_at(s, g) for g in many])) for many in (found, goodputs(1 - LEMONS))
     )
     soak = number("R167")
     return Found(
@@ -258,74 +222,55 @@ def worse_fleet(at: Scene):
         words=dict(
             worse=len(worse),
             fleets=len(fleets),
-            own=own,
-            names=named,
-            lowest=min(rates),
+            names=", ".join(f"{name} {rate:.3g}" for name, rate in worse.items()),
+            lowest=min(found),
             soak=soak,
         ),
         left=chance * left,
-        cost_usd=at.s.run.usd(soak),
+        cost_usd=s.run.usd(soak),
     )
 
 
-def no_spares(at: Scene):
-    e = at.s.e
-    have = at.s.spares
-    if have < 1:
+def no_spares(s: Site):
+    if s.spares < 1:
         return None
-    bare = at.goodput_at(spare_nodes=0)
+    bare = goodput_at(s, spares=0.0)
     return Found(
         id="spares",
         likelihood=EVEN,
-        days=at.days_at(bare),
-        words=dict(
-            spares=several(have, "spare"),
-            nodes=several(have, "spare node"),
-            per_day=failures.EVICTS / e.mtbf_s * DAY_S,
-            short=at.short(e),
-            bare=bare,
-            idle=at.idle,
-        ),
+        days=days_at(s, bare),
+        words=dict(per_day=s.evictions_per_s * DAY_S, short=short(s, s.e), bare=bare, idle=idle(s)),
         left=0.0,
-        cost_usd=at.usd_of_nodes(have, at.s.run.nodes + have),
+        cost_usd=s.run.usd(s.run.days * s.spares / (s.nodes + s.spares)),
     )
 
 
-def slow_repairs(at: Scene):
-    s = at.s
-    e = at.s.e
-    have = at.s.spares
-    if e.repair_s >= DAY_S:
+def slow_repairs(s: Site):
+    if s.e.repair_s >= DAY_S:
         return None
-    load = failures.EVICTS * DAY_S / e.mtbf_s
-    need = int(spares.cheapest(load, s.run.nodes, limit=min(s.run.nodes + 2, 4096)))
-    slow = at.goodput_at(repair_s=DAY_S)
-    fixed = at.goodput_at(repair_s=DAY_S, spare_nodes=max(need, have))
+    load = s.evictions_per_s * DAY_S
+    need = int(spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096)))
+    slow = goodput_at(s, repair_s=DAY_S)
+    fixed = goodput_at(s, repair_s=DAY_S, spares=float(max(need, s.spares)))
     return Found(
         id="repairs",
         likelihood=SLOW_REPAIRS,
-        days=at.days_at(slow),
-        words=dict(
-            load=load,
-            spares=several(have, "spare"),
-            slow=slow,
-            idle=at.idle,
-            need=several(need, "spare"),
-        ),
-        left=SLOW_REPAIRS * at.days_at(fixed),
-        cost_usd=at.usd_of_nodes(max(need - have, 0)),
+        days=days_at(s, slow),
+        words=dict(load=load, slow=slow, idle=idle(s), need=need),
+        left=SLOW_REPAIRS * days_at(s, fixed),
+        cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
     )
 
 
-def corruption(at: Scene):
-    s = at.s
-    rate = failures.SDC_SHARE / at.s.e.mtbf_s
-    events = rate * s.run.days * DAY_S * s.e.goodput
+def corruption(s: Site):
+    rate = failures.SDC_SHARE / s.e.mtbf_s
+    events = rate * s.useful_s
     chance = at_least_one(events)
     if chance <= 0:
         return None
     later_s = constant("late_h") * HOUR_S - reliability.SDC_LATENCY_S
     every, overhead = map(float, stragglers.verified_interval(0.0, rate, s.step_s, 0.0))
+    lost = overhead * s.run.days
     return Found(
         id="corruption",
         likelihood=chance,
@@ -336,69 +281,56 @@ def corruption(at: Scene):
             found_late=source("R069"),
             every=every,
         ),
-        left=overhead * s.run.days,
-        cost_usd=s.run.usd(overhead * s.run.days),
+        left=lost,
+        cost_usd=s.run.usd(lost),
     )
 
 
-def slow_store(at: Scene):
-    s = at.s
-    e = at.s.e
-    has = storage.rates(s.cluster, s.cluster.nodes)
-    write = min(float(has.write_bytes_per_s), s.cluster.nodes * float(has.node_write_bytes_per_s))
-    more = constant("slow_store") - 1
-    durable = e.checkpoint_durable_s + more * e.checkpoint_bytes / write
-    read = max(float(has.read_bytes_per_s), 1.0)
-    restart = e.restart_s + more * e.checkpoint_bytes / read
-    slow = at.goodput_at(durable_s=durable, restart_s=restart)
-    days = at.days_at(slow)
+def slow_store(s: Site):
+    e = s.e
+    has = storage.rates(s.cluster, s.nodes)
+    write = min(float(has.write_bytes_per_s), s.nodes * float(has.node_write_bytes_per_s))
+    more = (constant("slow_store") - 1) * e.checkpoint_bytes
+    durable = e.checkpoint_durable_s + more / write
+    restart = e.restart_s + more / max(float(has.read_bytes_per_s), 1.0)
+    slow = goodput_at(s, checkpoint_durable_s=durable, restart_s=restart)
+    days = days_at(s, slow)
     if days <= 0:
         return None
-    peers = at.goodput_at(durable_s=min(constant("peers_s"), durable), restart_s=restart)
+    near = min(constant("peers_s"), durable)
+    peers = goodput_at(s, checkpoint_durable_s=near, restart_s=restart)
     return Found(
         id="store",
         likelihood=EVEN,
         days=days,
-        words=dict(
-            what=has.what,
-            write=write,
-            durable=durable,
-            slow=slow,
-        ),
-        left=EVEN * at.days_at(peers),
+        words=dict(what=has.what, write=write, durable=durable, slow=slow),
+        left=EVEN * days_at(s, peers),
     )
 
 
-def slow_network(at: Scene):
-    s = at.s
-    out = at.s.case.link.out_bytes_per_s
-    if s.nodes < 2 or is_torus(s.cluster):
+def slow_network(s: Site):
+    if s.nodes < 2 or s.torus:
         return None
     ethernet = catalogue.fabric(s.cluster.scale_out).technology == "ethernet"
     factor = 1 + number("R168") / 100 if ethernet else constant("slow_link_factor")
-    slow = s.step_ratio(link=s.link(out_bytes_per_s=out / factor))
+    slow = s.step_ratio(link=s.link(out_bytes_per_s=s.case.link.out_bytes_per_s / factor))
     if slow <= 1:
         return None
-    longer = at.days_of_step(slow)
+    longer = days_of_step(s, slow)
     counted = min(s.used / constant("slow_link_devices"), 1.0)
     found_s = constant("slow_link_min") * 60
     return Found(
         id="network-ethernet" if ethernet else "network",
         likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
         days=longer if ethernet else (slow - 1) * found_s / DAY_S,
-        words=dict(
-            factor=factor,
-            slow=slow,
-            unnoticed=longer,
-        ),
+        words=dict(factor=factor, slow=slow, unnoticed=longer),
         left=0.0,
         cost_usd=0.0,
     )
 
 
-def unscreened(at: Scene):
-    s = at.s
-    cut = screen(at.s)
+def unscreened(s: Site):
+    cut = screen(s)
     counted = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     extra, after = (max(x - counted, 0.0) for x in (cut.waits_unscreened, cut.waits_screened))
     if extra <= 0:
@@ -414,23 +346,20 @@ def unscreened(at: Scene):
     )
 
 
-def divergence(at: Scene):
-    chance, count = spikes(at.steps)
-    seconds = playbooks(at.s, screen(at.s))[0].seconds
+def divergence(s: Site):
+    steps = s.useful_s / s.step_s
+    chance, count = spikes(steps)
+    seconds = playbooks(s, screen(s))[0].seconds
     return Found(
         id="spikes",
         likelihood=chance,
         days=count * seconds / DAY_S,
-        words=dict(
-            rewinds=several(round(count), "rewind"),
-            seconds=seconds,
-            steps=at.steps,
-        ),
+        words=dict(rewinds=round(count), seconds=seconds, steps=steps),
     )
 
 
-def memory_over(at: Scene):
-    chosen = at.s.chosen
+def memory_over(s: Site):
+    chosen = s.chosen
     share = float(chosen.memory.total / chosen.memory.capacity)
     safe = chosen.found.best_safe()
     if not chosen.fits or share <= 0.5 or safe is None:
@@ -441,27 +370,24 @@ def memory_over(at: Scene):
     return Found(
         id="memory",
         likelihood=0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2)),
-        days=at.days_of_step(ratio),
+        days=days_of_step(s, ratio),
         words=dict(share=share, longer=ratio - 1),
         left=0.0,
         cost_usd=0.0,
     )
 
 
-def beyond_spares(at: Scene):
-    rows = [x for x in domains(at.s).rows if x.events_per_run and x.wait_s > 0]
+def beyond_spares(s: Site):
+    rows = [x for x in domains(s).rows if x.events_per_run and x.wait_s > 0]
     if not rows:
         return None
-    events = sum(x.events_per_run for x in rows)
-    spare = at.s.spares
     waited = {x.id: x.events_per_run * x.wait_s / DAY_S for x in rows}
-    chance = at_least_one(events)
+    chance = at_least_one(sum(x.events_per_run for x in rows))
     need = max((x.nodes for x in rows if x.id != "building"), default=0)
     together = {}
     for x in rows:
         name = "node" if x.id in ("corruption", "device", "power-supply") else x.id
         together[name] = x.nodes, together.get(name, (0, 0.0))[1] + x.events_per_run
-    words = texts("risks")["domains"]
     return Found(
         id="domains",
         likelihood=chance,
@@ -472,93 +398,78 @@ def beyond_spares(at: Scene):
                 f"{name}: {several(n, 'node')}, {often:.2g} a run"
                 for name, (n, often) in together.items()
             ),
-            spares=several(spare, "spare"),
-            need=several(need, "spare"),
-            mitigation=None if need else words["mitigation elsewhere"],
+            need=need,
+            mitigation=None if need else texts("risks")["domains"]["mitigation elsewhere"],
         ),
         left=waited.get("building", 0.0),
-        cost_usd=at.usd_of_nodes(max(need - spare, 0)),
+        cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
     )
 
 
-def low_precision(at: Scene):
-    c = at.s.case
+def low_precision(s: Site):
+    c = s.case
     name = PRECISIONS[int(c.job.precision)]
     if name in ("bf16", "fp16", "fp32") or not np.isfinite(float(c.chip.bf16_flops)):
         return None
-    back = replace(
-        c,
+    ratio = s.step_ratio(
         job=replace(c.job, precision=PRECISIONS.index("bf16")),
         chip=replace(c.chip, linear_flops=c.chip.bf16_flops),
     )
-    ratio = float(step_time(back).total / step_time(c).total)
     if ratio <= 1:
         return None
-    published = name.startswith(("fp8", "mxfp8"))
-    chance = (number("R166") + 1) / (1 + 2) if published else EVEN
-    template = texts("risks")["precision"]["source published"]
+    chance = EVEN
+    published = None
+    if name.startswith(("fp8", "mxfp8")):
+        chance = (number("R166") + 1) / (1 + 2)
+    if chance < EVEN:
+        published = fill(texts("risks")["precision"]["source published"], facts=source("R166"))
     return Found(
         id="precision",
         likelihood=chance,
-        days=at.days_of_step(ratio),
-        words=dict(
-            ratio=ratio,
-            source=fill(template, facts=source("R166")) if chance < EVEN else None,
-        ),
+        days=days_of_step(s, ratio),
+        words=dict(ratio=ratio, source=published),
     )
 
 
-def sites_apart(at: Scene):
-    n = at.s.sites
-    every = number("R157")
-    back = number("R158")
+def sites_apart(s: Site):
+    n = s.sites
     if n < 2:
         return None
-    events = n * at.s.run.days * 24 / every
+    every = number("R157")
+    back = number("R158")
+    events = n * s.run.days * 24 / every
     chance = at_least_one(events)
     return Found(
         id="sites",
         likelihood=chance,
         days=events * back / 24 / n / chance,
-        words=dict(
-            n=n,
-            every_h=every,
-            back_h=back,
-            events=events,
-        ),
+        words=dict(every_h=every, back_h=back, events=events),
         left=0.0,
     )
 
 
-def lost_replica(at: Scene):
-    s = at.s
-    e = at.s.e
-    plan = at.s.plan
+def lost_replica(s: Site):
+    plan = s.plan
     if plan["dp"] < 2 or s.spares + s.idle_nodes > 0:
         return None
-    events = failures.EVICTS / e.mtbf_s * s.run.days * DAY_S
+    events = s.evictions_per_s * s.run.days * DAY_S
     chance = at_least_one(events)
     ratio = float(elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"]))
     return Found(
         id="no-spare",
         likelihood=chance,
-        days=events * e.repair_s / DAY_S / max(chance, 1e-12),
+        days=events * s.e.repair_s / DAY_S / max(chance, 1e-12),
         in_headline=True,
         words=dict(events=events, ratio=ratio),
         left=0.0,
-        cost_usd=at.usd_of_nodes(1),
+        cost_usd=usd_of_nodes(s, 1),
     )
 
 
-def standstill(at: Scene):
-    if at.s.e.goodput > STANDSTILL:
+def standstill(s: Site):
+    if s.e.goodput > STANDSTILL:
         return None
-    return Found(
-        id="standstill",
-        likelihood=1.0,
-        days=at.s.run.days,
-        in_headline=True,
-    )
+    return Found(id="standstill", likelihood=1.0, days=s.run.days, in_headline=True)
 
 
 FOUND = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...base.records import Record
 from ..site import Run, Site, site_of
 from ..texts import fill, source, texts
-from .found import FOUND, Found, Scene
+from .found import FOUND, Found
 
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed
 
@@ -58,7 +58,7 @@ def risks(assessment) -> Risks:
     day, except where the devices are not paid for while they are late.
     """
     s = site_of(assessment)
-    found = [_risk(s, x) for look in FOUND if (x := look(Scene(s=s))) is not None]
+    found = [_risk(s, x) for look in FOUND if (x := look(s)) is not None]
     rows = [x for x in found if not _small(x, s.run)]
     rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
     extra = [x for x in rows if not x.in_headline]
