@@ -84,9 +84,14 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     return n / own, some / plain
 
 
+def tell(name: str, times, aim: str = "") -> None:
+    """Print the median of (wall, processor time). [s]"""
+    wall, own = np.median(times, axis=0) * 1e3
+    print(f"{name}: median {wall:.0f} ms wall, {own:.0f} ms of processor{aim}")
+
+
 def main() -> None:
     """Print the figures."""
-
     fast, slow = throughput()
     print(
         f"memory and step time: {fast / 1e6:.2f} million plans/s of processor time in "
@@ -94,50 +99,28 @@ def main() -> None:
     )
     for name, space, aim in (("default", plans.DEFAULT, 150), ("coarse", plans.COARSE, 20)):
         rows = searches(space)
-        for devices, legal, fitting, wall, own in rows:
-            print(
-                f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit, "
-                f"{wall * 1e3:.0f} ms ({own * 1e3:.0f} ms of processor)"
-            )
-        print(
-            f"{name} space: median {np.median([r[3] for r in rows]) * 1e3:.0f} ms wall, "
-            f"{np.median([r[4] for r in rows]) * 1e3:.0f} ms of processor; aim {aim} ms"
-        )
-    designs = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
-    as_dict(assess(designs[0]), advice=False)
-    times = [timed(lambda d=d: assess(d))[1:] for d in designs[1:]]
-    print(
-        f"one design assessed, all plans searched: median "
-        f"{np.median([t[0] for t in times]) * 1e3:.0f} ms wall, "
-        f"{np.median([t[1] for t in times]) * 1e3:.0f} ms of processor"
-    )
-    coarse = [timed(lambda d=d: assess(d, space=plans.COARSE))[1:] for d in designs[1:]]
-    print(
-        f"one design assessed, coarse space: median "
-        f"{np.median([t[0] for t in coarse]) * 1e3:.0f} ms wall, "
-        f"{np.median([t[1] for t in coarse]) * 1e3:.0f} ms of processor"
-    )
-
-    counts, batches = [2048 * i for i in range(1, 9)], [512 * i for i in range(1, 9)]
-    _, wall, own = timed(
-        lambda: heat_map(designs[0], ("cluster.devices", counts), ("job.global_batch", batches))
-    )
-    print(
-        f"heat map of 8 x 8 designs: {wall * 1e3:.0f} ms wall, {own * 1e3:.0f} ms of "
-        f"processor; aim 500 ms"
-    )
+        for devices, legal, fitting, *took in rows:
+            tell(f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit", [took])
+        tell(f"{name} space", [row[3:] for row in rows], f"; aim {aim} ms")
+    first, *others = [Design.from_text(CASE.format(devices=n)) for n in COUNTS]
+    as_dict(assess(first), advice=False)
+    for name, space in (("all plans searched", {}), ("coarse space", {"space": plans.COARSE})):
+        times = [timed(lambda d=d, space=space: assess(d, **space))[1:] for d in others]
+        tell(f"one design assessed, {name}", times)
+    steps = np.arange(1, 9)
+    axes = [
+        (path, (each * steps).tolist())
+        for path, each in (("cluster.devices", 2048), ("job.global_batch", 512))
+    ]
+    tell("heat map of 8 x 8 designs", [timed(lambda: heat_map(first, *axes))[1:]], "; aim 500 ms")
     ((_, where),) = places((16384,))
-
-    wide, wall, own = timed(lambda: find(where, plans.WIDE))
-    print(f"wide space: {wide.legal:,} legal plans, {wall:.2f} s wall, {own:.2f} s of processor")
+    wide, *took = timed(lambda: find(where, plans.WIDE))
+    tell(f"wide space, {wide.legal:,} legal plans", [took])
     r = prepare(Design.from_text(CALCULON))
-    result, wall, own = timed(lambda: exhaust(situation(r, r.phases[0])))
+    result, *took = timed(lambda: exhaust(situation(r, r.phases[0])))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(
-        f"exhaustive GPT-3 175B on 1,024 A100: {result.executions:,} executions in "
-        f"{wall:.2f} s wall, {own:.2f} s of processor; this process never above "
-        f"{peak:,.0f} MB"
-    )
+    name = f"exhaustive GPT-3 175B on 1,024 A100, {result.executions:,} executions"
+    tell(name, [took], f"; this process never above {peak:,.0f} MB")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,10 @@ from ..plans.fit import REASONS, host_bytes, why_not
 CHUNK = 8192
 TIER = "an axis does not fit on the network it is given"
 UNEVEN = "micro-batches do not divide over the pipeline for interleaving"
+BASE = ("tp", "pp", "dp", "vpp", "micro_batch")
+VARIANT = (
+    "recompute sharded sp gather_redone dp_overlap tp_overlap tp_network pp_network dp_network"
+).split()
 
 
 @dataclass(frozen=True)
@@ -47,36 +51,25 @@ class Exhausted:
 
 
 def bases(where: Situation):
-    """(tp, pp, dp, vpp, micro_batch) of every execution as columns: what its memory and most of its
-    time depend on."""
-    n, layers, heads, batch = (
-        where.resolved.cluster.devices,
-        where.resolved.model.layers,
-        where.resolved.model.heads,
-        where.phase.global_batch,
-    )
-    rows = []
-    for tp in divisors(n):
-        if heads % tp or where.resolved.model.hidden % tp:
-            continue
-        for pp in divisors(min(n // tp, layers)):
-            if layers % pp or n % (tp * pp):
-                continue
-            dp = n // (tp * pp)
-            local = batch // dp
-            chunks = divisors(layers // pp) if pp > 1 else (1,)
-            rows += [
-                (int(tp), int(pp), int(dp), int(v), int(b))
-                for v in chunks
-                for b in (divisors(local) if local else ())
-                if b * where.phase.seq_len % tp == 0
-            ]
+    """BASE of every execution as columns: what its memory and most of its time depend on."""
+    model, phase, n = where.resolved.model, where.phase, where.resolved.cluster.devices
+    layers, batch = model.layers, phase.global_batch
+    rows = [
+        (tp, pp, dp, chunks, micro)
+        for tp in divisors(n)
+        if not (model.heads % tp or model.hidden % tp)
+        for pp in divisors(min(n // tp, layers))
+        if not (layers % pp or n % (tp * pp))
+        for dp in [n // (tp * pp)]
+        for chunks in (divisors(layers // pp) if pp > 1 else (1,))
+        for micro in (divisors(batch // dp) if batch >= dp else ())
+        if micro * phase.seq_len % tp == 0
+    ]
     return np.array(rows, float).T
 
 
 def variants(tp: bool, pp: bool, dp: bool):
-    """The other axes for executions with or without each degree, as columns: recompute, sharded,
-    sequence-parallel norms, gather redone, overlaps, networks."""
+    """VARIANT, the other axes, for executions with or without each degree, as columns."""
     rows = [
         (recompute, sharded, how == "norms", redo, data, tensor, *nets)
         for recompute in (2, 1, 0)
@@ -85,9 +78,7 @@ def variants(tp: bool, pp: bool, dp: bool):
         for redo in ((1, 0) if how == "norms" and recompute != 2 else (0,))
         for data in ((1, 0) if dp else (0,))
         for tensor in ((-1, 0, 1) if tp else (0,))
-        for nets in itertools.product(
-            range(2 if tp else 1), range(2 if pp else 1), range(2 if dp else 1)
-        )
+        for nets in itertools.product(*(range(1 + axis) for axis in (tp, pp, dp)))
     ]
     return np.array(rows, float).T
 
@@ -99,114 +90,63 @@ def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
     progress : function(executions so far), called after each chunk; it may raise to stop.
     """
     start = time.perf_counter()
-    tp, pp, dp, vpp, micro = bases(where)
-    host, domain = host_bytes(where.resolved.cluster), where.link.domain
-    interleaved, plain = schedule_code("interleaved"), schedule_code("1f1b")
-    total, timed, rejected, best = 0, 0, dict.fromkeys((*REASONS, TIER, UNEVEN), 0), []
+    columns, reasons = bases(where), (*REASONS, TIER, UNEVEN)
+    total, timed, rejected, best = 0, 0, np.zeros(len(reasons), int), []
     for kind in itertools.product((False, True), repeat=3):
-        base = np.flatnonzero(((tp > 1) == kind[0]) & ((pp > 1) == kind[1]) & ((dp > 1) == kind[2]))
+        base = columns[:, ((columns[:3] > 1) == np.array(kind)[:, None]).all(axis=0)]
         inner = variants(*kind)
-        width = inner.shape[1]
-        state, group = np.unique(
-            inner[:3], axis=1, return_inverse=True
-        )  # recompute, sharded, sequence-parallel norms: what memory sees
-        group = group.ravel()
-        for i in range(0, len(base), max(CHUNK // width, 1)):
-            rows = base[i : i + max(CHUNK // width, 1)]
-            across = np.repeat(rows, state.shape[1])
-            recompute, sharded, norms = np.tile(state, len(rows))
-            code = np.where(vpp[across] > 1, interleaved, plain)
-            plan = Plan(
-                tp=tp[across],
-                cp=1.0,
-                pp=pp[across],
-                vpp=vpp[across],
-                dp=dp[across],
-                ep=1.0,
-                etp=1.0,
-                sp=np.where(tp[across] > 1, norms, 0.0),
-                sharding=sharded.astype(int),
-                shard_group=dp[across],
-                schedule=code,
-                micro_batch=micro[across],
-                recompute=recompute.astype(int),
-            )
-            reason = why_not(memory(where.cases(plan)), host)
-            m = accumulated(where.phase.global_batch, dp[rows], micro[rows])
-            ragged = (vpp[rows] > 1) & (m % pp[rows] != 0)
-            fast = (
-                np.where(inner[6] == 0, 1.0, 0.0),
-                np.where(inner[7] == 0, 1.0, 0.0),
-                np.where(inner[8] == 0, 1.0, 0.0),
-            )
-            sizes = (
-                tp[rows][:, None] ** fast[0]
-                * pp[rows][:, None] ** fast[1]
-                * dp[rows][:, None] ** fast[2]
-            )
-            of_memory = reason.reshape(len(rows), -1)[:, group]
-            legal = sizes <= domain
-            even = ~ragged[:, None] & np.ones_like(legal)
-            good = legal & even & (of_memory < 0)
-            total += good.size
-            rejected[TIER] += int((~legal).sum())
-            rejected[UNEVEN] += int((legal & ~even).sum())
-            counts = np.bincount(of_memory[legal & even & (of_memory >= 0)], minlength=len(REASONS))
-            for text, n in zip(REASONS, counts):
-                rejected[text] += int(n)
-            r, v = np.nonzero(good)
-            if len(r):
-                part = take(plan, (r * state.shape[1] + group[v]))
-                link = replace(
-                    where.link,
-                    domain=np.where(inner[6][v] == 0, np.maximum(sizes[r, v], part.tp), 1.0),
-                )
-                case = where.cases(part)
-                software = replace(case.software, tp_overlap=inner[5][v], dp_overlap=inner[4][v])
-                seconds = step_time(replace(case, link=link, software=software)).total
-                timed += len(r)
-                k = np.argsort(seconds, kind="stable")[:top]
-                best += [
-                    (
-                        float(seconds[j]),
-                        *(
-                            float(x)
-                            for x in (
-                                part.tp[j],
-                                part.pp[j],
-                                part.dp[j],
-                                part.vpp[j],
-                                part.micro_batch[j],
-                            )
-                        ),
-                        *(float(x) for x in inner[:, v[j]]),
-                    )
-                    for j in k
-                ]
-                best = sorted(best)[:top]
+        most = max(CHUNK // inner.shape[1], 1)
+        for i in range(0, base.shape[1], most):
+            size, counts, found = _chunk(where, base[:, i : i + most], inner, top)
+            total, timed, rejected = total + size, timed + size - counts.sum(), rejected + counts
+            best = sorted(best + found)[:top]
             if progress:
                 progress(total)
-    names = (
-        "step_s",
-        "tp",
-        "pp",
-        "dp",
-        "vpp",
-        "micro_batch",
-        "recompute",
-        "sharded",
-        "sp",
-        "gather_redone",
-        "dp_overlap",
-        "tp_overlap",
-        "tp_network",
-        "pp_network",
-        "dp_network",
-    )
     return Exhausted(
         total,
-        timed,
-        {k: n for k, n in rejected.items() if n},
-        [dict(zip(names, row)) for row in best],
+        int(timed),
+        {reason: n for reason, n in zip(reasons, rejected.tolist()) if n},
+        [dict(zip(("step_s", *BASE, *VARIANT), row)) for row in best],
         time.perf_counter() - start,
     )
+
+
+def _chunk(where, rows, inner, top):
+    """(executions, rejected by reason, the `top` fastest as rows) of every base under every
+    variant."""
+    # recompute, sharded, sequence-parallel norms: what memory sees
+    state, group = np.unique(inner[:3], axis=1, return_inverse=True)
+    group, states = group.ravel(), state.shape[1]
+    tp, pp, dp, vpp, micro = np.repeat(rows, states, axis=1)
+    recompute, sharded, norms = np.tile(state, rows.shape[1])
+    plan = Plan(
+        tp=tp,
+        pp=pp,
+        vpp=vpp,
+        dp=dp,
+        sp=np.where(tp > 1, norms, 0.0),
+        sharding=sharded.astype(int),
+        shard_group=dp,
+        schedule=np.where(vpp > 1, schedule_code("interleaved"), schedule_code("1f1b")),
+        micro_batch=micro,
+        recompute=recompute.astype(int),
+    )
+    reason = why_not(memory(where.cases(plan)), host_bytes(where.resolved.cluster))
+    reason = reason.reshape(-1, states)[:, group]
+    _, pp, dp, vpp, micro = rows
+    ragged = (vpp > 1) & (accumulated(where.phase.global_batch, dp, micro) % pp != 0)
+    sizes = np.prod(rows[:3, :, None] ** (inner[6:] == 0)[:, None], axis=0)
+    legal = sizes <= where.link.domain
+    even = legal & ~ragged[:, None]
+    fit, *unfit = np.bincount(reason[even] + 1, minlength=len(REASONS) + 1)
+    counts = np.array([*unfit, (~legal).sum(), (legal & ragged[:, None]).sum()])
+    if not fit:
+        return legal.size, counts, []
+    r, v = np.nonzero(even & (reason < 0))
+    case, variant = where.cases(take(plan, r * states + group[v])), inner[:, v]
+    inside = np.where(variant[6] == 0, np.maximum(sizes[r, v], case.plan.tp), 1.0)
+    link = replace(where.link, domain=inside)
+    software = replace(case.software, tp_overlap=variant[5], dp_overlap=variant[4])
+    seconds = step_time(replace(case, link=link, software=software)).total
+    k = np.argsort(seconds, kind="stable")[:top]
+    return legal.size, counts, np.vstack([seconds, rows[:, r], variant])[:, k].T.tolist()
