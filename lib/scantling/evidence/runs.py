@@ -343,23 +343,26 @@ def _domain(f, chips):
     return np.where(slices > 1, np.minimum(f.n_devices / np.maximum(slices, 1), whole), whole)
 
 
+def link_facts(chip, scale_out: str = "") -> dict:
+    """Fields of Link for a chip of the catalogue and a network, else that of its usual node."""
+    node = catalogue.node_for(chip.id)
+    network = scale_out or (node.scale_out if node else USUAL)
+    return dict(
+        domain=float(chip.scale_up_domain),
+        up_bytes_per_s=chip.link_bytes_per_s,
+        out_bytes_per_s=catalogue.default_scale_out_bytes_per_s(chip.id),
+        mesh=float(chip.mesh),
+        **fabric_facts(catalogue.fabric(chip.scale_up), catalogue.fabric(network)),
+    )
+
+
 def _link(f, chips, domain) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
-    usual = np.array([catalogue.default_scale_out_bytes_per_s(c.id) for c in chips])
+    facts = [link_facts(c, said) for c, said in zip(chips, f.scale_out)]
+    columns = {name: np.array([row[name] for row in facts]) for name in facts[0]}
     printed = f.scale_out_gbytes_per_s_per_device
-    nodes = [catalogue.node_for(c.id) for c in chips]
-    names = [said or (n.scale_out if n else USUAL) for said, n in zip(f.scale_out, nodes)]
-    facts = [
-        fabric_facts(catalogue.fabric(c.scale_up), catalogue.fabric(name))
-        for c, name in zip(chips, names)
-    ]
-    return Link(
-        domain=domain,
-        up_bytes_per_s=np.array([c.link_bytes_per_s for c in chips]),
-        out_bytes_per_s=np.where(printed > 0, printed * 1e9, usual),
-        mesh=np.array([float(c.mesh) for c in chips]),
-        **{name: np.array([row[name] for row in facts]) for name in facts[0]},
-    )
+    out = np.where(printed > 0, printed * 1e9, columns["out_bytes_per_s"])
+    return Link(**columns | dict(domain=domain, out_bytes_per_s=out))
 
 
 def _codes(words, names):

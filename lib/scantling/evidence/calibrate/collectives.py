@@ -31,11 +31,11 @@ from ...physics.collectives import (
     CurveConstants,
     Wires,
     calibration,
-    fabric_facts,
     fastest,
     volume,
     wires,
 )
+from ..runs import link_facts
 
 LARGE_BYTES = 2.0**26
 LIMITS = {"large": 0.15, "small": 0.35}
@@ -81,7 +81,7 @@ PRIORS = {
     "hop_wide": (1.0, 0.40, "as narrow ones"),
 }
 _LOGS = ("ring_share_a100", "ring_share_b200", "nvls_share_b200", "out_share_efa")
-_NAMES = {"alltoall": "all_to_all"}
+NAMES = {"alltoall": "all_to_all"}
 ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72")
 
 
@@ -122,7 +122,7 @@ def points() -> Points:
     (ring forced, fewer devices, other sites)."""
     rows, links = [], []
     for name, s in catalogue.collective_series().items():
-        collective = _NAMES.get(s.collective, s.collective)
+        collective = NAMES.get(s.collective, s.collective)
         if s.accelerator not in ACCELERATORS or collective not in COLLECTIVES:
             continue
         if name.endswith("_nvlstree") or "TCPXO" in s.fabric:
@@ -143,12 +143,8 @@ def _link(series, plain: bool) -> dict:
     """The links of a published series; `plain` where reduction in the switches was turned off."""
     chip = catalogue.accelerator(series.accelerator)
     efa = "EFA" in series.fabric
-    facts = fabric_facts(
-        catalogue.fabric(chip.scale_up), catalogue.fabric("efa-v2" if efa else "ib-ndr")
-    )
+    facts = link_facts(chip, "efa-v2" if efa else "ib-ndr")
     return facts | dict(
-        domain=chip.scale_up_domain,
-        up_bytes_per_s=chip.link_bytes_per_s,
         out_bytes_per_s=series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
         nvls=0 if plain else facts["nvls"],
         sharp=1 if "SHARP" in series.fabric else 0,

@@ -1,10 +1,10 @@
 """Figures and tables that others published, computed again by the kit's own functions and held
 against the printed values.
 
-`figures.yaml` says what each compares and how near it has to come; the modules beside it compute
-the points. Values live in `catalogue/published_figures.csv` (or in the tables of runs, collectives
-and matrix products), each with paper, place, address and how it was read; nothing is digitised by
-eye.
+`figures.yaml` says what each compares, how near it has to come and, for training runs, which of
+them; the modules beside it compute the points. Values live in `catalogue/published_figures.csv` (or
+in the tables of runs, collectives and matrix products), each with paper, place, address and how it
+was read; nothing is digitised by eye.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ def figures() -> dict[str, Figure]:
         points |= module.POINTS
         curves |= module.CURVES
     about = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    for id, said in about.items():
+        which = said.pop("runs", None)
+        if which:
+            points[id] = partial(runs.points, said["unit"], **which)
+            curves[id] = partial(runs.lines, said["unit"], **which)
     return {
         id: Figure(id=id, points=points[id], curves=curves.get(id, dict), **said)
         for id, said in about.items()

@@ -3,20 +3,29 @@ sizes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...advise import scaling_laws as convergence
 from ...catalogue.models.entries import entries
 from ...catalogue.models.shape import make_shape, parameters
-from ...catalogue.words import RECOMPUTES, SHARDINGS
+from ...catalogue.words import SHARDINGS
 from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes
 from ...physics.pipeline import bubble_time
 from ...physics.schedule import lay_out
-from .record import Point, printed
+from .record import Point
 
+GENERIC = Chip(
+    linear_flops=989e12,
+    bf16_flops=989e12,
+    hbm_bytes_per_s=3.35e12,
+    usable_bytes=85e9,
+    host_bytes_per_s=55e9,
+)
 SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 
 
@@ -28,8 +37,7 @@ def bubble_rate(schedule: str, p, m, f, b, w, comm=0.0) -> float:
 
 
 def _bubble(r) -> float:
-    g = r["given"]
-    return bubble_rate(r["series"], g["p"], g["m"], g["f"], g["b"], g["w"], g["comm"])
+    return bubble_rate(r["series"], *(r["given"][k] for k in ("p", "m", "f", "b", "w", "comm")))
 
 
 def _bubble_curves():
@@ -43,27 +51,16 @@ def _bubble_curves():
     return out
 
 
-def _plain(shape, plan, flash=0.0, **job) -> Cases:
-    """A case in which only the formulas speak: no fitted constant, one generic chip."""
-    constants = gather("hopper", "h100-sxm", None, {})
-    constants = constants.__class__(
-        **{**constants.__dict__, "memory": memory_constants.gather("megatron-lm", {})}
-    )
+def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Cases:
+    """A case in which only the formulas speak: one generic chip, no fitted constant."""
+    if constants is None:
+        memory = memory_constants.gather("megatron-lm", {})
+        constants = replace(gather("hopper", "h100-sxm", None, {}), memory=memory)
     return Cases(
         shape=shape,
         job=Job(**{"seq_len": 2048, "global_batch": 4096, "precision": 0, **job}),
-        chip=Chip(
-            linear_flops=989e12,
-            bf16_flops=989e12,
-            hbm_bytes_per_s=3.35e12,
-            usable_bytes=85e9,
-            host_bytes_per_s=55e9,
-        ),
-        link=Link(
-            domain=8,
-            up_bytes_per_s=450e9,
-            out_bytes_per_s=50e9,
-        ),
+        chip=chip,
+        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
         plan=Plan(**plan),
         software=Software(flash=flash),
         constants=constants,
@@ -95,53 +92,25 @@ def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recom
     Divided by tp with sequence parallelism,
     else 10 of the 34 are not. Korthikanti et al. 2022, equations 1 to 4 and table 2.
     """
-    case = _plain(
-        gpt(layers, hidden, heads), dict(micro_batch=micro_batch, tp=tp, sp=sp), seq_len=seq_len
-    )
-    kept, flash = (
-        saved_bytes(case)[0],
-        _plain(
-            gpt(layers, hidden, heads),
-            dict(micro_batch=micro_batch, tp=tp, sp=sp),
-            flash=2.0,
-            seq_len=seq_len,
-        ),
-    )
-    if recompute == "none":
-        return float(kept)
-    if recompute == "selective":
-        return float(saved_bytes(flash)[0])
-    return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
+    if recompute == "full":
+        return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
+    flash = 2.0 if recompute == "selective" else 0.0
+    plan = dict(micro_batch=micro_batch, tp=tp, sp=sp)
+    return float(saved_bytes(bare(gpt(layers, hidden, heads), plan, flash, seq_len=seq_len))[0])
 
 
 def _saved(r) -> float:
     g = r["given"]
     args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
-    was, now = (
-        layer_activations(*args, g["sp_was"], g["was"]),
-        layer_activations(*args, g["sp_now"], g["now"]),
-    )
+    was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
     return 1 - now / was
-
-
-def _saved_curves():
-    """Share that selective recompute saves, tensor and sequence parallel, over the sequence length,
-    for 175B."""
-    seq = np.geomspace(512, 16384, 24)
-    shares = [
-        1
-        - layer_activations(96, 12288, 96, 1, s, 8, 1, "selective")
-        / layer_activations(96, 12288, 96, 1, s, 8, 1, "none")
-        for s in seq
-    ]
-    return {"175B over sequence length": (seq, np.array(shares))}
 
 
 def state_bytes(params, dp, sharding: str):
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
-    m = memory(_plain(shape, dict(dp=dp, sharding=code(SHARDINGS, sharding)), grad_bytes=2.0))
+    m = memory(bare(shape, dict(dp=dp, sharding=code(SHARDINGS, sharding)), grad_bytes=2.0))
     return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
 
 
@@ -150,7 +119,7 @@ def _zero(r) -> float:
 
 
 def _zero_curves():
-    dp = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
+    dp = 2 ** np.arange(11)
     return {
         f"7.5B, {s}": (dp, state_bytes(7.5e9, dp, s) / 1e9) for s in ("zero1", "zero2", "zero3")
     }
@@ -169,22 +138,13 @@ def _optimal_curves():
 
 
 PUBLISHED = (
-    "gpt-3-175b",
-    "llama-2-7b",
-    "llama-2-70b",
-    "llama-3.1-8b",
-    "llama-3.1-70b",
-    "llama-3.1-405b",
-    "mixtral-8x7b",
-    "mixtral-8x22b",
-    "qwen3-235b-a22b",
-    "deepseek-v2",
-    "deepseek-v3",
-)
+    "gpt-3-175b llama-2-7b llama-2-70b llama-3.1-8b llama-3.1-70b llama-3.1-405b mixtral-8x7b "
+    "mixtral-8x22b qwen3-235b-a22b deepseek-v2 deepseek-v3"
+).split()
 
 
 def _parameter_points():
-    found = [entries()[id] for id in PUBLISHED if id in entries()]
+    found = [entries()[id] for id in PUBLISHED]
     return [
         Point(
             series="all parameters",
@@ -205,20 +165,9 @@ OURS = {  # our value for a printed row
     "zero-memory": _zero,
     "compute-optimal": _optimal,
 }
-POINTS = {  # all points
-    "parameters": _parameter_points,
-}
+POINTS = {"parameters": _parameter_points}  # all points
 CURVES = {  # ours between the points
     "bubble-rates": _bubble_curves,
     "zero-memory": _zero_curves,
     "compute-optimal": _optimal_curves,
 }
-__all__ = [
-    "OURS",
-    "RECOMPUTES",
-    "bubble_rate",
-    "gpt",
-    "layer_activations",
-    "printed",
-    "state_bytes",
-]

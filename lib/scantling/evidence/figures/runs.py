@@ -3,6 +3,7 @@ published runs, predicted with its own plan."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -18,7 +19,7 @@ from .record import Point, printed
 @cache
 def predicted():
     """The counted published runs beside the kit's prediction of each: the table with
-    `tokens_per_s_per_device` added."""
+    `tokens_per_s_per_device` and `micro_batches_per_stage` added."""
     frame = read_runs(HERE / "published_runs.csv")
     frame = frame[
         frame.id.str.match(
@@ -26,28 +27,8 @@ def predicted():
         )
     ].reset_index(drop=True)
     frame["tokens_per_s_per_device"] = predict_frame(frame).tokens_per_s_per_device.to_numpy(float)
+    frame["micro_batches_per_stage"] = frame.global_batch_seqs / frame.micro_batch / frame.pp
     return frame
-
-
-def runs_as_points(ids: str, series, x, value=None, keep=None) -> list[Point]:
-    """Points from the runs whose id matches `ids`. series, x: (row) -> label, place; value: (row,
-    tokens/s) -> what is plotted."""
-    frame = predicted()
-    frame = frame[frame.id.str.match(ids)]
-    frame = frame[[bool(keep(r)) for r in frame.itertuples()]] if keep else frame
-    value = value or (lambda row, rate: rate)
-    return [
-        Point(
-            series=series(r),
-            x=x(r),
-            published=float(value(r, r.measured_tokens_per_s_per_device)),
-            ours=float(value(r, r.tokens_per_s_per_device)),
-            title=r.source,
-            locator=r.locator,
-            url=r.source_url,
-        )
-        for r in frame.itertuples()
-    ]
 
 
 def hardware_tflops(row, rate) -> float:
@@ -57,79 +38,51 @@ def hardware_tflops(row, rate) -> float:
     return rate * 96 * layers * h * h * (1 + s / (6 * h) + v / (16 * layers * h)) / 1e12
 
 
-def _lines(points):
-    """Ours through the points of each series."""
+def step_s(row, rate) -> float:
+    """Seconds of a step at so many tokens/s per device."""
+    return row.global_batch_seqs * row.seq_len / (rate * row.n_devices)
+
+
+VALUES = {"TFLOP/s": hardware_tflops, "s": step_s, "tokens/s": lambda row, rate: rate}
+
+
+def points(unit: str, ids: str, series: str, *, x="n_devices", where=None, words=None):
+    """Points of the runs whose id matches `ids`, plotted in `unit`, a key of VALUES.
+
+    series : label, with columns of the run and named groups of `ids` in braces; `words` are said
+    for what a group finds.
+    x : column or group on the axis.
+    where : {column: values}, of which a run has one.
+    """
+    frame, value = predicted(), VALUES[unit]
+    frame = frame[frame.id.str.match(ids)]
+    for column, allowed in (where or {}).items():
+        frame = frame[frame[column].isin(allowed)]
+    out = []
+    for row in frame.itertuples():
+        found = re.match(ids, row.id).groupdict()
+        said = row._asdict() | {k: (words or {}).get(text, text) for k, text in found.items()}
+        out.append(
+            Point(
+                series=series.format(**said),
+                x=said[x],
+                published=float(value(row, row.measured_tokens_per_s_per_device)),
+                ours=float(value(row, row.tokens_per_s_per_device)),
+                title=row.source,
+                locator=row.locator,
+                url=row.source_url,
+            )
+        )
+    return out
+
+
+def lines(unit: str, **which):
+    """Ours through `points` of each series; none where the axis has names."""
     out: dict = {}
-    for p in points:
-        out.setdefault(p.series, []).append((p.x, p.ours))
+    for p in points(unit, **which):
+        if not isinstance(p.x, str):
+            out.setdefault(p.series, []).append((p.x, p.ours))
     return {name: tuple(np.array(sorted(rows), float).T) for name, rows in out.items()}
-
-
-def weak_scaling():
-    return runs_as_points(
-        "megatron21-t1-",
-        lambda r: "GPT, 1.7B to 1008B",
-        lambda r: float(r.n_devices),
-        hardware_tflops,
-    )
-
-
-def zero3_limit():
-    return runs_as_points(
-        "megatron21-t2-",
-        lambda r: (
-            f"{'ZeRO-3' if 'zero' in r.id else 'TP 8 and PP'}, {r.model.removeprefix('GPT ')}"
-        ),
-        lambda r: float(r.n_devices),
-        hardware_tflops,
-    )
-
-
-def bubble_throughput():
-    return runs_as_points(
-        "zb-t4-",
-        lambda r: f"{r.id.split('-')[2]}, {'-'.join(r.id.split('-')[3:-1])}",
-        lambda r: r.global_batch_seqs / r.micro_batch / r.pp,
-    )
-
-
-def recompute_throughput():
-    names = {"full": "full recompute", "seqsel": "selective, sequence parallel"}
-    return runs_as_points(
-        "korthikanti-t5-",
-        lambda r: names[r.id.split("-")[-1]],
-        lambda r: r.id.split("-")[2],
-        lambda r, rate: r.global_batch_seqs * r.seq_len / (rate * r.n_devices),
-    )
-
-
-def tp_across_nodes():
-    return runs_as_points(
-        "vtrain-multi-",
-        lambda r: f"micro-batch {r.micro_batch:.0f}",
-        lambda r: float(r.tp),
-        keep=lambda r: r.model == "GPT 3.6B" and r.pp == 1 and r.micro_batch in (4, 8),
-    )
-
-
-def zero_groups():
-    names = {"z-1": "states over all ranks", "z8": "states over the 8 of a node"}
-    return runs_as_points(
-        "internevo-7b-tp1-z",
-        lambda r: names[r.id.removeprefix("internevo-7b-tp1-").rsplit("-", 1)[0]],
-        lambda r: float(r.n_devices),
-    )
-
-
-def strong_scaling():
-    return runs_as_points(
-        "megascale-t2-",
-        lambda r: (
-            f"{'MegaScale' if 'megascale-175' in r.id else 'Megatron-LM'}, batch "
-            f"{r.global_batch_seqs:.0f}"
-        ),
-        lambda r: float(r.n_devices),
-    )
 
 
 def _fsdp_rate(g, devices: int) -> float:
@@ -160,21 +113,5 @@ def _fsdp_curves():
 
 
 OURS = {"fsdp-drop": _fsdp_drop}  # our value for a printed row
-POINTS = {  # all points
-    "weak-scaling": weak_scaling,
-    "zero3-limit": zero3_limit,
-    "bubble-throughput": bubble_throughput,
-    "recompute-time": recompute_throughput,
-    "tp-across-nodes": tp_across_nodes,
-    "zero-groups": zero_groups,
-    "strong-scaling": strong_scaling,
-}
-CURVES = {  # ours between the points
-    "weak-scaling": lambda: _lines(weak_scaling()),
-    "zero3-limit": lambda: _lines(zero3_limit()),
-    "bubble-throughput": lambda: _lines(bubble_throughput()),
-    "tp-across-nodes": lambda: _lines(tp_across_nodes()),
-    "zero-groups": lambda: _lines(zero_groups()),
-    "strong-scaling": lambda: _lines(strong_scaling()),
-    "fsdp-drop": _fsdp_curves,
-}
+POINTS = {}  # all points; those of runs are in figures.yaml
+CURVES = {"fsdp-drop": _fsdp_curves}  # ours between the points

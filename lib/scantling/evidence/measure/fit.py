@@ -15,8 +15,9 @@ from ... import catalogue
 from ...catalogue.families import family
 from ...physics.calibration_file import implausible, prior_of
 from ...physics.cases import Link
-from ...physics.collectives import Wires, fabric_facts, fastest
+from ...physics.collectives import Wires, fastest
 from ...physics.constants import PRIORS
+from ..runs import link_facts
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate
 HALF = ("bf16", "fp16")
@@ -213,16 +214,8 @@ def _best(points, seconds) -> float:
 
 def _alone_s(point, chip, up_bytes_per_s: float, out_bytes_per_s: float) -> float:
     """Seconds that the model of collectives gives a measured point."""
-    node = catalogue.node_for(chip.id)
-    link = Link(
-        domain=chip.scale_up_domain,
-        up_bytes_per_s=up_bytes_per_s,
-        out_bytes_per_s=out_bytes_per_s,
-        mesh=float(chip.mesh),
-        **fabric_facts(
-            catalogue.fabric(chip.scale_up), catalogue.fabric(node.scale_out if node else "ib-ndr")
-        ),
-    )
+    rates = dict(up_bytes_per_s=up_bytes_per_s, out_bytes_per_s=out_bytes_per_s)
+    link = Link(**link_facts(chip) | rates)
     ranks = point["ranks"]
     w = Wires(ranks, min(ranks, point["ranks_per_node"]), link)
     return float(fastest(point["op"], point["bytes"], w))
