@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scantling.endure.goodput import ettr
+from scantling.endure.spares import cheapest, stall_share, wait_chance
 from scantling.physics.cases import accumulated
 
 
@@ -316,3 +317,40 @@ def reshapes(global_batch, data_parallel=None, micro_batch=None, most_devices=No
         keep &= dp <= most_devices
     dp, micro = dp[keep], micro[keep]
     return np.column_stack([dp, micro, accumulated(global_batch, dp, micro).astype(int)])
+
+
+def contention(writers, checkpoint_bytes, interval_s, store_bytes_per_s) -> dict:
+    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer
+    by processor sharing, 1 / (1 - others'
+    load).
+
+    utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up
+    (slowdown inf). M/G/1 processor sharing,
+    insensitive to the size distribution; saves that start together see up to `writers` times
+    instead.
+    """
+    each = np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) * store_bytes_per_s)
+    others = (np.asarray(writers) - 1) * each
+    with np.errstate(divide="ignore"):
+        slow = np.where(others < 1, 1 / np.maximum(1 - others, 1e-300), np.inf)
+    return {"utilisation": others + each, "slowdown": slow}
+
+
+def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
+    """What each number of spares costs: {spares, wait_chance, stall_share, paid_extra,
+    cost_per_useful} (arrays).
+
+    paid_extra = S / N; cost_per_useful = (1 + S / N) / (1 - stall_share), the price of a useful
+    hour against one with no failures and
+    no spares. Too few shows in the stall, too many in what is paid.
+    """
+    a = evictions_per_s * repair_s
+    s = np.arange(int(cheapest(a, nodes)) * 2 + 4) if spares is None else np.asarray(spares, int)
+    stall = stall_share(s, a)
+    return {
+        "spares": s,
+        "wait_chance": wait_chance(s, a),
+        "stall_share": stall,
+        "paid_extra": s / nodes,
+        "cost_per_useful": (1 + s / nodes) / (1 - stall),
+    }

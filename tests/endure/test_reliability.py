@@ -250,7 +250,7 @@ def test_spares_found_are_the_fewest():
 
 def test_cheapest_number_is_the_least_of_the_ladder():
     for load, nodes in ((0.07, 128), (1.3, 2048), (8.0, 12_288), (0.0, 1)):
-        table = spares.ladder(load / 1e4, 1e4, nodes, np.arange(60))
+        table = closed_forms.ladder(load / 1e4, 1e4, nodes, np.arange(60))
         assert spares.cheapest(load, nodes) == int(np.argmin(table["cost_per_useful"]))
 
 

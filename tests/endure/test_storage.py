@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling import catalogue
@@ -75,6 +76,6 @@ def test_room_to_provision():
 
 def test_a_shared_store_slows_saves_until_it_never_catches_up():
     """Processor sharing: half loaded by others, a save takes twice as long."""
-    r = storage.contention(np.array([1, 6, 11, 12]), 100e9, 10, 100e9)
+    r = closed_forms.contention(np.array([1, 6, 11, 12]), 100e9, 10, 100e9)
     assert r["slowdown"] == pytest.approx([1, 2, np.inf, np.inf])
     assert r["utilisation"] == pytest.approx([0.1, 0.6, 1.1, 1.2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -18,12 +19,27 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Assumed:
+class Assumed(Record):
     """One input that was not given: the field, what it became, and the rule that chose it."""
 
     field: str
     value: object
     why: str
+
+
+def get(record, field: str):
+    """A field of a mapping or of a record, None where it is missing or there is no record."""
+    return record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)
+
+
+def given(record, path: str, default, why: str, say: list):
+    """The last field of `path` where `record` has it, else `default`, noted in `say` with the rule
+    that chose it."""
+    value = get(record, path.rpartition(".")[2])
+    if value is None:
+        say.append(Assumed(path, default, why))
+        return default
+    return value
 
 
 def take(record, index):

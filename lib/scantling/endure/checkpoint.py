@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from .. import catalogue
+from ..base.json import clean
 from ..catalogue.hardware import known_link
 
 RNG_BYTES_PER_RANK = (
@@ -38,10 +39,10 @@ class Contents:
 
     @property
     def total(self) -> float:
-        return self.weights + self.master_weights + self.moments + self.rng + self.dataloader
+        return sum(vars(self).values())
 
     def as_dict(self) -> dict:
-        return {**asdict(self), "total": self.total}
+        return {**vars(self), "total": self.total}
 
 
 def contents(
@@ -130,10 +131,7 @@ class Tier:
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
-        out = {**asdict(self), "copies": self.keeps()}
-        return {
-            k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in out.items()
-        }
+        return clean({**vars(self), "copies": self.keeps()})
 
 
 def tiers(

@@ -3,13 +3,12 @@ failures burn; the frontier of days against dollars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from .. import catalogue
-from ..base.records import Assumed
+from ..base.records import Assumed, Record, get, given
 from ..base.units import HOUR_S
 
 PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
@@ -38,7 +37,7 @@ GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through O
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class Cost(Record):
     """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
     price
     is known, energy where no power is; dates stand by the price."""
@@ -62,11 +61,6 @@ class Cost:
     carbon_kg: dict
     carbon_source: str
     assumed: tuple[Assumed, ...]
-
-    def as_dict(self) -> dict:
-        """Plain numbers, lists and texts, ready for JSON."""
-        out = {k: _plain(v) for k, v in self.__dict__.items() if k != "assumed"}
-        return {**out, "assumed": [asdict(a) for a in self.assumed]}
 
 
 def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
@@ -103,16 +97,10 @@ def price(
     )
     hours = seconds / HOUR_S
     rate, low, high, date, source = _price(cluster, prices, say)
-    pue = _given(
-        prices,
-        "pue",
-        PUE,
-        "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)",
-        say,
-    )
-    tariff = _given(
-        prices, "usd_per_kwh", USD_PER_KWH, "United States, industrial, 2024; 0.05-0.12", say
-    )
+    site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
+    pue = float(given(prices, "prices.pue", PUE, site, say))
+    industry = "United States, industrial, 2024; 0.05-0.12"
+    tariff = float(given(prices, "prices.usd_per_kwh", USD_PER_KWH, industry, say))
     watts = power_w(cluster, paid, pue=pue)
     kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
     if not np.all(np.isfinite(watts)):
@@ -120,10 +108,8 @@ def price(
             Assumed(
                 "energy_kwh",
                 None,
-                (
-                    f"nobody has published the power of {cluster.accelerator.name}; energy "
-                    f"and carbon are not given"
-                ),
+                f"nobody has published the power of {cluster.accelerator.name}; energy "
+                "and carbon are not given",
             )
         )
         watts = kwh = None
@@ -170,10 +156,9 @@ def frontier(days, cost_usd):
 
 
 def _price(cluster, prices, say):
-    explicit = _get(prices, "usd_per_device_hour")
+    explicit = get(prices, "usd_per_device_hour")
     if explicit is not None:
-        return float(explicit), float(explicit), float(explicit), "", "the design"
-
+        return *(3 * [float(explicit)]), "", "the design"
     try:
         found = catalogue.price(cluster.accelerator.id)
     except ValueError:
@@ -183,53 +168,23 @@ def _price(cluster, prices, say):
             Assumed(
                 "prices.usd_per_device_hour",
                 None,
-                (
-                    f"the catalogue has no dated price of {cluster.accelerator.name}; cost "
-                    f"is not given"
-                ),
+                f"the catalogue has no dated price of {cluster.accelerator.name}; cost "
+                "is not given",
             )
         )
-        return None, None, None, "", ""
+        return *(3 * [None]), "", ""
     rate = float(found.middle)
     low, high = (float(x) if _known(x) else rate for x in (found.low, found.high))
     say.append(
         Assumed(
             "prices.usd_per_device_hour",
             rate,
-            (
-                f"newest in the catalogue ({found.date}, {found.notes or found.term}; "
-                f"{low:g}-{high:g})"
-            ),
+            f"newest in the catalogue ({found.date}, {found.notes or found.term}; "
+            f"{low:g}-{high:g})",
         )
     )
     return rate, low, high, found.date, found.source
 
 
-def _given(record, field, default, why, say):
-    value = _get(record, field)
-    if value is None:
-        say.append(Assumed(f"prices.{field}", default, why))
-        return default
-    return float(value)
-
-
-def _get(record, field):
-    return (
-        (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None))
-        if record is not None
-        else None
-    )
-
-
 def _known(value) -> bool:
     return value is not None and value == value and value > 0
-
-
-def _plain(value):
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

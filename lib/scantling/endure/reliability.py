@@ -3,13 +3,12 @@ rest goes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import catalogue
-from ..base.records import Assumed
+from ..base.records import Assumed, Record, get, given
 from ..base.units import DAY_S
 from . import checkpoint, elastic, failures, goodput, spares, storage
 from .simulate import Fault, Level, Scenario, of_endurance, simulate
@@ -55,7 +54,7 @@ def communicator_init_s(devices):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endurance:
+class Endurance(Record):
     """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where
     `devices` was an array.
 
@@ -95,14 +94,6 @@ class Endurance:
     curve: dict
     interval_set_by: str
     assumed: tuple[Assumed, ...]
-
-    def as_dict(self) -> dict:
-        """Plain numbers, lists and texts, ready for JSON; `assumed` as mappings."""
-        out = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "assumed"}
-        out["assumed"] = [
-            {"field": a.field, "value": _plain(a.value), "why": a.why} for a in self.assumed
-        ]
-        return out
 
 
 def endure(
@@ -168,25 +159,24 @@ def endure(
 
     optimum = goodput.optimum_interval(m, stall)
     interval, by = chosen_interval(
-        optimum, stall, durable, constraints, _get(spec, "checkpoint_interval_s"), step_s or 1.0
+        optimum, stall, durable, constraints, get(spec, "checkpoint_interval_s"), step_s or 1.0
     )
     load = failures.EVICTS * repair / (m + detect)
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
+    survive = get(constraints, "survive")
     recommended = np.maximum(
-        spares.cheapest(load, nodes, limit=most),
-        hit.get(_get(constraints, "survive"), 0) if _get(constraints, "survive") != "pod" else 0,
+        spares.cheapest(load, nodes, limit=most), 0 if survive == "pod" else hit.get(survive, 0)
     )
-    used = _given(
+    used = given(
         spec,
-        "spares",
-        lambda: recommended,
-        (
-            "the number that makes a useful hour cheapest (Erlang-B), at least the domain "
-            "that must be survived"
-        ),
+        "reliability.spares",
+        np.asarray(recommended),
+        "the number that makes a useful hour cheapest (Erlang-B), at least the domain "
+        "that must be survived",
         say,
     )
+    used = np.asarray(used, int)
 
     planned_per_day = planned_per_day if planned_stops else 0.0
     planned = planned_per_day / DAY_S * (stall + durable + restart)
@@ -220,8 +210,8 @@ def endure(
     good, bad = split(interval)
     curve = {}
     if n.ndim == 0:
-        low = max(1.0, min(float(interval), float(optimum)) / 20)
-        axis = np.geomspace(low, max(float(interval), float(optimum)) * 20, 81)
+        low, high = sorted((float(interval), float(optimum)))
+        axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
         curve = {"interval_s": axis, "goodput": split(axis)[0]}
     return Endurance(
         devices=n.astype(int),
@@ -265,55 +255,42 @@ def endure(
 def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device):
     """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the
     rule that goes into `say`."""
-
-    def given(field, default, why):
-        return _given(spec, field, default, why, say)
-
     nodes = np.ceil(n / cluster.devices_per_node)
+
+    def moved(way):
+        store, node = (getattr(disk, f"{at}{way}_bytes_per_s") for at in ("", "node_"))
+        return checkpoint.transfer_s(checkpoint_bytes, store, nodes, node)
+
     link = cluster.accelerator.host_link_bytes_per_s
-
-    def write():
-        return checkpoint.transfer_s(
-            checkpoint_bytes, disk.write_bytes_per_s, nodes, disk.node_write_bytes_per_s
-        )
-
-    def read():
-        return checkpoint.transfer_s(
-            checkpoint_bytes, disk.read_bytes_per_s, nodes, disk.node_read_bytes_per_s
-        )
-
-    stall = given(
-        "checkpoint_stall_s",
-        lambda: checkpoint.snapshot_stall_s(state_bytes_per_device, link),
-        (
+    rules = {
+        "checkpoint_stall_s": (
+            checkpoint.snapshot_stall_s(state_bytes_per_device, link),
             "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy "
-            "to host memory at half the host link"
+            "to host memory at half the host link",
         ),
-    )
-    durable = given(
-        "checkpoint_durable_s",
-        lambda: checkpoint.COMMIT_S + write(),
-        f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}",
-    )
-    detect = given(
-        "detect_s",
-        lambda: DETECT_S,
-        "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)",
-    )
-    restart = given(
-        "restart_s",
-        lambda: RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S + read(),
-        (
+        "checkpoint_durable_s": (
+            checkpoint.COMMIT_S + moved("write"),
+            f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}",
+        ),
+        "detect_s": (
+            DETECT_S,
+            "60 s to see and 2 min to localise an explicit failure (ByteRobust s2.2)",
+        ),
+        "restart_s": (
+            RELAUNCH_S + communicator_init_s(n) + checkpoint.LOAD_S + moved("read"),
             "in place: 60 s relaunch (ByteRobust, Table 7) + communicators (17 s at 16,384, "
-            "200 s at 98,304) + load (120 s and the bytes)"
+            "200 s at 98,304) + load (120 s and the bytes)",
         ),
+        "repair_s": (
+            REPAIR_S,
+            "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta",
+        ),
+    }
+    *times, repair = (
+        np.asarray(given(spec, f"reliability.{field}", np.asarray(value), why, say), float)
+        for field, (value, why) in rules.items()
     )
-    repair = given(
-        "repair_s",
-        lambda: REPAIR_S,
-        "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta",
-    )
-    return stall, durable, detect, restart, np.maximum(repair, 1e-3)
+    return *times, np.maximum(repair, 1e-3)
 
 
 def _between_sites(cluster, params, step_s, say):
@@ -433,7 +410,7 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
 
 
 def _rate(spec, say, devices):
-    explicit, name = _get(spec, "failures_per_1000_node_days"), _get(spec, "preset")
+    explicit, name = get(spec, "failures_per_1000_node_days"), get(spec, "preset")
     fleet = catalogue.failure_preset(name or "typical")
     if explicit is not None:
         if explicit <= 0:
@@ -473,8 +450,8 @@ def chosen_interval(optimum, stall, durable, constraints, pinned, step_s):
         return np.zeros_like(optimum) + float(pinned), "reliability.checkpoint_interval_s"
     interval, by = np.maximum(optimum, step_s), "optimum"
     ceiling, lost = (
-        _get(constraints, "max_checkpoint_overhead"),
-        _get(constraints, "max_lost_work_s"),
+        get(constraints, "max_checkpoint_overhead"),
+        get(constraints, "max_lost_work_s"),
     )
     if lost is not None and np.any(interval + stall + durable > lost):
         interval, by = (
@@ -499,30 +476,3 @@ def _domain_nodes(cluster, nodes):
     return {
         k: np.minimum(-(-v // cluster.devices_per_node), nodes).astype(int) for k, v in per.items()
     }
-
-
-def _given(spec, field, default, why, say):
-    value = _get(spec, field)
-    if value is not None:
-        return np.asarray(value, int if field == "spares" else float)
-    value = np.asarray(default())
-    say.append(Assumed(f"reliability.{field}", value, why))
-    return value
-
-
-def _get(record, field):
-    return (
-        (record.get(field) if isinstance(record, Mapping) else getattr(record, field, None))
-        if record is not None
-        else None
-    )
-
-
-def _plain(value):
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

@@ -168,23 +168,3 @@ def standbys(machines, per_window, quantile=0.99):
 
     found = binom.ppf(quantile, machines, per_window)
     return found.astype(int) if np.ndim(found) else int(found)
-
-
-def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
-    """What each number of spares costs: {spares, wait_chance, stall_share, paid_extra,
-    cost_per_useful} (arrays).
-
-    paid_extra = S / N; cost_per_useful = (1 + S / N) / (1 - stall_share), the price of a useful
-    hour against one with no failures and
-    no spares. Too few shows in the stall, too many in what is paid.
-    """
-    a = evictions_per_s * repair_s
-    s = np.arange(int(cheapest(a, nodes)) * 2 + 4) if spares is None else np.asarray(spares, int)
-    stall = stall_share(s, a)
-    return {
-        "spares": s,
-        "wait_chance": wait_chance(s, a),
-        "stall_share": stall,
-        "paid_extra": s / nodes,
-        "cost_per_useful": (1 + s / nodes) / (1 - stall),
-    }

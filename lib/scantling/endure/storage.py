@@ -3,12 +3,12 @@ them, bytes read, written and kept."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from dataclasses import replace as changed
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import catalogue
+from ..base.records import Record
 from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
@@ -48,21 +48,13 @@ def rates(cluster, nodes=None) -> Rates:
     n = np.asarray(cluster.nodes if nodes is None else nodes, float)
     units, unit, say = np.ones_like(n), store.scope, store.name
     wanted = np.maximum(n / 32, 1.0)
-    write, read = (
-        _other(store.total_write_bytes_per_s, store.total_read_bytes_per_s),
-        _other(store.total_read_bytes_per_s, store.total_write_bytes_per_s),
+    write, read = _both(store, "total")
+    wrote, fetched = _both(
+        store, "client", guide.client_write_bytes_per_s, guide.client_read_bytes_per_s
     )
-
-    def client(own, other, default):
-        return _other(_other(own, other), default)
-
     if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
-        write = client(store.client_write_bytes_per_s, store.client_read_bytes_per_s, write)
-        read, units, say = (
-            client(store.client_read_bytes_per_s, store.client_write_bytes_per_s, read),
-            n,
-            say + " in every node",
-        )
+        write, read = _both(store, "client", write, read)
+        units, say = n, say + " in every node"
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
     elif write != write:
@@ -75,16 +67,8 @@ def rates(cluster, nodes=None) -> Rates:
         what=say,
         write_bytes_per_s=units * write,
         read_bytes_per_s=units * read,
-        node_write_bytes_per_s=client(
-            store.client_write_bytes_per_s,
-            store.client_read_bytes_per_s,
-            guide.client_write_bytes_per_s,
-        ),
-        node_read_bytes_per_s=client(
-            store.client_read_bytes_per_s,
-            store.client_write_bytes_per_s,
-            guide.client_read_bytes_per_s,
-        ),
+        node_write_bytes_per_s=wrote,
+        node_read_bytes_per_s=fetched,
         capacity_bytes=store.capacity_bytes * (1 if unit == "cluster" else units),
         units=units,
         unit=unit,
@@ -93,12 +77,18 @@ def rates(cluster, nodes=None) -> Rates:
     )
 
 
-def _other(first, second):
-    return second if first != first else first
+def _both(store, whose: str, write=np.nan, read=np.nan):
+    """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
+    other way, else as given [bytes/s]."""
+    own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
+    return tuple(
+        next((x for x in (a, b, c) if x == x), np.nan)
+        for a, b, c in zip(own, own[::-1], (write, read))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carrier:
+class Carrier(Record):
     """Whether one published store can carry the checkpoints: its rate for this job, the rate
     needed, copies that fit."""
 
@@ -111,9 +101,6 @@ class Carrier:
     carries: bool
     usd_per_month: float
     source: str
-
-    def as_dict(self) -> dict:
-        return asdict(self)
 
 
 def carriers(
@@ -133,7 +120,7 @@ def carriers(
             or store.total_write_bytes_per_s != store.total_write_bytes_per_s
         ):
             continue
-        r = rates(changed(cluster, storage=store.id))
+        r = rates(replace(cluster, storage=store.id))
         rate = float(np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s))
         durable = COMMIT_S + float(
             transfer_s(
@@ -158,7 +145,7 @@ def carriers(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class Corpus(Record):
     """A tokenised corpus on disk: bytes, shards, and the rates at which the job reads it."""
 
     tokens: float
@@ -171,9 +158,6 @@ class Corpus:
     read_bytes_per_s_per_reader: float
     epochs_per_run: float
     tokenise_core_hours: float
-
-    def as_dict(self) -> dict:
-        return asdict(self)
 
 
 def corpus(
@@ -242,20 +226,3 @@ def capacity(
         "provisioned": total / usable_share,
         "object_store": float(checkpoint_bytes) * milestones,
     }
-
-
-def contention(writers, checkpoint_bytes, interval_s, store_bytes_per_s) -> dict:
-    """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer
-    by processor sharing, 1 / (1 - others'
-    load).
-
-    utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up
-    (slowdown inf). M/G/1 processor sharing,
-    insensitive to the size distribution; saves that start together see up to `writers` times
-    instead.
-    """
-    each = np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) * store_bytes_per_s)
-    others = (np.asarray(writers) - 1) * each
-    with np.errstate(divide="ignore"):
-        slow = np.where(others < 1, 1 / np.maximum(1 - others, 1e-300), np.inf)
-    return {"utilisation": others + each, "slowdown": slow}

@@ -1,14 +1,14 @@
 """Common claims about large plans put to the model on one public case: 405B parameters on 16,384
 H100 in nodes of eight.
 
-Each comes out of the search, none is asserted; `scale.claims` does the same for failures and
+Each comes out of the search, none is asserted; `failure_claims` does the same for failures and
 checkpoints.
 """
 
 from __future__ import annotations
 
+from failure_claims import Claim, said
 from scantling.design.design import Design
-from scantling.endure.scale import Claim, said
 from scantling.plans import space as planning
 from scantling.plans.prepare import prepare
 from scantling.verdict.assess import assess

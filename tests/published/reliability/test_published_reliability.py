@@ -7,11 +7,13 @@ figure was read stand.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import closed_forms
+import failure_claims
 import numpy as np
 import pytest
 from scantling import catalogue
@@ -538,7 +540,7 @@ CLAIMS = {
 
 
 def test_common_claims_and_their_verdicts():
-    found = {c.id: c for c in scale.claims()}
+    found = {c.id: c for c in failure_claims.claims()}
     assert {k: c.verdict for k, c in found.items()} == CLAIMS
     n = found["interval"].numbers
     assert n["optimum_min"] == pytest.approx([2.4, 5.4, 7.6, 13.1, 18.3, 28.4], abs=0.06)
@@ -548,6 +550,13 @@ def test_common_claims_and_their_verdicts():
     assert [v["asynchronous"] for v in half.values()] == pytest.approx([0.74, 0.63, 0.46], abs=0.01)
     assert [v["strong"] for v in half.values()] == pytest.approx([0.91, 0.86, 0.79], abs=0.01)
     assert list(found["mtbf-100k"].numbers.values()) == pytest.approx([49, 30, 18], abs=0.6)
+
+
+def test_claims_say_numbers():
+    for c in failure_claims.claims():
+        assert c.verdict in ("holds", "does not hold as worded", "depends")
+        assert any(ch.isdigit() for ch in c.finding)
+        json.dumps(c.as_dict(), allow_nan=False)
 
 
 def test_ladder_lifts_a_hundred_thousand_devices_above_one_half():
