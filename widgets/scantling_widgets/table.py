@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 import anywidget
 import traitlets
+import yaml
 
 from .livechart import module
+from .theme import card
 from .words import label, show
 
 
@@ -21,12 +25,18 @@ def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") ->
     return out
 
 
+@cache
+def tables() -> dict[str, dict]:
+    """What tables.yaml says of each table, by name."""
+    return yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
+
+
 def columns(names, prefix: str = "", *, left=(), wrap=(), labels: Mapping = {}) -> list[dict]:
     """Columns called by the table of quantities, or by `labels`."""
     return [
         {
             "key": name,
-            "label": labels[name] if name in labels else label(prefix + name),
+            "label": labels.get(name) or label(prefix + name),
             "align": "left" if name in left else "",
             "wrap": name in wrap,
         }
@@ -34,22 +44,9 @@ def columns(names, prefix: str = "", *, left=(), wrap=(), labels: Mapping = {}) 
     ]
 
 
-def cells(record: Mapping, names, prefix: str = "", *, opens=None) -> list[dict]:
-    """The cells of one record; those of `opens` (all, where it is left out) open to their
-    formula."""
-    return [
-        cell(
-            show(prefix + name, record.get(name)),
-            record.get(name),
-            key=prefix + name if opens is None or name in opens else "",
-        )
-        for name in names
-    ]
-
-
 class Table(anywidget.AnyWidget):
-    """Columns [{key, label, align, hint}] and rows of cells; `action` names what the first cell of
-    a row does.
+    """The table that tables.yaml describes under `name`: columns [{key, label, align, hint}] and
+    rows of cells; `action` says what the first cell of a row does.
 
     explain(key, facts) -> {title, value, lines} is what a cell with a key opens to; `facts` are
     those of its row, set by `fill`.
@@ -71,17 +68,45 @@ class Table(anywidget.AnyWidget):
 
     def __init__(
         self,
-        label: str,
+        name: str,
         on_pick: Callable[[int], None] | None = None,
         *,
         explain: Callable[[str, Mapping], Mapping] | None = None,
-        **traits,
     ):
-        super().__init__(label=label, **traits)
+        self.about = about = tables()[name]
+        self.names, self.prefix = list(about["names"]), about.get("prefix", "")
+        traits = {key: about[key] for key in self.class_trait_names() if key in about}
+        super().__init__(file_name=name, columns=self.headed(self.names), **traits)
         self._explain, self._facts = explain, ()
         self.observe(self._asked, "asked")
         if on_pick is not None:
             self.observe(lambda change: on_pick(int(change["new"]["index"])), "picked")
+
+    def headed(self, names, labels: Mapping = {}) -> list[dict]:
+        """The columns of `names` with their heads."""
+        about, own = self.about, self.about["names"]
+        keys = {name: label(key) for name, key in about.get("quantities", {}).items()}
+        said = {**keys, **(own if isinstance(own, Mapping) else about.get("labels", {})), **labels}
+        left, wrap = about["left"], about.get("wrap", ())
+        return columns(names, self.prefix, left=left, wrap=wrap, labels=said)
+
+    def cells(self, record: Mapping, names=None) -> list[dict]:
+        """The cells of one record, of all columns where no names are given."""
+        about = self.about
+        closed = about["left"] if "opens" not in about else set(self.names) - set(about["opens"])
+        return [
+            cell(show(key, value), value, key="" if name in closed else key)
+            for name in names or self.names
+            for key, value in ((self.quantity(name), record.get(name)),)
+        ]
+
+    def quantity(self, name: str) -> str:
+        """The key of a column in the table of quantities."""
+        return self.about.get("quantities", {}).get(name, self.prefix + name)
+
+    def card(self, *more):
+        """The table in a frame under its name."""
+        return card(self.label, self, *more)
 
     def pick(self, index: int) -> None:
         """What the browser does when the user chooses a row; for scripts and tests."""

@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as W
 
 from .. import headline, words
+from ..table import tables
 from ..theme import text
 
 _NO_PLAN = (
@@ -40,19 +41,16 @@ class Panel:
         """The same, where the row is of another plan or design."""
         return headline.explanation(key, self.session, facts, alone=True)
 
-    def explain_row(
-        self, section: str, say: Callable[[str, Mapping], str], own: Mapping[str, str]
-    ) -> Callable[[str, Mapping], dict]:
-        """The same for the records of one section of the blueprint; `say(field, row)` is the text
-        of a cell."""
-        return lambda key, row: words.explain_row(
-            f"blueprint.{section}.{key}",
-            say(key, row),
-            self.session.now.given,
-            headline.inputs(self.session),
-            row,
-            own,
-        )
+    def explain_row(self, name: str, say: Callable[[str, Mapping], str]) -> Callable:
+        """The same for the records of the blueprint in the table `name`; `say(key, row)` is the
+        text of a cell."""
+        about = tables()[name]
+
+        def explain(column: str, row: Mapping) -> dict:
+            key, resolved = about["prefix"] + column, headline.inputs(self.session)
+            return words.explain_row(key, say(key, row), self.given, resolved, row, about["own"])
+
+        return explain
 
     def ended(self, error) -> None:
         """What a job of this tab does at its end."""

@@ -21,30 +21,8 @@ class Compare(Panel):
 
     def build(self):
         self.hint = theme.text()
-        self.fields = Table(
-            "Fields of the design that differ",
-            file_name="design-differences",
-            sortable=False,
-            empty="The two designs are the same.",
-            columns=[
-                {"key": "field", "label": "Field", "align": "left"},
-                {"key": "pinned", "label": "Pinned"},
-                {"key": "now", "label": "On the desk"},
-            ],
-        )
-        self.numbers = Table(
-            "Numbers that differ",
-            file_name="comparison",
-            sortable=False,
-            explain=self.explain,
-            empty="Every number is the same.",
-            columns=[
-                {"key": "quantity", "label": "Quantity", "align": "left"},
-                {"key": "pinned", "label": "Pinned"},
-                {"key": "now", "label": "On the desk"},
-                {"key": "difference", "label": "Difference"},
-            ],
-        )
+        self.fields = Table("design-differences")
+        self.numbers = Table("comparison", explain=self.explain)
         return [self.hint, theme.card("Design", self.fields), theme.card("Result", self.numbers)]
 
     def draw(self):

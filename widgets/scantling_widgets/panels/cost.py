@@ -5,12 +5,11 @@ from __future__ import annotations
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import frontier
-from ..table import Table, cell, cells, columns
+from ..table import Table, cell
 from ..words import label, show
 from .base import Panel
 from .reliability import numbers, pairs
 
-_COLUMNS = ("devices_used", "mfu", "days", "cost_usd", "goodput", "verdict")
 _CARBON = "cost.carbon_kg"
 _WHERE = {"tokens": "Tokens under Job", "a price": "Price under Failures, prices, measured"}
 
@@ -23,24 +22,15 @@ class Cost(Panel):
         self.of = None
         self.job = Job("Sweep device counts", self._start, self._step, self.ended)
         self.chart, self.why = frontier.live(), theme.text()
-        self.bill = pairs("The bill", "cost", self.explain)
-        names = ("devices", *_COLUMNS)
-        self.sweep = Table(
-            "Device counts",
-            self._pick,
-            action="Use this many devices",
-            file_name="device-counts",
-            empty="Not swept yet.",
-            explain=self.explain_alone,
-            columns=columns(names, left=("devices",), labels={"devices": "Devices"}),
-        )
+        self.bill = pairs("cost", self.explain)
+        self.sweep = Table("device-counts", self._pick, explain=self.explain_alone)
         self.chart.on_pick(self._pick)
-        chart, bill = theme.card(frontier.title, self.chart), theme.card("The bill", self.bill)
+        chart = theme.card(frontier.title, self.chart)
         return [
             self.why,
             self.job,
-            theme.side_by_side(chart, bill, few=True),
-            theme.card("Device counts", self.sweep),
+            theme.side_by_side(chart, self.bill.card(), few=True),
+            self.sweep.card(),
         ]
 
     def opened(self):
@@ -79,8 +69,9 @@ class Cost(Panel):
     def _show_sweep(self) -> None:
         frontier.show(self.chart, self.given, points=self.points)
         self.sweep.note = "Swept for an earlier design; sweep again." if self._stale() else ""
+        names = self.sweep.names[1:]
         rows = [
-            [cell(f"{p['devices']:,}", p["devices"]), *cells(p["given"], _COLUMNS)]
+            [cell(f"{p['devices']:,}", p["devices"]), *self.sweep.cells(p["given"], names)]
             for p in self.points
         ]
         self.sweep.fill(rows, [p["given"] for p in self.points])

@@ -9,35 +9,15 @@ from scantling.cluster import part
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
 from ..report.charts import AXES, traffic
-from ..table import Table, cell, cells, columns
+from ..table import Table, cell
 from ..words import quantities, show
 from .base import Panel
 
-_LEFT = ("axis", "what", "tier")
-_COLUMNS = ("axis", "what", "group", "tier", "bytes", "calls", "time_s", "exposed_s")
-_NUMBERS = [name for name in _COLUMNS if name not in _LEFT]
-_OTHERS = (
-    *("what", "switches", "all_cables", "bisection_bytes_per_s"),
-    *("usd", "usd_per_device", "step_change", "run_usd"),
-)
 _EDGES = {
     "domains": "between scale-up domains",
     "units": "between leaf units",
     "pods": "between pods",
     "sites": "between sites",
-}
-_CROSSINGS = "blueprint.crossings."
-_LOADS = ("bytes", "capacity_bytes_per_s", "busy_s", "busy_share")
-_SETTINGS = {"what": "What", "choice": "Choice", "why": "Why"}
-# what a topology opens to, beside its formula
-_OWN = {
-    "Of": "what",
-    "Kind": "kind",
-    "Tiers": "tiers",
-    "Ports of a switch": "radix",
-    "Mean hops": "mean_hops",
-    "Transceivers": "transceivers",
-    "Source": "source",
 }
 
 
@@ -50,46 +30,16 @@ class Network(Panel):
         self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
         self.cluster, self.site = nodes["pp"].live(legend=True), site.live(legend=True)
         self.matrix, self.chart = matrix.live(), traffic.live(legend=True)
-        self.table = Table(
-            "Communication of one step",
-            file_name="communication",
-            empty="No communication: one device.",
-            explain=self.explain,
-            columns=columns(_COLUMNS, "communication.", left=_LEFT, wrap=("what",)),
-        )
-        self.others = Table(
-            "Other topologies for the same devices",
-            file_name="topologies",
-            columns=columns(_OTHERS, "blueprint.topologies.", left=("what",), wrap=("what",)),
-            explain=self.explain_row("topologies", _said, _OWN),
-        )
-        self.edges = Table(
-            "What crosses each edge of the fabric in one step",
-            file_name="crossings",
-            sortable=False,
-            empty="Nothing leaves a scale-up domain.",
-            columns=columns(
-                ("edge", "blocks", *AXES, *_LOADS),
-                _CROSSINGS,
-                left=("edge",),
-                labels={axis: axis.upper() for axis in AXES},
-            ),
-            explain=self.explain_row(
-                "crossings", lambda key, row: show(_CROSSINGS + key, row[key]), {"Of": "edge"}
-            ),
-        )
-        self.settings = Table(
-            "Settings of the fabric",
-            file_name="fabric-settings",
-            sortable=False,
-            columns=columns(_SETTINGS, left=_SETTINGS, wrap=("choice", "why"), labels=_SETTINGS),
-        )
+        self.table = Table("communication", explain=self.explain)
+        self.others = Table("topologies", explain=self.explain_row("topologies", _said))
+        self.edges = Table("crossings", explain=self.explain_row("crossings", _crossing))
+        self.settings = Table("fabric-settings")
         card, beside = theme.card, theme.side_by_side
         return [
             card("The cluster, drawn", theme.row(self.by, self.note), self.cluster),
             beside(card(matrix.title, self.matrix), card(site.title, self.site), few=True),
-            card(self.table.label, self.table),
-            card(self.edges.label, self.edges),
+            self.table.card(),
+            self.edges.card(),
             beside(
                 theme.stack(
                     card("On the wire: exposed, and hidden", self.chart),
@@ -98,8 +48,8 @@ class Network(Panel):
                 card("Why this plan", self.why),
                 few=True,
             ),
-            card(self.others.label, self.others),
-            card(self.settings.label, self.settings),
+            self.others.card(),
+            self.settings.card(),
         ]
 
     def draw(self):
@@ -109,18 +59,38 @@ class Network(Panel):
         matrix.show(self.matrix, given, network=network)
         site.show(self.site, given, placement=self.placement)
         rows = given.get("communication") or []
-        self.table.fill([_communication(row) for row in rows], rows)
+        self.table.fill([self._communication(row) for row in rows], rows)
         if given.get("step_breakdown_s"):
             traffic.show(self.chart, given)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         why = [row["text"] for row in given.get("why") or []]
         self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
         edges = network.get("crossings") or []
-        self.edges.fill([_edge(edge) for edge in edges], edges)
+        self.edges.fill([self._edge(edge) for edge in edges], edges)
         others = [{**o["topology"], **o} for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
-        self.others.fill([_topology(o) for o in others], others)
-        self.settings.rows = [[s[key] for key in _SETTINGS] for s in network["settings"]]
+        self.others.fill([self._topology(o) for o in others], others)
+        self.settings.rows = [[s[key] for key in self.settings.names] for s in network["settings"]]
+
+    def _communication(self, row) -> list[dict]:
+        axis, *rest = self.table.cells(row)
+        name = str(row["axis"])
+        return [cell(name.upper() if len(name) == 2 else axis["text"], row["axis"]), *rest]
+
+    def _edge(self, edge) -> list[dict]:
+        names, sent = self.edges.names, [edge["by_axis"].get(axis) for axis in AXES]
+        loads = ((key, self.edges.prefix + key) for key in names[2 + len(AXES) :])
+        return [
+            cell(_EDGES.get(edge["edge"], edge["edge"])),
+            cell(f"{edge['blocks']:,}", edge["blocks"]),
+            *(cell(quantities.shown(n, "bytes") if n else "—", n) for n in sent),
+            *(cell(show(name, edge[key]), edge[key], key=key) for key, name in loads),
+        ]
+
+    def _topology(self, o) -> list[dict]:
+        figures = ((key, o[key], _said(self.others.prefix + key, o)) for key in self.others.names)
+        first, *rest = (cell(said, v, key="" if v is None else k) for k, v, said in figures)
+        return [cell(o["what"]), *rest]
 
     def _show_nodes(self) -> None:
         by, p = self.by.value, self.placement
@@ -134,36 +104,17 @@ class Network(Panel):
         )
 
 
-def _communication(row) -> list[dict]:
-    axis, *rest = cells(row, _COLUMNS, "communication.", opens=_NUMBERS)
-    name = str(row["axis"])
-    return [cell(name.upper() if len(name) == 2 else axis["text"], row["axis"]), *rest]
+def _crossing(key: str, row) -> str:
+    return show(key, row[key.rpartition(".")[2]])
 
 
-def _edge(edge) -> list[dict]:
-    sent = [edge["by_axis"].get(axis) for axis in AXES]
-    return [
-        cell(_EDGES.get(edge["edge"], edge["edge"])),
-        cell(f"{edge['blocks']:,}", edge["blocks"]),
-        *(cell(quantities.shown(n, "bytes") if n else "—", n) for n in sent),
-        *(cell(show(_CROSSINGS + key, edge[key]), edge[key], key=key) for key in _LOADS),
-    ]
-
-
-def _topology(o) -> list[dict]:
-    figures = ((key, o[key]) for key in _OTHERS[1:])
-    return [
-        cell(o["what"]),
-        *(cell(_said(k, o), v, key="" if v is None else k) for k, v in figures),
-    ]
-
-
-def _said(key, row) -> str:
-    value, name = row[key], f"blueprint.topologies.{key}"
-    if key != "step_change":
-        return show(name, value)
+def _said(key: str, row) -> str:
+    name = key.rpartition(".")[2]
+    value = row[name]
+    if name != "step_change":
+        return show(key, value)
     if row["chosen"]:
         return "as designed"
     if abs(value or 0) < 1e-4:
         return "the same"
-    return ("+" if value > 0 else "−") + show(name, abs(value))
+    return ("+" if value > 0 else "−") + show(key, abs(value))

@@ -6,19 +6,12 @@ from scantling.design.schema import PlanSpec
 
 from .. import theme
 from ..charts_plans import candidates
-from ..table import Table, cell, cells, columns
+from ..table import Table, cell, columns
 from ..words import show
 from .base import Panel
 
-_PLAN = (
-    *("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch"),
-    *("sharding", "schedule", "recompute"),
-)
-_OPEN = ("step_s", "mfu", "memory_bytes", "devices_used")
-_COLUMNS = (*_PLAN, *_OPEN)
 _LISTED = 50  # the picture beside the table shows them all
 _SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")  # left out where all plans have the same
-_LEFT = ("sharding", "schedule", "recompute")
 # these follow from the rest of a plan, or are no pin of it
 _FREE = {"dp", "grad_accum", "shard_group", "precision", "sp"}
 _PINS = set(PlanSpec.model_fields) - _FREE
@@ -28,21 +21,8 @@ class Plans(Panel):
     title = "Plans"
 
     def build(self):
-        self.table = Table(
-            "Best plans, fastest first",
-            self._pick,
-            action="Use this plan",
-            file_name="plans",
-            empty="No plan is legal and fits.",
-            explain=self.explain_alone,
-        )
-        reasons = {"reason": "Refused because", "plans": "Plans"}
-        self.rejected = Table(
-            "Plans refused, by reason",
-            file_name="plans-refused",
-            columns=columns(reasons, left=("reason",), wrap=("reason",), labels=reasons),
-            empty="No plan was refused.",
-        )
+        self.table = Table("plans", self._pick, explain=self.explain_alone)
+        self.rejected = Table("plans-refused")
         self.chart = candidates.live()
         self.chart.on_pick(self._pick)
         chart = theme.card(candidates.title, self.chart)
@@ -52,18 +32,17 @@ class Plans(Panel):
         given = self.given
         self._plans = list(given.get("candidates") or [])
         listed, plan = self._plans[:_LISTED], given.get("plan") or {}
-        shown = [c for c in _COLUMNS if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
-        with self.table.hold_sync():
+        table = self.table
+        shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
+        pins = [c for c in table.names if c not in table.about["opens"]]
+        with table.hold_sync():
             first = columns(("rank",), left=("rank",), labels={"rank": "Use"})
-            self.table.columns = first + columns(shown, "candidates.", left=_LEFT)
-            rows = [
-                [cell(f"{i + 1}", i), *cells(p, shown, "candidates.", opens=_OPEN)]
-                for i, p in enumerate(listed)
-            ]
-            self.table.fill(rows, listed)
-            own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in _PLAN))
-            self.table.chosen = next(own, -1)
-            self.table.note = _counts(given)
+            table.columns = first + table.headed(shown)
+            rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
+            table.fill(rows, listed)
+            own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
+            table.chosen = next(own, -1)
+            table.note = _counts(given)
         rejected = sorted((given.get("rejected") or {}).items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
         candidates.show(self.chart, given)

@@ -14,7 +14,7 @@ from scantling.kits import FRAMEWORKS, ON
 
 from .. import rendering, theme
 from ..background import Job
-from ..table import Table, cell, columns
+from ..table import Table, cell
 from .base import Panel
 
 _ROOM = "76px"  # for the name of a field
@@ -61,14 +61,7 @@ class Report(Panel):
         self.on = theme.drop("Start with", ON, "240px", _ROOM)
         told = partial(self._told, self.kit_said)
         self.kit_job = Job("Write the launch kit", self._kit_start, self._kit_step, told)
-        labels = {"file": "File", "lines": "Lines"}
-        self.files = Table(
-            "Files of the launch kit",
-            file_name="launch-kit",
-            sortable=False,
-            empty="Not written yet.",
-            columns=columns(labels, left=("file",), labels=labels),
-        )
+        self.files = Table("launch-kit")
         page, kit = (theme.text(f"<p class='sd-dim'>{said}</p>") for said in (_PAGE, _KIT))
         saved = theme.card("Save and load", self.path, theme.row(save, load, gap="8px"), self.say)
         report = theme.card("Report", page, self.folder, self.job, self.said)

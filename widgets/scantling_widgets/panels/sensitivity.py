@@ -49,16 +49,7 @@ class Sensitivity(Panel):
         self.chart = tornado[self.what.value].live()
         self.map = line[self.what.value].live(legend=True)
         self.map.on_pick(self._pick)
-        labels = {"at": "Use", "verdict": label("verdict")}
-        self.table = Table(
-            "Cells of the sweep",
-            self._pick,
-            action="Use this design",
-            file_name="sweep",
-            empty="Not swept yet.",
-            explain=self.explain_alone,
-            columns=columns(labels, left=labels, labels=labels),
-        )
+        self.table = Table("sweep", self._pick, explain=self.explain_alone)
         self._offer()
         self.what.observe(lambda _: self._shown(), "value")
         inputs = theme.row(self.along, self.across, self.sweep_job)
