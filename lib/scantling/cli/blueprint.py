@@ -11,7 +11,7 @@ from ..base.errors import DesignError, closest
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from .blueprint_tables import show_parts
-from .common import EXIT, assessment_of, refuse
+from .common import EXIT, FILE, JSON, assessment_of, refuse
 
 
 class Parts(click.ParamType):
@@ -26,13 +26,8 @@ class Parts(click.ParamType):
 
 
 @click.command()
-@click.argument("file")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print as JSON.",
-)
+@FILE
+@JSON
 @click.option(
     "--part",
     "parts",

@@ -19,6 +19,8 @@ from .summary import fix_line
 
 EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
 WRONG = 2
+FILE = click.argument("file")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
 def read(file: str):

@@ -24,7 +24,7 @@ from ..physics.memory.peak import SAFE, zone
 from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
-from .common import EXIT, assessed, assessment_of, grid, put, read, refuse
+from .common import EXIT, FILE, JSON, assessed, assessment_of, grid, put, read, refuse
 from .summary import fix_line
 
 
@@ -67,7 +67,7 @@ def axes_of(words) -> dict:
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "-o",
     "--output",
@@ -136,8 +136,8 @@ def candidates(ctx, file, output, top, measured):
 
 
 @click.command()
-@click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@FILE
+@JSON
 @click.pass_context
 def diagnose(ctx, file, as_json):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
@@ -156,10 +156,10 @@ def diagnose(ctx, file, as_json):
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
 @click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def sweep(file, over, scheduler, as_json):
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
@@ -229,9 +229,9 @@ NAMED = {"mfu": "MFU ", "params": "parameters "}
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.argument("question", type=click.Choice(QUESTIONS), metavar="QUESTION")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def answer(file, question, as_json):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
@@ -303,7 +303,7 @@ def _cheaper(design, as_json):
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "--flops",
     type=float,
@@ -312,7 +312,7 @@ def _cheaper(design, as_json):
         "what FILE itself spends."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def scaling(file, flops, as_json):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine."""
@@ -360,14 +360,14 @@ def scaling(file, flops, as_json):
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "--key",
     default="days",
     show_default=True,
     help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 @click.pass_context
 def sensitivity(ctx, file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
@@ -410,7 +410,7 @@ def sensitivity(ctx, file, key, as_json):
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "--devices",
     "counts",
@@ -425,7 +425,7 @@ def sensitivity(ctx, file, key, as_json):
         "roomiest that takes at most a quarter longer."
     ),
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""

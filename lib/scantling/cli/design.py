@@ -8,12 +8,12 @@ from ..advise.recovery import GOODPUT
 from ..advise.recovery import goodput as lived_through
 from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from .common import EXIT, assessed, assessment_of, refuse
+from .common import EXIT, FILE, JSON, assessed, assessment_of, refuse
 from .summary import endurance, summary
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option("--json", "as_json", is_flag=True, help="Print the whole assessment as JSON.")
 @click.pass_context
 def design(ctx, file, as_json):
@@ -32,8 +32,8 @@ def design(ctx, file, as_json):
 
 
 @click.command()
-@click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@FILE
+@JSON
 @click.pass_context
 def goodput(ctx, file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""

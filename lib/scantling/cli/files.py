@@ -18,6 +18,7 @@ from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..design.file import write_text
 from ..plans.prepare import prepare
+from .common import JSON
 from .listing import listing
 from .summary import value_text
 
@@ -61,7 +62,7 @@ def _cell(column, value) -> str:
 
 @click.command()
 @click.argument("config")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def params(config, as_json):
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
 

@@ -11,11 +11,11 @@ from ..advise.whole import as_dict
 from ..base.errors import DesignError, plain
 from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
 from ..verdict.limits import limits
-from .common import EXIT, assessment_of, refuse
+from .common import EXIT, FILE, assessment_of, refuse
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "--to",
     required=True,

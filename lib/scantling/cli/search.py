@@ -18,7 +18,7 @@ from ..design.file import write_text
 from ..plans import search as searching
 from ..plans.axes import SPACES, counted, described
 from ..plans.prepare import prepare
-from .common import EXIT, assessed, grid, put, read, refuse
+from .common import EXIT, FILE, JSON, assessed, grid, put, read, refuse
 from .decide import axes_of
 
 
@@ -66,7 +66,7 @@ class Bar:
 
 
 @click.command()
-@click.argument("file")
+@FILE
 @click.option(
     "--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print."
 )
@@ -290,7 +290,7 @@ def _untried(plans) -> list[str]:
 
 @click.command()
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@JSON
 def spaces(file, as_json):
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""

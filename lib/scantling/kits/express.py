@@ -19,25 +19,9 @@ from .frameworks import FRAMEWORKS
 from .record import Gap, LaunchPlan, launch_plan
 
 FIELDS = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "grad_accum",
-    "recompute",
-    "recompute_layers",
-    "cp_type",
-    "offload",
-    "precision",
-)
+    "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum "
+    "recompute recompute_layers cp_type offload precision"
+).split()
 KEPT = (
     (
         "tp",
@@ -88,7 +72,21 @@ def misfits(launch: LaunchPlan) -> list[Gap]:
         value = launch.phase.optimizer if name == "optimizer" else plan[name]
         if value not in domain.values and not silent.get(name):
             out.append(Gap(name, value, domain.why))
-    return out + list(launch.framework.gaps(launch))
+    return out + lacking(launch)
+
+
+def lacking(launch: LaunchPlan) -> list[Gap]:
+    """What else of model and plan the framework lacks, in the words of its file."""
+    plan, model = launch.plan, launch.model
+    named = {"model": model.name, "cluster.accelerator": launch.cluster.accelerator.name} | plan
+    found, out = launch.framework.lacks(launch, model, **plan), []
+    for name, row in launch.framework.gaps.items():
+        if held := found[name]:  # a text names what is lacking
+            field = row["field"]
+            value = named[field] if field in named else getattr(model, field.partition(".")[2])
+            said = held if isinstance(held, str) else value
+            out.append(Gap(**row | {"value": said, "why": row["why"].format(**plan)}))
+    return out
 
 
 def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan:

@@ -11,7 +11,7 @@ from importlib.resources import files
 import yaml
 
 FOLDER = files("scantling.kits") / "frameworks"
-MERGED = ("domain", "knobs", "saves")
+MERGED = ("domain", "knobs", "saves", "gaps", "notes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +33,8 @@ class Saves:
     hand_over: str
 
 
-def no_gaps(launch) -> list:
-    return []
-
-
 def same_pins(pins: dict, own, outside: set[str]) -> dict:
     return pins
-
-
-def nothing(launch) -> str:
-    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +59,13 @@ class Framework:
     checkpoints. rehearse : how to end after 100 steps. knobs : where micro_batch, recompute,
     offload and sharding are set, and what a plan spills into. made_up : the run without DATA.
     stragglers : how slow ranks are found. network_limit : what to do where gradients are exposed.
+    command : what the launcher starts. prepare : shell lines before it. equivalent : the same by
+    its own launcher, {launch...} filled in. gaps : by name, what else of model and plan it can
+    lack. notes : by name, what no field of the plan says and it had to choose. ordered_launch : it
+    demands that kernels start in order.
 
-    Functions of its module: files(launch, kit) its own files by name, command(launch) what the
-    launcher starts, gaps(launch) what else of model and plan it lacks, adjust(pins, own, outside)
-    the pins of a nearest plan, prepare(launch) shell lines before the command, notes(launch) what
-    it had to choose, equivalent(launch) the same by its own launcher, environment(launch) its own
-    variables.
+    Functions of its module: files(launch, kit) its own files by name, lacks(launch, model, **plan)
+    which of its gaps are there, adjust(pins, own, outside) the pins of a nearest plan.
     """
 
     id: str
@@ -101,17 +94,18 @@ class Framework:
     stragglers: str
     network_limit: str
     files: Callable[..., dict[str, str]]
-    command: Callable[..., str]
+    lacks: Callable[..., dict]
+    command: str
+    gaps: Mapping[str, Mapping]
+    notes: Mapping[str, str]
+    prepare: str = ""
+    equivalent: str = ""
+    ordered_launch: bool = False
     states: str | None = None
     without_transformer_engine: str = ""
     chips: tuple[str, ...] = ("nvidia", "amd")
     space: Mapping[str, tuple] | None = None
-    gaps: Callable[..., list] = no_gaps
     adjust: Callable[..., dict] = same_pins
-    prepare: Callable[..., str] = nothing
-    notes: Callable[..., list] = no_gaps
-    equivalent: Callable[..., str] = nothing
-    environment: Callable[..., tuple] = no_gaps
 
 
 @cache

@@ -5,52 +5,27 @@ from __future__ import annotations
 
 from .. import catalogue
 from .env import settled
-from .render import macros
+from .render import lines, rows
 
-FIELDS = (
-    "tp",
-    "sp",
-    "cp",
-    "pp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
-    "sharding",
-    "micro_batch",
-    "recompute",
-    "offload",
-    "precision",
-)
-
-
-def lines(macro: str, *arguments) -> list[str]:
-    """What a macro of guide.j2 says, a line an entry."""
-    said = getattr(macros("guide.j2"), macro)(*arguments)
-    return [line.strip() for line in str(said).splitlines() if line.strip()]
-
-
-def pairs(macro: str, *arguments) -> list[tuple[str, str]]:
-    """The same where a line is `what | text`."""
-    return [tuple(line.split(" | ", 1)) for line in lines(macro, *arguments)]
+FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload precision").split()
 
 
 def justification(launch) -> list[tuple[str, str, str]]:
     """(choice, value, why) for every field of the plan, from the assessment's own reasons."""
     said = {row["axis"]: row["text"] for row in launch.why}
-    rows = []
+    out = []
     for field in FIELDS:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
         value, text = launch.plan[field], said.get(field, "")
-        (own,) = lines("reason", launch, field)
+        (own,) = lines("guide", "reason", launch, field)
         bare = text in ("", field, f"{field} {value}", str(value))
         if bare or (field == "sharding" and ":" not in text):
             text = own
         elif field == "sharding":
             text = f"{text}; {own}"
-        rows.append((field, str(value), text))
-    return rows
+        out.append((field, str(value), text))
+    return out
 
 
 def bus_rates(launch) -> list[tuple[str, float]]:
@@ -62,10 +37,10 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     joined = min(k.scale_up_domain, launch.devices)
     inside = k.scale_up_bytes_per_s * k.scale_up_efficiency
     outside = k.scale_out_bytes_per_s * k.scale_out_efficiency * joined
-    rows = [(f"all {launch.nodes} nodes", min(inside, outside))]
+    out = [(f"all {launch.nodes} nodes", min(inside, outside))]
     if k.scale_up_domain > k.devices_per_node:
-        rows.insert(0, (f"the {joined} devices that fast links join", inside))
-    return rows
+        out.insert(0, (f"the {joined} devices that fast links join", inside))
+    return out
 
 
 def unknown_network(launch) -> str:
@@ -98,4 +73,4 @@ def troubles(launch) -> list[tuple[str, str]]:
         "spikes": 0.9,
     }
     kinds = sorted((k for k in likely if likely[k]), key=likely.get, reverse=True)
-    return [p for k in kinds for p in pairs("trouble", k, launch, share, largest, worst)]
+    return [p for k in kinds for p in rows("guide", "trouble", k, launch, share, largest, worst)]

@@ -9,46 +9,19 @@ from dataclasses import asdict
 from ..base.json import clean
 from ..base.units import DAY_S
 from .env import environment, flags, site
-from .guide import bus_rates, justification, lines, pairs, troubles, unknown_network
-from .record import SEED, rotary_base
-from .render import render
+from .guide import bus_rates, justification, troubles, unknown_network
+from .record import NORM_EPSILON, SEED, rotary_base
+from .render import filled, lines, render, rows
 from .scripts import scripts
 from .state import state_bytes
 
 SHAPE = (
-    "layers",
-    "hidden",
-    "ffn_hidden",
-    "heads",
-    "kv_heads",
-    "head_dim",
-    "vocab",
-    "mlp",
-    "attention",
-    "tied_embeddings",
-    "experts",
-    "top_k",
-    "expert_ffn_hidden",
-    "shared_ffn_hidden",
-    "moe_layers",
-    "moe_layout",
-    "mtp_layers",
-    "q_lora",
-    "kv_lora",
-    "qk_nope",
-    "qk_rope",
-    "v_head_dim",
-    "window",
-    "windowed_layers",
-    "norm_bias",
-    "final_norm",
-    "qk_norm",
-    "position_rows",
-    "qkv_bias",
-    "out_bias",
-    "mlp_bias",
-    "head_bias",
-)
+    "layers hidden ffn_hidden heads kv_heads head_dim vocab mlp attention "
+    "tied_embeddings experts top_k expert_ffn_hidden shared_ffn_hidden moe_layers "
+    "moe_layout mtp_layers q_lora kv_lora qk_nope qk_rope v_head_dim window "
+    "windowed_layers norm_bias final_norm qk_norm position_rows qkv_bias out_bias "
+    "mlp_bias head_bias"
+).split()
 KEEP = 3
 
 
@@ -133,17 +106,22 @@ def kit(launch) -> dict[str, str]:
         plan=plan,
         why=justification(launch),
         troubles=troubles(launch),
-        budget=pairs("budget", launch, about["wall_s"]),
-        data=lines("data", launch),
-        watch=lines("watch", launch),
-        first=lines("first", launch, bus_rates(launch), unknown_network(launch)),
-        network=lines("network", launch),
+        budget=rows("guide", "budget", launch, about["wall_s"]),
+        data=lines("guide", "data", launch),
+        watch=lines("guide", "watch", launch),
+        first=lines("guide", "first", launch, bus_rates(launch), unknown_network(launch)),
+        network=lines("guide", "network", launch),
         site=site(launch),
         flags=flags(launch),
-        notes=framework.notes(launch),
+        notes=filled(
+            framework.notes.values(),
+            launch=launch,
+            base=rotary_base(launch.model),
+            epsilon=NORM_EPSILON,
+        ),
         framework=framework,
-        room=lines("room", launch)[0],
-        equivalent=framework.equivalent(launch),
+        room=lines("guide", "room", launch)[0],
+        equivalent=framework.equivalent.format(launch=launch),
         files=sorted(out),
         saves=framework.saves,
         own=sorted(own),

@@ -36,19 +36,8 @@ def templates():
         keep_trailing_newline=True,
         autoescape=False,
     )  # noqa: S701
-    env.filters |= dict(
-        sh=sh,
-        js=js,
-        py=py,
-        comment=comment,
-        hydra=hydra,
-        bool=bool,
-        md=md,
-        slug=slug,
-        line=lambda text: plain(str(text), 2000),
-        gb=gb,
-        span=span,
-    )
+    named = (sh, js, py, comment, hydra, bool, md, slug, gb, span)
+    env.filters |= {f.__name__: f for f in named} | {"line": lambda text: plain(str(text), 2000)}
     env.globals["DAY_S"] = DAY_S
     return env
 
@@ -58,9 +47,21 @@ def render(name: str, **values) -> str:
     return templates().get_template(name).render(**values)
 
 
-def macros(name: str):
-    """The macros of one template, as functions that give text."""
-    return templates().get_template(name).module
+def lines(template: str, macro: str, *arguments) -> list[str]:
+    """What a macro of templates/TEMPLATE.j2 says, a line an entry."""
+    said = getattr(templates().get_template(f"{template}.j2").module, macro)(*arguments)
+    return [line.strip() for line in str(said).splitlines() if line.strip()]
+
+
+def rows(template: str, macro: str, *arguments) -> list[tuple[str, ...]]:
+    """The same where a line has columns: `what | text`."""
+    return [tuple(line.split(" | ")) for line in lines(template, macro, *arguments)]
+
+
+def filled(texts, **values) -> list[str]:
+    """Short texts with their blanks filled; what is empty then is left out."""
+    said = (templates().from_string(text).render(**values) for text in texts)
+    return [text.strip() for text in said if text.strip()]
 
 
 @cache

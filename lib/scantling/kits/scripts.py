@@ -26,11 +26,11 @@ def scripts(launch, kit) -> dict[str, str]:
         launch=launch,
         kit=kit,
         launcher=framework.launcher,
-        command=framework.command(launch),
+        command=framework.command,
         restarts=min(restarts, 1000),
         stop=framework.stop,
         grace=grace_s(launch),
-        prepare=framework.prepare(launch),
+        prepare=framework.prepare,
     )
     out = {"env.sh": render("env.sh.j2", **values), "launch.sh": render("launch.sh.j2", **values)}
     if launch.on == "slurm":

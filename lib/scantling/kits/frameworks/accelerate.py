@@ -6,20 +6,17 @@ from __future__ import annotations
 import yaml
 
 from ..framework import framework
-from ..record import Gap
 from ..render import source
-from .fsdp import gaps as model_gaps
-from .fsdp import notes, own
+from .fsdp import lacks as model_lacks
+from .fsdp import own
 
 
-def gaps(launch):
-    """Partial recompute."""
-    p, out = launch.plan, list(model_gaps(launch))
-    if p["recompute"] == "full" and p["recompute_layers"] < launch.model.layers:
-        out.append(Gap("recompute_layers", p["recompute_layers"], "all layers recompute or none"))
-    if p["recompute"] == "full" and p["sharding"] == "none":
-        out.append(Gap("recompute", "full", "only the FSDP plug-in recomputes"))
-    return out
+def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
+    """Partial recompute too."""
+    full = recompute == "full"
+    return model_lacks(launch, m) | dict(
+        partial=full and recompute_layers < m.layers, plain=full and sharding == "none"
+    )
 
 
 def config(launch) -> dict:
@@ -68,15 +65,4 @@ def files(launch, kit):
     }
 
 
-def command(launch) -> str:
-    """What accelerate starts."""
-    return '"$HERE/train_accelerate.py"'
-
-
-FRAMEWORK = framework(
-    "accelerate",
-    files=files,
-    command=command,
-    gaps=gaps,
-    notes=notes,
-)
+FRAMEWORK = framework("accelerate", files=files, lacks=lacks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..framework import framework
 from ..render import render
-from .fsdp import compressed, gaps, header, notes, own
+from .fsdp import compressed, header, lacks, own
 
 
 def files(launch, kit):
@@ -19,15 +19,4 @@ def files(launch, kit):
     }
 
 
-def command(launch) -> str:
-    """What torchrun starts."""
-    return '"$HERE/train_ddp.py"'
-
-
-FRAMEWORK = framework(
-    "ddp",
-    files=files,
-    command=command,
-    gaps=gaps,
-    notes=notes,
-)
+FRAMEWORK = framework("ddp", files=files, lacks=lacks)

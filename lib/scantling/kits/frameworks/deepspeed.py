@@ -7,8 +7,7 @@ import json
 
 from ..framework import framework
 from ..render import source
-from .fsdp import gaps, own
-from .fsdp import notes as notes_fsdp
+from .fsdp import lacks, own
 
 STAGE = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}
 
@@ -60,20 +59,6 @@ def config(launch) -> dict:
     return out
 
 
-def notes(launch) -> list[str]:
-    """What no field of the plan says and the trainer had to choose."""
-    return notes_fsdp(launch) + (
-        [
-            (
-                "AdamW runs on the hosts as DeepSpeedCPUAdam, which compiles itself at the "
-                "first start: a C++ compiler and ninja on every node."
-            )
-        ]
-        if launch.plan["offload"] != "none"
-        else []
-    )
-
-
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
     return {
@@ -83,25 +68,4 @@ def files(launch, kit):
     }
 
 
-def command(launch) -> str:
-    """What torchrun starts."""
-    return '"$HERE/train_deepspeed.py"'
-
-
-def equivalent(launch) -> str:
-    """The same with DeepSpeed's launcher."""
-    return (
-        f"deepspeed --num_nodes={launch.nodes} --num_gpus={launch.per_node} --no_ssh "
-        f"--node_rank=$NODE_RANK --master_addr=$MASTER_ADDR --master_port=29500 "
-        f"train_deepspeed.py"
-    )
-
-
-FRAMEWORK = framework(
-    "deepspeed",
-    files=files,
-    command=command,
-    notes=notes,
-    equivalent=equivalent,
-    gaps=gaps,
-)
+FRAMEWORK = framework("deepspeed", files=files, lacks=lacks)

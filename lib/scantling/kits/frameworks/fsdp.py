@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from ..framework import framework
 from ..quote import comment, py
-from ..record import NORM_EPSILON, Gap, rotary_base
 from ..render import render, source
 
 OWN = ("model.py", "trainer.py", "handover.py")
@@ -20,45 +19,16 @@ LEFT_OUT = (
 )
 
 
-def gaps(launch):
+def lacks(launch, m, **plan) -> dict:
     """What the kit's model.py does not build."""
-    m, out = launch.model, []
-    left = (
-        [k for k in LEFT_OUT if getattr(m, k)]
-        + (["qk_norm over the width"] if m.qk_norm == "width" else [])
-        + ([] if m.norms_per_layer == 2 else ["norms_per_layer"])
+    left = [k for k in LEFT_OUT if getattr(m, k)]
+    left += ["qk_norm over the width"] if m.qk_norm == "width" else []
+    left += ["norms_per_layer"] if m.norms_per_layer != 2 else []
+    return dict(
+        blocks=", ".join(left),
+        further_tokens=m.mtp_layers,
+        window=m.window and m.windowed_layers,
     )
-    if left:
-        out.append(
-            Gap(
-                "model",
-                ", ".join(left),
-                "model.py does not build it",
-                "left out: put your own model there",
-                "parameters and step differ slightly",
-            )
-        )
-    if m.mtp_layers:
-        out.append(
-            Gap(
-                "model.mtp_layers",
-                m.mtp_layers,
-                "model.py does not build the modules that predict further tokens",
-                "the next token's loss alone",
-                "the assessment counts them",
-            )
-        )
-    if m.window and m.windowed_layers:
-        out.append(
-            Gap(
-                "model.window",
-                m.window,
-                "model.py attends to the whole sequence",
-                "full attention in every layer",
-                "the assessment counts the window",
-            )
-        )
-    return out
 
 
 def own() -> dict[str, str]:
@@ -86,23 +56,6 @@ def compressed(launch) -> tuple[bool, str]:
             else "gradients are sent in fp32"
         ),
     )
-
-
-def notes(launch) -> list[str]:
-    """What no field of the plan says and the trainer had to choose."""
-    return [
-        (
-            f"Rotary positions have base {rotary_base(launch.model):,} and norms "
-            f"{NORM_EPSILON:g}, in every kit: set the model's own (rope_base in plan.json "
-            f"and in the script, EPSILON in model.py), or start from INIT, whose config.json "
-            f"is then read."
-        ),
-        (
-            "Attention runs in PyTorch's scaled_dot_product_attention (FlashAttention where "
-            "the device has it); the output head and the loss in pieces of 2,048 tokens, so "
-            "that logits never stand whole."
-        ),
-    ]
 
 
 def header(launch, kit) -> dict:
@@ -137,15 +90,4 @@ def files(launch, kit):
     }
 
 
-def command(launch) -> str:
-    """What torchrun starts."""
-    return '"$HERE/train_fsdp.py"'
-
-
-FRAMEWORK = framework(
-    "fsdp",
-    files=files,
-    command=command,
-    gaps=gaps,
-    notes=notes,
-)
+FRAMEWORK = framework("fsdp", files=files, lacks=lacks)

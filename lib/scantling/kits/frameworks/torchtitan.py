@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..framework import framework
 from ..quote import comment, py
-from ..record import Gap, rotary_base
 from ..render import render
 from ..schedule import schedule
 from .megatron import chunks
@@ -17,89 +16,20 @@ SCHEDULES = {
 }
 
 
-def gaps(launch):
+def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:
     """What the model builders lack."""
-    m, p, out = launch.model, launch.plan, []
-    if m.mlp != "swiglu" or m.norm_bias or m.position_rows or m.mlp_bias or m.qkv_bias:
-        out.append(
-            Gap(
-                "model",
-                m.name,
-                (
-                    "torchtitan's builders make SwiGLU layers with RMSNorm and rotary "
-                    "positions, without biases"
-                ),
-                "the same widths in that form",
-                "parameters differ",
-            )
-        )
-    if m.mtp_layers:
-        out.append(
-            Gap(
-                "model.mtp_layers",
-                m.mtp_layers,
-                "its modules need DeepSeek-V3's own loss",
-                "the next token's loss alone",
-                "the assessment counts them",
-            )
-        )
-    if m.window and m.windowed_layers:
-        out.append(
-            Gap(
-                "model.window",
-                m.window,
-                "the kit's layers attend to the whole sequence",
-                "full attention in every layer",
-                "the assessment counts the window",
-            )
-        )
-    if m.tied_embeddings:
-        out.append(
-            Gap(
-                "model.tied_embeddings",
-                True,
-                "the kit builds an output head of its own",
-                "two matrices",
-                "one embedding more",
-            )
-        )
-    if p["recompute"] == "full" and p["recompute_layers"] < -(-m.layers // p["pp"]):
-        out.append(Gap("recompute_layers", p["recompute_layers"], "FullAC wraps every block"))
-    if p["recompute"] == "selective" and launch.stack != "torchtitan":
-        out.append(
-            Gap(
-                "recompute",
-                "selective",
-                (
-                    "SelectiveAC keeps the attention core's output and every second matrix "
-                    "product, and computes the rest again"
-                ),
-                "selective",
-                (
-                    "more compute and less memory than the assessment counts, which repeats "
-                    "the attention core alone"
-                ),
-            )
-        )
-    if p["sharding"] == "hsdp" and p["shard_group"] % p["cp"]:
-        out.append(Gap("shard_group", p["shard_group"], "a shard group holds whole context groups"))
-    if p["sharding"] == "none" and p["cp"] > 1:
-        out.append(Gap("sharding", "none", "context-parallel ranks share one sharded copy"))
-    if p["ep"] > 1 and (dp_shard(launch) * p["cp"] * p["tp"]) % p["ep"]:
-        out.append(Gap("ep", p["ep"], "ep divides the ranks of one shard group"))
-    if p["pp"] > 1 and p["grad_accum"] < p["pp"]:
-        out.append(Gap("pp", p["pp"], "as many micro-batches as stages, at least"))
-    return out
-
-
-def notes(launch) -> list[str]:
-    """What no field of the plan says and the module had to choose."""
-    return [
-        (
-            f"Rotary positions have base {rotary_base(launch.model):,} and norms the "
-            f"builders' epsilon: set the model's own (rope_base in SHAPE)."
-        )
-    ]
+    return dict(
+        form=m.mlp != "swiglu" or m.norm_bias or m.position_rows or m.mlp_bias or m.qkv_bias,
+        further_tokens=m.mtp_layers,
+        window=m.window and m.windowed_layers,
+        tied=m.tied_embeddings,
+        partial=recompute == "full" and plan["recompute_layers"] < -(-m.layers // pp),
+        selective=recompute == "selective" and launch.stack != "torchtitan",
+        groups=sharding == "hsdp" and shard_group % cp,
+        replicas=sharding == "none" and cp > 1,
+        expert_ranks=ep > 1 and (dp_shard(launch) * cp * tp) % ep,
+        few_micro_batches=1 < pp > plan["grad_accum"],
+    )
 
 
 def adjust(pins, own, outside):
@@ -189,22 +119,4 @@ def files(launch, kit):
     }
 
 
-def command(launch) -> str:
-    """What torchrun starts."""
-    return "-m torchtitan.train --module torchtitan_config --config plan"
-
-
-def prepare(launch) -> str:
-    """Shell lines before the command."""
-    return 'export PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}"'
-
-
-FRAMEWORK = framework(
-    "torchtitan",
-    files=files,
-    command=command,
-    gaps=gaps,
-    adjust=adjust,
-    prepare=prepare,
-    notes=notes,
-)
+FRAMEWORK = framework("torchtitan", files=files, lacks=lacks, adjust=adjust)
