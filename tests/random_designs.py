@@ -338,7 +338,7 @@ def fixes_hold(a):
         assert b.verdict == fix["verdict"], (
             f"{fix['change']}: shown {fix['verdict']}, is {b.verdict}"
         )
-        assert [m.text for m in b.missed] == fix["missed"] and b.figures["days"] == fix["days"], (
+        assert [m.text for m in b.missed] == fix["missed"] and b.days == fix["days"], (
             fix["change"]
         )
 
