@@ -338,9 +338,7 @@ def fixes_hold(a):
         assert b.verdict == fix["verdict"], (
             f"{fix['change']}: shown {fix['verdict']}, is {b.verdict}"
         )
-        assert [m.text for m in b.missed] == fix["missed"] and b.days == fix["days"], (
-            fix["change"]
-        )
+        assert [m.text for m in b.missed] == fix["missed"] and b.days == fix["days"], fix["change"]
 
 
 def main(argv=None) -> int:
