@@ -154,7 +154,7 @@ def known_domains(s: Site) -> tuple[dict, ...]:
     share = {c.id: c.share for c in failures.CAUSES}
     unit, _, rack = blocks(cluster)
     leaf = unit // s.per_node
-    domain = int(cluster.scale_up_domain)
+    domain = cluster.scale_up_domain
     wide = domain > s.per_node and not torus
     wired = not torus and used > s.per_node
     rack = min(domain if wide else rack, used)
@@ -190,10 +190,10 @@ def known_domains(s: Site) -> tuple[dict, ...]:
         link=torus_link if torus else "a card, cable or transceiver: one rail of one node",
         rack_loss="NVLink rack: switch tray, busbar or leak" if wide else board,
         leaf_devices=min(leaf, s.used_nodes),
-        pod=int(min(used, cluster.pod_devices or used)),
+        pod=min(used, cluster.pod_devices or used),
         row=min(used, int(constant("row_racks")) * rack),
         site=-(-used // s.sites),
-        outage=float(-np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * s.sites),
+        outage=-np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * s.sites,
     )
 
 
@@ -232,8 +232,8 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
     return DomainLoss(
         id=id,
         what=domain["what"],
-        devices=int(devices),
-        nodes=int(nodes),
+        devices=devices,
+        nodes=nodes,
         count=max(1, -(-used // (size if scattered and nodes > 1 else devices))),
         replicas=hit,
         replicas_stalled=stalled,
@@ -263,7 +263,7 @@ def _wait_s(s: Site, stalled: int) -> float:
     if dp <= stalled:
         return repair
     shrunk = elastic.wait_or_shrink(repair, float(s.micro_batches), dp, lost=stalled)
-    return min(repair, float(shrunk["shrink_loss_s"]))
+    return min(repair, shrunk["shrink_loss_s"])
 
 
 def _advice(s: Site, rows) -> tuple[str, ...]:

@@ -144,14 +144,14 @@ class Placement(Record):
 def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | None]:
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
-    sizes = {axis: int(plan[axis]) for axis in AXES}
+    sizes = {axis: plan[axis] for axis in AXES}
     dense = Layout(
         sizes=sizes,
         order=order,
         **blocks,
     )
-    ep = int(plan.get("ep") or 1)
-    etp = int(plan.get("etp") or 1)
+    ep = plan.get("ep") or 1
+    etp = plan.get("etp") or 1
     stage = dense.devices // sizes["pp"]
     if ep * etp == 1 or stage % (ep * etp):
         return dense, None
@@ -224,7 +224,7 @@ def placement(assessment) -> Placement:
     orders = _orders(s, dense)
     return Placement(
         order=KIT,
-        sizes={a: int(plan[a]) for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        sizes={a: plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
         devices=n,
         idle_devices=cluster.devices - n,
         **sizes,
@@ -332,7 +332,7 @@ def bytes_over(
             (groups[:, :, None] // size != groups[:, None, :] // size).sum()
             for size in (per, layout.per_domain)
         )
-        out["ep"] = layout.devices * sent["ep"] * float(leaving / beyond) if beyond else 0.0
+        out["ep"] = layout.devices * sent["ep"] * (leaving / beyond) if beyond else 0.0
     return out
 
 
@@ -340,7 +340,7 @@ def _orders(s: Site, kit: Layout) -> tuple[dict, ...]:
     """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis
     and in all (`bytes_over`)."""
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
-    ep, etp, vpp = (int(s.plan[x]) for x in ("ep", "etp", "vpp"))
+    ep, etp, vpp = (s.plan[x] for x in ("ep", "etp", "vpp"))
     if "ep" in sent:
         sent["ep"] *= expert_share_out(s.case)
     rows = []
@@ -359,7 +359,7 @@ def expert_share_out(case) -> float:
     """Share of the bytes of the experts' exchange that leave the scale-up domain: copies over the
     card over those over link and card (`physics.traffic.expert_copies`)."""
     copies = expert_copies(case)
-    return float(copies.card / np.maximum(copies.link + copies.card, 1e-30))
+    return copies.card / np.maximum(copies.link + copies.card, 1e-30)
 
 
 def _notes(groups, orders, layout: Layout, cluster) -> tuple[str, ...]:

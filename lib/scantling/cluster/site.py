@@ -39,7 +39,7 @@ class Run(Record):
 
     def usd(self, days) -> float | None:
         """Dollars of so many days of the whole allocation; None without a price."""
-        return None if self.usd_per_day is None or days is None else self.usd_per_day * float(days)
+        return None if self.usd_per_day is None or days is None else self.usd_per_day * days
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +68,12 @@ class Site:
     @property
     def model_step_s(self) -> float:
         """Seconds of a step by the step model."""
-        return float(self.chosen.step.total)
+        return self.chosen.step.total
 
     @property
     def used(self) -> int:
         """Devices that the plan uses."""
-        return int(self.figures["devices_used"])
+        return self.figures["devices_used"]
 
     @property
     def per_node(self) -> int:
@@ -136,7 +136,7 @@ class Site:
 
     @property
     def spares(self) -> int:
-        return int(self.e.spares)
+        return self.e.spares
 
     @property
     def period_s(self) -> float:
@@ -150,7 +150,7 @@ class Site:
     @property
     def micro_batches(self) -> int:
         """Of one replica in one step."""
-        return round(float(micro_batches(self.case.job, self.case.plan)))
+        return round(micro_batches(self.case.job, self.case.plan))
 
     @property
     def expert_span(self) -> int:
@@ -170,7 +170,7 @@ class Site:
 
     def step_ratio(self, **parts) -> float:
         """Step with parts of the case replaced over the step as it is."""
-        return float(step_time(replace(self.case, **parts)).total / step_time(self.case).total)
+        return step_time(replace(self.case, **parts)).total / step_time(self.case).total
 
     def link(self, **fields):
         """The case's link with some fields replaced."""
@@ -215,15 +215,13 @@ def _number(value):
 
 def ettr(e: Endurance, interval_s: float | None = None) -> float:
     """Useful share of the time by the closed form of `goodput.ettr`, with saves that often."""
-    return float(
-        goodput.ettr(
-            e.mtbf_s,
-            e.checkpoint_stall_s,
-            e.checkpoint_interval_s if interval_s is None else interval_s,
-            durable_s=e.checkpoint_durable_s,
-            restart_s=e.restart_s,
-            down_s=e.detect_s,
-        )
+    return goodput.ettr(
+        e.mtbf_s,
+        e.checkpoint_stall_s,
+        e.checkpoint_interval_s if interval_s is None else interval_s,
+        durable_s=e.checkpoint_durable_s,
+        restart_s=e.restart_s,
+        down_s=e.detect_s,
     )
 
 
@@ -236,13 +234,13 @@ def _run(resolved, e: Endurance, days: float | None) -> Run:
     """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
     devices that are paid."""
     cluster = resolved.cluster
-    paid = int(cluster.devices + e.spares * cluster.devices_per_node)
+    paid = cluster.devices + e.spares * cluster.devices_per_node
     usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
-        days=float(days) if known else HORIZON_DAYS,
+        days=days if known else HORIZON_DAYS,
         of_the_run=known,
-        usd_per_day=None if usd is None else float(usd),
+        usd_per_day=None if usd is None else usd,
         devices_paid=paid,
         nodes=cluster.nodes,
     )

@@ -149,7 +149,7 @@ def stores(assessment) -> Stores:
         period_s=s.period_s,
         bytes_per_node=size / nodes,
         writers=int(wrote["writers"]),
-        file_bytes=float(wrote["bytes_per_writer"]),
+        file_bytes=wrote["bytes_per_writer"],
         files_per_s=float(wrote["writers"]) / max(e.checkpoint_durable_s, COMMIT_S),
         restart_read_bytes=volume,
         written_bytes_per_day=size * DAY_S / s.period_s,
@@ -210,9 +210,9 @@ def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tu
 
 def _need(needed, has, **row) -> Need:
     has = _ok(has)
-    load = None if has is None else float(needed / has)
+    load = None if has is None else (needed / has)
     return Need(
-        needed=float(needed),
+        needed=needed,
         has=has,
         load=load,
         **row,
@@ -220,7 +220,7 @@ def _need(needed, has, **row) -> Need:
 
 
 def _ok(value) -> float | None:
-    return float(value) if value is not None and value == value and value > 0 else None
+    return value if value is not None and value == value and value > 0 else None
 
 
 def provider_of(cluster) -> str:
@@ -261,7 +261,7 @@ class Market:
         pieces = None
         if sold:
             rated = [want[k] / v for k, v in known.items() if v]
-            pieces = float(np.ceil(max(rated))) if rated else None
+            pieces = np.ceil(max(rated)) if rated else None
             known = {k: v and pieces and v * pieces for k, v in known.items()}
         misses = tuple(
             dict(
@@ -317,8 +317,8 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
     dollars a month. The interval stays."""
     e = s.e
     nodes = s.used_nodes
-    write = min(float(has.write_bytes_per_s), nodes * float(has.node_write_bytes_per_s))
-    read = min(float(has.read_bytes_per_s), nodes * float(has.node_read_bytes_per_s))
+    write = min(has.write_bytes_per_s, nodes * has.node_write_bytes_per_s)
+    read = min(has.read_bytes_per_s, nodes * has.node_read_bytes_per_s)
     durable = e.checkpoint_durable_s - size / write / 2
     restart = e.restart_s - volume / read / 2
     now = ettr(e)

@@ -152,7 +152,7 @@ def tokens_per_s(s: Site) -> float:
 
 def step_shares(s: Site) -> dict[str, float]:
     """Exposed parts of the step as shares of it."""
-    return {p: float(getattr(s.chosen.step, p)) / s.model_step_s for p in PARTS}
+    return {p: getattr(s.chosen.step, p) / s.model_step_s for p in PARTS}
 
 
 def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
@@ -177,7 +177,7 @@ def grown(b: Base, k: int) -> Change:
     paths = {"cluster.devices": n, "reliability.spares": None}
     paths |= {f"plan.{axis}": None for axis in RESIZED}
     if is_torus(cluster) and cluster.scale_up_domain >= cluster.devices:
-        most = int(cluster.accelerator.scale_up_domain_max)
+        most = cluster.accelerator.scale_up_domain_max
         paths["cluster.scale_up_domain"] = min(n, most)
     then = b.look(paths)
     if then is None:
@@ -269,15 +269,15 @@ def other_precision(b: Base, name: str) -> Change | None:
     case = there.cases(s.case.plan)
     now = s.model_step_s
     held = s.chosen.memory
-    then = float(step_time(case).total)
-    used = float(memory(case).total)
-    peak = float(case.chip.linear_flops) / float(s.case.chip.linear_flops)
+    then = step_time(case).total
+    used = memory(case).total
+    peak = case.chip.linear_flops / s.case.chip.linear_flops
     return change(
         s,
         "precision",
         f"precision-{name}",
         broken="breaks" if now / then < peak * (1 - DIP) else "",
-        works=used <= float(held.capacity),
+        works=used <= held.capacity,
         name=name,
         now=now,
         then=then,
@@ -285,7 +285,7 @@ def other_precision(b: Base, name: str) -> Change | None:
         used=used,
         peak=peak,
         faster=now / then,
-        rest=1 - float(s.chosen.step.gemm) / now,
+        rest=1 - s.chosen.step.gemm / now,
     )
 
 
@@ -390,24 +390,24 @@ def reduced_in_network(case, gain: float) -> tuple[float, float]:
     ring's n - 1 hops become log2 n. What compute hides is solved from today's e = c^2 / (c + w).
     """
     dense, experts = device_params(case)
-    wire = float(traffic.data_parallel(case, dense, experts).step_wire_s)
-    ranks = max(float(case.plan.dp * case.plan.cp), 1.0)
-    grads = float(dense + experts) * float(case.job.grad_bytes)
+    wire = traffic.data_parallel(case, dense, experts).step_wire_s
+    ranks = max(case.plan.dp * case.plan.cp, 1.0)
+    grads = (dense + experts) * case.job.grad_bytes
     buckets = max(grads / constant("grow_bucket_bytes"), 1.0)
     inside = members_inside(ranks, case.plan.tp, case.link.domain)
     start = buckets * float(ring_s(0.0, Wires(ranks, inside, case.link)))
     hops = min(start, wire)
-    plain = SHARDINGS[int(case.plan.sharding)] == "none"
+    plain = SHARDINGS[case.plan.sharding] == "none"
     fewer = np.log2(max(ranks, 2)) / max(ranks - 1, 1)
     less = (wire - hops) / (gain if plain else 1.0) + hops * fewer
     window = overlap_window(case, wire)
-    now, then = (float(traffic.exposed(x, window)) for x in (wire, less))
+    now, then = (traffic.exposed(x, window) for x in (wire, less))
     return now, then
 
 
 def overlap_window(case, wire: float) -> float:
     """Compute that hides traffic, solved from the exposed share of today's [s]."""
-    share = float(step_time(case).dp) / max(wire, 1e-30)
+    share = step_time(case).dp / max(wire, 1e-30)
     if share >= 1:
         return 0.0
     return wire / share - wire if share > 0 else 1e30
@@ -426,9 +426,9 @@ def reducing_switches(b: Base) -> Change | None:
     gains = [f.in_network_gain for f in catalogue.fabrics().values()]
     known = [g for g in gains if g == g]
     published = own is not None and own.in_network_gain in known
-    gain = own.in_network_gain if published else float(np.median(known or [1.0]))
+    gain = own.in_network_gain if published else np.median(known or [1.0])
     now, then = reduced_in_network(s.case, gain)
-    sharding = SHARDINGS[int(plan.sharding)]
+    sharding = SHARDINGS[plan.sharding]
     words = texts("changes")["in-network"]
     plain = sharding == "none"
     return change(
@@ -492,7 +492,7 @@ def post_training(b: Base) -> Change | None:
     chip = b.s.case.chip
     n = parameters(b.s.model)
     weights = 2.0 * float(n.total)
-    usable = float(chip.usable_bytes)
+    usable = chip.usable_bytes
     held = usable * s.per_node * constant("engine_memory")
     devices = max(1, int(np.ceil(weights / held))) * s.per_node
     if devices * 2 > cluster.devices:
@@ -502,11 +502,11 @@ def post_training(b: Base) -> Change | None:
     seqs = max(1.0, min(free / cache, constant("engine_sequences") * devices))
     all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
     read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
-    rate = float(chip.hbm_bytes_per_s) * float(s.case.constants.hbm_share)
+    rate = chip.hbm_bytes_per_s * s.case.constants.hbm_share
     made = seqs * rate / read
     trained = s.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
-    wire = float(cluster.scale_out_bytes_per_s) * float(cluster.scale_out_efficiency)
+    wire = cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency
     return change(
         s,
         "post-training",

@@ -179,7 +179,7 @@ def switch_of(cluster) -> Switch:
 
 def one_site(cluster):
     """The cluster of one of the sites; the cluster itself where there is one."""
-    n = max(1, int(cluster.sites))
+    n = max(1, cluster.sites)
     if n == 1:
         return cluster
     devices = ceil(cluster.devices / n)
@@ -195,7 +195,7 @@ def one_site(cluster):
 def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    sites = max(1, int(cluster.sites))
+    sites = max(1, cluster.sites)
     words = texts("networks")["rules"]
     if is_torus(cluster):
         return _torus(cluster)
@@ -296,7 +296,7 @@ def candidates(cluster) -> list[tuple[str, Topology, dict]]:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every
     network within reach."""
     w = Wiring(cluster=one_site(cluster))
-    cluster, sites, n, k, per = w.cluster, max(1, int(cluster.sites)), w.cards, w.radix, w.per_card
+    cluster, sites, n, k, per = w.cluster, max(1, cluster.sites), w.cards, w.radix, w.per_card
     on_rails = ", rails on their own leaves" if w.rails > 1 else ""
     reach = k**3 // 4
     out = []
@@ -361,7 +361,7 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     wide = cluster.devices > cluster.scale_up_domain
     days = s.figures["days"] or 30.0
     hourly = s.cost and s.cost.usd_per_device_hour
-    per_day = float(hourly) * cluster.devices * 24 if hourly else 0.0
+    per_day = hourly * cluster.devices * 24 if hourly else 0.0
     written_off = days / (constant("network_life_years") * 365.25)
     own_view = {"pod_devices": link.pod_devices, "oversubscription": link.oversubscription}
     rows = candidates(cluster) if wide and own.kind != "torus" else []
@@ -401,5 +401,5 @@ def _rail_only_s(s: Site) -> float:
     """Seconds that an all-to-all loses on rails alone."""
     if s.cluster.scale_up_domain >= s.plan["ep"] * s.plan["etp"]:
         return 0.0
-    ep = float(s.chosen.step.ep) + float(s.chosen.step.axes["ep"].hidden_s)
+    ep = s.chosen.step.ep + s.chosen.step.axes["ep"].hidden_s
     return constant("rail_only_all_to_all") * ep

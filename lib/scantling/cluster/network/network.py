@@ -232,7 +232,7 @@ def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
         )
 
     def within(endpoints: int) -> int:
-        return int(min(cluster.devices, max(round(endpoints * per), per_node)))
+        return min(cluster.devices, max(round(endpoints * per), per_node))
 
     domain = max(1, min(cluster.scale_up_domain, cluster.devices))
     up = cluster.scale_up_bytes_per_s, 1, cluster.scale_up_latency_s

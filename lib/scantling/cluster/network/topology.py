@@ -273,7 +273,7 @@ def pods(
         endpoints=endpoints,
         radix=radix,
         tiers=tiers,
-        oversubscription=float(r),
+        oversubscription=r,
         leaf=leaf,
         spine=spine,
         core=core,

@@ -92,7 +92,7 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
     for row in s.traffic:
         axis = row["axis"]
         n = row["group"]
-        calls = max(int(row["calls"]), 1)
+        calls = max(row["calls"], 1)
         if axis == "dp":
             calls *= layer_units(s.chosen)
         per = inside(s.chosen, axis)
@@ -115,7 +115,7 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
                 time_s=row["time_s"],
                 exposed_s=row["exposed_s"],
                 share=row["exposed_s"] / s.model_step_s,
-                alone_s=float(calls * one_call_s(s, axis, n, per, message)),
+                alone_s=calls * one_call_s(s, axis, n, per, message),
             )
         )
     return tuple(out)
@@ -149,7 +149,7 @@ def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
     """Seconds of one call of an axis, alone on the wires."""
     cluster = s.cluster
     if axis == "pp":
-        return float(curves.send_s(message, curves.wires(cluster, n, per)))
+        return curves.send_s(message, curves.wires(cluster, n, per))
     collective = COLLECTIVE_OF[axis]
     sizes = [(message, n)]
     if axis == "ep" and n > per:
@@ -312,7 +312,7 @@ def senders(case, a: Axis) -> int:
     """Ranks that send to one card at a time."""
     if a.axis != "ep":
         return 1
-    one_copy = bool(case.software.dedup_dispatch > 0)
+    one_copy = case.software.dedup_dispatch > 0
     return max(1, a.ranks // max(a.per_domain, 1)) - 1 if one_copy else a.ranks - a.per_domain
 
 
@@ -339,7 +339,7 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 
     mean = max(flows_per_uplink, 1e-9)
     m = np.arange(0, int(mean + 12 * np.sqrt(mean) + 12))
-    return float(m[np.argmax(uplinks * pdtrc(m, mean) < 0.5)] / mean)
+    return m[np.argmax(uplinks * pdtrc(m, mean) < 0.5)] / mean
 
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
@@ -384,7 +384,7 @@ def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Sett
 
 def _routing(s: Site, t: Topology, technology: str, leaving):
     """How flows find their uplinks, and over how many queue pairs they are spread."""
-    uplinks = int(t.ports.get("leaf", {}).get("up", 0)) if t.tiers > 1 else 0
+    uplinks = t.ports.get("leaf", {}).get("up", 0) if t.tiers > 1 else 0
     near = ("leaf unit", "node", "scale-up domain")
     crossing = [a for a in leaving if a.widest not in near]
     if uplinks and not crossing:

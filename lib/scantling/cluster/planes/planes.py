@@ -78,12 +78,12 @@ def planes(assessment) -> Planes:
     return Planes(
         planes=of_the_design(s),
         timeline=timeline(s),
-        step_s=float(s.step_s),
+        step_s=s.step_s,
         collectives=collectives(s),
         states=found,
         training_state_bytes=training,
         job_state_bytes=job,
-        checkpoint_bytes=float(parts.total),
+        checkpoint_bytes=parts.total,
         checkpoint_parts=parts.as_dict(),
         consistent=fill(
             texts("planes")["consistent"],

@@ -74,7 +74,7 @@ def passes(chosen) -> dict:
         **exchange_passes(c),
     }
     shares = {part: _shares(x) for part, x in times.items()}
-    step = {k: float(getattr(chosen.step, k)) for k in KERNELS}
+    step = {k: getattr(chosen.step, k) for k in KERNELS}
     forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / max(sum(step.values()), 1e-30)
     shares["bubble"] = {"forward": forward, "backward": 1 - forward}
     return shares | {"dp": dp_shares(chosen)}
@@ -88,7 +88,7 @@ def _shares(times) -> dict[str, float]:
 def dp_shares(chosen) -> dict:
     """Shares of the data-parallel traffic by what it is: {gather, gradients, weights}:
     per-micro-batch gathers, gradients, updated weights."""
-    grads = float(chosen.case.job.grad_bytes)
+    grads = chosen.case.job.grad_bytes
     name = chosen.plan["sharding"]
     if gathers_layers(name):
         return {
@@ -126,7 +126,7 @@ def timeline(assessment) -> tuple[Piece, ...]:
     s = site_of(assessment)
     exposed = s.figures["step_breakdown_s"]
     shares = passes(s.chosen)
-    hidden = {k: float(axis.hidden_s) for k, axis in s.chosen.step.axes.items()}
+    hidden = {k: axis.hidden_s for k, axis in s.chosen.step.axes.items()}
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
     table = fill(
         rows("pieces"),
@@ -149,8 +149,8 @@ def timeline(assessment) -> tuple[Piece, ...]:
             kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
             numbers = dict(
                 exposed_s=shown,
-                hidden_s=float(quiet),
-                bytes=float(moved),
+                hidden_s=quiet,
+                bytes=moved,
             )
             pieces.append(
                 Piece(
@@ -171,18 +171,18 @@ def _hidden_work(s: Site) -> dict:
     store = storage.rates(s.cluster)
     batch = s.phase.global_batch * s.phase.seq_len * (2 if s.model.vocab <= 65_536 else 4)
     host = s.cluster.accelerator.host_link_bytes_per_s
-    tokens = float(s.case.plan.micro_batch) * s.phase.seq_len / plan["cp"] * s.micro_batches
+    tokens = s.case.plan.micro_batch * s.phase.seq_len / plan["cp"] * s.micro_batches
     copied = tokens * constant("token_copy_bytes")
-    reader = min(float(store.read_bytes_per_s) / plan["dp"], float(store.node_read_bytes_per_s))
-    near = curves.wires(s.cluster, int(plan["dp"]), inside(s.chosen, "dp"))
+    reader = min(store.read_bytes_per_s / plan["dp"], store.node_read_bytes_per_s)
+    near = curves.wires(s.cluster, plan["dp"], inside(s.chosen, "dp"))
     log = curves.fastest("all_reduce", constant("log_bytes"), near) if plan["dp"] > 1 else 0.0
     return dict(
         batch_bytes=batch,
         read_bytes=batch / plan["dp"],
         read_s=batch / plan["dp"] / reader,
         copied=copied,
-        copy_s=copied / float(host if host == host else constant("host_link_bytes_per_s")),
-        log_s=float(log),
+        copy_s=copied / (host if host == host else constant("host_link_bytes_per_s")),
+        log_s=log,
         saved=e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
         saved_s=s.shared_step * e.checkpoint_durable_s,
         stall_s=s.shared_step * e.checkpoint_stall_s,
@@ -265,7 +265,7 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
     domain = s.cluster.scale_up_domain
     if ranks < 2:
         return ()
-    every = curves.wires(s.cluster, ranks, int(min(domain, ranks)))
+    every = curves.wires(s.cluster, ranks, min(domain, ranks))
 
     def exchange(what: str, size: float, hidden: str, beside: str) -> CollectiveRow:
         return CollectiveRow(
@@ -279,7 +279,7 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
             times=1,
             tier="scale-up" if ranks <= domain else "scale-out",
             algorithm=curves.picked("all_reduce", size, every),
-            time_s=float(curves.fastest("all_reduce", size, every)),
+            time_s=curves.fastest("all_reduce", size, every),
             exposed_s=0.0,
             hidden=hidden,
             beside=beside,
@@ -304,7 +304,7 @@ def _groups(axis: str, chosen, row) -> list[tuple]:
         packed = plan["ep"] * plan["etp"]
         copies = max(1, plan["dp"] * plan["cp"] * plan["tp"] // packed)
         held = (dense, 0.0 * experts), (0.0 * dense, experts)
-        own, shared = (float(data_parallel(case, *x).bytes) for x in held)
+        own, shared = (data_parallel(case, *x).bytes for x in held)
         if own + shared > 0:
             beside = int(members_inside(copies, packed, case.link.domain))
             return [
@@ -326,7 +326,7 @@ def operations(s: Site, row: dict) -> list[dict]:
     beside}."""
     plan = s.plan
     axis = row["axis"]
-    calls = max(int(row["calls"]), 1)
+    calls = max(row["calls"], 1)
     shares = dp_shares(s.chosen)
     sharding = plan["sharding"]
     kind = {

@@ -83,7 +83,7 @@ def interval_s(s: Site, e) -> float:
         None,
         s.step_s,
     )
-    return float(chosen[0])
+    return chosen[0]
 
 
 def short(s: Site, e, shrinks=False) -> float:
@@ -92,7 +92,7 @@ def short(s: Site, e, shrinks=False) -> float:
     span = s.expert_span
     rate = failures.EVICTS / e.mtbf_s
     n = int(e.spares) + s.idle_nodes
-    wait = float(spares.shortage(n, rate, e.repair_s, e.detect_s))
+    wait = spares.shortage(n, rate, e.repair_s, e.detect_s)
     gangs = s.plan["dp"] // span
     if not shrinks or gangs < 2 or wait < 1e-4:
         return wait
@@ -160,7 +160,7 @@ def slower_than_estimated(s: Site):
 
 
 def late_delivery(s: Site):
-    watts = float(power_w(s.cluster, s.run.devices_paid))
+    watts = power_w(s.cluster, s.run.devices_paid)
     if not watts >= constant("dedicated_w"):
         return None
     months = number("R144")
@@ -211,9 +211,7 @@ def worse_fleet(s: Site):
 
     found = goodputs(1.0)
     chance = (len(worse) + 1) / (len(fleets) + 2)
-    days, left = (
-        float(np.mean([days_at(s, g) for g in many])) for many in (found, goodputs(1 - LEMONS))
-    )
+    days, left = (np.mean([days_at(s, g) for g in many]) for many in (found, goodputs(1 - LEMONS)))
     soak = number("R167")
     return Found(
         id="failures",
@@ -249,7 +247,7 @@ def slow_repairs(s: Site):
     if s.e.repair_s >= DAY_S:
         return None
     load = s.evictions_per_s * DAY_S
-    need = int(spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096)))
+    need = spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096))
     slow = goodput_at(s, repair_s=DAY_S)
     fixed = goodput_at(s, repair_s=DAY_S, spares=float(max(need, s.spares)))
     return Found(
@@ -289,10 +287,10 @@ def corruption(s: Site):
 def slow_store(s: Site):
     e = s.e
     has = storage.rates(s.cluster, s.nodes)
-    write = min(float(has.write_bytes_per_s), s.nodes * float(has.node_write_bytes_per_s))
+    write = min(has.write_bytes_per_s, s.nodes * has.node_write_bytes_per_s)
     more = (constant("slow_store") - 1) * e.checkpoint_bytes
     durable = e.checkpoint_durable_s + more / write
-    restart = e.restart_s + more / max(float(has.read_bytes_per_s), 1.0)
+    restart = e.restart_s + more / max(has.read_bytes_per_s, 1.0)
     slow = goodput_at(s, checkpoint_durable_s=durable, restart_s=restart)
     days = days_at(s, slow)
     if days <= 0:
@@ -360,11 +358,11 @@ def divergence(s: Site):
 
 def memory_over(s: Site):
     chosen = s.chosen
-    share = float(chosen.memory.total / chosen.memory.capacity)
+    share = chosen.memory.total / chosen.memory.capacity
     safe = chosen.found.best_safe()
     if not chosen.fits or share <= 0.5 or safe is None:
         return None
-    ratio = float(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row])
+    ratio = chosen.found.step_s[safe] / chosen.found.step_s[chosen.row]
     if ratio <= 1:
         return None
     return Found(
@@ -408,8 +406,8 @@ def beyond_spares(s: Site):
 
 def low_precision(s: Site):
     c = s.case
-    name = PRECISIONS[int(c.job.precision)]
-    if name in ("bf16", "fp16", "fp32") or not np.isfinite(float(c.chip.bf16_flops)):
+    name = PRECISIONS[c.job.precision]
+    if name in ("bf16", "fp16", "fp32") or not np.isfinite(c.chip.bf16_flops):
         return None
     ratio = s.step_ratio(
         job=replace(c.job, precision=PRECISIONS.index("bf16")),
@@ -454,7 +452,7 @@ def lost_replica(s: Site):
         return None
     events = s.evictions_per_s * s.run.days * DAY_S
     chance = at_least_one(events)
-    ratio = float(elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"]))
+    ratio = elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"])
     return Found(
         id="no-spare",
         likelihood=chance,

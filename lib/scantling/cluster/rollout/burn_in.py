@@ -126,9 +126,9 @@ def device_tests(s: Site):
     chip = s.case.chip
     constants = s.case.constants
     ratio = 1 / (1 + 2.0 * _spread())
-    gemm = float(constants.gemm) * float(chip.bf16_flops)
+    gemm = constants.gemm * chip.bf16_flops
     yield _test(s, "matrix products", gemm, ratio, 600.0)
-    copy = float(constants.hbm_share) * float(chip.hbm_bytes_per_s)
+    copy = constants.hbm_share * chip.hbm_bytes_per_s
     yield _test(s, "device memory", copy, ratio, 300.0)
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
@@ -228,8 +228,8 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    domain = int(cluster.scale_up_domain)
-    per_node = int(cluster.devices_per_node)
+    domain = cluster.scale_up_domain
+    per_node = cluster.devices_per_node
     return per_node if is_torus(cluster) else max(domain, per_node)
 
 
@@ -237,7 +237,7 @@ def scale_out_tests(s: Site):
     """Cards, pairs of nodes or racks under the same leaves, groups of such across the spines."""
     cluster = s.cluster
     unit = joined_devices(s.cluster)
-    units = -(-int(cluster.devices) // unit)
+    units = -(-cluster.devices // unit)
     if units < 2 or is_torus(cluster):
         return
     limits = acceptance_limits("card to card")
@@ -295,7 +295,7 @@ def job_test(s: Site):
     """The job itself on synthetic data."""
     flops = s.figures["model_tflops_per_device"] * 1e12
     low = s.step_s / s.figures["step_s_high"]
-    schedule = SCHEDULE_NAMES[int(s.case.plan.schedule)]
+    schedule = SCHEDULE_NAMES[s.case.plan.schedule]
     seconds = max(4 * HOUR_S, 100 * s.step_s)
     yield _test(s, "the job itself", flops, low, seconds, schedule=schedule)
 
@@ -306,8 +306,8 @@ def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tupl
     link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
     slowed = np.broadcast_to(step_time(replace(case, link=link)).total, RATIOS.shape)
     node = 1 / max(nodes, 1)
-    worse = RATIOS[slowed / float(step_time(case).total) - 1 > node]
-    own = float(worse.max()) if len(worse) else 0.0
+    worse = RATIOS[slowed / step_time(case).total - 1 > node]
+    own = worse.max() if len(worse) else 0.0
     low, high = limits
     ratio = min(max(own, low), high)
     words = texts("burn_in")["slow link"]
@@ -325,10 +325,7 @@ def _busbw(cluster, ranks: int, inside: int, share: float) -> tuple[dict, ...]:
     collectives."""
     seconds = curves.fastest("all_reduce", SIZES, curves.wires(cluster, ranks, inside, share))
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
-    return tuple(
-        dict(message_bytes=float(size), busbw_bytes_per_s=float(rate))
-        for size, rate in zip(SIZES, bus)
-    )
+    return tuple(dict(message_bytes=size, busbw_bytes_per_s=rate) for size, rate in zip(SIZES, bus))
 
 
 @cache
@@ -373,7 +370,7 @@ def node_busbw(cluster) -> tuple[float, str]:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    per = int(cluster.devices_per_node)
+    per = cluster.devices_per_node
     return _busbw(cluster, per, per, 1.0)[-1]["busbw_bytes_per_s"], BY_CURVES
 
 
@@ -428,13 +425,13 @@ def screen(assessment) -> Screen:
     cost = (1 + np.maximum(waits, 0)) / (1 - CUTS)
     best = int(np.argmin(cost))
     hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
-    alone = max(float(truncated_max(max(used, 2), 1.0)), 1e-9)
+    alone = max(truncated_max(max(used, 2), 1.0), 1e-9)
     base = hit * max(slow_by, alone * spread) + (1 - hit) * alone * spread
-    cut = float(CUTS[best] + slow_share)
-    left = float(max(waits[best], 0.0))
+    cut = CUTS[best] + slow_share
+    left = max(waits[best], 0.0)
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
-    sigma = min(float(ndtri(keep[best])) * spread, (left + slow_by) / 2)
+    sigma = min(ndtri(keep[best]) * spread, (left + slow_by) / 2)
     words = dict(
         cut=cut,
         expected=expected,
@@ -460,9 +457,9 @@ def screen(assessment) -> Screen:
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
         curve=tuple(
             dict(
-                cut=float(q),
-                waits=float(max(w, 0)),
-                paid_per_step=float(x),
+                cut=q,
+                waits=max(w, 0),
+                paid_per_step=x,
             )
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
@@ -487,16 +484,16 @@ def smoke(assessment) -> dict:
     """
     s = site_of(assessment)
     plan = s.plan
-    first = float(np.log(s.model.vocab))
+    first = np.log(s.model.vocab)
     seconds = SMOKE_STEPS * s.step_s
     devices = plan["tp"] * plan["cp"] * plan["pp"] * min(s.expert_span, plan["dp"])
     return dict(
-        devices=int(devices),
+        devices=devices,
         steps=SMOKE_STEPS,
         seconds=seconds,
         usd=s.run.usd(seconds / DAY_S * devices / max(s.used, 1)),
         first_loss=first,
         first_loss_tolerance=0.05 * first,
-        layouts_agree_within=2.0**-9 * float(np.sqrt(2 * s.model.layers)),
+        layouts_agree_within=2.0**-9 * np.sqrt(2 * s.model.layers),
         checks=fill(texts("burn_in")["smoke"], steps=SMOKE_STEPS),
     )

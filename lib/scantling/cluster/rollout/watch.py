@@ -63,7 +63,7 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
     e = s.e
     per_day = s.failures_per_day
     memory = s.figures["memory_bytes"]
-    in_repair = float(failures.EVICTS * per_day / DAY_S * e.repair_s)
+    in_repair = failures.EVICTS * per_day / DAY_S * e.repair_s
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
     return records(
@@ -71,15 +71,15 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
         rows("alerts"),
         s,
         swing=1 + constant("fleet_pace"),
-        deviation=float(-ndtri(min(FALSE_ALARMS_PER_DAY * s.step_s / DAY_S, 0.4))),
+        deviation=-ndtri(min(FALSE_ALARMS_PER_DAY * s.step_s / DAY_S, 0.4)),
         timeout_s=hang_timeout_s(s.step_s, e.checkpoint_stall_s),
         low_day=max(e.goodput - 2.33 * goodput_spread(s), 0.0),
         slowest=1 + screen.evict_slower_than,
         held=held,
         fuller=0.5 * (1 + held),
-        many=max(float(poisson.ppf(0.99, per_day)), 1.0),
+        many=max(poisson.ppf(0.99, per_day), 1.0),
         in_repair=in_repair,
-        few_spares=max(s.spares - float(np.ceil(in_repair)) - 1, 0.0),
+        few_spares=max(s.spares - np.ceil(in_repair) - 1, 0.0),
         copy_age_s=copy_age,
         missed_s=copy_age + s.period_s,
         many_nodes=s.nodes > 1,
@@ -90,7 +90,7 @@ def goodput_spread(s: Site) -> float:
     """Standard deviation of one day's goodput: failures are Poisson, what one loses is uniform over
     a period between saves."""
     loss = s.e.recovery_s + s.e.checkpoint_durable_s + s.period_s / 2
-    return float(np.sqrt(s.failures_per_day * (loss**2 + s.period_s**2 / 12)) / DAY_S)
+    return np.sqrt(s.failures_per_day * (loss**2 + s.period_s**2 / 12)) / DAY_S
 
 
 def hang_timeout_s(step_s: float, stall_s: float) -> float:
@@ -106,8 +106,7 @@ def timeout_gain(assessment) -> dict:
     default = constant("default_timeout_s")
     now = hang_timeout_s(s.step_s, s.e.checkpoint_stall_s)
     slow, fast = (
-        float(failures.detection_s(hang_share=constant("hang"), timeout_s=t))
-        for t in (default, now)
+        failures.detection_s(hang_share=constant("hang"), timeout_s=t) for t in (default, now)
     )
     return dict(
         timeout_s=now,
@@ -130,16 +129,16 @@ def collectives(assessment) -> dict:
     """
     s = site_of(assessment)
     e = s.e
-    cards = max(1, int(s.cluster.nics_per_node))
+    cards = max(1, s.cluster.nics_per_node)
     traffic = s.traffic
     calls = float(sum(row["calls"] for row in traffic))
-    init = float(communicator_init_s(s.used))
+    init = communicator_init_s(s.used)
     leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not is_torus(s.cluster) else 0
     stops = 0.0
     less = None
     run_on = None
     if leaves:
-        per_s = float(failures.network_crashes_per_s(s.nodes * cards, leaves))
+        per_s = failures.network_crashes_per_s(s.nodes * cards, leaves)
         stops = per_s * s.run.days * DAY_S
     if leaves and cards > 1:
         fewer = s.case.link.out_bytes_per_s * (cards - 1) / cards
@@ -235,7 +234,7 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
         back_s=back * step,
         checked=int(np.ceil(every / period)) + 1,
         checked_kept="" if keep > every / period else f", {keep} are kept now",
-        spikes_per_run=float(np.prod(spikes(useful_s / step))),
+        spikes_per_run=np.prod(spikes(useful_s / step)),
         corruptions_per_run=rate * useful_s,
         swing=1 + constant("fleet_pace"),
         slowest=1 + screen.evict_slower_than,
@@ -252,7 +251,7 @@ def drills(assessment) -> tuple[dict, ...]:
     begun = s.e.detect_s + max(s.e.restart_s - tiers["L2"], 0.0)
     longer = 0.0
     if s.plan["dp"] > 1 and found.get("elastic"):
-        longer = float(elastic.shrink_ratio(max(s.plan["grad_accum"], 1), s.plan["dp"])) - 1
+        longer = elastic.shrink_ratio(max(s.plan["grad_accum"], 1), s.plan["dp"]) - 1
     after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
     table = fill(
         rows("drills"),
@@ -286,7 +285,7 @@ def on_call(assessment) -> dict:
         pages_per_week_low=per_week * number("R025") / number("R021"),
         pages_per_week_high=per_week * (1 - constant("auto_repair")),
         pages_per_week_bearable=bear,
-        automation_needed=float(needed),
+        automation_needed=needed,
         people=int(number("R163")) if large else 2,
         roles=fill(rows("roles"), large=large),
         hour_of_silence_usd=s.run.usd(HOUR_S / DAY_S),

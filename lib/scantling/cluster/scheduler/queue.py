@@ -45,7 +45,7 @@ def gather(nodes: int, wanted: int) -> tuple[float, float]:
     """
     i = np.arange(1, wanted + 1, dtype=float)
     gaps = 1 / (nodes - i + 1)
-    return float(gaps.sum()), float((gaps * (i - 1)).sum())
+    return gaps.sum(), (gaps * (i - 1)).sum()
 
 
 def whole_blocks(block: int, down: float, spare: int = 0) -> float:
@@ -53,7 +53,7 @@ def whole_blocks(block: int, down: float, spare: int = 0) -> float:
     spare); nodes fail on their own."""
     from scipy.special import bdtr
 
-    return float(bdtr(min(spare, block), block, down))
+    return bdtr(min(spare, block), block, down)
 
 
 def queue(s: Site, topology: dict) -> Queue:
@@ -78,9 +78,9 @@ def queue(s: Site, topology: dict) -> Queue:
     per_node = EVICTS / e.mtbf_s / nodes * e.repair_s
     down = per_node / (1 + per_node)
     leaf = leaf_nodes(cluster)
-    segment = int(topology["segment_nodes"])
-    block = int(topology.get("block_nodes") or segment)
-    pod = -(-int(cluster.pod_devices or cluster.devices) // s.per_node)
+    segment = topology["segment_nodes"]
+    block = topology.get("block_nodes") or segment
+    pod = -(-(cluster.pod_devices or cluster.devices) // s.per_node)
     sizes = [(n, 0) for n in (1, 4, segment)] + [(block, block - segment)]
     sizes += [(leaf, 0), (leaf, 1), (pod, 0)]
     fragments = []

@@ -37,9 +37,9 @@ def request(s: Site, choice: str) -> dict:
     words = texts("request")
     values = dict(
         topology=topology,
-        cards=int(cluster.nics_per_node),
+        cards=cluster.nics_per_node,
         least_ranks=s.used if plan["dp"] < 2 else s.used - replica,
-        host_memory=float(memory) if memory == memory and memory > 0 else None,
+        host_memory=memory if memory == memory and memory > 0 else None,
         limit_s=limit,
         signal_s=signal,
         store=cluster.storage or "superpod-better",
@@ -66,10 +66,10 @@ def _topology(s: Site) -> dict:
     per_node = s.per_node
     shard = plan["shard_group"] if plan["sharding"] == "hsdp" else 1
     group = max(plan["tp"] * plan["cp"], plan["ep"] * plan["etp"], shard)
-    domain = int(cluster.scale_up_domain)
+    domain = cluster.scale_up_domain
     ranks = nodes * per_node
-    pods = -(-ranks // int(cluster.pod_devices or ranks))
-    whole = max(int(cluster.accelerator.scale_up_domain_max), domain) // per_node
+    pods = -(-ranks // (cluster.pod_devices or ranks))
+    whole = max(cluster.accelerator.scale_up_domain_max, domain) // per_node
     leaf = leaf_nodes(cluster)
     leaves = -(-nodes // leaf)
     if is_torus(cluster):
@@ -106,15 +106,15 @@ def spares_held(s: Site) -> dict:
     cluster = s.cluster
     n = s.spares
     words = texts("request")["spares"]
-    pods = max(1, -(-int(cluster.devices) // int(cluster.pod_devices or cluster.devices)))
-    wide = int(cluster.scale_up_domain) > s.per_node and not is_torus(cluster)
+    pods = max(1, -(-cluster.devices // (cluster.pod_devices or cluster.devices)))
+    wide = cluster.scale_up_domain > s.per_node and not is_torus(cluster)
     if n == 0 or wide:
         where = "racks" if n else "none"
     else:
         where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
     return dict(
         nodes=n,
-        recommended=int(e.spares_recommended),
+        recommended=e.spares_recommended,
         where=fill(
             words[where],
             n=n,
@@ -123,8 +123,8 @@ def spares_held(s: Site) -> dict:
         ),
         warm="image pulled, container started, devices checked every five minutes, no communicator",
         usd=s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
-        in_repair_on_average=float(EVICTS / e.mtbf_s * e.repair_s),
-        for_99_percent=int(e.spares_for["0.99"]),
+        in_repair_on_average=EVICTS / e.mtbf_s * e.repair_s,
+        for_99_percent=e.spares_for["0.99"],
         used_by="short preemptible jobs until called",
     )
 
@@ -135,7 +135,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
     cluster = s.cluster
     name = s.cluster.accelerator.id
     per_node = s.per_node
-    port = cluster.scale_out_bytes_per_s * per_node / max(1, int(cluster.nics_per_node))
+    port = cluster.scale_out_bytes_per_s * per_node / max(1, cluster.nics_per_node)
 
     def limit(test: str) -> dict | None:
         row = accepted(name, test)
@@ -156,7 +156,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         rows("health_checks"),
         s,
         **facts,
-        gemm=float(s.case.constants.gemm) * float(s.case.chip.bf16_flops),
+        gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
         host_copy=limit("host copy"),
         ring=ring if per_node > 1 else None,
         wired=s.nodes > 1 and not is_torus(cluster),

@@ -24,7 +24,7 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     idle = 1 - s.used / s.run.devices_paid
     found = dict(gang=0.0, nodes=0.0)
     if is_torus(s.cluster) or s.nodes > 1:
-        wide = int(s.cluster.scale_up_domain) > s.per_node
+        wide = s.cluster.scale_up_domain > s.per_node
         found["torus" if is_torus(s.cluster) else "rack" if wide else "leaf"] = share
     found |= dict(
         swap=max(kept - gone, 0.0),
@@ -55,7 +55,7 @@ def scattered(assessment) -> float:
     if link.domain > per_node:
         apart = s.link(domain=per_node)
     else:
-        apart = s.link(pod_devices=min(float(link.pod_devices), float(blocks(s.cluster)[0])))
+        apart = s.link(pod_devices=min(link.pod_devices, float(blocks(s.cluster)[0])))
     return max(0.0, 1 - 1 / s.step_ratio(link=apart))
 
 
@@ -65,7 +65,7 @@ def requeue_s(nodes, devices_per_node) -> float:
     machines = max(float(nodes) * devices_per_node / 16, 1.0)
     counted, seconds = np.array(REQUEUE).T
     slope, base = np.polyfit(np.log2(counted), seconds, 1)
-    return float(max(base + slope * np.log2(machines), seconds[0] / 2))
+    return max(base + slope * np.log2(machines), seconds[0] / 2)
 
 
 def in_place_gain(s: Site) -> tuple[float, float]:
@@ -80,7 +80,7 @@ def in_place_gain(s: Site) -> tuple[float, float]:
         detect_s=e.detect_s,
         durable_s=e.checkpoint_durable_s,
     )
-    return e.goodput, e.goodput * float(both["requeue"]) / max(float(both["in_place"]), 1e-300)
+    return e.goodput, e.goodput * both["requeue"] / max(both["in_place"], 1e-300)
 
 
 def unshrunk(s: Site) -> float:
