@@ -12,11 +12,12 @@ judgement.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..base.show import percent, shown
+from ..base.words import table
 from ..catalogue.words import RECOMPUTES
 from ..physics.cases import Cases
 from ..physics.memory.peak import memory
@@ -30,21 +31,35 @@ ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
 MEMORY_SD = (
     0.10  # of ln(measured / predicted memory), the spread of the memory model over published peaks
 )
-FULL = RECOMPUTES.index("full")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One defect: prior weight, change(case, size) -> case; size from 1 (sound) to `worst`, sd of
-    ln(size); worst None: it is there or not."""
+    """One defect, a row of diagnose.yaml: prior weight, what it changes of a case at a size from 1
+    (sound) to `worst`, sd of ln(size); worst None: it is there or not."""
 
     name: str
     prior: float
-    change: object
+    part: str
     measure: str
+    set: dict = field(default_factory=dict, hash=False)
+    divided: tuple[str, ...] = ()
+    multiplied: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
     worst: float | None = None
     sd: float = 0.0
-    says: str = "{x:.2f} times"
+    says: str = ""
+
+    def change(self, case: Cases, size: float) -> Cases:
+        """The case with the defect at a size."""
+        of = getattr(case, self.part)
+        to = self.set | {name: getattr(of, name) / size for name in self.divided}
+        to |= {name: getattr(of, name) * size for name in self.multiplied}
+        to |= {name: getattr(of, name) + ADDED[name](case) * (size - 1) for name in self.added}
+        if self.part == "plan":
+            codes = {k: RECOMPUTES.index(v) for k, v in to.items() if k == "recompute"}
+            return case.with_plan(**to | codes)
+        return replace(case, **{self.part: replace(of, **to)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,203 +77,25 @@ class Diagnosis:
     lines: list  # for the reader
 
 
-def _chip(c: Cases, **f):
-    return replace(c, chip=replace(c.chip, **f))
-
-
-def _link(c: Cases, **f):
-    return replace(c, link=replace(c.link, **f))
-
-
-def _soft(c: Cases, **f):
-    return replace(c, software=replace(c.software, **f))
-
-
-def _const(c: Cases, **f):
-    return replace(c, constants=replace(c.constants, **f))
-
-
-SLOWER = (
-    Cause(
-        "devices run below their clock (power cap, heat)",
-        1.0,
-        lambda c, x: _chip(
-            c, linear_flops=c.chip.linear_flops / x, bf16_flops=c.chip.bf16_flops / x
-        ),
-        (
-            "SM clock and power of every device over ten minutes; one GEMM of the model's "
-            "shape alone on each node"
-        ),
-        1.8,
-        0.2,
-        "clocks {x:.2f} times lower than rated",
-    ),
-    Cause(
-        "the network between nodes is slower than rated",
-        1.0,
-        lambda c, x: _link(c, out_bytes_per_s=c.link.out_bytes_per_s / x),
-        (
-            "an all-reduce and an all-to-all of this plan's group sizes between nodes, "
-            "alone; routing and congestion counters of the switches"
-        ),
-        8.0,
-        0.5,
-        "{x:.1f} times slower",
-    ),
-    Cause(
-        "the link inside the node is slower than rated",
-        0.5,
-        lambda c, x: _link(c, up_bytes_per_s=c.link.up_bytes_per_s / x),
-        "an all-reduce inside each node; link widths and error counters",
-        8.0,
-        0.4,
-        "{x:.1f} times slower",
-    ),
-    Cause(
-        "tensor-parallel ranks or expert groups are spread over nodes",
-        0.6,
-        lambda c, x: _link(c, domain=1.0),
-        (
-            "the rank order of the launcher against the node list; traffic on the network "
-            "cards in a forward pass"
-        ),
-    ),
-    Cause(
-        "waiting for slow nodes",
-        1.2,
-        lambda c, x: _const(
-            c,
-            straggler=c.constants.straggler
-            + (x - 1) / np.log2(max(float(c.plan.tp * c.plan.pp * c.plan.dp * c.plan.cp) / 8, 2.0)),
-        ),
-        (
-            "time in the first collective of a step by rank; the step of each node alone; "
-            "leave the slowest out and repeat"
-        ),
-        2.5,
-        0.15,
-        "the slowest takes {x:.2f} times as long",
-    ),
-    Cause(
-        "the input pipeline or logging holds the step up",
-        0.8,
-        lambda c, x: _const(c, step_host_s=c.constants.step_host_s + _one_step(c) * (x - 1)),
-        (
-            "the step with synthetic data and no logging; time between the end of one step "
-            "and the first kernel of the next"
-        ),
-        3.0,
-        0.2,
-        "{y:.2f} s a step outside the model",
-    ),
-    Cause(
-        "kernels are launched too slowly by the host",
-        0.8,
-        lambda c, x: _const(
-            c, layer_host_s=c.constants.layer_host_s * x, moe_host_s=c.constants.moe_host_s * x
-        ),
-        (
-            "gaps between kernels in a trace; processor governor and pinning; the step with "
-            "CUDA graphs"
-        ),
-        20.0,
-        0.7,
-        "{x:.1f} times the usual launch time",
-    ),
-    Cause(
-        "element-wise kernels are not fused",
-        0.7,
-        lambda c, x: _soft(c, fused_norm=0.0),
-        "kernels per layer in a trace: norm, rotary and activation should be one each",
-    ),
-    Cause(
-        "attention materialises its scores",
-        0.5,
-        lambda c, x: _soft(c, flash=0.0),
-        "the attention kernel's name in a trace; memory against the sequence length",
-    ),
-    Cause(
-        "gradient traffic does not overlap with the backward pass",
-        0.9,
-        lambda c, x: _soft(c, dp_overlap=0.0),
-        "a trace of the last micro-batch: are reductions beside compute or after it?",
-    ),
-    Cause(
-        "sends between stages do not overlap",
-        0.4,
-        lambda c, x: _soft(c, p2p_overlap=0.0),
-        "a trace of one pipeline rank: send and receive beside compute or between",
-    ),
-    Cause(
-        "layers are recomputed that should not be",
-        0.7,
-        lambda c, x: c.with_plan(recompute=FULL, recompute_share=1.0),
-        "forward kernels in the backward pass of a trace; peak memory against the prediction",
-    ),
-    Cause(
-        "the schedule is not interleaved",
-        0.4,
-        lambda c, x: c.with_plan(vpp=1.0, schedule=1),
-        "the pipeline's warm-up in a trace: chunks per rank",
-    ),
-    Cause(
-        "tokens crowd on few experts",
-        1.2,
-        lambda c, x: _const(c, ep_imbalance=c.constants.ep_imbalance * x),
-        "tokens by expert and rank over a hundred steps; the all-to-all's slowest rank",
-        4.0,
-        0.35,
-        "the fullest rank has {x:.2f} times the mean",
-    ),
-    Cause(
-        "all-to-all does not overlap with compute",
-        0.7,
-        lambda c, x: _soft(c, ep_overlap=0.0),
-        "a trace of one MoE layer",
-    ),
-)
-FASTER = (
-    Cause(
-        "tensor-parallel traffic overlaps with its products",
-        1.0,
-        lambda c, x: _soft(c, tp_overlap=1.0),
-        "a trace of one layer",
-    ),
-    Cause(
-        "less is recomputed than planned",
-        1.0,
-        lambda c, x: c.with_plan(recompute=0),
-        "forward kernels in the backward pass; peak memory",
-    ),
-    Cause(
-        "CUDA graphs cover the step",
-        0.7,
-        lambda c, x: _soft(c, graphs=2.0),
-        "launches per step in a trace",
-    ),
-    Cause(
-        "a newer attention kernel",
-        0.7,
-        lambda c, x: _soft(c, flash=3.0),
-        "the attention kernel's name",
-    ),
-    Cause(
-        "traffic between experts overlaps",
-        0.7,
-        lambda c, x: _soft(c, ep_overlap=1.0),
-        "a trace of one MoE layer",
-    ),
-    Cause(
-        "the loss is computed in chunks",
-        0.4,
-        lambda c, x: _soft(c, chunked_loss=1.0),
-        "the size of the logits tensor",
-    ),
-)
-
-
 def _one_step(c: Cases) -> float:
     return float(step_time(c).total)
+
+
+def _of_straggler(c: Cases) -> float:
+    """What a node once more as slow adds to the constant, which counts doublings of nodes of 8."""
+    plan = c.plan
+    return 1 / np.log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
+
+
+ADDED = {"straggler": _of_straggler, "step_host_s": _one_step}
+
+
+def _causes(name: str) -> tuple[Cause, ...]:
+    return tuple(Cause(**row) for row in table(__file__, "diagnose")[name])
+
+
+SLOWER = _causes("slower")
+FASTER = _causes("faster")
 
 
 def diagnose(design) -> Diagnosis:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from .. import catalogue
 from ..base.quantities.table import show
 from ..base.show import shown
+from ..base.words import table
 from ..catalogue.families import family
 from ..design.constraints import CONSTRAINTS
 from ..plans.run import skipped
 from ..verdict.limits import batches_nearby, bubbles
 from ..verdict.record import Assessment, Missed
-from .tables import table
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -54,7 +54,7 @@ class Change:
 
 def moves() -> dict[str, dict]:
     """Rows of moves.yaml by id."""
-    return table("moves")
+    return table(__file__, "moves")
 
 
 def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .tables import table
+from ..base.words import table
 
 __all__ = [
     "BATCH_LAWS",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-_TABLES = table("scaling_laws")
+_TABLES = table(__file__, "scaling_laws")
 _SPECIALIST = _TABLES["specialist"]
 
 
