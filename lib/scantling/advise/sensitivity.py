@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..base.errors import DesignError
+from ..base.words import table
 from ..verdict.assess import assess
 from .moves import scale_out_steps
 
-HBM = "cluster.accelerator.hbm_gbytes_per_s"
-LINK = "cluster.accelerator.link_gbytes_per_s"
+NONE = (None, "")  # no step to this side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Input:
     """One input with a step down and up: fields of the design to set (None: no such side), words
     for both, and why so far."""
@@ -27,150 +27,65 @@ class Input:
 
 
 def inputs(assessment) -> list[Input]:
-    """The inputs of a design and how far each may realistically lie from what was said.
-
-    Rates: what large runs measure against the rated figure. Failure rates and repair: the spread of
-    published fleets. Prices: contract
-    against on-demand. Counts and batch: the next round number that a planner would consider.
-    """
-    r, e = assessment.resolved, assessment.endurance
-    cluster, job, phase = r.cluster, r.job_path, r.main_phase
-    node = cluster.devices_per_node
-    out = [
-        _whole(
-            "Devices",
-            "cluster.devices",
-            cluster.devices,
-            0.5,
-            2,
-            node if cluster.devices >= 2 * node else 1,
-            "devices",
-            "half or twice the allocation",
-        ),
-        _rate(
-            "HBM bandwidth",
-            HBM,
-            cluster.accelerator.hbm_bytes_per_s,
-            0.9,
-            1.1,
-            "GB/s",
-            "achieved shares of the rate differ by a tenth between chips and kernels",
-        ),
-        _rate(
-            "Scale-up bandwidth",
-            LINK,
-            cluster.scale_up_bytes_per_s,
-            0.75,
-            1.25,
-            "GB/s",
-            "achieved shares of NVLink's rate in nccl-tests span a quarter",
-        ),
-        _scale_out(cluster),
-        Input(
-            "Oversubscription",
-            None,
-            "",
-            {"cluster.oversubscription": 2 * max(cluster.oversubscription, 1.0)},
-            "twice",
-            "a thinner top of the fabric",
-        ),
-        _whole(
-            "Global batch",
-            f"{job}.global_batch",
-            phase.global_batch,
-            0.5,
-            2,
-            1,
-            "sequences",
-            "the critical batch is known to a factor of two",
-        ),
-    ]
-    if not r.measured and assessment.phases:
-        low, high = assessment.step_s_low, assessment.step_s_high
-        out.insert(
-            1,
-            Input(
-                "Efficiency",
-                {"measured.step_s": high},
-                f"step {high:.3g} s",
-                {"measured.step_s": low},
-                f"step {low:.3g} s",
-                "the 80 % band of the step: what kernels and network are known to reach",
-            ),
-        )
-    rate = float(getattr(e, "failures_per_1000_node_days", 0) or 0)
-    if rate > 0:
-        out.append(
-            _number(
-                "Failure rate",
-                "reliability.failures_per_1000_node_days",
-                rate,
-                0.5,
-                2,
-                "per 1,000 node-days",
-                "published fleets differ by more than twice either way",
-            )
-        )
-    out.append(
-        _number(
-            "Restart",
-            "reliability.restart_s",
-            float(e.restart_s),
-            0.5,
-            2,
-            "s",
-            "from warm processes to a cold start of the job",
-        )
-    )
-    out.append(
-        _number(
-            "Stall of a save",
-            "reliability.checkpoint_stall_s",
-            float(e.checkpoint_stall_s),
-            0.2,
-            3,
-            "s",
-            "asynchronous against blocking saves",
-        )
-    )
-    if assessment.cost is not None and assessment.cost.usd_per_device_hour:
-        out.append(
-            _number(
-                "Price",
-                "prices.usd_per_device_hour",
-                float(assessment.cost.usd_per_device_hour),
-                0.75,
-                1.3,
-                "USD",
-                "contract against on-demand",
-            )
-        )
-    if phase.precision in ("bf16", "fp16") and cluster.accelerator.fp8_flops > 0:
-        out.append(
-            Input(
-                "Precision",
-                None,
-                "",
-                {"job.precision": "fp8"},
-                "fp8",
-                "to be confirmed by an ML specialist",
-            )
-        )
-    pins = assessment.design.plan.given()
-    now = assessment.chosen.plan if assessment.phases else {}
-    for field, name in (("micro_batch", "Micro-batch"), ("tp", "TP")):
-        value = now.get(field)
-        if value and field not in pins:
+    """The inputs of a design, rows of sensitivity.yaml, and how far each may realistically lie from
+    what was said."""
+    own, out = _own_sides(assessment), []
+    for row in table(__file__, "sensitivity"):
+        what, field = row["what"], row["field"].format(job=assessment.resolved.job_path)
+        sides = _scaled(assessment, row) if "value" in row else own.get(what)
+        if sides:
+            (low, low_says), (high, high_says) = sides
             out.append(
                 Input(
-                    name,
-                    {f"plan.{field}": value // 2} if value > 1 else None,
-                    f"{field} {value // 2}",
-                    {f"plan.{field}": value * 2},
-                    f"{field} {value * 2}",
-                    "the plan's next value, all else searched again",
+                    what=what,
+                    low=None if low is None else {field: low},
+                    low_says=low_says,
+                    high=None if high is None else {field: high},
+                    high_says=high_says,
+                    why=row["why"],
                 )
             )
+    return out
+
+
+def _scaled(assessment, row: dict) -> list[tuple] | None:
+    """Both sides of a number as (value, words): factors on it; None where it is not known."""
+    value, factors, unit = assessment, (row["low"], row["high"]), row["unit"]
+    for name in row["value"].split("."):
+        value = getattr(value, name, None)
+    if not value:
+        return None
+    if "whole" in row:
+        cluster, step = assessment.resolved.cluster, 1
+        if row["whole"] == "nodes" and cluster.devices >= 2 * cluster.devices_per_node:
+            step = cluster.devices_per_node
+        sides = [max(step, round(value * x / step) * step) for x in factors]
+        return [(None if side == value else side, f"{side:,} {unit}") for side in sides]
+    sides = [float(value) / row.get("scale", 1.0) * x for x in factors]
+    return [(x, f"{x:,.0f} {unit}" if x >= 1000 else f"{x:.3g} {unit}") for x in sides]
+
+
+def _own_sides(assessment) -> dict[str, tuple]:
+    """Both sides, as (value, words), of what is no factor on a number."""
+    r = assessment.resolved
+    cluster, chip = r.cluster, r.cluster.accelerator
+    thinner = 2 * max(cluster.oversubscription, 1.0)
+    out = {
+        "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
+        "Oversubscription": (NONE, (thinner, "twice")),
+    }
+    if r.main_phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
+        out["Precision"] = NONE, ("fp8", "fp8")
+    if not assessment.phases:
+        return out
+    if not r.measured:
+        ends = assessment.step_s_high, assessment.step_s_low
+        out["Efficiency"] = tuple((end, f"step {end:.3g} s") for end in ends)
+    pins, now = assessment.design.plan.given(), assessment.chosen.plan
+    for field, what in (("micro_batch", "Micro-batch"), ("tp", "TP")):
+        if field not in pins:
+            half, twice = now[field] // 2, now[field] * 2
+            out[what] = (half or None, f"{field} {half}"), (twice, f"{field} {twice}")
     return out
 
 
@@ -215,43 +130,3 @@ def _value(design, fields, key):
     except DesignError:
         return None
     return a.headline()[key] if a.fits else None
-
-
-def _whole(what, field, value, low, high, step, unit, why) -> Input:
-    sides = [max(step, int(round(value * x / step)) * step) for x in (low, high)]
-    return Input(
-        what,
-        {field: sides[0]} if sides[0] != value else None,
-        f"{sides[0]:,} {unit}",
-        {field: sides[1]},
-        f"{sides[1]:,} {unit}",
-        why,
-    )
-
-
-def _number(what, field, value, low, high, unit, why) -> Input:
-    says = lambda x: f"{x:,.0f} {unit}" if x >= 1000 else f"{x:.3g} {unit}"  # noqa: E731
-    return Input(
-        what,
-        {field: value * low},
-        says(value * low),
-        {field: value * high},
-        says(value * high),
-        why,
-    )
-
-
-def _rate(what, field, value, low, high, unit, why) -> Input:
-    return _number(what, field, value / 1e9, low, high, unit, why)
-
-
-def _scale_out(cluster) -> Input:
-    slower, faster = scale_out_steps(cluster)
-    return Input(
-        "Interconnect",
-        {"cluster.scale_out": slower.id} if slower else None,
-        slower.name if slower else "",
-        {"cluster.scale_out": faster.id} if faster else None,
-        faster.name if faster else "",
-        "the next slower and faster fabric of the catalogue",
-    )
