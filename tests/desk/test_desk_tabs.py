@@ -286,7 +286,7 @@ def test_a_cell_is_the_assessment_of_that_design(desk, field):
 
 def test_the_edge_is_drawn_where_feasible_meets_not(desk):
     cell = lambda verdict, days=None, share=0.5: sweeps.Cell(
-        (), verdict, {"days": days} if days else {}, share, ""
+        at=(), verdict=verdict, figures={"days": days} if days else {}, memory_share=share
     )
     cells = [
         cell("feasible", 10.0),

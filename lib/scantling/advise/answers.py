@@ -7,7 +7,7 @@ from ..base.errors import DesignError
 from ..base.units import DAY_S
 from ..plans.enumerate import divisors
 from ..verdict.assess import assess
-from .batch import reshapes_of
+from .batch import SHAPE, reshapes_of
 from .scaling_laws import LAWS, allocations, compute_optimal, loss
 
 LARGEST = 2_000_000  # devices
@@ -18,6 +18,17 @@ def _try(design, changes):
         return assess(design.change(changes))
     except DesignError:
         return None
+
+
+def _free(design) -> dict:
+    """The changes that let go of every pin of the plan."""
+    return {f"plan.{k}": None for k in design.plan.given()}
+
+
+def _dense(design, job: str, params: float, tokens: float):
+    """A dense model of that size and tokens on the design's machine, with no constraints."""
+    changes = {"model": {"size": float(f"{params:.4g}")}, f"{job}.tokens": float(f"{tokens:.4g}")}
+    return _try(design, _free(design) | {"constraints": None} | changes)
 
 
 def _fits(a) -> bool:
@@ -153,19 +164,10 @@ def earliest_finish(
             and (best is None or a.days < best["days"])
         ):
             best = dict(days=a.days, devices=count, cost_usd=a.cost_usd, **_said(a))
-    kept = (
-        [
-            name
-            for name, limit in vars(now.resolved.constraints).items()
-            if limit is not None and name != "deadline_days"
-        ]
-        if within_budget
-        else []
-    )
-    return best and {
-        **best,
-        "bound": f"keeping {', '.join(kept)}" if kept else "no other constraint",
-    }
+    limits = vars(now.resolved.constraints).items() if within_budget else ()
+    kept = [name for name, limit in limits if limit is not None and name != "deadline_days"]
+    bound = f"keeping {', '.join(kept)}" if kept else "no other constraint"
+    return best and best | {"bound": bound}
 
 
 def largest_model(design, moe: bool | None = None) -> dict | None:
@@ -178,16 +180,10 @@ def largest_model(design, moe: bool | None = None) -> dict | None:
     """
     now = assess(design)
     moe = now.resolved.model.is_moe if moe is None else moe
-    free = {f"plan.{k}": None for k in design.plan.given()}
 
     def at(millions):
-        return _try(
-            design,
-            {
-                **free,
-                "model": {"size": millions * 1e6, "moe": moe} if moe else {"size": millions * 1e6},
-            },
-        )
+        model = {"size": millions * 1e6} | ({"moe": moe} if moe else {})
+        return _try(design, _free(design) | {"model": model})
 
     best = _most(lambda m: _meets(at(m)), 100, 100_000_000, 100)
     if best is None:
@@ -208,20 +204,12 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     if deadline is None:
         raise ValueError("constraints.deadline_days is needed: compute is devices x time x rate")
     a = assess(design)
-    free = {f"plan.{k}": None for k in design.plan.given()} | {"constraints": None}
     compute = (
         float(a.model_tflops_per_device) * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
     )
     for _ in range(8):
         size, tokens = (float(x) for x in compute_optimal(compute, law))
-        b = _try(
-            design,
-            {
-                **free,
-                "model": {"size": float(f"{size:.4g}")},
-                f"{a.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
-            },
-        )
+        b = _dense(design, a.resolved.job_path, size, tokens)
         if not _fits(b):
             raise ValueError(
                 f"the model of least loss for this compute, {size / 1e9:,.1f}B "
@@ -230,7 +218,6 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
         if abs(b.days / deadline - 1) < 0.01:
             break
         compute *= deadline / b.days
-    row = LAWS[law]
     return dict(
         compute_flops=compute,
         params=size,
@@ -238,7 +225,7 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
         days=b.days,
         mfu=b.mfu,
         law=law,
-        source=row.source,
+        source=LAWS[law].source,
         plan=b.plan,
     )
 
@@ -271,56 +258,23 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     rows = []
     if d and now.phases:
-        rows.append(
-            dict(
-                law=None,
-                title="this design",
-                params=n,
-                tokens=d,
-                caveat="",
-                source="",
-                **_trained(now),
-            )
-        )
-    free = {f"plan.{k}": None for k in design.plan.given()} | {"constraints": None}
+        own = dict(law=None, title="this design", params=n, tokens=d, caveat="", source="")
+        rows.append(own | _trained(now))
     for a in allocations(compute_flops):
-        b = _try(
-            design,
-            {
-                **free,
-                "model": {"size": float(f"{a.params:.4g}")},
-                f"{now.resolved.job_path}.tokens": float(f"{a.tokens:.4g}"),
-            },
-        )
-        rows.append(
-            dict(
-                law=a.law,
-                title=a.title,
-                params=a.params,
-                tokens=a.tokens,
-                caveat=a.caveat,
-                source=a.source,
-                **_trained(b),
-            )
-        )
+        said = {k: getattr(a, k) for k in ("law", "title", "params", "tokens", "caveat", "source")}
+        rows.append(said | _trained(_dense(design, now.resolved.job_path, a.params, a.tokens)))
     for row in rows:
-        row |= dict(
-            tokens_per_param=row["tokens"] / row["params"],
-            loss=float(loss(row["params"], row["tokens"])),
-        )
+        params, tokens = row["params"], row["tokens"]
+        row |= dict(tokens_per_param=tokens / params, loss=float(loss(params, tokens)))
     return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
 
 
 def _trained(a) -> dict:
-    if not _fits(a):
-        return dict(
-            verdict="refused" if a is None else a.verdict,
-            days=None,
-            cost_usd=None,
-            mfu=None,
-            plan=None,
-        )
-    return dict(verdict=a.verdict, days=a.days, cost_usd=a.cost_usd, mfu=a.mfu, plan=a.plan)
+    figures = ("days", "cost_usd", "mfu", "plan")
+    return dict(
+        verdict="refused" if a is None else a.verdict,
+        **{name: getattr(a, name) if _fits(a) else None for name in figures},
+    )
 
 
 def reshapes(design, most: int = 20) -> list[dict]:
@@ -335,7 +289,7 @@ def reshapes(design, most: int = 20) -> list[dict]:
     if not a.phases or not a.chosen.fits:
         return []
     p = a.plan
-    now = {k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")} | dict(
+    now = {k: p[k] for k in SHAPE} | dict(
         devices_used=a.devices_used,
         step_s=float(a.chosen.step.total),
         memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],

@@ -3,6 +3,8 @@ batches, which plans keep it, what the learning rate does if it changes."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from ..base.show import percent
@@ -18,6 +20,7 @@ from .scaling_laws import (
     peak_learning_rate,
 )
 
+SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
 SHAPES = 6  # other shapes of the same batch that are listed
 SPECIALIST = "to be confirmed by an ML specialist"
 
@@ -89,16 +92,11 @@ def batch_guide(assessment, others=None) -> dict:
 
 
 def _laws(found: dict[str, float]) -> list[dict]:
-    """Batches by published laws, with what each law is."""
+    """Batches by law, with what each law says of itself."""
+    said = ("definition", "fitted", "source")
     return [
-        dict(
-            law=name,
-            tokens=tokens,
-            definition=BATCH_LAWS[name].definition,
-            fitted=BATCH_LAWS[name].fitted,
-            source=BATCH_LAWS[name].source,
-        )
-        for name, tokens in found.items()
+        dict(law=k, tokens=v) | {name: getattr(BATCH_LAWS[k], name) for name in said}
+        for k, v in found.items()
     ]
 
 
@@ -119,22 +117,19 @@ def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
         found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
     )
     used, now = devices(found.plan), assessment.chosen
-    out = []
-    for i in rows[np.sort(first)]:
-        p = found.row(int(i))
-        if (p["dp"], p["micro_batch"]) != (now.plan["dp"], now.plan["micro_batch"]) and len(
-            out
-        ) < most:
-            out.append(
-                {k: p[k] for k in ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")}
-                | dict(
-                    devices_used=int(used[i]),
-                    step_s=float(found.step_s[i]),
-                    memory_share=float(found.total_bytes[i] / found.capacity),
-                    step_ratio=float(found.step_s[i] / now.step.total),
-                )
-            )
-    return out
+    plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
+    others = (
+        {k: plan[k] for k in SHAPE}
+        | dict(
+            devices_used=int(used[i]),
+            step_s=float(found.step_s[i]),
+            memory_share=float(found.total_bytes[i] / found.capacity),
+            step_ratio=float(found.step_s[i] / now.step.total),
+        )
+        for i, plan in plans
+        if any(plan[k] != now.plan[k] for k in ("dp", "micro_batch"))
+    )
+    return list(islice(others, most))
 
 
 def _lines(g, assumed, phase) -> list[str]:

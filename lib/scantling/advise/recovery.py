@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from ..base.json import clean
 from ..endure import elastic, reliability, scale, storage
 from ..physics.cases import devices, micro_batches
 from ..verdict.numbers import useful_s
@@ -72,32 +73,25 @@ def recovery(assessment) -> dict:
     )
     m = float(micro_batches(chosen.case.job, chosen.case.plan))
     shrink = elastic.wait_or_shrink(float(e.repair_s), m, plan["dp"]) if plan["dp"] > 1 else None
+    stall, size = float(e.checkpoint_stall_s), float(e.checkpoint_bytes)
     again = elastic.in_place_or_requeue(
         float(e.mtbf_s),
-        float(e.checkpoint_stall_s),
+        stall,
         detect_s=float(e.detect_s),
         durable_s=float(e.checkpoint_durable_s),
     )
-    stores = storage.carriers(
-        cluster,
-        float(e.checkpoint_bytes),
-        float(e.checkpoint_interval_s),
-        stall_s=float(e.checkpoint_stall_s),
-    )
-    return _plain(
+    stores = storage.carriers(cluster, size, float(e.checkpoint_interval_s), stall_s=stall)
+    return clean(
         dict(
             tiers=dict(
                 copies=[asdict(t) for t in near["tiers"]],
-                interval_s=near["interval_s"],
-                every=near["every"],
-                goodput=near["goodput"],
-                gain=near["gain"],
+                **{k: near[k] for k in ("interval_s", "every", "goodput", "gain")},
             ),
             stores=[s.as_dict() for s in stores[:BEST_STORES]],
             stores_that_carry=sum(s.carries for s in stores),
             corpus=text,
             capacity=storage.capacity(
-                float(e.checkpoint_bytes),
+                size,
                 text["bytes"] if text else 0.0,
                 recent=int(np.max(e.retention)),
             ),
@@ -131,19 +125,5 @@ def finishing_day(assessment, replicas: int = 1000, seed: int = 0) -> dict | Non
     return (
         None
         if work is None
-        else _plain(reliability.finish(assessment.endurance, work, replicas=replicas, seed=seed))
+        else clean(reliability.finish(assessment.endurance, work, replicas=replicas, seed=seed))
     )
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,16 +25,16 @@ from ..verdict.assess import assess
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """One changed copy: the values of the swept inputs, verdict ("refused" where the design does
     not allow them), headline figures, why."""
 
     at: tuple
     verdict: str
-    figures: dict
-    memory_share: float | None
-    why: str
+    figures: dict = field(default_factory=dict)
+    memory_share: float | None = None
+    why: str = ""
 
 
 def cell(design, paths, at, space=None) -> Cell:
@@ -42,21 +42,16 @@ def cell(design, paths, at, space=None) -> Cell:
     try:
         a = assess(design.change(dict(zip(paths, at))), space=space or plans.DEFAULT)
     except DesignError as error:
-        return Cell(at, "refused", {}, None, str(error))
+        return Cell(at=at, verdict="refused", why=str(error))
     if a.verdict == "impossible":
-        return Cell(
-            at,
-            a.verdict,
-            {},
-            None,
-            next((line for line in a.refusal if line.startswith("sum:")), ""),
-        )
+        sums = (line for line in a.refusal if line.startswith("sum:"))
+        return Cell(at=at, verdict=a.verdict, why=next(sums, ""))
     return Cell(
-        at,
-        a.verdict,
-        {k: getattr(a, k) for k in (*KEYS, "plan")},
-        a.memory_bytes["total"] / a.memory_bytes["capacity"],
-        a.missed[0].text if a.missed else "",
+        at=at,
+        verdict=a.verdict,
+        figures={k: getattr(a, k) for k in (*KEYS, "plan")},
+        memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
+        why=a.missed[0].text if a.missed else "",
     )
 
 
@@ -117,7 +112,7 @@ def table(cells: list[Cell], over: dict, key: str) -> np.ndarray:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HeatMap:
     """A two-way sweep as matrices of shape (len(rows), len(columns)), plain lists throughout.
 
@@ -165,26 +160,24 @@ def heat_map(
         raise DesignError(rows[0], allowed="two different fields", problem="is given twice")
     cells = sweep(design, over, space=space or plans.MAP, progress=progress, scheduler=scheduler)
     n, m = len(rows[1]), len(columns[1])
-    matrix = lambda of: [[of(cells[i * m + j]) for j in range(m)] for i in range(n)]  # noqa: E731
-    verdict = matrix(lambda c: c.verdict)
-    good = [[v == "feasible" for v in row] for row in verdict]
+
+    def matrix(values) -> list[list]:
+        values = list(values)
+        return [values[i * m : (i + 1) * m] for i in range(n)]
+
+    good = matrix(c.verdict == "feasible" for c in cells)
     edge = [
         ((i, j), (i + a, j + b))
-        for i in range(n)
-        for j in range(m)
-        for a, b in ((0, 1), (1, 0))
+        for i, j, (a, b) in itertools.product(range(n), range(m), ((0, 1), (1, 0)))
         if i + a < n and j + b < m and good[i][j] != good[i + a][j + b]
     ]
-    figures = {key: matrix(lambda c, key=key: c.figures.get(key)) for key in KEYS}
     return HeatMap(
-        (rows[0], columns[0]),
-        list(rows[1]),
-        list(columns[1]),
-        verdict,
-        figures,
-        matrix(lambda c: c.memory_share),
-        matrix(lambda c: c.why),
-        edge,
+        paths=tuple(over),
+        rows=list(rows[1]),
+        columns=list(columns[1]),
+        figures={key: matrix(c.figures.get(key) for c in cells) for key in KEYS},
+        edge=edge,
+        **{k: matrix(getattr(c, k) for c in cells) for k in ("verdict", "memory_share", "why")},
     )
 
 
