@@ -93,7 +93,7 @@ def attention_core_s(on: Device, *, heads, width, keys, head_dim):
     """
     mine = heads / on.plan.tp
     forward, backward = _flash_s(on, mine, width, keys, head_dim)
-    ring = (on.plan.cp > 1) & (np.asarray(on.plan.cp_type) == 0)
+    ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     if np.any(ring):
         forward, backward = _ring_s(on, ring, mine * width, forward, backward)
     none = on.software.flash == 0
@@ -107,7 +107,7 @@ def _flash_s(on: Device, heads, width, keys, head_dim):
     """Causal FLOPs / (peak x share x s'/(s' + half)), s' = the chunk that a kernel sees; backward
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
     k, software = on.constants, on.software
-    ring = (on.plan.cp > 1) & (np.asarray(on.plan.cp_type) == 0)
+    ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     # balanced rings hold two chunks a rank and work on half a rank's tokens at a time
     chunk = np.where(ring, on.seq_len / (2 * on.plan.cp), on.seq_len)
     tiles = heads * on.tokens / np.where(ring, 2 * QUERIES, QUERIES)

@@ -78,7 +78,7 @@ class Moe(Block):
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
         beside = mlp_gemm("shared_experts", self, on, shared)
-        kernels = np.where(np.asarray(self.shared_width) > 0, 2.0, 0.0)
+        kernels = np.where(self.shared_width > 0, 2.0, 0.0)
         return grouped, beside._replace(kernels=kernels)
 
     def router_s(self, on: Device):
@@ -121,5 +121,5 @@ class Moe(Block):
 
     def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
-        tensor = np.where(np.asarray(self.shared_width) > 0, 1.0, 0.0)[()]
+        tensor = np.where(self.shared_width > 0, 1.0, 0.0)[()]
         return Exchange(tensor=tensor, copies=self.top_k)

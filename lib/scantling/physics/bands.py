@@ -119,22 +119,22 @@ def band(
     allocator retries begin; seen_family: somebody has published a run on a chip of the family.
     """
     p = c.plan
-    moe, known = np.asarray(c.shape.moe_layers) > 0, np.asarray(known, bool)
-    wide_group = (np.asarray(p.dp) * p.cp > 128) & (micro_batches(c.job, p) < 8)
+    moe, known = c.shape.moe_layers > 0, np.asarray(known, bool)
+    wide_group = (p.dp * p.cp > 128) & (micro_batches(c.job, p) < 8)
     wider = {
         "unseen family": ~np.asarray(seen_family, bool),
         "unseen chip": ~np.asarray(seen_chip, bool),
         "inferred": np.asarray(inferred, bool),
         "single source": np.asarray(single, bool) & known,
         "memory": np.asarray(memory_share) > 0.85,
-        "zero1 wide": (np.asarray(p.sharding) == 1) & wide_group,
-        "ep across": (np.asarray(p.ep) * p.etp > c.link.domain) & moe,
+        "zero1 wide": (p.sharding == 1) & wide_group,
+        "ep across": (p.ep * p.etp > c.link.domain) & moe,
     }
     wide = math.prod(np.where(holds, WIDER[name], 1.0) for name, holds in wider.items())
     of = calibration()["bands"]
     kinds = ("dense", "moe")
     table = np.array([[of[stack][kind] for kind in kinds] for stack in ("unknown", "known")])
-    low, high = np.moveaxis(table[known.astype(int), moe.astype(int)], -1, 0)
+    low, high = np.moveaxis(table[1 * known, 1 * moe], -1, 0)
     return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 
 
@@ -183,9 +183,9 @@ def conditions(c: Cases) -> dict:
         name: np.log2(np.maximum(np.asarray(size, float), 1)) for name, size in sizes.items()
     } | {
         "recompute": np.asarray(p.recompute, float),
-        "moe": (np.asarray(s.moe_layers) > 0) * 1.0,
-        "low": (np.asarray(c.job.precision) >= 2) * 1.0,
-        "sharded": (np.asarray(p.sharding) >= 3) * 1.0,
+        "moe": (s.moe_layers > 0) * 1.0,
+        "low": (c.job.precision >= 2) * 1.0,
+        "sharded": (p.sharding >= 3) * 1.0,
     }
 
 

@@ -114,17 +114,17 @@ def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
     replace the catalogue's.
     """
     nvlink, efa = up.technology == "nvlink", out.technology == "efa"
-    share, hop = up_reach or (up.efficiency, up.latency_s)
+    share, hop = (np.nan, np.nan) if nvlink else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
     return dict(
         generation=min(max(up.generation - 3, 0), 2),
-        up_share=np.nan if nvlink else share,
-        up_hop_s=np.nan if nvlink else hop,
+        up_share=share,
+        up_hop_s=hop,
         out_share=1.0 if efa else min(out_share / REFERENCE_SHARE, 1.05),
         out_hop=1.0 if efa else out_hop / REFERENCE_HOP_S,
-        ordered=0 if efa else 1,
-        efa=1 if efa else 0,
-        nvls=1 if nvlink and up.in_network_reduction else 0,
+        ordered=int(not efa),
+        efa=int(efa),
+        nvls=int(nvlink and up.in_network_reduction),
     )
 
 
@@ -139,7 +139,7 @@ def link_of(cluster, fabric=None) -> Link:
         pod_devices=float(cluster.pod_devices or WHOLE_POD),
         oversubscription=cluster.oversubscription,
         mesh=float(chip.mesh and cluster.scale_up_domain == whole),
-        sharp=1 if cluster.in_network_reduction else 0,
+        sharp=int(cluster.in_network_reduction),
         **fabric_facts(
             catalogue.fabric(cluster.scale_up),
             fabric or catalogue.fabric(cluster.scale_out),
@@ -186,28 +186,24 @@ def volume(collective, ranks):
 def link_rate(w: Wires):
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
     a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
-    if not np.any(w.link.mesh):
-        return w.link.up_bytes_per_s
-    peers = np.where(w.inside > 1, w.inside - 1, w.link.domain - 1) / np.maximum(
-        w.link.domain - 1, 1
-    )
-    return w.link.up_bytes_per_s * np.where(np.asarray(w.link.mesh) > 0, peers, 1.0)
+    link, others = w.link, w.link.domain - 1
+    if not np.any(link.mesh):
+        return link.up_bytes_per_s
+    peers = np.where(w.inside > 1, w.inside - 1, others) / np.maximum(others, 1)
+    return link.up_bytes_per_s * np.where(link.mesh > 0, peers, 1.0)
 
 
 def up_rate(w: Wires, k: CurveConstants):
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
-    of_generation = np.where(
-        np.asarray(w.link.generation) == 0,
-        k.ring_share_a100,
-        np.where(np.asarray(w.link.generation) >= 2, k.ring_share_b200, 0.0),
-    )
-    fitted = k.ring_share * np.exp(of_generation)
-    return link_rate(w) * np.where(np.isnan(w.link.up_share), fitted, w.link.up_share)
+    generation, known = w.link.generation, w.link.up_share
+    factor = np.select([generation == 0, generation >= 2], [k.ring_share_a100, k.ring_share_b200])
+    fitted = k.ring_share * np.exp(factor)
+    return link_rate(w) * np.where(np.isnan(known), fitted, known)
 
 
 def out_rate(w: Wires, k: CurveConstants):
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
-    share = k.out_share * np.exp(k.out_share_efa * np.asarray(w.link.efa)) * w.link.out_share
+    share = k.out_share * np.exp(k.out_share_efa * w.link.efa) * w.link.out_share
     return w.link.out_bytes_per_s * np.minimum(share, 1.0)
 
 
@@ -222,7 +218,7 @@ def ring_rate(w: Wires, k: CurveConstants):
     up = up_rate(w, k)
     across = up * np.where(m > NODE, k.ring_share_wide, 1.0)
     if np.any(w.link.mesh):
-        across = across * np.where(np.asarray(w.link.mesh) > 0, m / np.maximum(m - 1, 1.0), 1.0)
+        across = across * np.where(w.link.mesh > 0, m / np.maximum(m - 1, 1.0), 1.0)
     return np.where(w.ranks > m, np.minimum(across, m * out_rate(w, k)), up)
 
 
@@ -234,14 +230,14 @@ def hop_in(w: Wires, k: CurveConstants, protocol: int):
 
 def hop_out(w: Wires, k: CurveConstants):
     """Factor on the protocols' hop times between domains."""
-    return np.where(np.asarray(w.link.efa) > 0, k.hop_efa, k.hop_out * np.asarray(w.link.out_hop))
+    return np.where(w.link.efa > 0, k.hop_efa, k.hop_out * w.link.out_hop)
 
 
 def usable(w: Wires, protocol: int):
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
-    return np.isnan(w.link.up_hop_s) & ((w.ranks <= w.inside) | (np.asarray(w.link.ordered) > 0))
+    return np.isnan(w.link.up_hop_s) & ((w.ranks <= w.inside) | (w.link.ordered > 0))
 
 
 def below_line(share, factor):
@@ -266,7 +262,7 @@ def fastest_protocol_s(w: Wires, seconds):
         works = usable(w, protocol)
         if np.any(works):
             best = np.where(works, np.minimum(best, seconds(protocol)), best)
-    return np.where(np.asarray(w.ranks) > 1, best, 0.0)
+    return np.where(w.ranks > 1, best, 0.0)
 
 
 def once_per_run(formula):
@@ -278,18 +274,15 @@ def once_per_run(formula):
         columns = [x for x in (message_bytes, w.ranks, w.inside) if np.ndim(x)]
         columns += [x for x in vars(w.link).values() if np.ndim(x)]
         size = max(map(len, columns), default=1)
-        if size < FEW or any(len(x) != size for x in columns):
-            return formula(message_bytes, w, *rest, **named)
-        head = np.zeros(size, bool)
-        head[0] = True
-        for x in columns:
-            head[1:] |= x[1:] != x[:-1]
-        at = np.flatnonzero(head)
-        if 2 * len(at) > size:
-            return formula(message_bytes, w, *rest, **named)
-        size_of_run = message_bytes if np.ndim(message_bytes) == 0 else message_bytes[at]
-        seconds = formula(size_of_run, take(w, at), *rest, **named)
-        return np.repeat(seconds, np.diff(at, append=size))
+        if size >= FEW and all(len(x) == size for x in columns):
+            head = np.ones(size, bool)
+            head[1:] = np.any([x[1:] != x[:-1] for x in columns], axis=0)
+            at = np.flatnonzero(head)
+            if 2 * len(at) <= size:
+                of_runs = message_bytes[at] if np.ndim(message_bytes) else message_bytes
+                seconds = formula(of_runs, take(w, at), *rest, **named)
+                return np.repeat(seconds, np.diff(at, append=size))
+        return formula(message_bytes, w, *rest, **named)
 
     return evaluated
 
@@ -310,7 +303,7 @@ def ring_s(message_bytes, w: Wires, rounds=1.0, k: CurveConstants | None = None)
     between = rounds * (domains(w) - 1)
     within = rounds * (n - 1) - between
     if np.any(w.link.mesh):
-        within = np.where((np.asarray(w.link.mesh) > 0) & ~np.asarray(several), rounds, within)
+        within = np.where((w.link.mesh > 0) & ~np.asarray(several), rounds, within)
     wide = np.where(several & (w.inside > NODE), k.hop_wide, 1.0)
     out, g = hop_out(w, k), np.where(several, k.fill_out, k.fill)
 
@@ -334,7 +327,7 @@ def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     n, m = w.ranks, w.inside
     exists = (n > m) & (m <= NODE)
     if not np.any(exists):
-        return np.where(exists, 0.0, np.inf)
+        return np.inf
     vol = 2 * (n - 1) / n
     rate = np.minimum(up_rate(w, k), np.maximum(vol, 1e-9) / 2 * m * out_rate(w, k))
 
@@ -356,14 +349,14 @@ def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     """
     k = k or constants()
     n, m, d = w.ranks, w.inside, domains(w)
-    exists = (np.asarray(w.link.nvls) > 0) & (m > 4) & (d <= 2)
+    exists = (w.link.nvls > 0) & (m > 4) & (d <= 2)
     if not np.any(exists):
-        return np.where(exists, 0.0, np.inf)
+        return np.inf
     vol, several, wide = 2 * (n - 1) / n, n > m, m > NODE
-    rate = 2 * (m - 1) / (m + 1) * link_rate(w) * k.nvls_share
-    rate = rate * np.exp(np.where(np.asarray(w.link.generation) >= 2, k.nvls_share_b200, 0.0))
-    rate = rate * np.where(wide, k.nvls_share_rack, 1.0)
-    rate = np.maximum(rate * np.where(several, k.nvls_share_across, 1.0), 1.0)
+    share = k.nvls_share * np.exp(k.nvls_share_b200 * (w.link.generation >= 2))
+    share = share * np.where(wide, k.nvls_share_rack, 1.0)
+    share = share * np.where(several, k.nvls_share_across, 1.0)
+    rate = np.maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
     cards = np.maximum(vol, 1e-9) * m * out_rate(w, k)
     rate = np.where(several, np.minimum(rate, cards), rate)
     start = (
@@ -381,9 +374,9 @@ def sharp_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     """
     k = k or constants()
     n, m, d = w.ranks, w.inside, domains(w)
-    exists = (np.asarray(w.link.sharp) > 0) & (d > 2) & (m <= NODE)
+    exists = (w.link.sharp > 0) & (d > 2) & (m <= NODE)
     if not np.any(exists):
-        return np.where(exists, 0.0, np.inf)
+        return np.inf
     start = (
         k.start * START_S[SIMPLE]
         + 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
@@ -436,7 +429,7 @@ def exchange_s(peers, wire, w: Wires, k: CurveConstants):
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
     g = np.where(w.ranks > w.inside, k.fill_direct, k.fill)
     took = pipelined_s(exchange_start_s(peers, w, k), wire, g)
-    return np.where(np.asarray(w.ranks) > 1, took, 0.0)
+    return np.where(w.ranks > 1, took, 0.0)
 
 
 @once_per_run
@@ -495,12 +488,9 @@ def times(
         "direct": lambda: direct_s(size, w, k),
         "relayed": lambda: relayed_s(size, w, k),
     }
-    out = {}
-    for name in ALGORITHMS[collective]:
-        if among is None or name in among:
-            seconds = by[name]()
-            out[name] = np.where((np.asarray(w.ranks) > 1) | np.isinf(seconds), seconds, 0.0)
-    return out
+    asked = [name for name in ALGORITHMS[collective] if among is None or name in among]
+    took = {name: by[name]() for name in asked}
+    return {name: np.where((w.ranks > 1) | np.isinf(s), s, 0.0) for name, s in took.items()}
 
 
 def fastest(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None):

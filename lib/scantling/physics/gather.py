@@ -60,7 +60,7 @@ def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Col
         hbm_bytes_per_s=column([c.hbm_bytes_per_s for c in chips]),
         usable_bytes=column([c.hbm_usable_bytes for c in chips]),
         host_bytes_per_s=column([known_link(c.host_link_bytes_per_s) for c in chips]),
-        is_tpu=(column([k.torus for k in kinds]) * (np.asarray(domain) > 1))[()],
+        is_tpu=column([k.torus for k in kinds]) * (domain > 1),
         newer_flash=column([k.modern for k in kinds]),
         wave_outputs=column([0.0 if math.isnan(c.sms) else c.sms * TILE for c in chips]),
     )
@@ -97,7 +97,7 @@ def _flash(stacks, kinds: Sequence[Family], released):
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
         for s, k in zip(stacks, kinds)
     ]
-    return np.where(np.asarray(released) < FLASH_SINCE, 0.0, column(best))[()]
+    return np.where(released < FLASH_SINCE, 0.0, column(best))[()]
 
 
 def software_of(
@@ -131,14 +131,14 @@ def software_of(
             own["group_limit"] = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
     if any(s.pipeline_engine for s in stacks):  # it sends and reduces between its instructions
         driven = column([s.pipeline_engine for s in stacks]) > 0
-        engine = driven & (np.asarray(plan.sharding) > 0) & (np.asarray(plan.pp) > 1)
+        engine = driven & (plan.sharding > 0) & (plan.pp > 1)
         own["step_engine"] = np.where(engine, 1.0, 0.0)[()]
         own["grad_all_reduce"] = np.maximum(own["grad_all_reduce"], own["step_engine"])
         own["dp_overlap"] = own["dp_overlap"] * (1 - own["step_engine"])
         own["p2p_overlap"] = own["p2p_overlap"] * (1 - own["step_engine"])
     if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
-        late = np.asarray(released) >= column([s.mtp_layout_since for s in stacks])
-        laid_out = late | (np.asarray(plan.vpp) > 1) | (np.asarray(own["balanced_layout"]) > 0)
+        late = released >= column([s.mtp_layout_since for s in stacks])
+        laid_out = late | (plan.vpp > 1) | (own["balanced_layout"] > 0)
         own["balanced_layout"] = np.where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
     else:
         own["balanced_layout"] = 0.0

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import compute
-from .cases import Cases, recomputed, tokens
+from .cases import Cases, Column, recomputed, tokens
 from .communication import communication
 from .step import COMPUTE, optimizer_rate, overall
 
@@ -87,11 +87,11 @@ class Work(NamedTuple):
 
     kernel: str
     label: str
-    flops: float  # of one forward
-    bytes: float  # of one forward, every operand once
-    once_s: float  # of one forward
-    seconds: float  # in one step, all passes together
-    peak: float  # dense, of its number format [FLOP/s]
+    flops: Column  # of one forward
+    bytes: Column  # of one forward, every operand once
+    once_s: Column  # of one forward
+    seconds: Column  # in one step, all passes together
+    peak: Column  # dense, of its number format [FLOP/s]
 
 
 def roofline(assessment) -> Roofline | None:
@@ -145,21 +145,22 @@ def roofline(assessment) -> Roofline | None:
 
 def _kernel(c: Cases, work: Work, stretch: float, step_s: float) -> Kernel:
     """The kind under its roofs: min(peak, intensity x HBM rate)."""
-    intensity = work.flops / work.bytes
-    rate = work.flops / (work.once_s * stretch)
+    kernel, label, *figures = work
+    flops, moved, once_s, seconds, peak = map(float, figures)
+    intensity, rate = flops / moved, flops / (once_s * stretch)
     roof = intensity * float(c.chip.hbm_bytes_per_s)
     return Kernel(
-        kernel=work.kernel,
-        label=work.label,
-        flops=rate * work.seconds,
-        bytes=rate * work.seconds / intensity,
+        kernel=kernel,
+        label=label,
+        flops=rate * seconds,
+        bytes=rate * seconds / intensity,
         intensity=intensity,
         achieved_flops=rate,
-        attainable_flops=min(work.peak, roof),
-        peak_flops=work.peak,
-        seconds=work.seconds,
-        share=work.seconds / step_s,
-        bound="compute" if roof >= work.peak else "memory",
+        attainable_flops=min(peak, roof),
+        peak_flops=peak,
+        seconds=seconds,
+        share=seconds / step_s,
+        bound="compute" if roof >= peak else "memory",
     )
 
 
@@ -187,83 +188,79 @@ def _gemms(c: Cases) -> list[tuple]:
 def _layer_work(c: Cases, parts) -> list[Work]:
     """What runs once a layer. The recomputed forwards' seconds go to the kernels they repeat; the
     router and the adding of weight gradients are spread over the GEMMs."""
-    layer, again = compute.layer_time(c), recomputed(c)
-    once = {name: float(getattr(layer, name)) for name in COMPUTE}
-    repeated = {name: once[name] * float(getattr(again, name)) for name in COMPUTE}
-    whole = sum(repeated.values()) + float(layer.host * again.layer)
-    share = {name: repeated[name] / whole if whole else 0.0 for name in COMPUTE}
-    spent = {name: parts[name] + parts["recompute"] * share[name] for name in COMPUTE}
-    gemms, bf16 = _gemms(c), float(c.chip.bf16_flops)
+    layer, again, chip = compute.layer_time(c), recomputed(c), c.chip
+    once = {name: getattr(layer, name) for name in COMPUTE}
+    repeated = {name: once[name] * getattr(again, name) for name in COMPUTE}
+    whole = sum(repeated.values()) + layer.host * again.layer
+    spent = {
+        name: parts[name] + (parts["recompute"] * repeated[name] / whole if whole else 0.0)
+        for name in COMPUTE
+    }
+    gemms = _gemms(c)
     timed = sum(seconds for *_, seconds in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
-    flops, operands = _attention(c)
-    moved = once["elementwise"] * float(c.chip.hbm_bytes_per_s * c.constants.hbm_share)
-    products = [
-        Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=float(c.chip.linear_flops))
+    core_s = (layer.attention + layer.attention_backward) / passes
+    moved = once["elementwise"] * chip.hbm_bytes_per_s * c.constants.hbm_share
+    products = (
+        Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=chip.linear_flops)
         for gemm in gemms
+    )
+    return [
+        *products,
+        Work(
+            "attention",
+            "Attention core",
+            *_attention(c),
+            core_s,
+            spent["attention"],
+            chip.bf16_flops,
+        ),
+        Work(
+            "elementwise",
+            "Element-wise chains",
+            moved / 2,
+            moved,
+            once["elementwise"],
+            spent["elementwise"],
+            chip.bf16_flops,
+        ),
     ]
-    attention = Work(
-        kernel="attention",
-        label="Attention core",
-        flops=flops,
-        bytes=operands,
-        once_s=float(layer.attention + layer.attention_backward) / passes,
-        seconds=spent["attention"],
-        peak=bf16,
-    )
-    chains = Work(
-        kernel="elementwise",
-        label="Element-wise chains",
-        flops=moved / 2,
-        bytes=moved,
-        once_s=once["elementwise"],
-        seconds=spent["elementwise"],
-        peak=bf16,
-    )
-    return [*products, attention, chains]
 
 
 def _attention(c: Cases) -> tuple[float, float]:
     """(FLOP, bytes) of one forward of the attention core: causal where flash skips the upper half,
     all of the scores where they are materialised."""
-    t, tp, seq_len = float(tokens(c)), c.plan.tp, c.job.seq_len
+    t, tp, seq_len, passes = tokens(c), c.plan.tp, c.job.seq_len, c.constants.scores_passes
     flops = moved = 0.0
     for block in c.shape.of("softmax"):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
         kept = np.maximum(block.kept_heads / tp, 1.0)
         keys, scores = block.keys_seen(seq_len), 0.0
         if np.any(c.software.flash == 0):
-            keys, scores = seq_len, c.constants.scores_passes * 2 * t * seq_len * heads
-        flops += float(weight * 2 * t * keys * heads * width)
+            keys, scores = seq_len, passes * 2 * t * seq_len * heads
+        flops += weight * 2 * t * keys * heads * width
         # queries and outputs, keys and values
-        moved += float(weight * (2 * t * (heads + kept) * width + scores))
+        moved += weight * (2 * t * (heads + kept) * width + scores)
     return flops, moved
 
 
 def _head(c: Cases, parts) -> Work:
     """Output head and loss."""
-    s, t = c.shape, float(tokens(c))
-    v, h = float(sum(b.vocab for b in s.of("head")) / c.plan.tp), float(s.hidden)
+    s, t = c.shape, tokens(c)
+    v, h = sum(b.vocab for b in s.of("head")) / c.plan.tp, s.hidden
     return Work(
         kernel="logits",
         label="Output head and loss",
         flops=2 * t * h * v,
-        bytes=2 * (t * h + h * v + t * v) + float(c.constants.logit_bytes) * t * v / 3,
-        once_s=float(compute.logits_s(c)) / (3 * (1 + float(s.mtp_layers))),
+        bytes=2 * (t * h + h * v + t * v) + c.constants.logit_bytes * t * v / 3,
+        once_s=compute.logits_s(c) / (3 * (1 + s.mtp_layers)),
         seconds=parts["logits"],
-        peak=float(c.chip.bf16_flops),
+        peak=c.chip.bf16_flops,
     )
 
 
 def _update(c: Cases, parts) -> Work:
     """The optimizer, per parameter."""
-    moved = float(c.constants.optimizer_bytes)
-    return Work(
-        kernel="optimizer",
-        label="Optimizer update",
-        flops=ADAM_FLOP,
-        bytes=moved,
-        once_s=moved / float(optimizer_rate(c)),
-        seconds=parts["optimizer"],
-        peak=float(c.chip.bf16_flops),
-    )
+    moved = c.constants.optimizer_bytes
+    once_s, peak = moved / optimizer_rate(c), c.chip.bf16_flops
+    return Work("optimizer", "Optimizer update", ADAM_FLOP, moved, once_s, parts["optimizer"], peak)

@@ -212,12 +212,12 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
         field: r.dimension(arch, getattr(arch, field))
         for field in ("layers", "hidden", "heads", "vocab")
     }
-    layers, hidden, heads = fields["layers"], fields["hidden"], fields["heads"]
+    layers, hidden, heads, _ = fields.values()
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = fields["kv_heads"] = _kv_heads(r, arch, heads)
     fields["attention"] = attention_kind(heads, kv_heads)
-    fields |= _mla(r) if arch.mla else dict(head_dim=_head_dim(r, arch, hidden, heads))
+    fields |= _mla(r, arch) if arch.mla else dict(head_dim=_head_dim(r, arch, hidden, heads))
     fields |= _ffn(r, arch, hidden, layers)
     fields |= _window(r, arch, layers)
     if tied is None:
@@ -241,19 +241,22 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
         source=f"Hugging Face config, {arch.model_type}",
         **fields,
     )
-    if arch.model_type == "opt" and r.count("word_embed_proj_dim") not in (None, hidden):
-        projected = r.count("word_embed_proj_dim")
-        problem = "is not read: a projected embedding"
-        raise DesignError(
-            "word_embed_proj_dim", projected, f"hidden_size {hidden}", problem=problem
-        )
+    projected = r.count("word_embed_proj_dim") if arch.model_type == "opt" else None
+    if projected not in (None, hidden):
+        allowed, problem = f"hidden_size {hidden}", "is not read: a projected embedding"
+        raise DesignError("word_embed_proj_dim", projected, allowed, problem=problem)
     check_model(model, read_as=_HF_NAMES)
     return model, r.read, tuple(r.assumed)
 
 
 _FLAGS = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
 _CLASS_FIELDS = (
-    *("embedding_norm", "qk_norm", "expert_bias", "router_bias", "sinks", "router_buffers"),
+    "embedding_norm",
+    "qk_norm",
+    "expert_bias",
+    "router_bias",
+    "sinks",
+    "router_buffers",
 )
 _HF_NAMES = {
     "hidden": "hidden_size",
@@ -311,19 +314,18 @@ def _head_dim(r: _Reader, arch: Architecture, hidden: int, heads: int) -> int:
     return r.assume("head_dim", hidden // heads, f"derived: {wide} / {many}")
 
 
-def _mla(r: _Reader) -> dict[str, Any]:
+_RANKS = {
+    "v_head_dim": "v_head_dim",
+    "kv_lora": "kv_lora_rank",
+    "qk_nope": "qk_nope_head_dim",
+    "qk_rope": "qk_rope_head_dim",
+}
+
+
+def _mla(r: _Reader, arch: Architecture) -> dict[str, Any]:
     if "q_lora_rank" not in r.config:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
-    sizes = {}
-    for field, name in (
-        ("v_head_dim", "v_head_dim"),
-        ("kv_lora", "kv_lora_rank"),
-        ("qk_nope", "qk_nope_head_dim"),
-        ("qk_rope", "qk_rope_head_dim"),
-    ):
-        sizes[field] = r.count(name)
-        if sizes[field] is None:
-            raise r.error(name, allowed="this dimension of the model; it is not guessed")
+    sizes = {field: r.dimension(arch, (name,)) for field, name in _RANKS.items()}
     q_lora = r.count("q_lora_rank") or 0
     return dict(attention="mla", q_lora=q_lora, head_dim=sizes["v_head_dim"], **sizes)
 
@@ -331,18 +333,21 @@ def _mla(r: _Reader) -> dict[str, Any]:
 def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, Any]:
     moe, activation = arch.moe, r.get(*arch.activation) or arch.activation_class
     fields: dict[str, Any] = dict(mlp=_mlp(str(activation), arch.gated))
-    moe_layers = _MOE_LAYERS[moe.where](r, arch, layers) if moe else 0
+    moe_layers = _moe_layers(r, arch, layers) if moe else 0
     if moe_layers:
-        width = r.dimension(arch, moe.width)
+        width, experts, top_k = (
+            r.dimension(arch, names) for names in (moe.width, moe.experts, moe.top_k)
+        )
+        shared = _shared(r, moe.shared, width)
         fields |= dict(
             expert_ffn_hidden=width,
-            experts=r.dimension(arch, moe.experts),
-            top_k=r.dimension(arch, moe.top_k),
+            experts=experts,
+            top_k=top_k,
             moe_layers=moe_layers,
-            shared_ffn_hidden=_shared(r, moe.shared, width),
+            shared_ffn_hidden=shared,
+            shared_gate=moe.shared_gate and shared > 0,
             moe_layout=_layout(r, arch),
         )
-        fields["shared_gate"] = moe.shared_gate and fields["shared_ffn_hidden"] > 0
     if moe_layers == layers:
         fields["ffn_hidden"] = 0
     elif moe is not None:
@@ -366,32 +371,24 @@ def _shared(r: _Reader, rule: str, width: int) -> int:
     if rule == "one":
         return width
     kind, _, field = rule.partition(":")
-    value = r.count(field, least=0) if field else 0
-    if value is None and field in r.config:
-        value = 0  # written as null: none
-    if value is None:
+    if field and field not in r.config:
         raise r.error(field, allowed="0 or more; it is not guessed")
+    value = field and r.count(field, least=0) or 0  # written as null: none
     return value * width if kind == "count" else value
 
 
-def _listed(count):
-    """A rule for the layers with experts, where the file does not list the kind of each."""
-
-    def rule(r: _Reader, arch: Architecture, layers: int) -> int:
-        kinds = r.get("mlp_layer_types")
-        if isinstance(kinds, list):
-            return sum(k == "sparse" for k in kinds[:layers])
-        return count(r, arch, layers)
-
-    return rule
+def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
+    """Layers with experts: as the file lists the kind of each, else by the class's rule."""
+    kinds = r.get("mlp_layer_types")
+    if isinstance(kinds, list):
+        return sum(k == "sparse" for k in kinds[:layers])
+    return _MOE_LAYERS[arch.moe.where](r, arch, layers)
 
 
-@_listed
 def _every_layer(r: _Reader, arch: Architecture, layers: int) -> int:
     return layers
 
 
-@_listed
 def _after_first(r: _Reader, arch: Architecture, layers: int) -> int:
     if r.count("moe_layer_freq") not in (None, 1):
         frequency = r.config["moe_layer_freq"]
@@ -404,13 +401,11 @@ def _after_first(r: _Reader, arch: Architecture, layers: int) -> int:
     return layers - min(first, layers)
 
 
-@_listed
 def _sparse_step(r: _Reader, arch: Architecture, layers: int) -> int:
     step, dense = r.count("decoder_sparse_step") or 1, set(r.numbers("mlp_only_layers"))
     return sum((i + 1) % step == 0 and i not in dense for i in range(layers))
 
 
-@_listed
 def _interleave(r: _Reader, arch: Architecture, layers: int) -> int:
     listed = r.numbers("moe_layers")
     if listed:
@@ -419,7 +414,6 @@ def _interleave(r: _Reader, arch: Architecture, layers: int) -> int:
     return len(range(step - 1, layers, step))
 
 
-@_listed
 def _start_interval(r: _Reader, arch: Architecture, layers: int) -> int:
     start = r.count("moe_layer_start_index", least=0)
     last = r.count("moe_layer_end_index", least=-1)

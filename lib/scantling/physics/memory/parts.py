@@ -164,7 +164,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     some_share, all_share = recompute_shares(p)
     mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in s.of("mixer")])
     trunk = s.mean("mixer", lambda b: sum(b.parameters().values()))
-    sorts, routed = [], 1.0 * (np.asarray(s.moe_layers) > 0)
+    sorts, routed = [], 1.0 * (s.moe_layers > 0)
     for feed in s.of("feed"):
         per_token, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
         experts = own.pop("routed_experts", 0)
