@@ -81,7 +81,10 @@ def enumerate_plans(
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
     q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
-    c = _degrees(q)
+    c: dict = {}
+    for name, values in degrees(q).items():
+        c = cross(c, name, values)
+    c = _lawful(c, "degrees", q)
     for axis in (
         _data_parallel,
         _micro_batches,
@@ -99,19 +102,16 @@ def enumerate_plans(
     return Plan(**columns)
 
 
-def _degrees(q: Question) -> dict:
-    """Tensor, context and pipeline parallelism."""
-    devices = q.cluster.devices
-    tps = [int(t) for t in q.space.tp or divisors(q.model.heads) if t <= devices]
-    cps = [x for x in q.space.cp if x == 1 or q.phase.seq_len // x >= q.space.min_chunk]
-    c: dict = {}
-    for name, values in (
-        ("tp", tps),
-        ("cp", cps),
-        ("pp", depths(q.model.layers, q.space, devices)),
-    ):
-        c = cross(c, name, q.pick(name, values))
-    return _lawful(c, "degrees", q)
+def degrees(q: Question) -> dict[str, list]:
+    """The values of tensor, context and pipeline parallelism that are tried."""
+    devices, space = q.cluster.devices, q.space
+    return {
+        "tp": q.pick("tp", [int(t) for t in space.tp or divisors(q.model.heads) if t <= devices]),
+        "cp": q.pick(
+            "cp", [x for x in space.cp if x == 1 or q.phase.seq_len // x >= space.min_chunk]
+        ),
+        "pp": q.pick("pp", depths(q.model.layers, space, devices)),
+    }
 
 
 def _data_parallel(c: dict, q: Question) -> dict:
@@ -218,7 +218,7 @@ def _schedules(c: dict, q: Question) -> dict:
     whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     if not len(whole["tp"]):
         rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
-        raise DesignError("plan.schedule", names[0], rules, problem="leaves no legal plan")
+        _some(whole, "plan.schedule", names[0], rules)
     del whole["m"]
     return whole
 
@@ -323,15 +323,9 @@ def _lawful(c: dict, stage: str, q: Question) -> dict:
     for law in of(stage):
         c = keep(c, law.kept(c, q.model, q.phase, q.cluster))
         if not len(c["tp"]):
-            degrees = ("tp", "cp", "pp", "dp", "micro_batch", "ep")
-            pinned = [f for f in (law.field, *degrees) if q.pins.get(f) is not None]
-            field = pinned[0] if pinned else law.field
-            raise DesignError(
-                f"plan.{field}",
-                q.pins.get(field),
-                f"{law.text} ({law.source})",
-                problem="leaves no legal plan",
-            )
+            fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
+            field = next((f for f in fields if q.pins.get(f) is not None), law.field)
+            _some(c, f"plan.{field}", q.pins.get(field), f"{law.text} ({law.source})")
     return c
 
 

@@ -45,57 +45,29 @@ def _devices(pins, devices, at):
 
 def _needs(pins, model, at):
     """Pins that another field has to allow."""
+
+    def refuse(name, allowed, nearest, problem):
+        raise DesignError(f"{at}.{name}", pins[name], allowed, nearest, problem=problem)
+
+    some, layers, pp = pins.get("recompute_layers", 0), model.layers, pins.get("pp")
     for name in ("ep", "etp"):
         if pins.get(name, 1) > 1 and not model.is_moe:
-            raise DesignError(
-                f"{at}.{name}",
-                pins[name],
-                "1: the model has no experts",
-                1,
-                problem="needs a mixture of experts",
-            )
+            refuse(name, "1: the model has no experts", 1, "needs a mixture of experts")
     if "shard_group" in pins and "sharding" not in pins:
-        raise DesignError(
-            f"{at}.shard_group",
-            pins["shard_group"],
-            "sharding: hsdp beside it",
-            problem="is given without sharding",
-        )
+        refuse("shard_group", "sharding: hsdp beside it", None, "is given without sharding")
     if pins.get("sp") and pins.get("tp") == 1:
-        raise DesignError(
-            f"{at}.sp",
-            True,
-            "false: sequence parallelism splits over tp, which is 1",
-            "false",
-            problem="needs tp above 1",
-        )
-    some = pins.get("recompute_layers", 0)
+        why = "false: sequence parallelism splits over tp, which is 1"
+        refuse("sp", why, "false", "needs tp above 1")
     if some and pins.get("recompute") == "none":
-        raise DesignError(
-            f"{at}.recompute_layers",
-            some,
-            "0, or recompute: full or selective",
-            0,
-            problem="contradicts recompute: none",
-        )
-    if some > model.layers:
-        raise DesignError(
-            f"{at}.recompute_layers",
-            some,
-            f"at most the {model.layers} layers",
-            model.layers,
-            problem="is more than there are",
-        )
-    if "layer_split" in pins and "pp" in pins:
-        split = "even" if model.layers % pins["pp"] == 0 else "balanced"
-        if pins["layer_split"] != split:
-            raise DesignError(
-                f"{at}.layer_split",
-                pins["layer_split"],
-                f"{split}: {model.layers} layers on pp {pins['pp']} stages",
-                split,
-                problem="cannot be kept",
-            )
+        both = "0, or recompute: full or selective"
+        refuse("recompute_layers", both, 0, "contradicts recompute: none")
+    if some > layers:
+        most = f"at most the {layers} layers"
+        refuse("recompute_layers", most, layers, "is more than there are")
+    split = pp and ("balanced" if layers % pp else "even")
+    if split and pins.get("layer_split", split) != split:
+        stages = f"{split}: {layers} layers on pp {pp} stages"
+        refuse("layer_split", stages, split, "cannot be kept")
 
 
 def _batch(pins, batch, at):
@@ -103,20 +75,16 @@ def _batch(pins, batch, at):
     product = math.prod(pins[k] for k in given)
     if not given or batch % product == 0 and (len(given) < 3 or product == batch):
         return
-    name = max(given, key=lambda k: pins[k])
-    rest = product // pins[name]
-    what = " x ".join(given)
-    if len(given) == 3 or batch % rest:
-        fitting = [batch // rest] if batch % rest == 0 else []
-    else:
-        fitting = [d for d in divisors(batch).tolist() if batch % (d * rest) == 0]
-    law = f"{what} {'equal to' if len(given) == 3 else 'that divides'} global_batch {batch:,}"
-    nearest = min(fitting, key=lambda d: abs(d - pins[name])) if fitting else None
+    name = max(given, key=pins.get)
+    rest, all_three, what = product // pins[name], len(given) == 3, " x ".join(given)
+    fitting = []
+    if batch % rest == 0:
+        fitting = [batch // rest] if all_three else divisors(batch // rest).tolist()
     raise DesignError(
         f"{at}.{name}",
         pins[name],
-        law,
-        nearest,
+        f"{what} {'equal to' if all_three else 'that divides'} global_batch {batch:,}",
+        min(fitting, key=lambda d: abs(d - pins[name]), default=None),
         problem=f"makes {what} = {product:,}"
         if len(given) > 1
         else f"does not divide global_batch {batch:,}",

@@ -41,27 +41,14 @@ class Found:
     )  # indices of the fitting plans: those of a kind that has been run best first, then the others
     practised: np.ndarray  # bool: of a kind that published runs use
     seconds: float
+    # counts of all that was looked at, which may be more than the plans held: legal plans, those
+    # that fit and were timed, and those that do not by the reason that comes first in REASONS
+    legal: int
+    fitting: int
+    rejected: dict[str, int]
     # legal plans (parts of a streamed space) that were not looked at, because the search was
     # stopped
     unseen: int = 0
-    tally: tuple | None = None  # (legal, fitting, rejected) where only the best plans are held
-
-    @property
-    def legal(self) -> int:
-        return len(self.fits) if self.tally is None else self.tally[0]
-
-    @property
-    def fitting(self) -> int:
-        """Plans that fit, all of which were timed."""
-        return int(self.fits.sum()) if self.tally is None else self.tally[1]
-
-    @property
-    def rejected(self) -> dict[str, int]:
-        """Plans that do not fit, by the reason that comes first in REASONS."""
-        if self.tally is not None:
-            return self.tally[2]
-        counts = np.bincount(self.reason[self.reason >= 0], minlength=len(REASONS))
-        return {text: int(n) for text, n in zip(REASONS, counts) if n}
 
     def best(self) -> int | None:
         """Row of the fastest fitting plan, None where none fits."""
@@ -113,26 +100,23 @@ def find(
     }
     plan = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
     n = np.size(plan.tp)
-    total, reason, step_s, seen = np.empty(n), np.full(n, -1), np.full(n, np.inf), np.zeros(n, bool)
     size = CHUNK if scheduler is None else REMOTE
     parts = [slice(i, min(i + size, n)) for i in range(0, n, size)]
     if scheduler is None:
         results = _here(where, plan, parts, progress, n)
     else:
-        results = across(
-            scored, [(where, take(plan, part)) for part in parts], scheduler, progress, n, size
-        )
+        tasks = [(where, take(plan, part)) for part in parts]
+        results = across(scored, tasks, scheduler, progress, n, size)
+    outcome = np.full((3, n), np.nan)
     for result, part in zip(results, parts):
         if result is not None:
-            total[part], reason[part], step_s[part] = result
-            seen[part] = True
+            outcome[:, part] = result
+    seen = ~np.isnan(outcome[1])
     if not seen.all():
-        plan, total, reason, step_s = take(plan, seen), total[seen], reason[seen], step_s[seen]
-    fits = reason < 0
-    known = practised(plan, where)
-    order = np.concatenate(
-        [ranked(plan, step_s, np.flatnonzero(fits & kind)) for kind in (known, ~known)]
-    )
+        plan, outcome = take(plan, seen), outcome[:, seen]
+    total, reason, step_s = outcome
+    reason = reason.astype(int)
+    fits, known = reason < 0, practised(plan, where)
     return Found(
         situation=where,
         plan=plan,
@@ -140,10 +124,13 @@ def find(
         fits=fits,
         reason=reason,
         step_s=step_s,
-        order=order,
+        order=by_practice(plan, step_s, known, fits),
         practised=known,
         seconds=time.perf_counter() - start,
-        unseen=int(n - seen.sum()),
+        legal=len(fits),
+        fitting=int(fits.sum()),
+        rejected={text: n for i, text in enumerate(REASONS) if (n := int((reason == i).sum()))},
+        unseen=int(n - len(fits)),
     )
 
 
@@ -161,10 +148,8 @@ def scored(where: Situation, plan: Plan) -> tuple:
     c = where.cases(plan)
     m = memory(c)
     c, n = through_disks(where.resolved.cluster, c, m), np.size(plan.tp)
-    reason, step_s = (
-        np.broadcast_to(why_not(m, host_bytes(where.resolved.cluster)), n),
-        np.full(n, np.inf),
-    )
+    reason = np.broadcast_to(why_not(m, host_bytes(where.resolved.cluster)), n)
+    step_s = np.full(n, np.inf)
     ok = np.flatnonzero(reason < 0)
     if len(ok):
         step_s[ok] = step_time(c.take(ok)).total
@@ -193,6 +178,19 @@ def skipped(found: Found) -> tuple[int, float] | None:
     return (row, ratio) if ratio < 1 else None
 
 
+SIMPLICITY = {
+    **{"cp": 1e2, "ep": 10, "tp": 1},
+    **{"sharding": 1 / 8, "recompute": 1 / 64, "offload": 1 / 4},
+}
+
+
+def by_practice(plan: Plan, step_s, known, fits=True):
+    """Rows that fit, best first: those of a kind that has been run, then the others."""
+    return np.concatenate(
+        [ranked(plan, step_s, np.flatnonzero(fits & kind)) for kind in (known, ~known)]
+    )
+
+
 def ranked(plan: Plan, step_s, rows):
     """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
     ways split, less sharding, less recompute)."""
@@ -200,15 +198,9 @@ def ranked(plan: Plan, step_s, rows):
     def at(name):
         return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))[rows]
 
-    simplicity = (
-        at("pp") * at("vpp") * 1e3
-        + at("cp") * 1e2
-        + at("ep") * 10
-        + at("tp")
-        + at("sharding") / 8
-        + at("recompute") / 64
-        + at("offload") / 4
-    )
+    simplicity = at("pp") * at("vpp") * 1e3
+    for name, weight in SIMPLICITY.items():
+        simplicity += at(name) * weight
     key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
     return rows[np.lexsort((at("micro_batch"), simplicity, key))]
 

@@ -4,6 +4,7 @@ on a cluster."""
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from ..base.errors import DesignError
 from ..base.records import take
 from ..physics.cases import Plan
 from ..physics.gather import Situation
-from .enumerate import depths, divisors
+from .enumerate import Question, degrees
 from .fit import REASONS
 from .remote import across
-from .run import Found, find, practised, ranked
+from .run import Found, by_practice, find, practised
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
 
@@ -41,50 +42,17 @@ def stream(
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
-        results = []
-        for k, part in enumerate(parts):
-            going = [True]
-
-            def inner(done, of, k=k, going=going):
-                if progress and progress(int(1000 * (k + done / of)), 1000 * len(parts)) is False:
-                    going[0] = False
-                return going[0]
-
-            results.append(_best(where, space, part, keep, inner))
-            if sum(len(r[5]) for r in results) > 4 * keep:
-                for kind in (True, False):  # the two are ranked apart
-                    _shed(
-                        results,
-                        [
-                            i
-                            for i in range(len(results))
-                            if (parts[i]["tp"] <= where.link.domain) == kind
-                        ],
-                        keep,
-                    )
-            if not going[0]:
-                break
+        counts, held = _here(where, space, parts, keep, progress)
     else:
         report = (lambda done, of: progress(1000 * done, 1000 * of)) if progress else None
-        results = across(
-            _best, [(where, space, part, keep) for part in parts], scheduler, report, len(parts)
-        )
-    done = [r for r in results if r is not None]
-    if not any(r[0] for r in done):
+        tasks = [(where, space, part, keep) for part in parts]
+        done = [r for r in across(_best, tasks, scheduler, report, len(parts)) if r is not None]
+        counts, held = [count for count, _ in done], [rows for _, rows in done]
+    legal, fitting = (sum(count[i] for count in counts) for i in (0, 1))
+    if not legal:
         return find(where, space, pins)  # says which rule leaves none
-    plan = _joined([r[3] for r in done if r[3] is not None])
-    total, step_s = (np.concatenate([r[k] for r in done]) for k in (4, 5))
-    known = practised(plan, where)
-    order = np.concatenate(
-        [ranked(plan, step_s, np.flatnonzero(kind)) for kind in (known, ~known)]
-    )[:keep]
-    plan, total, step_s, known = take(plan, order), total[order], step_s[order], known[order]
-    n = len(order)
-    tally = (
-        sum(r[0] for r in done),
-        sum(r[1] for r in done),
-        {text: c for text in REASONS if (c := sum(r[2].get(text, 0) for r in done))},
-    )
+    plan, total, step_s = _fastest(where, held, keep)
+    n = len(total)
     return Found(
         situation=where,
         plan=plan,
@@ -93,75 +61,69 @@ def stream(
         reason=np.full(n, -1),
         step_s=step_s,
         order=np.arange(n),
-        practised=known,
+        practised=practised(plan, where),
         seconds=time.perf_counter() - start,
-        unseen=len(parts) - len(done),
-        tally=tally,
+        legal=legal,
+        fitting=fitting,
+        rejected={text: c for text in REASONS if (c := sum(r.get(text, 0) for *_, r in counts))},
+        unseen=len(parts) - len(counts),
     )
+
+
+def _here(where, space, parts, keep, progress):
+    """(counts of each part, rows held) of the parts one after the other, as far as progress lets
+    them."""
+    counts, held, going = [], [], True
+
+    def inner(done, of):
+        nonlocal going
+        at = int(1000 * (len(counts) + done / of))
+        going = going and not (progress and progress(at, 1000 * len(parts)) is False)
+        return going
+
+    for part in parts:
+        count, rows = _best(where, space, part, keep, inner)
+        counts.append(count)
+        held.append(rows)
+        if sum(len(total) for _, total, _ in held) > 4 * keep:
+            held = [_fastest(where, held, keep)]
+        if not going:
+            break
+    return counts, held
 
 
 def _parts(where, space, pins):
     """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
-    r = where.resolved
-    tps = (
-        [pins["tp"]]
-        if pins.get("tp") is not None
-        else [int(t) for t in space.tp or divisors(r.model.heads) if t <= r.cluster.devices]
-    )
-    pps = (
-        [pins["pp"]]
-        if pins.get("pp") is not None
-        else depths(r.model.layers, space, r.cluster.devices)
-    )
-    if not r.model.is_moe:
-        yield from ({**pins, "tp": tp} for tp in tps)
-        return
-    for tp in tps:
-        for pp in pps:
-            if tp * pp <= r.cluster.devices:
-                for offload in (
-                    [pins["offload"]] if pins.get("offload") is not None else space.offload
-                ):
-                    yield {**pins, "tp": tp, "pp": pp, "offload": offload}
+    model, cluster = where.resolved.model, where.resolved.cluster
+    q = Question(model=model, phase=where.phase, cluster=cluster, space=space, pins=pins)
+    axes = degrees(q) | {"offload": q.pick("offload", space.offload)}
+    names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
+    for values in product(*(axes[name] for name in names)):
+        part = pins | dict(zip(names, values))
+        if part["tp"] * (part.get("pp") or 1) <= cluster.devices:
+            yield part
 
 
 def _best(where, space, pins, keep, progress=None):
-    """(legal, fitting, rejected, plan columns, memory, step) of one part, the fastest `keep`
-    fitting plans of it."""
+    """((legal, fitting, rejected), (plan columns, memory, step) of the fastest `keep` fitting
+    plans) of one part."""
     try:
         found = find(where, space, pins, progress=progress)
     except DesignError:  # no legal plan in this part
-        return 0, 0, {}, None, np.empty(0), np.empty(0)
+        return (0, 0, {}), (None, np.empty(0), np.empty(0))
     rows = found.order[:keep]
-    return (
-        found.legal,
-        int(found.fits.sum()),
-        found.rejected,
-        take(found.plan, rows) if len(rows) else None,
-        found.total_bytes[rows],
-        found.step_s[rows],
-    )
+    plan = take(found.plan, rows) if len(rows) else None
+    counts = found.legal, found.fitting, found.rejected
+    return counts, (plan, found.total_bytes[rows], found.step_s[rows])
 
 
-def _shed(results: list, which: list, keep: int):
-    """Drop, in place, the rows of some parts that can no longer be among the `keep` fastest of
-    them."""
-    steps = np.concatenate([results[i][5] for i in which]) if which else np.empty(0)
-    if len(steps) <= keep:
-        return
-    limit = np.partition(steps, keep)[keep] * (1 + 1e-9)
-    for k in which:
-        legal, fitting, rejected, plan, total, step_s = results[k]
-        good = step_s <= limit
-        if plan is not None and not good.all():
-            results[k] = (
-                legal,
-                fitting,
-                rejected,
-                take(plan, good) if good.any() else None,
-                total[good],
-                step_s[good],
-            )
+def _fastest(where, held, keep):
+    """Plan columns, memory and step of the `keep` best among the rows of several parts."""
+    plans, *figures = zip(*held)
+    plan = _joined([p for p in plans if p is not None])
+    total, step_s = map(np.concatenate, figures)
+    rows = by_practice(plan, step_s, practised(plan, where))[:keep]
+    return take(plan, rows), total[rows], step_s[rows]
 
 
 def _joined(plans: list[Plan]) -> Plan:
