@@ -33,7 +33,6 @@ class Table:
     """The rows that can be fitted: cases, log measured tokens/s per device, and what they are
     grouped by."""
 
-    runs: object
     cases: object
     log_measured: np.ndarray
     ids: np.ndarray
@@ -58,51 +57,44 @@ def load(path) -> Table:
     frame = read_runs(path)
     runs = to_runs(frame)
     f = frame[runs.ready].reset_index(drop=True)
-    measured = pd.to_numeric(f.measured_tokens_per_s_per_device, errors="coerce").to_numpy(float)
-    keep = (
-        np.isfinite(measured)
-        & (measured > 0)
-        & f.trust.isin(COUNTED_TRUST).to_numpy()
-        & f.setup.isin(COUNTED_SETUP).to_numpy()
-    )
+    keep = counted(f)
     f = f[keep].reset_index(drop=True)
-    levels = {
-        "family": runs.families[keep],
-        "chip": runs.chips[keep],
-        "stack": runs.stacks[keep],
-        "pair": pairs(runs.stacks[keep], runs.chips[keep]),
-    }
-    fold = f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int)
+    families, chips, stacks = (of[keep] for of in (runs.families, runs.chips, runs.stacks))
     return Table(
-        runs,
         runs.cases.take(keep),
-        np.log(measured[keep]),
+        np.log(f.measured_tokens_per_s_per_device.to_numpy(float)),
         f.id.to_numpy(),
         f.source.to_numpy(),
-        fold,
-        levels,
+        f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int),
+        dict(family=families, chip=chips, stack=stacks, pair=pairs(stacks, chips)),
         f,
     )
+
+
+def counted(frame) -> np.ndarray:
+    """Rows of trust high or medium and setup full or partial that have a measured throughput."""
+    measured = pd.to_numeric(frame.measured_tokens_per_s_per_device, errors="coerce")
+    told = frame.trust.isin(COUNTED_TRUST) & frame.setup.isin(COUNTED_SETUP)
+    return (told & (measured > 0) & np.isfinite(measured)).to_numpy()
 
 
 def free_offsets(table: Table) -> Free:
     """One offset per constant and level where the prior allows it and the rows have the name."""
     keys, sd, columns = [], [], {}
+    everywhere = {"global": np.full(len(table.ids), "")}
     for name, prior in PRIORS.items():
-        indices = []
-        if prior.sd > 0:
-            indices.append(np.full(len(table.ids), len(keys)))
-            keys.append((name, "global", ""))
-            sd.append(prior.sd)
-        for level, spread in prior.by.items():
-            names = np.unique(table.levels[level])
-            position = {n: len(keys) + i for i, n in enumerate(names)}
-            indices.append(np.array([position[n] for n in table.levels[level]]))
+        spreads = ({"global": prior.sd} if prior.sd > 0 else {}) | prior.by
+        for level, spread in spreads.items():
+            names, row = np.unique((everywhere | table.levels)[level], return_inverse=True)
+            columns.setdefault(name, []).append(len(keys) + row)
             keys += [(name, level, n) for n in names]
             sd += [spread] * len(names)
-        if indices:
-            columns[name] = indices
     return Free(keys, np.array(sd), columns)
+
+
+def log_rate(cases):
+    """Log tokens/s per device."""
+    return np.log(rates(cases, step_time(cases).total)[0])
 
 
 class Model:
@@ -110,42 +102,32 @@ class Model:
 
     def __init__(self, table: Table):
         self.table, self.free = table, free_offsets(table)
-        base = gather(table.levels["family"], table.levels["chip"], table.levels["stack"], {})
-        n = len(table.ids)
-        self.base = {
-            name: np.log(np.maximum(np.broadcast_to(getattr(base, name), n), 1e-300))
-            for name in PRIORS
-        }
+        base = gather(*(table.levels[k] for k in ("family", "chip", "stack")), {})
+        self.base = {name: np.log(np.maximum(getattr(base, name), 1e-300)) for name in PRIORS}
 
     def _values(self, theta):
-        return {
-            name: self.base[name] + sum((theta[i] for i in self.free.columns.get(name, [])), 0.0)
-            for name in PRIORS
-        }
+        columns = self.free.columns
+        return {k: v + sum(theta[i] for i in columns.get(k, [])) for k, v in self.base.items()}
 
-    def _log_rate(self, values, cases):
-        cases = replace(cases, constants=Constants(**{k: np.exp(v) for k, v in values.items()}))
-        return np.log(rates(cases, step_time(cases).total)[0])
+    def _log_rate(self, values):
+        constants = Constants(**{k: np.exp(v) for k, v in values.items()})
+        return log_rate(replace(self.table.cases, constants=constants))
 
     def log_rate(self, theta):
         """Log tokens/s per device of every row."""
-        return self._log_rate(self._values(theta), self.table.cases)
+        return self._log_rate(self._values(theta))
 
     def slopes(self, theta, step=1e-3):
         """(log rate, {constant: d log rate / d log constant}) by forward differences."""
         values = self._values(theta)
-        at = self._log_rate(values, self.table.cases)
-        return at, {
-            name: (self._log_rate({**values, name: values[name] + step}, self.table.cases) - at)
-            / step
-            for name in self.free.columns
-        }
+        at = self._log_rate(values)
+        moved = {name: values | {name: values[name] + step} for name in self.free.columns}
+        return at, {name: (self._log_rate(v) - at) / step for name, v in moved.items()}
 
     def jacobian(self, slopes):
         """d log rate / d offset, shape (rows, offsets)."""
-        n = len(self.table.ids)
-        jac = np.zeros((n, len(self.free.keys)))
-        rows = np.arange(n)
+        rows = np.arange(len(self.table.ids))
+        jac = np.zeros((len(rows), len(self.free.keys)))
         for name, indices in self.free.columns.items():
             for i in indices:
                 jac[rows, i] += slopes[name]
@@ -155,9 +137,8 @@ class Model:
 def source_weights(source, rows=None):
     """1 / sqrt(rows of the row's source), counted among `rows`."""
     rows = np.ones(len(source), bool) if rows is None else rows
-    names, inverse = np.unique(source, return_inverse=True)
-    count = np.bincount(inverse[rows], minlength=len(names))
-    return np.where(rows, 1 / np.sqrt(np.maximum(count, 1))[inverse], 0.0)
+    count = pd.Series(rows).groupby(source).transform("sum").to_numpy()
+    return np.where(rows, 1 / np.sqrt(np.maximum(count, 1)), 0.0)
 
 
 def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
@@ -176,19 +157,17 @@ def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
     for _ in range(iterations):
         if now is None:
             now, slopes = model.slopes(theta)
-            jac = model.jacobian(slopes)
-            best = loss(now, theta)
+            jac, best = model.jacobian(slopes), loss(now, theta)
         residual = now - table.log_measured
         w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE**2
         hessian = (jac.T * w) @ jac + np.diag(precision)
         gradient = jac.T @ (w * residual) + precision * theta
         trial = theta - np.linalg.solve(hessian + damping * np.diag(np.diag(hessian)), gradient)
-        got = loss(model.log_rate(trial), trial)
-        if got < best:
-            gain, theta, now, damping = best - got, trial, None, damping * 0.3
-            if (
-                gain < tolerance * best and damping < 1e-2
-            ):  # a small step under heavy damping is not the end
+        gain = best - loss(model.log_rate(trial), trial)
+        if gain > 0:
+            theta, now, damping = trial, None, damping * 0.3
+            # a small step under heavy damping is not the end
+            if gain < tolerance * best and damping < 1e-2:
                 break
         else:
             damping = max(damping, 1e-3) * 8
@@ -202,13 +181,11 @@ def to_offsets(model: Model, theta) -> dict:
     offsets left out."""
     offsets: dict = {}
     for (name, level, key), value, sd in zip(model.free.keys, theta, model.free.sd):
-        if abs(value) < 0.01 * sd:
-            continue
-        entry = offsets.setdefault(name, {})
-        if level == "global":
-            entry["global"] = round(float(value), 5)
-        else:
-            entry.setdefault(level, {})[key] = round(float(value), 5)
+        if abs(value) >= 0.01 * sd:
+            entry = offsets.setdefault(name, {})
+            if level != "global":
+                entry, level = entry.setdefault(level, {}), key
+            entry[level] = round(float(value), 5)
     return offsets
 
 
@@ -242,46 +219,37 @@ def summary(error, source) -> dict:
 def main(argv=None) -> int:
     """Fit on a run table, again without each fold, source and stack, and write the calibration;
     --quick keeps the bands and skips what is left out."""
-    argv = list(sys.argv[1:] if argv is None else argv)
+    argv = sys.argv[1:] if argv is None else argv
     cross = "--quick" not in argv
-    paths = [a for a in argv if not a.startswith("-")]
     here = Path(__file__).parents[2] / "catalogue"
-    path = paths[0] if paths else here / "published_runs.csv"
-    table = load(path)
+    table = load(next((a for a in argv if not a.startswith("-")), here / "published_runs.csv"))
     model = Model(table)
     theta = fit(model)
-    kinds = {"in sample": model.log_rate(theta)}
+    kinds, bands = {"in sample": model.log_rate(theta)}, calibration().get("bands")
     if cross:
         kinds["folds"] = left_out(model, table.fold, theta)
         kinds["source left out"] = left_out(model, table.source, theta)
-    by = pd.DataFrame(
-        {"rows": pd.Series(1, index=range(len(table.ids))).groupby(table.source).sum()}
-    )
-    figures = {}
-    for kind, log_rate in kinds.items():
-        e = errors(log_rate, table)
+    figures, by = {}, {"rows": pd.Series(table.source).value_counts()}
+    for kind, rate in kinds.items():
+        e = pd.Series(errors(rate, table))
         figures[kind] = {k: round(float(v), 4) for k, v in summary(e, table.source).items()}
         print(f"{kind:16s}", *(f"{k} {v:.4g}" for k, v in figures[kind].items()))
-        by[kind] = pd.Series(np.abs(e)).groupby(table.source).median()
-        by[kind + " bias"] = pd.Series(e).groupby(table.source).median()
-    bands = calibration().get("bands")
+        by[kind] = e.abs().groupby(table.source).median()
+        by[kind + " bias"] = e.groupby(table.source).median()
     if cross:
         kinds["stack left out"] = left_out(model, table.levels["stack"], theta)
         bands = band_quantiles(table, kinds)
-        print(by.round(3).to_string())
+        print(pd.DataFrame(by).round(3).to_string())
     if "--dry" not in argv:
-        counts = _supports(table)
         result = dict(
             made=str(date.today()),
             rows=len(table.ids),
             sources=len(np.unique(table.source)),
             figures=figures,
-            support=counts,
-            bands=bands,
+            support=_supports(table),
             offsets=to_offsets(model, theta),
+            **({"bands": bands} if bands else {}),
         )
-        if bands is None:
-            del result["bands"]
         write_conditions(table, here / "run_conditions.csv")
         (here / "calibration.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
     return 0
@@ -294,46 +262,43 @@ def band_quantiles(table, kinds) -> dict:
     alike."""
     moe = np.asarray(table.cases.shape.moe_layers) > 0
     sources = pd.Series(table.source).groupby(table.levels["stack"]).transform("nunique").to_numpy()
-    out: dict = {}
-    for known, ways in (
-        ("known", (("folds", sources > 0), ("source left out", sources > 1))),
-        ("unknown", (("stack left out", sources > 0),)),
-    ):
-        for name, kind in (("dense", ~moe), ("moe", moe)):
-            ends = [
-                np.quantile((table.log_measured - kinds[way])[rows & kind], (0.1, 0.9))
-                for way, rows in ways
-            ]
-            out.setdefault(known, {})[name] = [round(float(x), 4) for x in np.mean(ends, axis=0)]
-    for name, (low, high) in out["unknown"].items():  # never narrower than what is known
-        out["unknown"][name] = [min(low, out["known"][name][0]), max(high, out["known"][name][1])]
+
+    def ends(rows, ways):
+        """Mean over the ways of both percentiles among the rows."""
+        found = [
+            np.quantile((table.log_measured - kinds[way])[rows & (sources > least)], (0.1, 0.9))
+            for way, least in ways.items()
+        ]
+        return [round(float(x), 4) for x in np.mean(found, axis=0)]
+
+    out: dict = {"known": {}, "unknown": {}}
+    for name, rows in (("dense", ~moe), ("moe", moe)):
+        known = ends(rows, {"folds": 0, "source left out": 1})
+        low, high = ends(rows, {"stack left out": 0})
+        out["known"][name] = known
+        # never narrower than what is known
+        out["unknown"][name] = [min(low, known[0]), max(high, known[1])]
     return out
 
 
 def write_conditions(table, path) -> None:
     """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as
     the numbers it is compared by."""
-
-    c = table.cases
-    n = len(table.ids)
+    c, f, levels = table.cases, table.frame, table.levels
     tokens_per_s, _, mfu = rates(c, step_time(c).total)
-    f = table.frame
+    degrees = ("tp", "pp", "vpp", "cp", "ep", "dp")
+    columns = (np.broadcast_to(getattr(c.plan, k), len(f)) for k in degrees)
     plan = [
-        " ".join(f"{k}{int(v)}" for k, v in row.items() if v > 1 or k in ("tp", "pp", "dp"))
-        for row in pd.DataFrame(
-            {
-                k: np.broadcast_to(getattr(c.plan, k), n)
-                for k in ("tp", "pp", "vpp", "cp", "ep", "dp")
-            }
-        ).to_dict("records")
+        " ".join(f"{k}{int(v)}" for k, v in zip(degrees, row) if v > 1 or k in ("tp", "pp", "dp"))
+        for row in zip(*columns)
     ]
     out = pd.DataFrame(
         dict(
             id=table.ids,
             model=f.model,
-            accelerator=table.levels["chip"],
-            family=table.levels["family"],
-            stack=table.levels["stack"],
+            accelerator=levels["chip"],
+            family=levels["family"],
+            stack=levels["stack"],
             n_devices=f.n_devices,
             plan=plan,
             mfu=np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4),
@@ -341,21 +306,17 @@ def write_conditions(table, path) -> None:
             locator=f.locator,
         )
     )
-    for name, column in conditions(c).items():
-        out[name] = np.round(np.broadcast_to(column, n), 3)
-    out.to_csv(path, index=False)
+    numbers = {name: np.round(column, 3) for name, column in conditions(c).items()}
+    out.assign(**numbers).to_csv(path, index=False)
 
 
 def _supports(table) -> dict:
     """Rows and sources behind each chip, family and stack; one source alone is marked."""
-    out = {}
+    out: dict = {level: {} for level in table.levels}
     for level, names in table.levels.items():
-        for name in np.unique(names):
-            at = names == name
-            sources = len(np.unique(table.source[at]))
-            out.setdefault(level, {})[name] = dict(
-                rows=int(at.sum()), sources=sources, single_source=sources == 1
-            )
+        for name, own in pd.Series(table.source).groupby(names):
+            sources = own.nunique()
+            out[level][name] = dict(rows=len(own), sources=sources, single_source=sources == 1)
     return out
 
 

@@ -68,25 +68,15 @@ CONDITIONS = {
 }
 
 
-def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of trust high or medium and setup full or partial that have a measured throughput."""
-    measured = pd.to_numeric(frame.measured_tokens_per_s_per_device, errors="coerce")
-    keep = (
-        frame.trust.isin(calibrate.COUNTED_TRUST)
-        & frame.setup.isin(calibrate.COUNTED_SETUP)
-        & (measured > 0)
-    )
-    return frame[keep].reset_index(drop=True)
-
-
 def shipped(model: calibrate.Model) -> np.ndarray:
     """The offsets of catalogue/calibration.json in the order of the model's free offsets."""
-
-    def offset(name, level, key):
-        fitted = calibration()["offsets"].get(name, {}).get(level, {} if level != "global" else 0.0)
-        return fitted if level == "global" else fitted.get(key, 0.0)
-
-    return np.array([offset(*free) for free in model.free.keys])
+    flat = {
+        (name, level, key): value
+        for name, levels in calibration()["offsets"].items()
+        for level, of in levels.items()
+        for key, value in (of.items() if level != "global" else [("", of)])
+    }
+    return np.array([flat.get(tuple(free), 0.0) for free in model.free.keys])
 
 
 def build(path, told=lambda text: None) -> pd.DataFrame:
@@ -98,7 +88,8 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     table = calibrate.load(path)
     model = calibrate.Model(table)
     start = shipped(model)
-    frame = counted(read_runs(path))
+    frame = read_runs(path)
+    frame = frame[calibrate.counted(frame)].reset_index(drop=True)
     got = predict_frame(frame)
     rows = frame[RUN].assign(
         measured=pd.to_numeric(frame.measured_tokens_per_s_per_device),
