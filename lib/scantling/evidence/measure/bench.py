@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import yaml
 
 
 @dataclass(frozen=True)
@@ -40,25 +46,22 @@ class Bench:
     def time(self, call) -> float:
         """Median seconds of one call, after warming up, over as many batches of calls as the time
         allows (three or more)."""
-        sync = self._sync
-        call()
-        sync()
-        start = time.perf_counter()
-        call()
-        sync()
-        once = max(time.perf_counter() - start, 1e-7)
+        self._seconds(call, 1)
+        once = max(self._seconds(call, 1), 1e-7)
         if self.ranks > 1:
             once = self._agree(once)
         many = max(1, min(1000, int(self.seconds / 5 / once)))
-        times = []
-        for _ in range(5 if once * many * 5 < 4 * self.seconds else 3):
-            sync()
-            start = time.perf_counter()
-            for _ in range(many):
-                call()
-            sync()
-            times.append((time.perf_counter() - start) / many)
-        return statistics.median(times)
+        batches = 5 if once * many * 5 < 4 * self.seconds else 3
+        return statistics.median(self._seconds(call, many) for _ in range(batches))
+
+    def _seconds(self, call, many: int) -> float:
+        """Seconds of one of `many` calls in a row."""
+        self._sync()
+        start = time.perf_counter()
+        for _ in range(many):
+            call()
+        self._sync()
+        return (time.perf_counter() - start) / many
 
     def _sync(self):
         if self.cuda:
@@ -103,153 +106,103 @@ def describe(bench: Bench) -> tuple[dict, dict]:
     measured with."""
     import torch
 
-    if bench.cuda:
-        about = torch.cuda.get_device_properties(bench.device)
-        device = {"name": about.name, "memory_bytes": int(about.total_memory), "count": bench.ranks}
-    else:
-        device = {
-            "name": _processor(),
-            "memory_bytes": int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")),
-            "count": bench.ranks,
-            "threads": torch.get_num_threads(),
-        }
     software = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if bench.cuda:
-        software |= {
-            "cuda": str(torch.version.cuda or torch.version.hip),
-            "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-        }
-    return device, software
+        about = torch.cuda.get_device_properties(bench.device)
+        name, memory_bytes, more = about.name, about.total_memory, {}
+        software["cuda"] = str(torch.version.cuda or torch.version.hip)
+        software["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    else:
+        name, more = _processor(), {"threads": torch.get_num_threads()}
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"name": name, "memory_bytes": memory_bytes, "count": bench.ranks, **more}, software
 
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(
-                (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")),
-                "CPU",
-            )
+        about = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return "CPU"
+    found = re.search(r"^model name\s*:\s*(.*\S)", about, re.M)
+    return found[1] if found else "CPU"
+
+
+OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 def steps(bench: Bench, quick: bool) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
     half-way."""
-    out = [
-        *_gemms(bench, quick),
-        *_copies(bench, quick),
-        *_attention(bench, quick),
-        *_launch(bench),
-        *_host(bench, quick),
-    ]
-    return out + (_collectives(bench, quick) if bench.ranks > 1 else [])
+    known = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
+    known = known["cuda" if bench.cuda else "cpu"]
+    size = known["full"] | (known["quick"] if quick else {})
+    products = [[n, n, n] for n in size["cubes"]] + size["layers"]
+    copies, host, messages = ([2**k for k in size[n]] for n in ("copies", "host", "collectives"))
 
+    def each(section, says, call, *axes):
+        return [
+            Step(section.format(*point), says(*point), partial(call, bench, *point))
+            for point in product(*axes)
+        ]
 
-def _gemms(bench, quick):
-    if bench.cuda:
-        cubes = (
-            (512, 1024, 2048, 4096, 8192)
-            if quick
-            else (256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
-        )
-        layers = (
-            [(8192, 8192, 1024), (8192, 3584, 8192)]
-            if quick
-            else [
-                (t, n, k)
-                for t in (2048, 8192)
-                for n, k in ((1280, 8192), (8192, 1024), (7168, 8192), (8192, 3584), (32064, 8192))
-            ]
-        )
-        dtypes = ("bf16", "fp16", "fp8")
-    else:
-        cubes, layers, dtypes = (
-            (64, 128, 256, 512) if quick else (64, 96, 128, 192, 256, 384, 512, 768, 1024),
-            [(512, 256, 128)],
-            ("bf16", "fp32"),
-        )
-    sizes = [(n, n, n) for n in cubes] + layers
+    def gemm(dtype, mnk):
+        return f"GEMM {dtype} {' × '.join(map(str, mnk))}"
+
+    def copy(op, n):
+        return f"{op} of {n / 1e6:,.0f} MB"
+
+    def attention(shape, backend):
+        return "attention {} × {} tokens, {} heads of {}, {}".format(*shape, backend)
+
+    def host_copy(way, n):
+        return f"{n / 1e6:,.0f} MB {way}"
+
+    def collective(op, n):
+        return f"{op.replace('_', '-')} of {n / 1e6:,.3g} MB over {bench.ranks}"
+
     return [
-        Step(
-            f"gemm.{d}",
-            f"GEMM {d} {m} × {n} × {k}",
-            lambda m=m, n=n, k=k, d=d: _gemm(bench, m, n, k, d),
-        )
-        for d in dtypes
-        for m, n, k in sizes
+        *each("gemm.{}", gemm, _gemm, size["dtypes"], products),
+        *each("memory", copy, _copy, ("copy", "triad"), copies),
+        *each("attention", attention, _attend, size["attention"], size["backends"]),
+        Step("launch", "launching a small kernel", partial(_launch, bench)),
+        *each("host", host_copy, _host_copy, ("to the device", "to the host"), host),
+        *each("collectives", collective, _collective, OPS if bench.ranks > 1 else (), messages),
     ]
 
 
-def _gemm(bench, m, n, k, dtype):
+def _gemm(bench, dtype, mnk):
     import torch
 
+    m, n, k = mnk
+    on = partial(torch.randn, device=bench.device)
     if dtype == "fp8":
-        a = torch.randn(m, k, device=bench.device).to(torch.float8_e4m3fn)
-        b = torch.randn(n, k, device=bench.device).to(torch.float8_e4m3fn).t()
+        a, b = (on(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
         one = torch.ones((), device=bench.device)
-        call = lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)  # noqa: E731
+        call = partial(
+            torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16
+        )
     else:
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
-        a, b = (
-            torch.randn(m, k, device=bench.device, dtype=kind),
-            torch.randn(k, n, device=bench.device, dtype=kind),
-        )
-        into = torch.empty(m, n, device=bench.device, dtype=kind)
-        call = lambda: torch.mm(a, b, out=into)  # noqa: E731
+        a, b = on(m, k, dtype=kind), on(k, n, dtype=kind)
+        call = partial(torch.mm, a, b, out=a.new_empty(m, n))
     return {"m": m, "n": n, "k": k, "seconds": bench.time(call)}
 
 
-def _copies(bench, quick):
-    sizes = (
-        ([2**26, 2**29] if quick else [2**22, 2**24, 2**26, 2**28, 2**30, 2**32])
-        if bench.cuda
-        else ([2**22, 2**26] if quick else [2**20, 2**22, 2**24, 2**26, 2**27])
-    )
-    return [
-        Step("memory", f"{op} of {n / 1e6:,.0f} MB", lambda n=n, op=op: _copy(bench, n, op))
-        for op in ("copy", "triad")
-        for n in sizes
-    ]
-
-
-def _copy(bench, size, op):
+def _copy(bench, op, size):
     import torch
 
-    a = torch.zeros(size // 4, device=bench.device)
+    count = size // 4
+    a = torch.zeros(count, device=bench.device)
     b, c = torch.empty_like(a), torch.ones_like(a)
-    call = (lambda: b.copy_(a)) if op == "copy" else (lambda: torch.add(a, c, alpha=2.0, out=b))
-    return {
-        "op": op,
-        "bytes": (2 if op == "copy" else 3) * (size // 4) * 4,
-        "seconds": bench.time(call),
-    }
+    call, moved = (
+        (partial(b.copy_, a), 2)
+        if op == "copy"
+        else (partial(torch.add, a, c, alpha=2.0, out=b), 3)
+    )
+    return {"op": op, "bytes": moved * count * 4, "seconds": bench.time(call)}
 
 
-def _attention(bench, quick):
-    if bench.cuda:
-        sizes = [
-            (max(1, 8192 // s), s, 32, 128)
-            for s in ((2048, 8192) if quick else (1024, 2048, 4096, 8192, 16384))
-        ] + ([] if quick else [(4, 2048, 8, 128), (4, 2048, 64, 64)])
-        backends = ("flash", "cudnn")
-    else:
-        sizes, backends = (
-            [(1, s, 2, 64) for s in ((256, 1024) if quick else (256, 512, 1024, 2048))],
-            ("flash",),
-        )
-    return [
-        Step(
-            "attention",
-            f"attention {b} × {s} tokens, {h} heads of {d}, {kind}",
-            lambda b=b, s=s, h=h, d=d, kind=kind: _attend(bench, b, s, h, d, kind),
-        )
-        for b, s, h, d in sizes
-        for kind in backends
-    ]
-
-
-def _attend(bench, batch, seq_len, heads, head_dim, backend):
+def _attend(bench, shape, backend):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -263,79 +216,32 @@ def _attend(bench, batch, seq_len, heads, head_dim, backend):
         if not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
         else torch.float16
     )
-    q, k, v = (
-        torch.randn(batch, heads, seq_len, head_dim, device=bench.device, dtype=dtype)
-        for _ in range(3)
-    )
+    batch, seq_len, heads, head_dim = shape
+    q, k, v = torch.randn(3, batch, heads, seq_len, head_dim, device=bench.device, dtype=dtype)
 
     def call():
         with sdpa_kernel(kind), torch.no_grad():
             torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-    return {
-        "batch": batch,
-        "seq_len": seq_len,
-        "heads": heads,
-        "head_dim": head_dim,
-        "backend": backend,
-        "seconds": bench.time(call),
-    }
+    about = dict(zip(("batch", "seq_len", "heads", "head_dim"), shape))
+    return {**about, "backend": backend, "seconds": bench.time(call)}
 
 
 def _launch(bench):
-    def run():
-        import torch
-
-        x = torch.zeros(8, device=bench.device)
-        return {"what": "one kernel on 8 numbers", "seconds": bench.time(lambda: x.add_(1.0))}
-
-    return [Step("launch", "launching a small kernel", run)]
-
-
-def _host(bench, quick):
-    if not bench.cuda:
-        return []
-    return [
-        Step("host", f"{n / 1e6:,.0f} MB {way}", lambda n=n, way=way: _host_copy(bench, n, way))
-        for way in ("to the device", "to the host")
-        for n in ([2**28] if quick else [2**20, 2**24, 2**28, 2**30])
-    ]
-
-
-def _host_copy(bench, size, way):
     import torch
 
-    there, here = (
-        torch.empty(size, dtype=torch.uint8, device=bench.device),
-        torch.empty(size, dtype=torch.uint8, pin_memory=True),
-    )
-    call = (
-        (lambda: there.copy_(here, non_blocking=True))
-        if way == "to the device"
-        else (lambda: here.copy_(there, non_blocking=True))
-    )
-    return {"way": way, "bytes": size, "seconds": bench.time(call)}
+    x = torch.zeros(8, device=bench.device)
+    return {"what": "one kernel on 8 numbers", "seconds": bench.time(partial(x.add_, 1.0))}
 
 
-def _collectives(bench, quick):
-    if bench.cuda:
-        sizes = (
-            [2**15, 2**20, 2**25, 2**28]
-            if quick
-            else [2**15, 2**17, 2**20, 2**22, 2**24, 2**26, 2**28, 2**30]
-        )
-    else:
-        sizes = [2**15, 2**20, 2**25] if quick else [2**15, 2**18, 2**20, 2**22, 2**25]
-    ops = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-    return [
-        Step(
-            "collectives",
-            f"{op.replace('_', '-')} of {n / 1e6:,.3g} MB over {bench.ranks}",
-            lambda op=op, n=n: _collective(bench, op, n),
-        )
-        for op in ops
-        for n in sizes
-    ]
+def _host_copy(bench, way, size):
+    import torch
+
+    there = torch.empty(size, dtype=torch.uint8, device=bench.device)
+    here = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    into, source = (there, here) if way == "to the device" else (here, there)
+    seconds = bench.time(partial(into.copy_, source, non_blocking=True))
+    return {"way": way, "bytes": size, "seconds": seconds}
 
 
 def _collective(bench, op, size):
@@ -346,22 +252,18 @@ def _collective(bench, op, size):
 
     kind = torch.bfloat16 if bench.cuda else torch.float32
     count = size // kind.itemsize // bench.ranks * bench.ranks
-    whole, part = (
-        torch.zeros(count, device=bench.device, dtype=kind),
-        torch.zeros(count // bench.ranks, device=bench.device, dtype=kind),
-    )
-    other = torch.empty_like(whole) if op == "all_to_all" else None
-    gather = (
-        getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
-    )  # renamed in PyTorch 2.13
+    whole = torch.zeros(count, device=bench.device, dtype=kind)
+    part = whole.new_zeros(count // bench.ranks)
+    # renamed in PyTorch 2.13
+    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
     scatter = (
         getattr(distributed, "reduce_scatter_single", None) or distributed.reduce_scatter_tensor
     )
     call = {
-        "all_reduce": lambda: distributed.all_reduce(whole),
-        "all_gather": lambda: gather(whole, part),
-        "reduce_scatter": lambda: scatter(part, whole),
-        "all_to_all": lambda: distributed.all_to_all_single(other, whole),
+        "all_reduce": partial(distributed.all_reduce, whole),
+        "all_gather": partial(gather, whole, part),
+        "reduce_scatter": partial(scatter, part, whole),
+        "all_to_all": partial(distributed.all_to_all_single, torch.empty_like(whole), whole),
     }[op]
     return {
         "op": op,
