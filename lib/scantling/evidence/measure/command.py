@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager
 from datetime import date
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from ...base.errors import DesignError, plain
 from ...design.file import dump, write_text
 from ...physics.calibration_file import VERSION
 from . import bench as measure_bench
-from .fit import constants_of, match, saturation
+from .fit import constants_of, match, rounded, saturation
 
 
 @click.command()
@@ -67,39 +68,26 @@ def command(output, quick, accelerator, device, scale_out, force):
             problem="is in a folder that does not exist",
             allowed="a file in an existing folder",
         )
-    chip = _chip(accelerator)
-
+    chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
     if device == "cuda":
         import torch
 
         if not torch.cuda.is_available():
-            raise DesignError(
-                "--device",
-                "cuda",
-                "cpu, or a machine with a GPU that PyTorch sees",
-                problem="is not there",
-            )
+            there = "cpu, or a machine with a GPU that PyTorch sees"
+            raise DesignError("--device", "cuda", there, problem="is not there")
     bench = measure_bench.start(device, quick)
-    first = _rank() == 0
+    first = int(os.environ.get("RANK", "0")) == 0
     curves, skipped, stopped = run(measure_bench.steps(bench, quick), show=first)
     if first:
-        about, software = measure_bench.describe(bench)
-        data = result(
-            curves,
-            about,
-            software,
-            chip,
-            quick,
-            skipped,
-            stopped,
-            scale_out * 1e9 if scale_out else None,
-        )
-        _write(output, data, force)
+        about = measure_bench.describe(bench)
+        rate = scale_out * 1e9 if scale_out else None
+        data = result(curves, *about, chip, quick, skipped, stopped, rate)
+        head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
+        write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
         _tell(data, output, stopped)
     if stopped:
-        raise click.exceptions.Exit(
-            130
-        )  # without leaving the process group: the other ranks may wait in a collective
+        # without leaving the process group: the other ranks may wait in a collective
+        raise click.exceptions.Exit(130)
     measure_bench.finish(bench)
 
 
@@ -116,29 +104,17 @@ def run(steps, show: bool = True):
             except KeyboardInterrupt:
                 stopped = [s.says for s in steps[i:]]
                 break
-            except (
-                RuntimeError,
-                NotImplementedError,
-                AttributeError,
-                ValueError,
-            ) as e:  # out of memory, or a kernel that this device lacks
-                skipped.append(
-                    {
-                        "step": step.says,
-                        "why": plain(
-                            str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__,
-                            160,
-                        ),
-                    }
-                )
+            # out of memory, or a kernel that this device lacks
+            except (RuntimeError, AttributeError, ValueError) as e:
+                why, *_ = str(e).strip().splitlines() or [type(e).__name__]
+                skipped.append({"step": step.says, "why": plain(why, 160)})
                 continue
-            here = curves
-            *path, last = step.section.split(".")
-            for name in path:
-                here = here.setdefault(name, {})
-            here.setdefault(last, []).append(
-                {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in point.items()}
-            )
+            section, _, kind = step.section.partition(".")
+            if kind:
+                into = curves.setdefault(section, {}).setdefault(kind, [])
+            else:
+                into = curves.setdefault(section, [])
+            into.append({k: rounded(v) if isinstance(v, float) else v for k, v in point.items()})
     return curves, skipped, stopped
 
 
@@ -157,11 +133,11 @@ def result(
         chip = catalogue.accelerator(found) if found else None
     constants, left = constants_of(curves, chip, scale_out_bytes_per_s) if chip else ({}, [])
     fitted = {
-        f"gemm.{d}": {k: float(f"{v:.4g}") for k, v in saturation(points).items()}
+        f"gemm.{d}": {k: rounded(v) for k, v in saturation(points).items()}
         for d, points in curves.get("gemm", {}).items()
         if len(points) >= 3
     }
-    data = {
+    whole = {
         "scantling_calibration": VERSION,
         "made": date.today().isoformat(),
         "device": {"accelerator": chip.id if chip else None, **device},
@@ -169,35 +145,8 @@ def result(
         "quick": quick,
         "constants": constants,
     }
-    if left:
-        data["left_out"] = left
-    data["fitted"] = fitted
-    if skipped:
-        data["skipped"] = skipped
-    if stopped:
-        data["stopped_before"] = stopped
-    return {**data, "curves": curves}
-
-
-def _chip(accelerator):
-    if accelerator is None:
-        return None
-
-    return catalogue.accelerator(accelerator, "--accelerator")
-
-
-def _rank() -> int:
-    return int(os.environ.get("RANK", "0"))
-
-
-def _write(output, data, force):
-
-    head = (
-        "# measured by `scantling measure`; a design uses it with `calibration: "
-        + str(output).rpartition("/")[2]
-        + "`\n"
-    )
-    write_text(output, head + dump(data), force)
+    more = {"left_out": left, "fitted": fitted, "skipped": skipped, "stopped_before": stopped}
+    return whole | {k: v for k, v in more.items() if v or v is fitted} | {"curves": curves}
 
 
 def _tell(data, output, stopped):
@@ -206,14 +155,9 @@ def _tell(data, output, stopped):
     out = console()
     if data["constants"]:
         grid = Table(box=None, pad_edge=False, header_style="dim")
-        for name, right in (
-            ("constant", False),
-            ("measured", True),
-            ("prior", True),
-            ("unit", False),
-            ("from", False),
-        ):
-            grid.add_column(name, justify="right" if right else "left", overflow="fold")
+        for name in ("constant", "measured", "prior", "unit", "from"):
+            side = "right" if name in ("measured", "prior") else "left"
+            grid.add_column(name, justify=side, overflow="fold")
         for name, c in data["constants"].items():
             grid.add_row(name, f"{c['value']:.4g}", f"{c['prior']:.4g}", c["unit"], c["from"])
         out.print(grid)
@@ -226,43 +170,25 @@ def _tell(data, output, stopped):
         )
     for row in data.get("skipped", []):
         out.print(f"skipped {row['step']}: {row['why']}")
-    out.print(
-        f"{'Stopped; what was measured so far is in' if stopped else 'Wrote'} {plain(output, 200)}"
-    )
+    done = "Stopped; what was measured so far is in" if stopped else "Wrote"
+    out.print(f"{done} {plain(output, 200)}")
 
 
+@contextmanager
 def _progress(total, show):
     """A context whose value advances a progress bar on stderr, or prints nothing."""
-
-    @contextmanager
-    def silent():
+    if not show:
         yield lambda text: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    @contextmanager
-    def bar():
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
-        with Progress(
-            MofNCompleteColumn(),
-            BarColumn(24),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=console(stderr=True),
-            transient=True,
-        ) as progress:
-            task = progress.add_task("", total=total)
-            done = [0]
-
-            def advance(text):
-                progress.update(task, description=text, completed=done[0])
-                done[0] += 1
-
-            yield advance
-
-    return bar() if show else silent()
+    with Progress(
+        MofNCompleteColumn(),
+        BarColumn(24),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=console(stderr=True),
+        transient=True,
+    ) as progress:
+        task, done = progress.add_task("", total=total), count()
+        yield lambda text: progress.update(task, description=text, completed=next(done))

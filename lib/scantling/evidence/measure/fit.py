@@ -35,20 +35,21 @@ def gemm_law(points, bytes_per_s: float, passes: float):
         np.array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
     )
     flops, extra = 2 * m * n * k, passes * 2 * (m * k + k * n + m * n) / bytes_per_s
-    logs = np.log([np.max(flops / seconds) * 1.05, max(np.min(seconds) * 0.5, 1e-8)])
-    low = np.log([np.max(flops / seconds) * 0.2, 1e-8])
-    high = np.log([np.max(flops / seconds) * 3, np.max(seconds)])
+    best, least = np.max(flops / seconds), np.min(seconds)
+    low, logs, high = np.log(
+        [[best * 0.2, 1e-8], [best * 1.05, max(least * 0.5, 1e-8)], [best * 3, np.max(seconds)]]
+    )
     for _ in range(100):
-        parts = np.stack([flops / np.exp(logs[0]), np.full_like(flops, np.exp(logs[1]))])
-        total = parts.sum(axis=0) + extra
+        rate, start = np.exp(logs)
+        total = flops / rate + start + extra
         error = np.log(total / seconds)
-        jacobian = np.stack([-parts[0] / total, parts[1] / total], axis=1)
+        jacobian = np.stack([-flops / rate / total, start / total], axis=1)
         step = np.linalg.solve(jacobian.T @ jacobian + 1e-6 * np.eye(2), -jacobian.T @ error)
         new = np.clip(logs + np.clip(step, -0.5, 0.5), low, high)
         if np.max(np.abs(new - logs)) < 1e-9:
             break
         logs = new
-    return float(np.exp(logs[0])), float(np.exp(logs[1])), float(np.sqrt(np.mean(error**2)))
+    return *np.exp(logs).tolist(), float(np.sqrt(np.mean(error**2)))
 
 
 def saturation(points) -> dict:
@@ -69,24 +70,17 @@ def attention_share(points, chip, launch_s: float) -> float:
         prior_of(name, chip) for name in ("attention_half", "attention_tiles", "attention_fa2")
     )
     peak = next(x for x in (chip.bf16_flops, chip.fp16_flops) if x == x)
-    shares = []
-    for p in points:
-        tokens, s, d = p["batch"] * p["seq_len"], p["seq_len"], p["head_dim"]
-        flops = 2 * tokens * (s / 2) * p["heads"] * 2 * d
-        law = (
-            s
-            / (s + half)
-            * (0.8 if 2 * d <= 128 else 1.0)
-            * (older if p["backend"] == "flash" and family(chip.family).modern else 1.0)
-        )
-        shares.append(
-            flops
-            / (peak * law)
-            / 1.08
-            * (1 + tiles_half / (p["heads"] * tokens / 128))
-            / max(p["seconds"] - launch_s, 1e-9)
-        )
-    return float(np.median(shares))
+    older = older if family(chip.family).modern else 1.0
+
+    def share(p):
+        s, heads, d = p["seq_len"], p["heads"], p["head_dim"]
+        tokens = p["batch"] * s
+        flops = 2 * tokens * s * heads * d
+        law = s / (s + half) * (0.8 if d <= 64 else 1.0) * (older if p["backend"] == "flash" else 1)
+        tiles = 1 + tiles_half / (heads * tokens / 128)
+        return flops / (peak * law) / 1.08 * tiles / max(p["seconds"] - launch_s, 1e-9)
+
+    return float(np.median([share(p) for p in points]))
 
 
 def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None):
@@ -105,100 +99,89 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
     memory = [
         p["bytes"] / p["seconds"] for p in curves.get("memory", []) if p["bytes"] >= LARGE_BYTES
     ]
-    bytes_per_s = max(memory) if memory else chip.hbm_bytes_per_s * prior_of("hbm_share", chip)
+    hbm = chip.hbm_bytes_per_s
+    bytes_per_s = max(memory, default=hbm * prior_of("hbm_share", chip))
     if memory:
-        say(
-            "hbm_share",
-            bytes_per_s / chip.hbm_bytes_per_s,
-            f"{len(memory)} copies, the fastest at {bytes_per_s / 1e9:.0f} GB/s",
-        )
-    launch_s = _gemms(curves, chip, bytes_per_s, say)
-    points = [
-        p
-        for p in curves.get("attention", [])
-        if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024
-    ]
-    if points:
-        best = {}
-        for p in points:  # the fastest backend of each size
-            size = (p["batch"], p["seq_len"], p["heads"], p["head_dim"])
-            if size not in best or p["seconds"] < best[size]["seconds"]:
-                best[size] = p
-        say(
-            "attention",
-            attention_share(best.values(), chip, launch_s),
-            (
-                f"{len(best)} sizes of causal attention, "
-                f"{', '.join(sorted({p['backend'] for p in best.values()}))}"
-            ),
-        )
+        origin = f"{len(memory)} copies, the fastest at {bytes_per_s / 1e9:.0f} GB/s"
+        say("hbm_share", bytes_per_s / hbm, origin)
+    launch_s = _gemms(curves.get("gemm", {}), chip, bytes_per_s, say)
+    best: dict = {}  # the fastest backend of each size
+    for p in sorted(curves.get("attention", []), key=lambda p: p["seconds"]):
+        if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024:
+            best.setdefault((p["batch"], p["seq_len"], p["heads"], p["head_dim"]), p)
+    if best:
+        kinds = ", ".join(sorted({p["backend"] for p in best.values()}))
+        share = attention_share(best.values(), chip, launch_s)
+        say("attention", share, f"{len(best)} sizes of causal attention, {kinds}")
     _collectives(curves.get("collectives", []), chip, scale_out_bytes_per_s, say)
-    if "scale_up_share" in found and implausible(
-        "scale_up_share", found["scale_up_share"][0], chip
-    ):
+    up = "scale_up_share"
+    if up in found and implausible(up, found[up][0], chip):
         found.pop("ep_up_share", None)  # it is a ratio to that rate
     constants, left = {}, []
     for name, (value, origin) in found.items():
-        why = implausible(name, value, chip)
+        why, prior = implausible(name, value, chip), prior_of(name, chip)
         if why:
-            left.append({"constant": name, "value": _round(value), "why": why})
+            left.append({"constant": name, "value": rounded(value), "why": why})
         else:
-            prior = prior_of(name, chip)
             constants[name] = {
-                "value": _round(value),
+                "value": rounded(value),
                 "unit": PRIORS[name].unit,
                 "offset": round(math.log(value / prior), 4),
-                "prior": _round(prior),
+                "prior": rounded(prior),
                 "from": origin,
             }
     return constants, left
 
 
-def _gemms(curves, chip, bytes_per_s, say):
+def _gemms(gemm, chip, bytes_per_s, say):
+    """Say what the products of each kind show; seconds of a kernel's launch."""
     launch_s = prior_of("gemm_launch_s", chip)
-    gemm = curves.get("gemm", {})
-    dtype = next((d for d in HALF if len(gemm.get(d, ())) >= 3 and _peak(chip, d)), None)
-    if dtype:
-        rate, launch_s, rms = gemm_law(gemm[dtype], bytes_per_s, prior_of("gemm_bytes", chip))
-        origin = f"{len(gemm[dtype])} sizes in {dtype}, rms {100 * rms:.0f} %"
-        say("gemm", rate / _peak(chip, dtype), origin)
-        say("gemm_launch_s", launch_s, origin)
-    if len(gemm.get("fp8", ())) >= 3 and _peak(chip, "fp8"):
-        rate, _, rms = gemm_law(gemm["fp8"], bytes_per_s, prior_of("gemm_bytes", chip))
-        say(
-            "gemm_fp8",
-            rate / _peak(chip, "fp8"),
-            f"{len(gemm['fp8'])} sizes in fp8, rms {100 * rms:.0f} %",
-        )
+    shown = [d for d in (*HALF, "fp8") if len(gemm.get(d, ())) >= 3 and _peak(chip, d) > 0]
+    for dtype in shown:
+        if dtype == "fp16" and "bf16" in shown:
+            continue
+        points, half = gemm[dtype], dtype in HALF
+        rate, start_s, rms = gemm_law(points, bytes_per_s, prior_of("gemm_bytes", chip))
+        origin = f"{len(points)} sizes in {dtype}, rms {100 * rms:.0f} %"
+        say("gemm" if half else "gemm_fp8", rate / _peak(chip, dtype), origin)
+        if half:
+            launch_s = start_s
+            say("gemm_launch_s", launch_s, origin)
     return launch_s
 
 
 def _peak(chip, dtype) -> float:
-    peak = {"bf16": chip.bf16_flops, "fp16": chip.fp16_flops, "fp8": chip.fp8_flops}[dtype]
-    return 0.0 if peak != peak else peak
+    """Dense peak [FLOP/s]; nan where the chip has no such unit."""
+    return getattr(chip, f"{dtype}_flops")
 
 
 def _collectives(points, chip, scale_out_bytes_per_s, say):
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
     any large message reached."""
     out = scale_out_bytes_per_s or catalogue.default_scale_out_bytes_per_s(chip.id)
-    large = [p for p in points if p["bytes"] >= LARGE_BYTES]
-    inside = [p for p in large if 1 < p["ranks"] <= p["ranks_per_node"]]
-    across = [p for p in large if p["ranks"] > p["ranks_per_node"]]
-    up_bytes_per_s = chip.link_bytes_per_s
-    rings = [p for p in inside if p["op"] != "all_to_all"]
+    up = chip.link_bytes_per_s
+
+    def of(inside: bool, turns: bool):
+        return [
+            p
+            for p in points
+            if p["bytes"] >= LARGE_BYTES
+            and p["ranks"] > 1
+            and (p["ranks"] <= p["ranks_per_node"]) == inside
+            and (p["op"] == "all_to_all") == turns
+        ]
+
+    rings, turns, across = of(True, False), of(True, True), of(False, False)
     if rings:
-        share = _best(rings, lambda p, x: _alone_s(p, chip, x * up_bytes_per_s, out))
-        up_bytes_per_s *= share
+        share = _best(rings, lambda p, x: _alone_s(p, chip, x * up, out))
         say("scale_up_share", share, f"{len(rings)} collectives of {rings[0]['ranks']} devices")
-    turns = [p for p in inside if p["op"] == "all_to_all"]
+        up *= share
     if turns and rings:
-        share = _best(turns, lambda p, x: _alone_s(p, chip, x * up_bytes_per_s, out))
+        share = _best(turns, lambda p, x: _alone_s(p, chip, x * up, out))
         say("ep_up_share", share, f"{len(turns)} all-to-alls beside {len(rings)} rings")
-    rings = [p for p in across if p["op"] != "all_to_all"]
-    if rings:
-        share = _best(rings, lambda p, x: _alone_s(p, chip, up_bytes_per_s, x * out))
-        say("scale_out_share", share, f"{len(rings)} collectives across nodes")
+    if across:
+        share = _best(across, lambda p, x: _alone_s(p, chip, up, x * out))
+        say("scale_out_share", share, f"{len(across)} collectives across nodes")
 
 
 def _best(points, seconds) -> float:
@@ -230,19 +213,21 @@ def match(name: str, memory_bytes: float) -> str | None:
     and the memory that a program can have decides between the rest.
     """
     words = name.lower().replace("-", " ").split()
-    near = [a for a in catalogue.accelerators().values() if a.id.split("-")[0] in words]
+
+    def apart(chip):
+        return abs(math.log(memory_bytes / chip.hbm_usable_bytes))
+
     near = [
         a
-        for a in near
-        if ("pcie" in a.id) == ("pcie" in words) and ("nvl" in a.id.split("-")) == ("nvl" in words)
+        for a in catalogue.accelerators().values()
+        for own in [a.id.split("-")]
+        if own[0] in words
+        and all((form in own) == (form in words) for form in ("pcie", "nvl"))
+        and apart(a) < 0.12
     ]
-    near = [a for a in near if abs(math.log(memory_bytes / a.hbm_usable_bytes)) < 0.12]
-    return (
-        min(near, key=lambda a: abs(math.log(memory_bytes / a.hbm_usable_bytes))).id
-        if near
-        else None
-    )
+    return min(near, key=apart).id if near else None
 
 
-def _round(x: float) -> float:
+def rounded(x: float) -> float:
+    """Four digits of a number."""
     return float(f"{x:.4g}")
