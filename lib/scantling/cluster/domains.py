@@ -164,15 +164,15 @@ def known_domains(s: Site) -> tuple[dict, ...]:
     switch = constant("switch_share") if used > leaf * s.per_node and not torus else 0.0
     optical = circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0
     supply = constant("psu_share")
-    causes = dict(
-        software=share["software"],
-        sdc=share["sdc"],
-        accelerator=share["accelerator"],
-        host=share["host"] - supply + share["maintenance"],
-        supply=supply,
-        network=share["network"] - switch,
-        switch=switch,
-    )
+    causes = {
+        "software": share["software"],
+        "sdc": share["sdc"],
+        "accelerator": share["accelerator"],
+        "host": share["host"] - supply + share["maintenance"],
+        "supply": supply,
+        "network": share["network"] - switch,
+        "switch": switch,
+    }
     torus_link = "a link of the torus or its cable"
     board = "rack: busbar, PDU or top-of-rack power"
     return fill(

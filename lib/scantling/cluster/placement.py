@@ -155,12 +155,12 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
     stage = dense.devices // sizes["pp"]
     if ep * etp == 1 or stage % (ep * etp):
         return dense, None
-    experts = dict(
-        etp=etp,
-        ep=ep,
-        edp=stage // (ep * etp),
-        pp=sizes["pp"],
-    )
+    experts = {
+        "etp": etp,
+        "ep": ep,
+        "edp": stage // (ep * etp),
+        "pp": sizes["pp"],
+    }
     return dense, replace(
         dense,
         sizes=experts,
@@ -206,12 +206,12 @@ def placement(assessment) -> Placement:
     plan = s.plan
     per = s.cluster.devices_per_node
     unit, pod, rack = blocks(cluster)
-    sizes = dict(
-        per_node=per,
-        per_domain=cluster.scale_up_domain,
-        per_rack=rack,
-    )
-    sizes |= dict(per_unit=unit, per_pod=pod)
+    sizes = {
+        "per_node": per,
+        "per_domain": cluster.scale_up_domain,
+        "per_rack": rack,
+    }
+    sizes |= {"per_unit": unit, "per_pod": pod}
     dense, experts = layouts(
         plan,
         **sizes,

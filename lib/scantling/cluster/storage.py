@@ -128,14 +128,14 @@ def stores(assessment) -> Stores:
     )
     has = storage.rates(cluster, nodes)
     object_bytes = room["object_store"] + text.raw_bytes + text.bytes
-    values = dict(
-        size=size,
-        volume=volume,
-        text=text,
-        has=has,
-        keep=keep,
-        milestones=milestones,
-    )
+    values = {
+        "size": size,
+        "volume": volume,
+        "text": text,
+        "has": has,
+        "keep": keep,
+        "milestones": milestones,
+    }
     needs = needed(s, room["provisioned"], object_bytes, values)
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     market = Market(s, needs)
@@ -172,11 +172,11 @@ def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
     batch = s.phase.global_batch * s.phase.seq_len
     tokens = sum(c.phase.tokens or 0.0 for c in s.phases) or batch * s.run.days * DAY_S / s.step_s
-    rate = dict(
-        step_s=s.step_s,
-        global_batch_tokens=batch,
-        readers=s.plan["dp"],
-    )
+    rate = {
+        "step_s": s.step_s,
+        "global_batch_tokens": batch,
+        "readers": s.plan["dp"],
+    }
     return storage.corpus(tokens, s.model.vocab, **rate)
 
 
@@ -264,12 +264,12 @@ class Market:
             pieces = np.ceil(max(rated)) if rated else None
             known = {k: v and pieces and v * pieces for k, v in known.items()}
         misses = tuple(
-            dict(
-                what=k,
-                needed=want[k],
-                has=v,
-                short_by=want[k] / v,
-            )
+            {
+                "what": k,
+                "needed": want[k],
+                "has": v,
+                "short_by": want[k] / v,
+            }
             for k, v in known.items()
             if v is not None and v < want[k] * (1 - 1e-9)
         )
@@ -300,11 +300,11 @@ def _published(store) -> dict:
     read = _ok(store.total_read_bytes_per_s)
     write = _ok(store.total_write_bytes_per_s)
     sized = store.scope == "TiB"
-    return dict(
-        write=write or (read if sized else None),
-        capacity=TIB if sized else _ok(store.capacity_bytes),
-        read=read,
-    )
+    return {
+        "write": write or (read if sized else None),
+        "capacity": TIB if sized else _ok(store.capacity_bytes),
+        "read": read,
+    }
 
 
 def _rank(c: Candidate) -> tuple:
@@ -322,16 +322,16 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
     durable = e.checkpoint_durable_s - size / write / 2
     restart = e.restart_s - volume / read / 2
     now = ettr(e)
-    faster = dict(checkpoint_durable_s=max(durable, 0.0), restart_s=max(restart, 0.0))
+    faster = {"checkpoint_durable_s": max(durable, 0.0), "restart_s": max(restart, 0.0)}
     then = ettr(replace(e, **faster))
     gain = e.goodput * (then / now - 1) if now > 0 else 0.0
-    return dict(
-        goodput_gain=gain,
-        days_gained=s.run.days * gain,
-        usd_per_month=s.run.usd(MONTH_DAYS * gain),
-        durable_s=durable,
-        fixed_s=COMMIT_S + LOAD_S,
-    )
+    return {
+        "goodput_gain": gain,
+        "days_gained": s.run.days * gain,
+        "usd_per_month": s.run.usd(MONTH_DAYS * gain),
+        "durable_s": durable,
+        "fixed_s": COMMIT_S + LOAD_S,
+    }
 
 
 def _lines(worst: Need, found, twice: dict, provider: str) -> tuple[str, ...]:

@@ -299,12 +299,12 @@ def sparser_model(m) -> dict | None:
     if m.is_moe:
         return shape | {"experts": 2 * m.experts}
     half = m.ffn_hidden // 2
-    return shape | dict(
-        experts=8,
-        top_k=2,
-        expert_ffn_hidden=half,
-        moe_layers=m.layers,
-    )
+    return shape | {
+        "experts": 8,
+        "top_k": 2,
+        "expert_ffn_hidden": half,
+        "moe_layers": m.layers,
+    }
 
 
 def sparser(b: Base) -> Change | None:
@@ -329,14 +329,14 @@ def sparser(b: Base) -> Change | None:
     ratio = then.model_step_s / now.model_step_s
     plan = short(then.plan)
     broken = "breaks" if ratio - 1 > DIP else ""
-    values = dict(
-        what=what,
-        now=now,
-        then=then,
-        ratio=ratio,
-        extra=ratio - 1,
-        plan=plan,
-    )
+    values = {
+        "what": what,
+        "now": now,
+        "then": then,
+        "ratio": ratio,
+        "extra": ratio - 1,
+        "plan": plan,
+    }
     return change(
         b.s,
         "sparsity",

@@ -131,37 +131,27 @@ class Wiring:
     """What the networks of one site are built from."""
 
     cluster: Cluster  # of one site
-
-    @property
-    def cards(self) -> int:
-        return cards(self.cluster)[0]
-
-    @property
-    def rate(self) -> float:
-        return cards(self.cluster)[1]
-
-    @property
-    def radix(self) -> int:
-        return radix_of(switch_of(self.cluster), self.rate)
-
-    @property
-    def rails(self) -> int:
-        return self.cluster.nics_per_node
+    cards: int
+    rate: float  # of a card
+    radix: int
+    rails: int
 
     @property
     def per_card(self) -> float:
         """Devices of a card."""
         return self.cluster.devices / max(self.cards, 1)
 
+    @property
+    def pod_devices(self) -> int:
+        """Devices of a pod, all of them where the design names no pods."""
+        return min(self.cluster.pod_devices or self.cluster.devices, self.cluster.devices)
+
     def tree(self, r: float = 1.0) -> Topology:
         """Fat tree, every card of a node on its own rail, oversubscribed r : 1."""
         kind = "rail-optimised" if self.rails > 1 else "fat-tree"
-        own = dict(
-            rails=self.rails,
-            oversubscription=r,
-            kind=kind,
+        return shapes.clos(
+            self.cards, self.radix, self.rate, rails=self.rails, oversubscription=r, kind=kind
         )
-        return shapes.clos(self.cards, self.radix, self.rate, **own)
 
     def pods(self, inside: int, r: float) -> Topology:
         """Pods of so many cards, oversubscribed r : 1 above."""
@@ -172,6 +162,14 @@ class Wiring:
         return build(self.cards, self.radix, self.rate)
 
 
+def wiring(cluster) -> Wiring:
+    """What the networks of one of a cluster's sites are built from."""
+    one = one_site(cluster)
+    n, rate = cards(one)
+    radix = radix_of(switch_of(one), rate)
+    return Wiring(cluster=one, cards=n, rate=rate, radix=radix, rails=one.nics_per_node)
+
+
 def switch_of(cluster) -> Switch:
     """The switch that a cluster's networks are built from."""
     return switch_for(cluster.scale_out) or switches()[NEWEST]
@@ -179,33 +177,25 @@ def switch_of(cluster) -> Switch:
 
 def one_site(cluster):
     """The cluster of one of the sites; the cluster itself where there is one."""
-    n = max(1, cluster.sites)
-    if n == 1:
+    if cluster.sites <= 1:
         return cluster
-    devices = ceil(cluster.devices / n)
+    devices = ceil(cluster.devices / cluster.sites)
     pod = min(cluster.pod_devices or devices, devices)
-    return replace(
-        cluster,
-        devices=devices,
-        sites=1,
-        pod_devices=pod,
-    )
+    return replace(cluster, devices=devices, sites=1, pod_devices=pod)
 
 
 def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    sites = max(1, cluster.sites)
     words = texts("networks")["rules"]
     if is_torus(cluster):
-        return _torus(cluster)
-    one = one_site(cluster)
-    t, why, adds = _built(Wiring(cluster=one), words)
+        return _torus(cluster, words)
+    t, why, adds = _built(wiring(cluster), words)
     provided = not catalogue.fabric(cluster.scale_out).topology_open
     why += words["provider"] if provided and adds else ""
-    if sites > 1:
-        t = shapes.copies(t, sites)
-        why = why + fill(words["sites"], sites=sites)
+    if cluster.sites > 1:
+        t = shapes.copies(t, cluster.sites)
+        why += fill(words["sites"], sites=cluster.sites)
     return t, why, provided
 
 
@@ -214,60 +204,34 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     cluster = w.cluster
     n = w.cards
     k = w.radix
-    r = w.cluster.oversubscription
-    stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
-    pod = ceil(stated / cluster.devices_per_node) * w.rails
+    r = cluster.oversubscription
+    half = (k // 2) ** 2
+    pod = ceil(w.pod_devices / cluster.devices_per_node) * w.rails
     slingshot = catalogue.fabric(cluster.scale_out).technology == "slingshot"
     if slingshot and k < n <= shapes.dragonfly_reach(k):
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n:
         above = fill(words["above" if r > 1 else "above flat"], r=r)
-        return (
-            w.pods(pod, r),
-            fill(
-                words["pods"],
-                cluster=cluster,
-                above=above,
-            ),
-            True,
-        )
+        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
     if n > k**3 // 4:
-        if n <= (k // 2) ** 2 * ((k // 2) ** 2 + 1):
+        if n <= half * (half + 1):
             return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
         return w.pods(k**3 // 4, r), fill(words["fourth"], k=k), True
     t = w.tree(r)
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(
-        words["flat" if r == 1 else "stated"],
-        k=k,
-        r=r,
-        tiers=t.tiers,
-    )
+    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
-def _torus(cluster) -> tuple[Topology, str, bool]:
+def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
     fabric = catalogue.fabric(cluster.scale_up)
-    words = texts("networks")["rules"]
     chips = min(cluster.scale_up_domain, cluster.devices)
-    t = torus_of(fabric, chips)
     slices = ceil(cluster.devices / chips)
-    why = fill(
-        words["torus"],
-        name=fabric.name,
-        chips=chips,
-    )
-    more = (
-        fill(
-            words["slices"],
-            slices=slices,
-            cluster=cluster,
-        )
-        if slices > 1
-        else ""
-    )
-    return t, why + more, True
+    why = fill(words["torus"], name=fabric.name, chips=chips)
+    if slices > 1:
+        why += fill(words["slices"], slices=slices, cluster=cluster)
+    return torus_of(fabric, chips), why, True
 
 
 def torus_of(fabric, chips: int) -> Topology:
@@ -295,50 +259,48 @@ class Alternative(Record):
 def candidates(cluster) -> list[tuple[str, Topology, dict]]:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every
     network within reach."""
-    w = Wiring(cluster=one_site(cluster))
-    cluster, sites, n, k, per = w.cluster, max(1, cluster.sites), w.cards, w.radix, w.per_card
+    found = _candidates(wiring(cluster))
+    if cluster.sites > 1:
+        found = ((what, shapes.copies(t, cluster.sites), own) for what, t, own in found)
+    return list(found)
+
+
+def _view(pod: float = 1e9, r: float = 1.0) -> dict:
+    return {"pod_devices": float(pod), "oversubscription": r}
+
+
+def _candidates(w: Wiring):
+    cluster = w.cluster
+    n = w.cards
+    k = w.radix
     on_rails = ", rails on their own leaves" if w.rails > 1 else ""
     reach = k**3 // 4
-    out = []
-
-    def view(pod: float = 1e9, r: float = 1.0) -> dict:
-        return {"pod_devices": float(pod), "oversubscription": r}
-
     if n <= reach:
-        out.append((f"non-blocking fat tree{on_rails}", w.tree(), view()))
+        yield f"non-blocking fat tree{on_rails}", w.tree(), _view()
     if w.rails > 1 and 1 < cluster.nodes <= reach:
         rails = shapes.rail_only(cluster.nodes, w.rails, k, w.rate)
-        out.append(("one network per rail, none between", rails, view()))
+        yield "one network per rail, none between", rails, _view()
     if k < n <= 8 * reach:
-        split = shapes.clos(
-            n,
-            2 * k,
-            w.rate / 2,
-            planes=2,
-            rails=w.rails,
-        )
-        out.append(("cards split over two planes", split, view()))
-    stated = min(cluster.pod_devices or cluster.devices, cluster.devices)
-    pod = stated if stated < cluster.devices else int(k * k // 4 * per)
-    ratios = sorted({*RATIOS, cluster.oversubscription} - {1.0})
-    if stated == cluster.devices and k < n <= k * k // 2:
+        split = shapes.clos(n, 2 * k, w.rate / 2, planes=2, rails=w.rails)
+        yield "cards split over two planes", split, _view()
+    stated = w.pod_devices
+    whole = stated == cluster.devices
+    pod = int(k * k // 4 * w.per_card) if whole else stated
+    for r in sorted({*RATIOS, cluster.oversubscription} - {1.0}):
         # two tiers hold it: the leaves are what can be oversubscribed
-        for r in ratios:
-            own = view(leaf_devices(w, r), r)
-            out.append((f"leaves {r:g} : 1, two tiers", w.tree(r), own))
-    elif pod < cluster.devices:
-        for r in ratios:
-            pods = w.pods(max(1, round(pod / per)), r)
-            out.append((f"pods of {pod:,} devices, {r:g} : 1 above", pods, view(pod, r)))
+        if whole and k < n <= k * k // 2:
+            yield f"leaves {r:g} : 1, two tiers", w.tree(r), _view(leaf_devices(w, r), r)
+        elif pod < cluster.devices:
+            pods = w.pods(max(1, round(pod / w.per_card)), r)
+            yield f"pods of {pod:,} devices, {r:g} : 1 above", pods, _view(pod, r)
     half = (k // 2) ** 2
     for build, most in (
         (shapes.dragonfly_plus, half * (half + 1)),
         (shapes.dragonfly, shapes.dragonfly_reach(k)),
     ):
         if n <= most and (t := w.groups(build)).oversubscription > 1:
-            own = view(max(1, t.pod_endpoints * per), t.oversubscription)
-            out.append((f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, own))
-    return [(what, t if sites == 1 else shapes.copies(t, sites), own) for what, t, own in out]
+            own = _view(max(1, t.pod_endpoints * w.per_card), t.oversubscription)
+            yield f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, own
 
 
 def leaf_devices(w: Wiring, r: float) -> int:
@@ -356,14 +318,12 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     extra device-time x price; without a price the network's own counts.
     """
     cluster = s.cluster
-    link = s.case.link
     base = s.model_step_s
     wide = cluster.devices > cluster.scale_up_domain
     days = s.figures["days"] or 30.0
     hourly = s.cost and s.cost.usd_per_device_hour
     per_day = hourly * cluster.devices * 24 if hourly else 0.0
     written_off = days / (constant("network_life_years") * 365.25)
-    own_view = {"pod_devices": link.pod_devices, "oversubscription": link.oversubscription}
     rows = candidates(cluster) if wide and own.kind != "torus" else []
 
     def counts(t: Topology) -> tuple:
@@ -371,29 +331,30 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
 
     same = next((i for i, row in enumerate(rows) if counts(row[1]) == counts(own)), None)
     if same is None:
-        rows = [("the design's own", own, own_view), *rows]
+        rows.insert(0, ("the design's own", own, {}))
         same = 0
-    out = []
-    for i, (what, t, view) in enumerate(rows):
-        seconds = base if i == same else base * s.step_ratio(link=s.link(**view))
-        if i != same and t.kind == "rail-only":
-            seconds += _rail_only_s(s)
+
+    def alternative(what: str, t: Topology, view: dict, chosen: bool) -> Alternative:
+        seconds = base
+        if not chosen:
+            seconds *= s.step_ratio(link=s.link(**view))
+            seconds += _rail_only_s(s) if t.kind == "rail-only" else 0.0
         # nothing to buy where one domain holds the job
         price = usd(t) if wide else None
         change = seconds / base - 1
-        out.append(
-            Alternative(
-                kind=t.kind,
-                what=what,
-                topology=t,
-                usd=price,
-                usd_per_device=price and price / cluster.devices,
-                step_s=seconds,
-                step_change=change,
-                run_usd=price and price * written_off + per_day * days * change,
-                chosen=i == same,
-            )
+        return Alternative(
+            kind=t.kind,
+            what=what,
+            topology=t,
+            usd=price,
+            usd_per_device=price and price / cluster.devices,
+            step_s=seconds,
+            step_change=change,
+            run_usd=price and price * written_off + per_day * days * change,
+            chosen=chosen,
         )
+
+    out = (alternative(*row, i == same) for i, row in enumerate(rows))
     return tuple(sorted(out, key=lambda a: (not a.chosen, a.run_usd or 0.0)))
 
 

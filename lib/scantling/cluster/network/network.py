@@ -209,62 +209,64 @@ def scale_up(cluster) -> ScaleUp:
 
 def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
-    delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
-    out = cluster.scale_out_bytes_per_s
-    hop = cluster.scale_out_latency_s
-    sites = cluster.sites
-    rows = []
-    per = cluster.devices / max(t.endpoints, 1)
-    per_node = cluster.devices_per_node
+    return tuple(_tiers(cluster, t, switch))
 
-    def tier(name, devices, rate=out, passed=t.hops, hop=hop, ratio=1.0, switched=None):
-        seconds = passed * delay if switched is None else switched
-        rows.append(
-            Tier(
-                tier=name,
-                devices=devices,
-                device_bytes_per_s=rate,
-                switches_passed=passed,
-                switching_s=seconds,
-                hop_s=hop,
-                oversubscription=ratio,
-            )
-        )
+
+def _tiers(cluster, t: Topology, switch: Switch | None):
+    delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
+    devices = cluster.devices
+    sites = max(1, cluster.sites)
+    per = devices / max(t.endpoints, 1)
+    out = {
+        "devices": devices,
+        "device_bytes_per_s": cluster.scale_out_bytes_per_s,
+        "switches_passed": t.hops,
+        "switching_s": t.hops * delay,
+        "hop_s": cluster.scale_out_latency_s,
+        "oversubscription": 1.0,
+    }
 
     def within(endpoints: int) -> int:
-        return min(cluster.devices, max(round(endpoints * per), per_node))
+        return min(devices, max(round(endpoints * per), cluster.devices_per_node))
 
-    domain = max(1, min(cluster.scale_up_domain, cluster.devices))
-    up = cluster.scale_up_bytes_per_s, 1, cluster.scale_up_latency_s
-    tier("scale-up domain", domain, *up, switched=0.0)
+    def tier(name: str, **own) -> Tier:
+        return Tier(tier=name, **out | own)
+
+    def passed(n: int) -> dict:
+        return {"switches_passed": n, "switching_s": n * delay}
+
+    widest = max(1, min(cluster.scale_up_domain, devices))
+    yield tier(
+        "scale-up domain",
+        devices=widest,
+        device_bytes_per_s=cluster.scale_up_bytes_per_s,
+        switches_passed=1,
+        switching_s=0.0,
+        hop_s=cluster.scale_up_latency_s,
+    )
     if t.kind == "torus":
-        if cluster.devices > cluster.scale_up_domain:
-            tier(
-                "slices",
-                cluster.devices,
-                passed=3,
-                switched=0.0,
-            )
-        return tuple(rows)
-    if cluster.devices > domain:
-        tier("leaf unit", within(t.unit_endpoints), passed=1)
-        if within(t.pod_endpoints) > rows[-1].devices:
-            tier("pod", within(t.pod_endpoints), passed=hops_in_a_pod(t, sites))
-        site = -(-cluster.devices // max(1, sites))
+        if devices > cluster.scale_up_domain:
+            yield tier("slices", switches_passed=3, switching_s=0.0)
+        return
+    if devices > widest:
+        widest = within(t.unit_endpoints)
+        yield tier("leaf unit", devices=widest, **passed(1))
+        pod = within(t.pod_endpoints)
+        if pod > widest:
+            widest = pod
+            yield tier("pod", devices=pod, **passed(hops_in_a_pod(t, sites)))
+        site = -(-devices // sites)
         r = t.oversubscription
-        if rows[-1].devices < site:
-            tier("site", site, out / r, ratio=r)
+        if widest < site:
+            rate = cluster.scale_out_bytes_per_s / r
+            yield tier("site", devices=site, device_bytes_per_s=rate, oversubscription=r)
     if sites > 1:
-        rate = cluster.site_bytes_per_s * sites / cluster.devices
-        wan = catalogue.fabric("spectrum-xgs").latency_s
-        tier(
+        yield tier(
             "sites",
-            cluster.devices,
-            rate,
-            hop=wan,
-            ratio=float("nan"),
+            device_bytes_per_s=cluster.site_bytes_per_s * sites / devices,
+            hop_s=catalogue.fabric("spectrum-xgs").latency_s,
+            oversubscription=float("nan"),
         )
-    return tuple(rows)
 
 
 def hops_in_a_pod(t: Topology, sites: int) -> int:

@@ -199,7 +199,8 @@ def trust(cluster) -> tuple[dict, ...]:
     series left out of its fit (xGMI, RoCE and TCPXO are in no fit at all).
 
     {tier, fabric, judged_on, large_error, small_error}: medians of the time from 64 MiB and below
-    (evidence.calibrate.collectives); judged_on None where nobody has published a curve of such a fabric.
+    (evidence.calibrate.collectives); judged_on None where nobody has published a curve of such a
+    fabric.
     """
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
     up = catalogue.fabric(cluster.scale_up)
@@ -397,22 +398,22 @@ def _routing(s: Site, t: Topology, technology: str, leaving):
         spent = sum(a.time_s for a in crossing)
         axes = ", ".join(a.axis for a in crossing)
         words = texts("settings")
-        values = dict(
-            uplinks=uplinks,
-            bad=bad,
-            axes=axes,
-            crossing=spent,
-        )
+        values = {
+            "uplinks": uplinks,
+            "bad": bad,
+            "axes": axes,
+            "crossing": spent,
+        }
         yield _setting(s, technology, bad, hashed=fill(words["hashed"], **values))
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
             full = words["queue pairs"]["full"] if left > limit else ""
-            values = dict(
-                need=need,
-                left=left,
-                lost=spent * (bad - 1),
-                fully=full,
-            )
+            values = {
+                "need": need,
+                "left": left,
+                "lost": spent * (bad - 1),
+                "fully": full,
+            }
             yield _setting(s, "queue pairs", need, **values)
     elif not uplinks and crossing and t.kind.startswith("dragonfly") and t.oversubscription > 1:
         # a group's links share out over so many others

@@ -112,11 +112,11 @@ def states(s: Site) -> tuple[State, ...]:
     memory = s.figures["memory_bytes"]
     words = texts("planes")
     model = plan["tp"] * plan["pp"]
-    ways = dict(
-        model=model,
-        all=model * plan["dp"] * plan["cp"],
-        group=model * plan["shard_group"],
-    )
+    ways = {
+        "model": model,
+        "all": model * plan["dp"] * plan["cp"],
+        "group": model * plan["shard_group"],
+    }
     table = fill(
         words["states"],
         s,

@@ -88,25 +88,14 @@ def _shares(times) -> dict[str, float]:
 def dp_shares(chosen) -> dict:
     """Shares of the data-parallel traffic by what it is: {gather, gradients, weights}:
     per-micro-batch gathers, gradients, updated weights."""
-    grads = chosen.case.job.grad_bytes
     name = chosen.plan["sharding"]
-    if gathers_layers(name):
-        return {
-            "gather": 4 / (4 + grads),
-            "gradients": grads / (4 + grads),
-            "weights": 0.0,
-        }
-    if name == "none":
-        return {
-            "gather": 0.0,
-            "gradients": 1.0,
-            "weights": 0.0,
-        }
-    return {
-        "gather": 0.0,
-        "gradients": grads / (grads + 2),
-        "weights": 2 / (grads + 2),
+    layered = gathers_layers(name)
+    parts = {
+        "gather": 4 if layered else 0,
+        "gradients": chosen.case.job.grad_bytes,
+        "weights": 0 if layered or name == "none" else 2,
     }
+    return {part: float(n) / float(sum(parts.values())) for part, n in parts.items()}
 
 
 def gathers_layers(sharding: str) -> bool:
@@ -147,11 +136,11 @@ def timeline(assessment) -> tuple[Piece, ...]:
         times = int(row["times"])
         if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
             kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
-            numbers = dict(
-                exposed_s=shown,
-                hidden_s=quiet,
-                bytes=moved,
-            )
+            numbers = {
+                "exposed_s": shown,
+                "hidden_s": quiet,
+                "bytes": moved,
+            }
             pieces.append(
                 Piece(
                     **kept,
@@ -176,18 +165,18 @@ def _hidden_work(s: Site) -> dict:
     reader = min(store.read_bytes_per_s / plan["dp"], store.node_read_bytes_per_s)
     near = curves.wires(s.cluster, plan["dp"], inside(s.chosen, "dp"))
     log = curves.fastest("all_reduce", constant("log_bytes"), near) if plan["dp"] > 1 else 0.0
-    return dict(
-        batch_bytes=batch,
-        read_bytes=batch / plan["dp"],
-        read_s=batch / plan["dp"] / reader,
-        copied=copied,
-        copy_s=copied / (host if host == host else constant("host_link_bytes_per_s")),
-        log_s=log,
-        saved=e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
-        saved_s=s.shared_step * e.checkpoint_durable_s,
-        stall_s=s.shared_step * e.checkpoint_stall_s,
-        between=e.checkpoint_interval_s / s.step_s,
-    )
+    return {
+        "batch_bytes": batch,
+        "read_bytes": batch / plan["dp"],
+        "read_s": batch / plan["dp"] / reader,
+        "copied": copied,
+        "copy_s": copied / (host if host == host else constant("host_link_bytes_per_s")),
+        "log_s": log,
+        "saved": e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
+        "saved_s": s.shared_step * e.checkpoint_durable_s,
+        "stall_s": s.shared_step * e.checkpoint_stall_s,
+        "between": e.checkpoint_interval_s / s.step_s,
+    }
 
 
 def _counts(s: Site, dp: dict) -> dict:
@@ -200,16 +189,16 @@ def _counts(s: Site, dp: dict) -> dict:
     plain = plan["sharding"] == "none"
     stepped = "every replica the same" if plain else "each rank its shard"
     scattered = "reduce-scatter, bucket by bucket as layers finish"
-    return dict(
-        piped=int(piped),
-        sends=m * plan["vpp"] if piped else 0,
-        gathers=2 * m if gathers else 0,
-        recomputes=m if s.figures["step_breakdown_s"]["recompute"] > 0 else 0,
-        reduces=m if gathers else int(copies),
-        regathers=int(dp["weights"] > 0 and copies),
-        reduced="all-reduce" if plain else scattered,
-        stepped=stepped + (", states on the host" if plan["offload"] != "none" else ""),
-    )
+    return {
+        "piped": int(piped),
+        "sends": m * plan["vpp"] if piped else 0,
+        "gathers": 2 * m if gathers else 0,
+        "recomputes": m if s.figures["step_breakdown_s"]["recompute"] > 0 else 0,
+        "reduces": m if gathers else int(copies),
+        "regathers": int(dp["weights"] > 0 and copies),
+        "reduced": "all-reduce" if plain else scattered,
+        "stepped": stepped + (", states on the host" if plan["offload"] != "none" else ""),
+    }
 
 
 def collectives(assessment) -> tuple[CollectiveRow, ...]:
@@ -338,12 +327,12 @@ def operations(s: Site, row: dict) -> list[dict]:
         first, again, back = map(float, exchange_passes(s.case)[axis])
         before = round(calls * (1 + again) / (2 + again))
         share = back / (first + again + back)
-        ahead = dict(
-            ahead=1 - share,
-            back=share,
-            calls_ahead=before,
-            calls_back=calls - before,
-        )
+        ahead = {
+            "ahead": 1 - share,
+            "back": share,
+            "calls_ahead": before,
+            "calls_back": calls - before,
+        }
     table = fill(
         [r for r in rows("operations") if (r["axis"], r["kind"]) == (axis, kind)],
         **shares,

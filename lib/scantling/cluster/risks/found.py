@@ -153,7 +153,7 @@ def slower_than_estimated(s: Site):
         id="slow-step",
         likelihood=EVEN,
         days=s.run.days * mean_excess(math.log(high) / Z80),
-        words=dict(edge=days_of_step(s, high), late=late),
+        words={"edge": days_of_step(s, high), "late": late},
         left=EVEN * s.run.days * mean_excess(constant("scatter") / 0.6745),
         cost_usd=s.run.usd(100 * s.step_s / DAY_S),
     )
@@ -178,7 +178,7 @@ def late_delivery(s: Site):
         likelihood=number("R143") / 100,
         days=late,
         usd=usd,
-        words=dict(watts=watts, months=months, says=says),
+        words={"watts": watts, "months": months, "says": says},
     )
 
 
@@ -217,13 +217,13 @@ def worse_fleet(s: Site):
         id="failures",
         likelihood=chance,
         days=days,
-        words=dict(
-            worse=len(worse),
-            fleets=len(fleets),
-            names=", ".join(f"{name} {rate:.3g}" for name, rate in worse.items()),
-            lowest=min(found),
-            soak=soak,
-        ),
+        words={
+            "worse": len(worse),
+            "fleets": len(fleets),
+            "names": ", ".join(f"{name} {rate:.3g}" for name, rate in worse.items()),
+            "lowest": min(found),
+            "soak": soak,
+        },
         left=chance * left,
         cost_usd=s.run.usd(soak),
     )
@@ -237,7 +237,12 @@ def no_spares(s: Site):
         id="spares",
         likelihood=EVEN,
         days=days_at(s, bare),
-        words=dict(per_day=s.evictions_per_s * DAY_S, short=short(s, s.e), bare=bare, idle=idle(s)),
+        words={
+            "per_day": s.evictions_per_s * DAY_S,
+            "short": short(s, s.e),
+            "bare": bare,
+            "idle": idle(s),
+        },
         left=0.0,
         cost_usd=s.run.usd(s.run.days * s.spares / (s.nodes + s.spares)),
     )
@@ -254,7 +259,7 @@ def slow_repairs(s: Site):
         id="repairs",
         likelihood=SLOW_REPAIRS,
         days=days_at(s, slow),
-        words=dict(load=load, slow=slow, idle=idle(s), need=need),
+        words={"load": load, "slow": slow, "idle": idle(s), "need": need},
         left=SLOW_REPAIRS * days_at(s, fixed),
         cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
     )
@@ -273,12 +278,12 @@ def corruption(s: Site):
         id="corruption",
         likelihood=chance,
         days=events / chance * later_s / DAY_S,
-        words=dict(
-            events=events,
-            checked_s=reliability.SDC_LATENCY_S,
-            found_late=source("R069"),
-            every=every,
-        ),
+        words={
+            "events": events,
+            "checked_s": reliability.SDC_LATENCY_S,
+            "found_late": source("R069"),
+            "every": every,
+        },
         left=lost,
         cost_usd=s.run.usd(lost),
     )
@@ -301,7 +306,7 @@ def slow_store(s: Site):
         id="store",
         likelihood=EVEN,
         days=days,
-        words=dict(what=has.what, write=write, durable=durable, slow=slow),
+        words={"what": has.what, "write": write, "durable": durable, "slow": slow},
         left=EVEN * days_at(s, peers),
     )
 
@@ -321,7 +326,7 @@ def slow_network(s: Site):
         id="network-ethernet" if ethernet else "network",
         likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
         days=longer if ethernet else (slow - 1) * found_s / DAY_S,
-        words=dict(factor=factor, slow=slow, unnoticed=longer),
+        words={"factor": factor, "slow": slow, "unnoticed": longer},
         left=0.0,
         cost_usd=0.0,
     )
@@ -338,7 +343,7 @@ def unscreened(s: Site):
         id="stragglers",
         likelihood=chance,
         days=s.run.days * extra,
-        words=dict(line=cut.lines[1], cut=cut.evict_slower_than),
+        words={"line": cut.lines[1], "cut": cut.evict_slower_than},
         left=chance * after * s.run.days,
         cost_usd=cut.usd_cost,
     )
@@ -352,7 +357,7 @@ def divergence(s: Site):
         id="spikes",
         likelihood=chance,
         days=count * seconds / DAY_S,
-        words=dict(rewinds=round(count), seconds=seconds, steps=steps),
+        words={"rewinds": round(count), "seconds": seconds, "steps": steps},
     )
 
 
@@ -369,7 +374,7 @@ def memory_over(s: Site):
         id="memory",
         likelihood=0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2)),
         days=days_of_step(s, ratio),
-        words=dict(share=share, longer=ratio - 1),
+        words={"share": share, "longer": ratio - 1},
         left=0.0,
         cost_usd=0.0,
     )
@@ -390,15 +395,15 @@ def beyond_spares(s: Site):
         id="domains",
         likelihood=chance,
         days=sum(waited.values()) / chance,
-        words=dict(
-            sources="; ".join(dict.fromkeys(x.rate_source for x in rows)),
-            together=", ".join(
+        words={
+            "sources": "; ".join(dict.fromkeys(x.rate_source for x in rows)),
+            "together": ", ".join(
                 f"{name}: {several(n, 'node')}, {often:.2g} a run"
                 for name, (n, often) in together.items()
             ),
-            need=need,
-            mitigation=None if need else texts("risks")["domains"]["mitigation elsewhere"],
-        ),
+            "need": need,
+            "mitigation": None if need else texts("risks")["domains"]["mitigation elsewhere"],
+        },
         left=waited.get("building", 0.0),
         cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
     )
@@ -425,7 +430,7 @@ def low_precision(s: Site):
         id="precision",
         likelihood=chance,
         days=days_of_step(s, ratio),
-        words=dict(ratio=ratio, source=published),
+        words={"ratio": ratio, "source": published},
     )
 
 
@@ -441,7 +446,7 @@ def sites_apart(s: Site):
         id="sites",
         likelihood=chance,
         days=events * back / 24 / n / chance,
-        words=dict(every_h=every, back_h=back, events=events),
+        words={"every_h": every, "back_h": back, "events": events},
         left=0.0,
     )
 
@@ -458,7 +463,7 @@ def lost_replica(s: Site):
         likelihood=chance,
         days=events * s.e.repair_s / DAY_S / max(chance, 1e-12),
         in_headline=True,
-        words=dict(events=events, ratio=ratio),
+        words={"events": events, "ratio": ratio},
         left=0.0,
         cost_usd=usd_of_nodes(s, 1),
     )

@@ -325,7 +325,9 @@ def _busbw(cluster, ranks: int, inside: int, share: float) -> tuple[dict, ...]:
     collectives."""
     seconds = curves.fastest("all_reduce", SIZES, curves.wires(cluster, ranks, inside, share))
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
-    return tuple(dict(message_bytes=size, busbw_bytes_per_s=rate) for size, rate in zip(SIZES, bus))
+    return tuple(
+        {"message_bytes": size, "busbw_bytes_per_s": rate} for size, rate in zip(SIZES, bus)
+    )
 
 
 @cache
@@ -432,14 +434,14 @@ def screen(assessment) -> Screen:
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     sigma = min(ndtri(keep[best]) * spread, (left + slow_by) / 2)
-    words = dict(
-        cut=cut,
-        expected=expected,
-        nodes=nodes,
-        sigma=sigma,
-        base=base,
-        left=left,
-    )
+    words = {
+        "cut": cut,
+        "expected": expected,
+        "nodes": nodes,
+        "sigma": sigma,
+        "base": base,
+        "left": left,
+    }
     return Screen(
         spread=spread,
         spread_from=source("R153"),
@@ -456,11 +458,11 @@ def screen(assessment) -> Screen:
         usd_cost=s.run.usd(s.run.days * expected / max(nodes, 1)),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
         curve=tuple(
-            dict(
-                cut=q,
-                waits=max(w, 0),
-                paid_per_step=x,
-            )
+            {
+                "cut": q,
+                "waits": max(w, 0),
+                "paid_per_step": x,
+            }
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
         lines=fill(
@@ -487,13 +489,13 @@ def smoke(assessment) -> dict:
     first = np.log(s.model.vocab)
     seconds = SMOKE_STEPS * s.step_s
     devices = plan["tp"] * plan["cp"] * plan["pp"] * min(s.expert_span, plan["dp"])
-    return dict(
-        devices=devices,
-        steps=SMOKE_STEPS,
-        seconds=seconds,
-        usd=s.run.usd(seconds / DAY_S * devices / max(s.used, 1)),
-        first_loss=first,
-        first_loss_tolerance=0.05 * first,
-        layouts_agree_within=2.0**-9 * np.sqrt(2 * s.model.layers),
-        checks=fill(texts("burn_in")["smoke"], steps=SMOKE_STEPS),
-    )
+    return {
+        "devices": devices,
+        "steps": SMOKE_STEPS,
+        "seconds": seconds,
+        "usd": s.run.usd(seconds / DAY_S * devices / max(s.used, 1)),
+        "first_loss": first,
+        "first_loss_tolerance": 0.05 * first,
+        "layouts_agree_within": 2.0**-9 * np.sqrt(2 * s.model.layers),
+        "checks": fill(texts("burn_in")["smoke"], steps=SMOKE_STEPS),
+    }

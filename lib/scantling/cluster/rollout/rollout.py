@@ -67,6 +67,6 @@ def rollout(assessment) -> Rollout:
         drills=staged,
         drills_usd=s.run.usd(drilled / DAY_S),
         on_call=on_call(s),
-        calendar=tuple(dict(what=what, days=days) for what, days in calendar.items()),
+        calendar=tuple({"what": what, "days": days} for what, days in calendar.items()),
         source=source("R128", "R167"),
     )

@@ -108,13 +108,13 @@ def timeout_gain(assessment) -> dict:
     slow, fast = (
         failures.detection_s(hang_share=constant("hang"), timeout_s=t) for t in (default, now)
     )
-    return dict(
-        timeout_s=now,
-        default_s=default,
-        detect_s=fast,
-        detect_default_s=slow,
-        goodput_gain=max(slow - fast, 0.0) / (s.e.mtbf_s + slow),
-    )
+    return {
+        "timeout_s": now,
+        "default_s": default,
+        "detect_s": fast,
+        "detect_default_s": slow,
+        "goodput_gain": max(slow - fast, 0.0) / (s.e.mtbf_s + slow),
+    }
 
 
 def collectives(assessment) -> dict:
@@ -150,23 +150,23 @@ def collectives(assessment) -> dict:
     if run_on is not None and run_on <= DAY_S:
         hours = run_on / HOUR_S
         rule = f"swap at once unless the next planned stop is within {hours:.1f} h"
-    return dict(
-        abort=(
+    return {
+        "abort": (
             "on the watchdog: every rank drops its communicators, keeps its memory, waits "
             "for the new list of nodes"
         ),
-        init_s=init,
-        init_lazy_s=min(init, constant("lazy_init_s")),
-        axes=len(traffic) + 1,
-        calls_per_step=calls,
-        recorder_calls=10 * calls,
-        stops_one_leaf_per_card=stops,
-        stops_two_leaves_per_card=0.0,
-        one_card_less=less,
-        run_on_for_s=run_on,
-        rule=rule,
-        source=source("R085", "R105", "R117", "R118"),
-    )
+        "init_s": init,
+        "init_lazy_s": min(init, constant("lazy_init_s")),
+        "axes": len(traffic) + 1,
+        "calls_per_step": calls,
+        "recorder_calls": 10 * calls,
+        "stops_one_leaf_per_card": stops,
+        "stops_two_leaves_per_card": 0.0,
+        "one_card_less": less,
+        "run_on_for_s": run_on,
+        "rule": rule,
+        "source": source("R085", "R105", "R117", "R118"),
+    }
 
 
 def spikes(steps: float) -> tuple[float, float]:
@@ -202,24 +202,24 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     rounds = halvings(plan["dp"]) + halvings(plan["tp"] * plan["cp"] * plan["pp"])
     every, overhead = map(float, stragglers.verified_interval(0.0, rate, step, 0.0))
     find = rounds * 2 * step
-    seconds = dict(
-        spike=back * step + period / 2 + e.restart_s,
-        corruption=find + every / 2 + period / 2 + e.restart_s,
-        swap=e.detect_s + e.restart_s + e.checkpoint_durable_s,
-    )
+    seconds = {
+        "spike": back * step + period / 2 + e.restart_s,
+        "corruption": find + every / 2 + period / 2 + e.restart_s,
+        "swap": e.detect_s + e.restart_s + e.checkpoint_durable_s,
+    }
     kept = f"; {keep} are kept"
     if keep < history:
         kept = (
             f", but only {keep} are kept: keep {history}, or beyond the newest {keep} one in "
             f"{-(-history // keep)} for that long"
         )
-    values = dict(
-        back=back,
-        skip_low=skip_low,
-        skip_high=skip_high,
-        history=history,
-        kept=kept,
-    )
+    values = {
+        "back": back,
+        "skip_low": skip_low,
+        "skip_high": skip_high,
+        "history": history,
+        "kept": kept,
+    }
     table = fill(
         texts("playbooks"),
         s,
@@ -260,13 +260,13 @@ def drills(assessment) -> tuple[dict, ...]:
         longer=longer,
     )
     return tuple(
-        dict(
-            what=row["what"],
-            copy=row["copy"],
-            expected_s=row["expected_s"],
-            pass_s=1.5 * row["expected_s"],
-            checks=row["checks"],
-        )
+        {
+            "what": row["what"],
+            "copy": row["copy"],
+            "expected_s": row["expected_s"],
+            "pass_s": 1.5 * row["expected_s"],
+            "checks": row["checks"],
+        }
         for row in table
     )
 
@@ -280,14 +280,14 @@ def on_call(assessment) -> dict:
     bear = number("R164") * 14
     large = s.nodes >= ROTATION
     needed = np.clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0
-    return dict(
-        failures_per_week=per_week,
-        pages_per_week_low=per_week * number("R025") / number("R021"),
-        pages_per_week_high=per_week * (1 - constant("auto_repair")),
-        pages_per_week_bearable=bear,
-        automation_needed=needed,
-        people=int(number("R163")) if large else 2,
-        roles=fill(rows("roles"), large=large),
-        hour_of_silence_usd=s.run.usd(HOUR_S / DAY_S),
-        source=source("R025", "R103", "R163"),
-    )
+    return {
+        "failures_per_week": per_week,
+        "pages_per_week_low": per_week * number("R025") / number("R021"),
+        "pages_per_week_high": per_week * (1 - constant("auto_repair")),
+        "pages_per_week_bearable": bear,
+        "automation_needed": needed,
+        "people": int(number("R163")) if large else 2,
+        "roles": fill(rows("roles"), large=large),
+        "hour_of_silence_usd": s.run.usd(HOUR_S / DAY_S),
+        "source": source("R025", "R103", "R163"),
+    }

@@ -67,13 +67,13 @@ def queue(s: Site, topology: dict) -> Queue:
         k = max(1, round(f * nodes))
         wait, idle = gather(nodes, k)
         waits.append(
-            dict(
-                fraction=f,
-                nodes=k,
-                wait_in_mean_jobs=wait,
-                idle_in_mean_node_jobs=idle,
-                wait_preempting_s=constant("preempt_s"),
-            )
+            {
+                "fraction": f,
+                "nodes": k,
+                "wait_in_mean_jobs": wait,
+                "idle_in_mean_node_jobs": idle,
+                "wait_preempting_s": constant("preempt_s"),
+            }
         )
     per_node = EVICTS / e.mtbf_s / nodes * e.repair_s
     down = per_node / (1 + per_node)
@@ -89,12 +89,12 @@ def queue(s: Site, topology: dict) -> Queue:
             good = whole_blocks(size, down, spare)
             usable = good * (size - spare) / size
             fragments.append(
-                dict(
-                    block_nodes=size,
-                    spare_nodes=spare,
-                    whole=good,
-                    usable=usable,
-                )
+                {
+                    "block_nodes": size,
+                    "spare_nodes": spare,
+                    "whole": good,
+                    "usable": usable,
+                }
             )
     held = 1 - e.badput["spare shortage"]
     chain = []
@@ -106,11 +106,11 @@ def queue(s: Site, topology: dict) -> Queue:
     }.items():
         left *= share
         chain.append(
-            dict(
-                stage=stage,
-                share=share,
-                running=left,
-            )
+            {
+                "stage": stage,
+                "share": share,
+                "running": left,
+            }
         )
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(

@@ -112,21 +112,22 @@ def spares_held(s: Site) -> dict:
         where = "racks" if n else "none"
     else:
         where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
-    return dict(
-        nodes=n,
-        recommended=e.spares_recommended,
-        where=fill(
+    return {
+        "nodes": n,
+        "recommended": e.spares_recommended,
+        "where": fill(
             words[where],
             n=n,
             pods=pods,
             each=-(-n // pods),
         ),
-        warm="image pulled, container started, devices checked every five minutes, no communicator",
-        usd=s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
-        in_repair_on_average=EVICTS / e.mtbf_s * e.repair_s,
-        for_99_percent=e.spares_for["0.99"],
-        used_by="short preemptible jobs until called",
-    )
+        "warm": "image pulled, container started, devices checked every five minutes, "
+        "no communicator",
+        "usd": s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
+        "in_repair_on_average": EVICTS / e.mtbf_s * e.repair_s,
+        "for_99_percent": e.spares_for["0.99"],
+        "used_by": "short preemptible jobs until called",
+    }
 
 
 def health_checks(s: Site) -> tuple[dict, ...]:
@@ -139,13 +140,13 @@ def health_checks(s: Site) -> tuple[dict, ...]:
 
     def limit(test: str) -> dict | None:
         row = accepted(name, test)
-        return row and dict(rate=float(row["value"]) * 1e9, source=row["source"])
+        return row and {"rate": float(row["value"]) * 1e9, "source": row["source"]}
 
     ring = limit("node all-reduce")
     card = accepted(name, "card to card")
     if ring is None:
         rate = node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0]
-        ring = dict(rate=rate, source="the burn-in's threshold")
+        ring = {"rate": rate, "source": "the burn-in's threshold"}
     share = acceptance_limits("card to card")[0]
     loosest = "loosest published acceptance test"
     if card is not None:
@@ -161,7 +162,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         ring=ring if per_node > 1 else None,
         wired=s.nodes > 1 and not is_torus(cluster),
         port=port,
-        card=dict(rate=share * port, source=loosest),
+        card={"rate": share * port, "source": loosest},
         silent_s=hang_timeout_s(s.step_s, 0.0),
     )
     keys = ("check", "when_checked", "threshold", "unit", "on_fail", "source")

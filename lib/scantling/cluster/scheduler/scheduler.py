@@ -146,11 +146,11 @@ def _steady(found, best: Option) -> tuple[str, ...]:
         score = o.score * (1 - f["stake"] * (1 - fit)) / max(1 - f["costs"], 1e-12)
         other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
         if other.id != best.id:
-            turn = dict(
-                other=other.name,
-                name=o.name,
-                better="better" if step > 0 else "worse",
-            )
+            turn = {
+                "other": other.name,
+                "name": o.name,
+                "better": "better" if step > 0 else "worse",
+            }
             return (
                 fill(
                     words["turn"],
@@ -187,12 +187,12 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
-        row = dict(
-            criterion=c.id,
-            stake=c.stake,
-            fit=fit,
-            costs=c.stake * (1 - fit),
-        )
+        row = {
+            "criterion": c.id,
+            "stake": c.stake,
+            "fit": fit,
+            "costs": c.stake * (1 - fit),
+        }
         fits.append(row | {k: table[c.id][k] for k in ("says", "source")})
     dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
     refused = {
@@ -238,12 +238,12 @@ def _why(s: Site, order, asked, nodes: int) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
-    values = dict(
-        best=best,
-        second=second,
-        nodes=nodes,
-        heavy=heavy,
-    )
+    values = {
+        "best": best,
+        "second": second,
+        "nodes": nodes,
+        "heavy": heavy,
+    }
     return lines(
         words["why"],
         s,

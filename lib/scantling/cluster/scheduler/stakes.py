@@ -22,25 +22,25 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     share = scattered(s)
     waits = unshrunk(s)
     idle = 1 - s.used / s.run.devices_paid
-    found = dict(gang=0.0, nodes=0.0)
+    found = {"gang": 0.0, "nodes": 0.0}
     if is_torus(s.cluster) or s.nodes > 1:
         wide = s.cluster.scale_up_domain > s.per_node
         found["torus" if is_torus(s.cluster) else "rack" if wide else "leaf"] = share
-    found |= dict(
-        swap=max(kept - gone, 0.0),
-        shrink=waits,
-        share=idle,
-        services=0.0,
-    )
+    found |= {
+        "swap": max(kept - gone, 0.0),
+        "shrink": waits,
+        "share": idle,
+        "services": 0.0,
+    }
     words = texts("scheduler")["stakes"]
-    values = dict(
-        share=share,
-        longer=1 / (1 - share),
-        kept=kept,
-        gone=gone,
-        waits=waits,
-        idle=idle,
-    )
+    values = {
+        "share": share,
+        "longer": 1 / (1 - share),
+        "kept": kept,
+        "gone": gone,
+        "waits": waits,
+        "idle": idle,
+    }
     values["all_nodes"] = s.nodes + s.spares
     flat = {"leaf": "flat"} if share <= 0 else {}
     return {k: (stake, fill(words[flat.get(k, k)], s, **values)) for k, stake in found.items()}
