@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from scantling import assess
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue import storage
 from scantling.catalogue.models.entries import models
@@ -11,7 +12,6 @@ from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.published import best_published
 from scantling.endure import checkpoint, goodput
 from scantling.evidence.figures.figures import recreate
-from scantling.verdict.assess import assess
 
 from ..measured import published
 from .base import bubble, design

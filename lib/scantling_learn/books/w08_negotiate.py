@@ -6,11 +6,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from scantling import assess
 from scantling.advise import scaling_laws as convergence
 from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.catalogue.published import best_published
 from scantling.endure import goodput
-from scantling.verdict.assess import assess
 
 from ..measured import rate, runs
 from .base import design
