@@ -55,7 +55,9 @@ def test_traps_of_a_large_dense_run():
     assert ("unsharded optimizer" in words) == (
         unsharded >= WORTH
     )  # a trap that is harmless here is not listed
-    assert all(cost(t) >= WORTH for t in found.values() if "step time" in t["cost"])
+    # tensor parallelism across nodes is named wherever it is slower, the rest from WORTH on
+    paid = {what: cost(t) for what, t in found.items() if "step time" in t["cost"]}
+    assert all(c >= (0 if "across nodes" in what else WORTH) for what, c in paid.items())
     costs = [cost(t) for t in avoid(a)]
     assert costs == sorted(costs, reverse=True)
 

@@ -35,6 +35,7 @@ class Trap(NamedTuple):
     what: str
     mask: Any  # of the search's plans
     why: str
+    worth: float = WORTH  # share of a step from which it is listed
 
 
 class Entry(NamedTuple):
@@ -69,7 +70,7 @@ def _priced(found: Found, chosen: Chosen, trap: Trap) -> Entry | None:
         return _unfit(found, trap)
     now, then = float(chosen.step.total), found.step_s[row]
     loss = then / now - 1
-    if found.row(row) == chosen.plan or loss < WORTH:
+    if found.row(row) == chosen.plan or loss < trap.worth:
         return None
     why = (
         f"{trap.why}; its best plan ({short(found.row(row))}) takes {show('step_s', then)} a step "
@@ -107,6 +108,7 @@ def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
         tp > domain,
         f"every layer's collectives would leave the scale-up domain for a network "
         f"{link.up_bytes_per_s / link.out_bytes_per_s:.0f} times slower per device",
+        worth=0.0,  # nobody runs it: named wherever it is slower at all
     )
     yield from _sharding_alone(found, assessment)
     yield from _starved_pipeline(found)

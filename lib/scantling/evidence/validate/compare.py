@@ -3,12 +3,16 @@ scatter of repeated runs beside it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from ...physics.cases import accumulated
 from ...physics.pipeline import bubble_interleaved
 from ..predict import predict_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAME = (
     "stack accelerator layers hidden ffn_hidden heads vocab seq_len moe_experts "
@@ -36,6 +40,8 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _measured(table):
     """Measured tokens/s per device, nan where there is none."""
+    import pandas as pd
+
     blank = pd.Series(np.nan, index=table.index)
     return pd.to_numeric(table.get("measured_tokens_per_s_per_device", blank), errors="coerce")
 
@@ -85,6 +91,8 @@ def scatter(table: pd.DataFrame) -> dict:
 
 def validate_frame(frame: pd.DataFrame) -> dict:
     """All figures of a run table; rows of trust low or setup sparse stand apart."""
+    import pandas as pd
+
     table = compare(frame)
 
     def among(name, *words):
