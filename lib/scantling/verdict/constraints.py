@@ -6,10 +6,10 @@ import math
 from operator import attrgetter
 
 from ..base.quantities.table import show
-from ..base.show import percent, shown
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, power_w
 from .record import Assessment, Missed
+from .words import say
 
 Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 EDGE = 1e-9  # share of a limit within which a value meets it
@@ -84,42 +84,34 @@ def _chance(assessment, row: Constraint, room: float) -> float | None:
 
 def _chance_said(assessment, row: Constraint, room: float) -> str:
     chance = max(_chance(assessment, row, room), LEAST_CHANCE)
-    return f"; chance within the band {shown(chance, 'chance')}"
+    return say("chance", chance=chance)
 
 
 def _late(assessment, limit: float, value: float) -> str:
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
-    text = f", {late:.2f} times as long" + _chance_said(
-        assessment, CONSTRAINTS["deadline_days"], 1 / late
-    )
+    chance = _chance_said(assessment, CONSTRAINTS["deadline_days"], 1 / late)
+    text = say("late", late=late) + chance
     if len(assessment.phases) > 1:
         return text
-    return text + (
-        f"; these devices would have to reach MFU {show('mfu', assessment.mfu * late)}"
-        if assessment.mfu_causal * late < 1
-        else "; more than these devices can do at their peak"
-    )
+    within = assessment.mfu_causal * late < 1
+    return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu * late)
 
 
 def _dear(assessment, limit: float, value: float) -> str:
     """The chance that a budget holds, and the price of a device-hour that meets it."""
     price = assessment.cost.usd_per_device_hour
-    return _chance_said(assessment, CONSTRAINTS["budget_usd"], limit / value) + (
-        f"; a device-hour would have to cost ${price * limit / value:.3g} instead of ${price:.3g}"
-        if price
-        else ""
-    )
+    chance = _chance_said(assessment, CONSTRAINTS["budget_usd"], limit / value)
+    return chance + (say("price", needed=price * limit / value, price=price) if price else "")
 
 
 def _slow(assessment, limit: float, value: float) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
     gap = limit / assessment.mfu_high - 1
     return (
-        f" ({show('mfu', assessment.mfu_low)} to {show('mfu', assessment.mfu_high)}), "
-        f"{show('mfu', limit)} asked for; the floor lies "
-        + (f"{percent(gap, 0)} above the band's upper edge" if gap > 0 else "inside the band")
+        say("slow", a=assessment, limit=limit)
+        + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
         + _chance_said(assessment, CONSTRAINTS["min_mfu"], value / limit)
     )
 
@@ -136,10 +128,7 @@ def _not_survived(endurance, domain: str) -> Missed | None:
     spares, needed = int(endurance.spares), int(endurance.domain_nodes.get(domain, 0))
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
-    text = (
-        f"losing a {domain} leaves the job waiting for repair: {spares} spare nodes, {needed} "
-        f"needed"
-    )
+    text = say("not-survived", domain=domain, spares=spares, needed=needed)
     return Missed("survive", domain, spares, None, text)
 
 
@@ -149,9 +138,6 @@ def _overlapping_saves(endurance) -> list[Missed]:
     durable = float(endurance.checkpoint_durable_s)
     if durable <= period * (1 + EDGE):
         return []
-    text = (
-        f"a save takes {durable:,.0f} s to be durable, the next one begins after {period:,.0f} s; "
-        f"the store writes {float(endurance.write_bytes_per_s) / 1e9:,.1f} GB/s, the interval "
-        f"needs {float(endurance.write_bytes_per_s_needed) / 1e9:,.1f} GB/s"
-    )
+    writes, needed = endurance.write_bytes_per_s / 1e9, endurance.write_bytes_per_s_needed / 1e9
+    text = say("overlapping", durable=durable, period=period, writes=writes, needed=needed)
     return [Missed("reliability.checkpoint_interval_s", period, durable, None, text)]

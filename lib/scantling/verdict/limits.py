@@ -10,8 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.quantities.table import show
-from ..base.show import percent
 from ..physics.cases import devices
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
@@ -20,6 +18,7 @@ from ..plans.words import short
 from .numbers import MEMORY_PARTS
 from .record import Assessment, Chosen
 from .unpublished import offloaded, unpublished
+from .words import say
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 HALF = 0.5  # goodput below which failures are said to bind
@@ -47,39 +46,19 @@ def limits(assessment: Assessment) -> list[str]:
 
 def unfit(one: Chosen) -> str:
     """A line on a pinned plan that does not fit: its memory part by part."""
-    m = one.memory
-    parts = " + ".join(
-        f"{k} {show('memory_bytes.total', float(getattr(m, k)))}" for k in MEMORY_PARTS
-    )
-    return (
-        f"memory: the pinned plan needs {show('memory_bytes.total', float(m.total))} of "
-        f"{show('memory_bytes.capacity', float(m.capacity))} per device ({parts})"
-    )
+    parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
+    return say("unfit", m=one.memory, parts=" + ".join(parts))
 
 
 def stopped(assessment: Assessment) -> list[str]:
     """A line on a run that failures keep from getting on."""
-    if assessment.goodput >= HALF:
-        return []
-    recovery = show("endurance.recovery_s", float(assessment.endurance.recovery_s))
-    return [
-        f"failures: one every {show('mtbf_s', assessment.mtbf_s)} and {recovery} to recover from "
-        f"it leave a goodput of {show('goodput', assessment.goodput)}: as one job that restarts "
-        f"whole, the run does not get on"
-    ]
+    return [say("stopped", a=assessment)] if assessment.goodput < HALF else []
 
 
 def replaced(assessment: Assessment) -> list[str]:
     """A line on measured figures, with what is computed in their place."""
-    measured, chosen = assessment.resolved.measured, assessment.chosen
-    if not measured:
-        return []
-    said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
-    return [
-        f"measured: {said} in the place of what is computed: "
-        f"{show('step_s', float(chosen.step.total))} a step, "
-        f"{show('memory_bytes.total', float(chosen.memory.total))} a device"
-    ]
+    said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
+    return [say("replaced", said=said, chosen=assessment.chosen)] if said else []
 
 
 def largest_loss(assessment: Assessment) -> str:
@@ -87,45 +66,30 @@ def largest_loss(assessment: Assessment) -> str:
     parts, chosen = assessment.step_breakdown_s, assessment.chosen
     loss = max((k for k in parts if k not in USEFUL), key=lambda k: parts[k])
     name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
-    line = (
-        f"step: beside the model's own arithmetic the most goes to {name}, "
-        f"{percent(parts[loss] / assessment.step_s)} of {show('step_s', assessment.step_s)}"
-    )
+    step_s = assessment.step_s
+    line = say("loss", name=name, share=parts[loss] / step_s, step_s=step_s)
     if loss != "bubble" or not guessed(assessment, "global_batch"):
         return line
-    return line + (
-        f"; more micro-batches shrink it, and the global batch of "
-        f"{chosen.phase.global_batch:,} was assumed"
-    )
+    return line + say("loss-bubble", batch=chosen.phase.global_batch)
 
 
 def tight(assessment) -> list[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
-    memory, fullest = (
-        assessment.memory_bytes,
-        max(assessment.phases, key=lambda c: float(c.memory.total)),
-    )
-    share, found = memory["total"] / memory["capacity"], fullest.found
-    if ZONES[zone(memory["total"], memory["capacity"])] != "tight":
+    memory = assessment.memory_bytes
+    fullest = max(assessment.phases, key=lambda c: float(c.memory.total))
+    total, capacity, found = memory["total"], memory["capacity"], fullest.found
+    if ZONES[zone(total, capacity)] != "tight":
         return []
     phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
-    line = (
-        f"tight: {show('memory_bytes.total', memory['total'])} is {percent(share, 0)} of the "
-        f"usable memory{phase}; above {percent(SAFE_SHARE, 0)} some runs fail"
-    )
+    line = say("tight", total=total, share=total / capacity, phase=phase, safe=SAFE_SHARE)
     if not fullest.fits:
         return [line]
     safe = found.best_safe()
     if safe is None:
-        return [line + "; no plan of the space stays below it"]
-    return [
-        line
-        + (
-            f"; the fastest plan below {percent(SAFE_SHARE, 0)} ({short(found.row(safe))}) takes "
-            f"{percent(found.step_s[safe] / found.step_s[fullest.row] - 1)} longer a step"
-        )
-    ]
+        return [line + say("tight-none")]
+    longer = found.step_s[safe] / found.step_s[fullest.row] - 1
+    return [line + say("tight-safe", safe=SAFE_SHARE, plan=short(found.row(safe)), longer=longer)]
 
 
 def guessed(assessment, field: str) -> bool:
@@ -142,26 +106,14 @@ def idle(chosen) -> list[str]:
         return []
     every = np.broadcast_to(devices(found.plan), found.fits.shape)
     rows = np.flatnonzero(found.fits & found.practised & (every > used))
-    line = (
-        f"idle: the plan uses {used:,} of {have:,} devices; dp x micro-batch has to divide "
-        f"the global batch of {batch:,}"
-    )
-    line += rounder(chosen)
+    line = say("idle", used=used, have=have, batch=batch) + rounder(chosen)
     if not len(rows):
-        return [
-            line
-            + "; no plan that fits uses more"
-            + ("" if not chosen.found.situation.phase.pins else " under the pins")
-        ]
-    row = rows[np.argmin(found.step_s[rows])]
-    return [
-        line
-        + (
-            f"; the fastest plan that uses more ({short(found.row(int(row)))}: "
-            f"{int(every[row]):,} devices) takes "
-            f"{percent(found.step_s[row] / found.step_s[chosen.row] - 1)} longer a step"
-        )
-    ]
+        pins = " under the pins" if found.situation.phase.pins else ""
+        return [line + say("idle-none", pins=pins)]
+    row = int(rows[np.argmin(found.step_s[rows])])
+    longer = found.step_s[row] / found.step_s[chosen.row] - 1
+    plan = short(found.row(row))
+    return [line + say("idle-more", plan=plan, devices=int(every[row]), longer=longer)]
 
 
 def bubbles(chosen) -> bool:
@@ -213,14 +165,7 @@ def rounder(chosen) -> str:
             )
             if saved > 0.02 and (best is None or saved > best[0]):
                 best = saved, near, int(devices(other.case(i).plan))
-    return (
-        (
-            f"; a batch of {best[1]:,} would keep {best[2]:,} at work and take "
-            f"{percent(best[0], 0)} less time a token"
-        )
-        if best
-        else ""
-    )
+    return say("rounder", saved=best[0], batch=best[1], devices=best[2]) if best else ""
 
 
 def accumulated(chosen) -> list[str]:
@@ -231,14 +176,7 @@ def accumulated(chosen) -> list[str]:
         return []
     grads, weights = float(chosen.case.job.grad_bytes), 2.0
     once = float(chosen.step.dp + chosen.step.axes["dp"].hidden_s) * grads / (grads + weights)
-    return [
-        f"sharding: zero2 over {m} micro-batches is counted with sharded gradients "
-        f"reduced once a step, as for Llama 3; a framework that reduces after every "
-        f"micro-batch adds up to "
-        f"{show('step_s', once * (m - 1))} of traffic to a step of "
-        f"{show('step_s', float(chosen.step.total))}, one that keeps them whole until "
-        f"the last needs zero1's memory"
-    ]
+    return [say("accumulated", m=m, more=once * (m - 1), step=chosen.step.total)]
 
 
 AWAY = {

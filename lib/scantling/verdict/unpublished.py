@@ -3,8 +3,6 @@ that goes to NVMe; each widens the band."""
 
 from __future__ import annotations
 
-from ..base.quantities.table import show
-from ..base.show import percent, shown
 from ..catalogue.published import ROOM, best_published, beyond
 from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
@@ -13,6 +11,7 @@ from ..plans import laws
 from ..plans.fit import disk_bytes_per_s, on_disk
 from ..plans.run import skipped
 from ..plans.words import short
+from .words import say
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
 
@@ -50,41 +49,21 @@ def unpublished(chosen) -> list[str]:
     if not chosen.fits:
         return []
     record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
+    wider = say("wider")
     if record is not None and mfu > record.mfu:
-        out.append(
-            (
-                f"untried: {percent(mfu)} of the peak would be more than anybody has "
-                f"published for this device, precision and kind of model: "
-                f"{percent(record.mfu)} ({record.run}; {record.source})"
-            )
-            + ("; the band is wider for it" if mfu > ROOM * record.mfu else "")
-        )
-    out += [
-        f"untried: {line}; the band is wider for it"
-        for line in beyond(chosen.plan, int(devices(chosen.case.plan)))
-    ]
+        line = say("beyond-record", mfu=mfu, record=record)
+        out.append(line + wider if mfu > ROOM * record.mfu else line)
+    lines = beyond(chosen.plan, int(devices(chosen.case.plan)))
+    out += [say("beyond", line=line) + wider for line in lines]
     if not found.practised[chosen.row]:
-        return [
-            *out,
-            (
-                f"untried: tp {chosen.plan['tp']} crosses the scale-up domain of "
-                f"{int(found.situation.link.domain)}; no large run has been published with "
-                f"such a plan, and the band is wider for it"
-            ),
-        ]
+        domain = found.situation.link.domain
+        return [*out, say("tp-across", tp=chosen.plan["tp"], domain=domain)]
     out += exchanged(chosen)
     better = skipped(found)
     if better is None:
         return out
     row, ratio = better
-    return [
-        *out,
-        (
-            f"untried: {short(found.row(row))} is {percent(1 - ratio)} faster on paper; no "
-            f"large run has been published with tp above the scale-up domain, so it is not "
-            f"chosen"
-        ),
-    ]
+    return [*out, say("skipped", plan=short(found.row(row)), gain=1 - ratio)]
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -117,13 +96,7 @@ def exchanged(chosen) -> list[str]:
     name, ratio = min(ways.items(), key=lambda kv: kv[1])
     if ratio > 1 - WORTH:
         return []
-    return [
-        (
-            f"untried: cp_type {name} instead of {chosen.plan['cp_type']} is "
-            f"{percent(1 - ratio)} faster on paper; little is published of it, so it is "
-            f"taken only where it is pinned"
-        )
-    ]
+    return [say("exchange", name=name, now=chosen.plan["cp_type"], gain=1 - ratio)]
 
 
 def to_disk(chosen) -> float:
@@ -133,31 +106,20 @@ def to_disk(chosen) -> float:
 
 def gone(chosen) -> str:
     """Where the state that leaves a device goes, in words."""
-    size, disk = float(chosen.memory.host), to_disk(chosen)
-    return f"with {show('memory_bytes.total', size)} of state a device in host memory" + (
-        " and on NVMe" if disk else ""
-    )
+    disk = say("gone-disk") if to_disk(chosen) else ""
+    return say("gone", size=chosen.memory.host) + disk
 
 
 def offloaded(assessment) -> list[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     out = []
+    rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
         size, disk = float(one.memory.host), to_disk(one)
         if one.fits and size > 0:
-            gb = lambda x: show("memory_bytes.total", x)  # noqa: E731
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
-            out.append(
-                f"offload: {gb(size)} of state a device leave it{why}; "
-                + (
-                    (
-                        f"host memory holds {gb(size - disk)} of it, the other {gb(disk)} go "
-                        f"to NVMe, counted at "
-                        f"{shown(disk_bytes_per_s(assessment.resolved.cluster), 'bytes_per_s')} "
-                        f"a device; the band is wider for it"
-                    )
-                    if disk
-                    else "host memory holds all of it"
-                )
+            where = say(
+                f"offload-{'disk' if disk else 'host'}", kept=size - disk, disk=disk, rate=rate
             )
+            out.append(say("offload", size=size, why=why) + where)
     return out
