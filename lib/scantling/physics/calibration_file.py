@@ -51,12 +51,12 @@ class Override:
         """What was measured, against what published runs say, in one line."""
         chip = catalogue.accelerator(self.accelerator)
         usual = gather(chip.family, chip.id, "")
-        parts = [
+        said = "; ".join(
             f"{name} {value:.3g} instead of {getattr(usual, name):.3g}"
             for name, value in self.constants.items()
-        ]
-        return f"measured {self.made} on {self.device}: " + (
-            "; ".join(parts) or "nothing that a constant rests on"
+        )
+        return (
+            f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"
         )
 
     def check(self, chip, where: str = "calibration") -> None:
@@ -128,20 +128,12 @@ def _value(name, entry, chip, where):
     if name not in SPEAKS:
         raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
     value = entry.get("value") if isinstance(entry, Mapping) else entry
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-        or value <= 0
-    ):
-        raise DesignError(
-            at, value, f"a number above 0 [{PRIORS[name].unit}]", problem="is not a measured value"
-        )
-    why = implausible(name, float(value), chip)
-    if why:
-        raise DesignError(
-            at, value, f"a value near {prior_of(name, chip):.3g} [{PRIORS[name].unit}]", problem=why
-        )
+    allowed, problem = "a number above 0", "is not a measured value"
+    if type(value) in (int, float) and 0 < value < math.inf:
+        allowed = f"a value near {prior_of(name, chip):.3g}"
+        problem = implausible(name, value, chip)
+    if problem:
+        raise DesignError(at, value, f"{allowed} [{PRIORS[name].unit}]", problem=problem)
     return float(value)
 
 

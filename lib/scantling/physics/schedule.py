@@ -87,16 +87,18 @@ class Layout:
     def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
-        rows = self.device == device
-        return _held(
-            self.kind[rows],
-            self.start_s[rows],
-            self.end_s[rows],
-            self.micro_batch[rows],
-            self.part[rows],
-            SCHEDULES[self.schedule].chunks or self.vpp,
-            self.weight_kept,
-        )
+        rows, kept = self.device == device, self.weight_kept
+        columns = self.kind, self.start_s, self.end_s, self.micro_batch, self.part
+        kind, start, end, micro_batch, part = (column[rows] for column in columns)
+        key = micro_batch * (part.max() + 1) + part
+        weight, forward = kind == "W", kind == "F"
+        split = np.isin(key, key[weight])
+        freed = np.where(weight, kept, np.where(split, 1 - kept, 1.0))
+        times, change = np.where(forward, start, end), np.where(forward, 1.0, -freed)
+        # at one moment what is freed goes before what is taken
+        order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
+        chunks = SCHEDULES[self.schedule].chunks or self.vpp
+        return times[order], np.cumsum(change[order]) / chunks
 
 
 def lay_out(
@@ -198,7 +200,7 @@ def _device_of(placement, pp, m):
     """Function of (part, micro-batch): the device that holds it."""
     return {
         "ring": lambda part, mb: part % pp,
-        "vee": lambda part, mb: part if part < pp else 2 * pp - 1 - part,
+        "vee": lambda part, mb: min(part, 2 * pp - 1 - part),
         "mirror": lambda part, mb: part if mb < m // 2 else pp - 1 - part,
     }[placement]
 
@@ -333,20 +335,6 @@ class _Run:
     def fits(self, now, at, part):
         """Whether enough of a weight gradient fits before the next input."""
         return now + self.share * self.job.times[WEIGHT][part] <= at + self.tick / 2
-
-
-def _held(kind, start, end, micro_batch, part, chunks, kept):
-    """Times at which the number held changes and the number from then on, for the rows of one
-    device."""
-    key = micro_batch * (part.max() + 1) + part
-    split = np.isin(key, key[kind == "W"])
-    freed = np.select([kind == "W", kind == "B"], [kept, np.where(split, 1 - kept, 1.0)], 0.0)
-    forward = kind == "F"
-    times = np.concatenate([start[forward], end[~forward]])
-    change = np.concatenate([np.ones(forward.sum()), -freed[~forward]])
-    # at one moment what is freed goes before what is taken
-    order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
-    return times[order], np.cumsum(change[order]) / chunks
 
 
 def _layout(row, pp, vpp, m, kept, placed) -> Layout:

@@ -67,9 +67,7 @@ def entry(key: Any, field: str = "model") -> Entry:
         return found
     near = closest(key, [*rows, *others])
     problem = "is not a model of the catalogue"
-    raise DesignError(
-        field, key, list(rows), others.get(near, near) if near else None, problem=problem
-    )
+    raise DesignError(field, key, list(rows), others.get(near, near), problem=problem)
 
 
 def model(key: str) -> Model:
@@ -150,9 +148,7 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
         return base, ()
     new = Derived(changes)
     _experts_follow(base, new)
-    layers, heads, hidden = (
-        changes.get(field, getattr(base, field)) for field in ("layers", "heads", "hidden")
-    )
+    layers, heads, hidden = ({**vars(base), **changes}[k] for k in ("layers", "heads", "hidden"))
     if base.windowed_layers and layers != base.layers:
         windowed = round(layers * base.windowed_layers / base.layers)
         new.take("windowed_layers", windowed, "the row's share of the layers")
