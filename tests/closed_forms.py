@@ -354,3 +354,11 @@ def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
         "paid_extra": s / nodes,
         "cost_per_useful": (1 + s / nodes) / (1 - stall),
     }
+
+
+def large_job_hazard(failed_share_before, failed_share_after):
+    """Share of failures that the removed nodes caused, from the shares of jobs that failed: 1 -
+    ln(1 - after) / ln(1 - before). RSC: 0.73."""
+    return 1 - np.log1p(-np.asarray(failed_share_after, float)) / np.log1p(
+        -np.asarray(failed_share_before, float)
+    )

@@ -64,10 +64,15 @@ class Moe(Block):
         k = on.constants
         return self.expert_rows(on) * np.where(on.software.even_routing > 0, 1.0, k.ep_imbalance)
 
+    def on_rank(self, on: Device):
+        """(token copies, experts, their width, the shared ones' width) of the fullest rank."""
+        p = on.plan
+        share = self.experts / p.ep, self.width / p.etp, self.shared_width / p.tp
+        return self.busiest_rows(on), *share
+
     def gemms(self, on: Device):
         k, h, n = on.constants, self.hidden, self.matrices
-        rows, local = self.busiest_rows(on), self.experts / on.plan.ep
-        f, shared = self.width / on.plan.etp, self.shared_width / on.plan.tp
+        rows, local, f, shared = self.on_rank(on)
         each = np.maximum(rows / np.maximum(local, 1), 1.0)
         grouped = Gemm(
             "experts",
@@ -88,8 +93,7 @@ class Moe(Block):
 
     def kernel_s(self, on: Device):
         k, t, h = on.constants, on.tokens, self.hidden
-        rows, local = self.busiest_rows(on), self.experts / on.plan.ep
-        f, shared = self.width / on.plan.etp, self.shared_width / on.plan.tp
+        rows, local, f, shared = self.on_rank(on)
         chain = chain_bytes(self) * (rows * f + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * (2 * h + 3 * f) + t * 3 * shared
         static = np.where(on.software.even_routing > 1, k.static_host, 1.0)

@@ -96,9 +96,9 @@ def _value(field, row: dict, column: str, factor: float):
     text = row.get(column, "")
     if not text:
         return BLANK[field.type] if field.default is MISSING else field.default
-    if field.type == "float":
+    if field.type.startswith("float"):
         return float(text) * factor
-    if field.type == "int":
+    if field.type.startswith("int"):
         return int(float(text))
     if field.type == "bool":
         return text not in ("0", "none")

@@ -19,21 +19,6 @@ import numpy as np
 
 from ..catalogue import words
 
-__all__ = [
-    "RULES",
-    "SCHEDULES",
-    "SCHEDULE_NAMES",
-    "Rule",
-    "Schedule",
-    "bubble_time",
-    "in_flight",
-    "schedule_code",
-    "stage_layers",
-    "violations",
-    "weight_copies",
-    "weight_kept",
-]
-
 SCHEDULE_NAMES: tuple[str, ...] = words.SCHEDULES
 _HUANG = (
     "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, "

@@ -13,8 +13,6 @@ import numpy as np
 from .pipeline import SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
 from .schedule_orders import BACKWARD, FORWARD, ORDERS, PAIR, WEIGHT, WHOLE
 
-__all__ = ["KINDS", "Layout", "lay_out"]
-
 KINDS = ("F", "B", "W")
 _SHARES = (
     1.0,

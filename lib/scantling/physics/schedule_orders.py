@@ -14,8 +14,6 @@ from itertools import product
 
 import numpy as np
 
-__all__ = ["BACKWARD", "FORWARD", "ORDERS", "PAIR", "WEIGHT", "WHOLE"]
-
 # WHOLE is a backward with its weight gradients; PAIR a forward run together with a WHOLE of the
 # other direction
 FORWARD, BACKWARD, WEIGHT, WHOLE, PAIR = range(5)

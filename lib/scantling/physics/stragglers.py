@@ -58,14 +58,6 @@ def lemons(failure_share, nodes, count) -> dict:
     return {"multiplier": (f / c) / ((1 - f) / (nodes - c)), "mtbf_gain": (1 - c / nodes) / (1 - f)}
 
 
-def large_job_hazard(failed_share_before, failed_share_after):
-    """Share of failures that the removed nodes caused, from the shares of jobs that failed: 1 -
-    ln(1 - after) / ln(1 - before). RSC: 0.73."""
-    return 1 - np.log1p(-np.asarray(failed_share_after, float)) / np.log1p(
-        -np.asarray(failed_share_before, float)
-    )
-
-
 def sdc_loss(corruptions_per_s, latency_s, restart_s=0.0):
     """Share of the time lost to silent corruption found `latency_s` after it happened: l (L + R).
     Llama 3's 6 in 54 days at 8 h: 3.8 %.

@@ -408,7 +408,7 @@ TARGETS = (
         0.15,
     ),
     Target(
-        "rsc-lemons", "R052", 0.73, lambda: float(stragglers.large_job_hazard(0.14, 0.04)), 0.01
+        "rsc-lemons", "R052", 0.73, lambda: float(closed_forms.large_job_hazard(0.14, 0.04)), 0.01
     ),
 )
 

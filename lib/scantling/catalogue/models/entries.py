@@ -16,14 +16,12 @@ from typing import Any
 
 from ...base.errors import DesignError, closest
 from ...base.records import Assumed
+from ..load import HERE, filled
 from .hf import from_hf
 from .shape import GATED, Model, attention_kind, check_model
 from .sizing import MLA, Derived, from_size
 
-_FILE = Path(__file__).parents[1] / "models.csv"
-_TYPES = {f.name: f.type for f in fields(Model)}
-_FLAGS = {name for name, kind in _TYPES.items() if kind == "bool"}
-_WORDS = {name for name, kind in _TYPES.items() if kind == "str"}
+_FIELDS = sorted(f.name for f in fields(Model))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +34,8 @@ class Entry:
     model: Model
     published_params: int
     params_tolerance: float  # 0: exact
-    published_active: int | None
-    active_tolerance: float | None
+    published_active: int | None = None
+    active_tolerance: float | None = None
     counted: str  # what the published number counts
     source: str
     date: str
@@ -48,8 +46,9 @@ class Entry:
 @cache
 def entries() -> dict[str, Entry]:
     """All catalogue rows by id, in file order."""
-    with _FILE.open(newline="", encoding="utf-8") as file:
-        return {row["id"]: _entry(row) for row in csv.DictReader(file)}
+    with (HERE / "models.csv").open(newline="", encoding="utf-8") as file:
+        read = filled(Entry, [{**row, "model": _model(row)} for row in csv.DictReader(file)])
+    return {entry.id: entry for entry in read}
 
 
 def models() -> dict[str, Model]:
@@ -81,28 +80,9 @@ def _aliases() -> dict[str, str]:
     return {alias: row.id for row in entries().values() for alias in row.aliases}
 
 
-def _entry(row: dict[str, str]) -> Entry:
-    given = {k: _value(k, row[k]) for k in row.keys() & _TYPES.keys() if row[k] and k != "source"}
-    for pair in row["details"].split():
-        field, _, value = pair.partition("=")
-        given[field] = _value(field, value)
-    active, tolerance = row["published_active"], row["active_tolerance"]
-    plain = ("id", "publisher", "counted", "source", "date", "verified", "notes")
-    return Entry(
-        **{k: row[k] for k in plain},
-        aliases=tuple(row["aliases"].split()),
-        model=check_model(Model(source=row["source"], **given)),
-        published_params=int(row["published_params"]),
-        params_tolerance=float(row["params_tolerance"]),
-        published_active=int(active) if active else None,
-        active_tolerance=float(tolerance) if tolerance else None,
-    )
-
-
-def _value(field: str, text: str) -> Any:
-    if field in _WORDS:
-        return text
-    return bool(int(text)) if field in _FLAGS else int(text)
+def _model(row: dict[str, str]) -> Model:
+    details = dict(pair.split("=") for pair in row["details"].split())
+    return check_model(*filled(Model, [{**row, **details}]))
 
 
 def build_model(
@@ -131,8 +111,8 @@ def build_model(
             allowed = "only with size; give experts, top_k and expert_ffn_hidden instead"
             raise DesignError(field, changes[field], allowed)
     for field in changes:
-        if field not in _TYPES:
-            raise DesignError(field, changes[field], sorted(_TYPES), problem="is unknown")
+        if field not in _FIELDS:
+            raise DesignError(field, changes[field], _FIELDS, problem="is unknown")
     if "like" in spec:
         return _changed(entry(spec["like"], "like").model, changes)
     if "hf_config" in spec:

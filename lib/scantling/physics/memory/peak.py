@@ -64,7 +64,7 @@ class Memory:
     @property
     def total(self):
         """Bytes of the fullest device: the sum of the five parts."""
-        return self.weights + self.gradients + self.optimizer + self.activations + self.other
+        return sum(getattr(self, part) for part in PARTS)
 
     @property
     def fits(self):
@@ -139,22 +139,19 @@ def memory(c: Cases) -> Memory:
 
 def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
-    k = constants_of(c)
-    weights, gradients, optimizer, host = states_of(f, held)
-    fragmentation = k.fragmentation * (total + f.buffers)
+    k, gathered, buffers = constants_of(c), held.gathered, f.buffers
+    framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
+    states = zip(("weights", "gradients", "optimizer", "host"), states_of(f, held))
     columns = dict(
-        weights=weights,
-        gradients=gradients,
-        optimizer=optimizer,
+        states,
         activations=held.activations,
-        other=held.gathered + f.buffers + k.framework_bytes + fragmentation,
+        other=gathered + buffers + framework + fragmentation,
         capacity=capacity(c),
         stage=stage,
-        host=host,
         logits=held.logits,
-        gathered=held.gathered,
-        buffers=f.buffers,
-        framework=k.framework_bytes,
+        gathered=gathered,
+        buffers=buffers,
+        framework=framework,
         fragmentation=fragmentation,
     )
     return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
