@@ -8,6 +8,7 @@ for. Texts hold {placeholders}, filled from the same facts (see `tell`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -25,20 +26,30 @@ def value_of(value: Value, facts):
     return attrgetter(value)(facts) if isinstance(value, str) else value
 
 
+def _tupled(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _product(values, facts):
+    several = values if isinstance(values, tuple) else (values,)
+    return math.prod(value_of(v, facts) for v in several)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slip:
-    """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, and what to
-    say. `within`: ratio up to which an answer counts as this slip."""
+    """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, each a fact or
+    several, and what to say. `within`: ratio up to which an answer counts as this slip."""
 
     value: Value
     says: str
     within: float = 1.04
-    times: float = 1.0
-    over: float = 1.0
+    times: Value | tuple[Value, ...] = ()
+    over: Value | tuple[Value, ...] = ()
 
     def amount(self, facts) -> float:
         """The wrong answer. [base unit of the question]"""
-        return float(value_of(self.value, facts)) * self.times / self.over
+        value, times, over = (_product(v, facts) for v in (self.value, self.times, self.over))
+        return float(value * times / over)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,10 +203,6 @@ class Walkthrough:
 
 _KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
 _INSIDE = {"options": Option, "points": Point}
-
-
-def _tupled(value):
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _question(given: dict) -> Question:

@@ -215,14 +215,6 @@ class Facts(DesignFacts):
         return "b" if self.smaller.mfu > self.result.mfu else "a"
 
     # ---- usual wrong answers
-    @cached_property
-    def slip_days_3(self):
-        return self.days_at_mfu * self.mfu
-
-    @cached_property
-    def slip_state_3(self):
-        return self.state_devices * self.chip.hbm_usable_bytes / 80000000000.0
-
     def slip_plan_1(self, plan, a):
         return plan["tp"] > 8
 
@@ -239,11 +231,3 @@ class Facts(DesignFacts):
     @cached_property
     def slip_badput_3(self):
         return self.lost_saves + 2 * self.lost_work + self.lost_recovery
-
-    @cached_property
-    def slip_cost_1(self):
-        return self.usd * (1 - self.lost)
-
-    @cached_property
-    def slip_cost_3(self):
-        return self.usd * self.mfu

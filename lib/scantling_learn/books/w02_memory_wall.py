@@ -220,10 +220,6 @@ class Facts(DesignFacts):
         )
 
     # ---- usual wrong answers
-    @cached_property
-    def slip_logits_2(self):
-        return self.seq_len * self.model.hidden * 4
-
     def slip_plan_1(self, plan, a):
         return plan["tp"] > 8
 

@@ -269,30 +269,6 @@ class Facts(DesignFacts):
         return self.busbw(self.activation)
 
     # ---- usual wrong answers
-    @cached_property
-    def slip_tp16_2(self):
-        return self.tp16_share * self.rails / self.out
-
-    @cached_property
-    def slip_dp_bytes_1(self):
-        return self.dp_bytes * self.tp * self.pp
-
-    @cached_property
-    def slip_dp_bytes_3(self):
-        return self.dp_bytes / self.dp
-
-    @cached_property
-    def slip_ridge_1(self):
-        return self.ridge * self.rails / self.out
-
-    @cached_property
-    def slip_fsdp_1(self):
-        return float(self.global_batch)
-
-    @cached_property
-    def slip_fsdp_2(self):
-        return self.fsdp_devices * self.out / self.rails
-
     def slip_plan_1(self, plan, a):
         return plan["tp"] > 8
 

@@ -341,24 +341,8 @@ class Facts(DesignFacts):
         return self.active - self.parts.attention
 
     @cached_property
-    def slip_sparsity_2(self):
-        return self.total / self.active * 3
-
-    @cached_property
     def slip_ep_least_1(self):
         return self.least_ep(2)
-
-    @cached_property
-    def slip_ep_least_2(self):
-        return self.least_ep(6) * 2
-
-    @cached_property
-    def slip_ratio_1(self):
-        return 1 / self.ratio
-
-    @cached_property
-    def slip_ratio_5(self):
-        return self.ratio * self.moe_layer / self.expert
 
     @cached_property
     def slip_chance_1(self):
@@ -372,7 +356,3 @@ class Facts(DesignFacts):
 
     def slip_plan_3(self, plan, a):
         return plan["ep"] >= 128
-
-    @cached_property
-    def slip_cost_2(self):
-        return self.usd / self.devices

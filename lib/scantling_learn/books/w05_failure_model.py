@@ -340,18 +340,6 @@ class Facts:
 
     # ---- usual wrong answers
     @cached_property
-    def slip_mtbf_2(self):
-        return self.mtbf_s * self.devices / self.per_node
-
-    @cached_property
-    def slip_device_1(self):
-        return self.mtbf_s * self.devices / self.per_node
-
-    @cached_property
-    def slip_device_2(self):
-        return self.mtbf_s / self.devices
-
-    @cached_property
     def slip_hourly_2(self):
         return self.hourly_min * MINUTE_S / 2 / self.mtbf_all_s
 
@@ -374,10 +362,6 @@ class Facts:
     @cached_property
     def slip_async_2(self):
         return float(goodput.young(self.mtbf_s, self.save_s))
-
-    @cached_property
-    def slip_far_2(self):
-        return self.mtbf_s * self.far_devices / self.devices
 
     @cached_property
     def slip_corruption_1(self):

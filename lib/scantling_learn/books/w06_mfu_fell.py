@@ -248,10 +248,6 @@ class Facts:
 
     # ---- usual wrong answers
     @cached_property
-    def slip_step_3(self):
-        return self.step_s * self.mfu_large
-
-    @cached_property
     def slip_micro_2(self):
         return self.batch // (self.large // self.tp)
 
@@ -262,10 +258,6 @@ class Facts:
     @cached_property
     def slip_late_2(self):
         return self.mfu_small / self.mfu_large - 1
-
-    @cached_property
-    def slip_tax_2(self):
-        return self.large * 24 * self.slow_share
 
     def slip_plan_1(self, plan, a):
         return (plan.get("tp"), plan.get("pp"), plan.get("vpp", 1)) == (8, 4, 1)

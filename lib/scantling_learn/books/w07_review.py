@@ -333,14 +333,6 @@ class Facts:
 
     # ---- usual wrong answers
     @cached_property
-    def slip_traffic_2(self):
-        return self.tp_bytes * self.pp
-
-    @cached_property
-    def slip_traffic_3(self):
-        return self.tp_bytes / self.m
-
-    @cached_property
     def slip_states_2(self):
         return self.params / 32 * 4 + self.params / 32 * 12 / self.dp_inside
 

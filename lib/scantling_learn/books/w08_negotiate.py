@@ -332,32 +332,12 @@ class Facts:
 
     # ---- usual wrong answers
     @cached_property
-    def slip_hours_2(self):
-        return self.hours / self.per_node
-
-    @cached_property
-    def slip_usd_3(self):
-        return self.usd / self.per_node
-
-    @cached_property
-    def slip_tokens_1(self):
-        return self.cut * self.tokens
-
-    @cached_property
     def slip_tokens_2(self):
         return self.tokens / (1 + self.cut)
 
     @cached_property
     def slip_fp8_2(self):
         return 1 + self.gemm_share / 2
-
-    @cached_property
-    def slip_spot_3(self):
-        return self.spot_price * self.spot_useful
-
-    @cached_property
-    def slip_batch_2(self):
-        return 0.2 * 2 * self.batch_tokens / self.critical
 
     def slip_plan_1(self, plan, a):
         return plan.get("tp") == 8 and plan.get("vpp", 1) == 1
