@@ -8,38 +8,13 @@ import operator
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 
-from scantling.base.units import DAY_S
+import yaml
 
-_PREFIX = {
-    "k": 1e3,
-    "K": 1e3,
-    "M": 1e6,
-    "B": 1e9,
-    "G": 1e9,
-    "T": 1e12,
-    "P": 1e15,
-    "E": 1e18,
-    "Z": 1e21,
-    "Y": 1e24,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-    "trillion": 1e12,
-}
-_TIME = {
-    name: size
-    for names, size in (
-        ("us µs", 1e-6),
-        ("ms", 1e-3),
-        ("s sec secs second seconds", 1.0),
-        ("min mins minute minutes m", 60.0),
-        ("h hr hrs hour hours", 3600.0),
-        ("days day d", DAY_S),
-        ("weeks week", 604_800.0),
-    )
-    for name in names.split()
-}
+_WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))
+_TIME = {name: size for names, size in _WORDS["times"].items() for name in names.split()}
 _DECIMAL = {"": 1.0, **{p: _PREFIX[p] for p in "kKMGTP"}}
 _BYTES = {
     **{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")},
@@ -53,27 +28,6 @@ _MONEY = {
     for d in ("$", "usd", "dollars", "dollar")
 }
 _FAMILIES = (_TIME, _BYTES, _RATES, _MONEY, {"%": 1.0, "percent": 1.0, "pct": 1.0}, _PREFIX)
-_ALSO = {
-    "%": ("percent",),
-    "parameters": ("params",),
-    "devices": ("gpus", "gpu"),
-    "times": ("x", "×", "fold"),
-    "FLOP": ("flops",),
-    "device-hours": ("gpu-hours", "h", "hours"),
-    "h": ("device-hours", "gpu-hours"),
-    "micro-batches": ("microbatches",),
-}
-_NAMED = {
-    "%": "per cent",
-    "h": "hours",
-    "min": "minutes",
-    "s": "seconds",
-    "ms": "milliseconds",
-    "$": "dollars",
-    "k$": "thousand dollars",
-    "M$": "million dollars",
-    "T": "trillions",
-}
 _NEAR = 1.05
 _SUM = re.compile(r"(?:[\d.,_\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
 _OPERATORS = {
@@ -192,15 +146,7 @@ def _leading(text: str) -> float | None:
     )
     try:
         return _value(ast.parse(plain, mode="eval").body)
-    except (
-        SyntaxError,
-        ValueError,
-        ZeroDivisionError,
-        OverflowError,
-        RecursionError,
-        KeyError,
-        TypeError,
-    ):
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, KeyError, TypeError):
         return None
 
 

@@ -197,21 +197,8 @@ def _plans(design, space, over, scheduler, bar, top):
 
 
 PLAN = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
-    "sharding",
-    "schedule",
-    "micro_batch",
-    "grad_accum",
-    "recompute",
-    "offload",
-    "precision",
-)
+    "tp cp pp vpp dp ep etp sharding schedule micro_batch grad_accum recompute offload precision"
+).split()
 HEADS = {
     "step_s": "step",
     "mfu": "MFU",

@@ -22,29 +22,12 @@ FIELDS = (
     "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum "
     "recompute recompute_layers cp_type offload precision"
 ).split()
-KEPT = (
-    (
-        "tp",
-        "cp",
-        "pp",
-        "vpp",
-        "ep",
-        "etp",
-        "sp",
-        "sharding",
-        "shard_group",
-        "schedule",
-        "micro_batch",
-        "recompute",
-        "recompute_layers",
-        "cp_type",
-        "offload",
-    ),
-    ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"),
-    ("tp", "cp"),
-    (),
-)
-SPACED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
+PINNED = (
+    "tp cp pp vpp ep etp sp sharding shard_group schedule micro_batch recompute "
+    "recompute_layers cp_type offload"
+).split()
+KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
+SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
 JOB = ("precision", "optimizer")
 
 
@@ -178,11 +161,11 @@ def nearest(assessment, which, own: LaunchPlan, hard):
     best = []
     # what the design itself states stays wherever the framework has words for it and something fits
     # so; what the search chose may move
-    for stated in ({k for k in assessment.phases[which].phase.pins if k in KEPT[0]}, set()):
+    for stated in ({k for k in assessment.phases[which].phase.pins if k in PINNED}, set()):
         for kept in KEPT:
             pins = {
                 k: own.plan[k]
-                for k in KEPT[0]
+                for k in PINNED
                 if (k in kept or k in stated)
                 and k not in outside
                 and _inside(own.framework, k, own.plan[k])

@@ -22,6 +22,7 @@ SHAPE = (
     "windowed_layers norm_bias final_norm qk_norm position_rows qkv_bias out_bias "
     "mlp_bias head_bias"
 ).split()
+TRAINED = "dp sharding shard_group micro_batch grad_accum recompute recompute_layers".split()
 KEEP = 3
 
 
@@ -59,27 +60,21 @@ def training(launch) -> dict:
             optimizer=job.optimizer,
             shard_group=p["shard_group"],
         )
-    return dict(
-        dp=p["dp"],
-        sharding=p["sharding"],
-        shard_group=p["shard_group"],
-        micro_batch=p["micro_batch"],
-        grad_accum=p["grad_accum"],
-        recompute=p["recompute"],
-        recompute_layers=p["recompute_layers"],
-        precision=job.precision,
-        global_batch=job.global_batch,
-        seq_len=job.seq_len,
-        vocab=launch.model.vocab,
-        steps=launch.steps,
-        save_steps=launch.save_steps,
-        keep=KEEP,
-        async_save=True,
-        seed=SEED,
-        lr=learning_rate(launch.params.active),
-        flops_per_token=launch.figures["flops_per_token"],
-        peak_flops=chip.peak_flops(job.precision),
-        state_bytes={k: round(v) for k, v in kept.items()},
+    return (
+        {k: p[k] for k in TRAINED}
+        | {k: getattr(job, k) for k in ("precision", "global_batch", "seq_len")}
+        | dict(
+            vocab=launch.model.vocab,
+            steps=launch.steps,
+            save_steps=launch.save_steps,
+            keep=KEEP,
+            async_save=True,
+            seed=SEED,
+            lr=learning_rate(launch.params.active),
+            flops_per_token=launch.figures["flops_per_token"],
+            peak_flops=chip.peak_flops(job.precision),
+            state_bytes={k: round(v) for k, v in kept.items()},
+        )
     )
 
 
@@ -136,42 +131,43 @@ def kit(launch) -> dict[str, str]:
 
 def plan_json(launch, about) -> dict:
     """Every value that the other files carry, and where it came from."""
+
+    def own(record, names):
+        return {name: getattr(record, name) for name in names.split()}
+
+    figures, chip = launch.figures, launch.cluster.accelerator
     return dict(
         name=launch.name,
         framework=launch.to,
         version=launch.framework.version,
         on=launch.on,
-        plan=dict(launch.plan),
-        assessed=dict(launch.asked),
+        plan=launch.plan,
+        assessed=launch.asked,
         not_expressed=[asdict(g) for g in launch.gaps],
-        devices=launch.devices,
-        nodes=launch.nodes,
+        **own(launch, "devices nodes"),
         devices_per_node=launch.per_node,
         last_node=launch.last_node,
-        accelerator=launch.cluster.accelerator.id,
-        family=launch.cluster.accelerator.family,
-        layers_by_stage=list(launch.stages),
-        seq_len=launch.phase.seq_len,
-        global_batch=launch.phase.global_batch,
-        tokens=launch.phase.tokens,
+        accelerator=chip.id,
+        family=chip.family,
+        layers_by_stage=launch.stages,
+        **own(launch.phase, "seq_len global_batch tokens"),
         steps=launch.steps,
-        precision=launch.phase.precision,
-        optimizer=launch.phase.optimizer,
+        **own(launch.phase, "precision optimizer"),
         params=int(launch.params.total),
         shape=about["shape"],
         train=about["train"],
-        memory_bytes=dict(launch.memory),
+        memory_bytes=launch.memory,
         step_s=launch.step_s,
         assessed_step_s=launch.asked_step_s,
-        figures=dict(launch.figures),
+        figures=figures,
         checkpoint=dict(
             every_steps=launch.save_steps,
-            interval_s=launch.figures["checkpoint_interval_s"],
-            bytes=launch.figures["checkpoint_bytes"],
+            interval_s=figures["checkpoint_interval_s"],
+            bytes=figures["checkpoint_bytes"],
             keep=KEEP,
         ),
         environment=[v._asdict() for v in about["environment"]],
-        assumed=list(launch.assumed),
+        assumed=launch.assumed,
     )
 
 

@@ -44,23 +44,19 @@ class Facts(DesignFacts):
 
     @cached_property
     def params(self):
-        return float(self.parts.total)
+        return self.parts.total
 
     @cached_property
     def params_mha(self):
-        return float(
-            parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
-        )
+        return parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
 
     @cached_property
     def params_plain(self):
-        return float(parameters(replace(self.model, mlp="gelu")).total)
+        return parameters(replace(self.model, mlp="gelu")).total
 
     @cached_property
     def params_layer(self):
-        return (
-            self.params - float(self.parts.embedding) - float(self.parts.lm_head)
-        ) / self.model.layers
+        return (self.params - self.parts.embedding - self.parts.lm_head) / self.model.layers
 
     @cached_property
     def rule(self):
@@ -72,7 +68,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def flops_exact(self):
-        return float(flops_per_token(self.model, 8192).total) * self.tokens
+        return flops_per_token(self.model, 8192).total * self.tokens
 
     @cached_property
     def days_at_mfu(self):
@@ -140,7 +136,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def rate(self):
-        return float(self.endurance.failures_per_1000_node_days)
+        return self.endurance.failures_per_1000_node_days
 
     @cached_property
     def nodes(self):
@@ -148,23 +144,21 @@ class Facts(DesignFacts):
 
     @cached_property
     def mtbf_s(self):
-        return float(self.endurance.mtbf_s)
+        return self.endurance.mtbf_s
 
     @cached_property
     def young_s(self):
-        return float(goodput.young(self.mtbf_s, self.stall_s))
+        return goodput.young(self.mtbf_s, self.stall_s)
 
     @cached_property
     def recovery_s(self):
-        return float(self.endurance.recovery_s)
+        return self.endurance.recovery_s
 
     @cached_property
     def lost(self):
         """Share of the wall time lost at Young's interval, exactly; first-order sums lie within a
         few per cent of it."""
-        return 1 - float(
-            goodput.ettr(self.mtbf_s, self.stall_s, self.young_s, down_s=self.recovery_s)
-        )
+        return 1 - goodput.ettr(self.mtbf_s, self.stall_s, self.young_s, down_s=self.recovery_s)
 
     @cached_property
     def goodput_share(self):
@@ -184,14 +178,14 @@ class Facts(DesignFacts):
 
     @cached_property
     def lost_hourly(self):
-        return 1 - float(
-            goodput.ettr(self.mtbf_s, self.stall_s, self.interval_hour_s, down_s=self.recovery_s)
+        return 1 - goodput.ettr(
+            self.mtbf_s, self.stall_s, self.interval_hour_s, down_s=self.recovery_s
         )
 
     # ---- money
     @cached_property
     def price(self):
-        return float(self.result.cost.usd_per_device_hour)
+        return self.result.cost.usd_per_device_hour
 
     @cached_property
     def usd(self):

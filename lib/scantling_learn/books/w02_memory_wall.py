@@ -38,7 +38,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def params(self):
-        return float(parameters(self.model).total)
+        return parameters(self.model).total
 
     @cached_property
     def usable(self):
@@ -131,7 +131,7 @@ class Facts(DesignFacts):
     @cached_property
     def first_stage_ratio(self):
         """Activations of the first stage at pp 8 over those at pp 4, the layers the same in all."""
-        held = [float(pipeline.in_flight("1f1b", p, 1, 128, stage=0)) / p for p in (8, 4)]
+        held = [pipeline.in_flight("1f1b", p, 1, 128, stage=0) / p for p in (8, 4)]
         return held[0] / held[1]
 
     @cached_property
@@ -147,8 +147,7 @@ class Facts(DesignFacts):
     @cached_property
     def interleaved_more(self):
         return (
-            float(pipeline.in_flight("interleaved", 8, 10, 128))
-            / float(pipeline.in_flight("1f1b", 8, 1, 128))
+            pipeline.in_flight("interleaved", 8, 10, 128) / pipeline.in_flight("1f1b", 8, 1, 128)
             - 1
         )
 

@@ -63,7 +63,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def layer_params(self):
-        return (float(self.counted.total) - 2 * float(self.counted.embedding)) / self.model.layers
+        return (self.counted.total - 2 * self.counted.embedding) / self.model.layers
 
     # ---- tensor parallel
     @cached_property
@@ -133,7 +133,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def device_params(self):
-        return float(self.counted.total) / (self.tp * self.pp)
+        return self.counted.total / (self.tp * self.pp)
 
     @cached_property
     def dp_bytes(self):
@@ -257,10 +257,8 @@ class Facts(DesignFacts):
         )
 
     def busbw(self, size):
-        return float(
-            np.interp(
-                np.log(size), np.log(self.two_nodes.message_bytes), self.two_nodes.busbw_bytes_per_s
-            )
+        return np.interp(
+            np.log(size), np.log(self.two_nodes.message_bytes), self.two_nodes.busbw_bytes_per_s
         )
 
     @property

@@ -101,28 +101,26 @@ class Facts(DesignFacts):
 
     @cached_property
     def total(self):
-        return float(self.parts.total)
+        return self.parts.total
 
     @cached_property
     def active(self):
-        return float(self.parts.active)
+        return self.parts.active
 
     @cached_property
     def attention_layer(self):
-        return float(self.parts.attention_per_layer)
+        return self.parts.attention_per_layer
 
     @cached_property
     def expert(self):
-        return float(self.parts.expert)
+        return self.parts.expert
 
     @cached_property
     def moe_layer(self):
         """Parameters of one layer that a token meets: attention, the shared expert, its eight
         routed ones."""
         return (
-            self.attention_layer
-            + float(self.parts.shared_per_moe_layer)
-            + self.model.top_k * self.expert
+            self.attention_layer + self.parts.shared_per_moe_layer + self.model.top_k * self.expert
         )
 
     @cached_property
@@ -132,12 +130,12 @@ class Facts(DesignFacts):
     # ---- memory
     def held(self, ep, bytes_per_param=6):
         """Weights and fp32 gradients on a device of an average stage."""
-        routed = float(self.parts.routed_experts)
+        routed = self.parts.routed_experts
         return ((self.total - routed) / self.pp + routed / self.pp / ep) * bytes_per_param
 
     def least_ep(self, bytes_per_param=6):
         return next(
-            float(ep)
+            ep
             for ep in (1, 2, 4, 8, 16, 32, 64, 128, 256)
             if self.held(ep, bytes_per_param) < self.half
         )
@@ -193,13 +191,13 @@ class Facts(DesignFacts):
     # ---- schedule
     @cached_property
     def dualpipe_answer(self):
-        return "b" if float(pipeline.weight_copies("dualpipe")) == 2 else "a"
+        return "b" if pipeline.weight_copies("dualpipe") == 2 else "a"
 
     @staticmethod
     def stage_weights(assessment):
         """Weights on a device in the middle of the pipeline. [bytes]"""
         stages = memory_by_stage(assessment.chosen.case)
-        return float(stages[len(stages) // 2]["weights"])
+        return stages[len(stages) // 2]["weights"]
 
     @cached_property
     def run_weights(self):
@@ -211,13 +209,13 @@ class Facts(DesignFacts):
 
     @cached_property
     def copies(self):
-        return float(pipeline.weight_copies("dualpipe"))
+        return pipeline.weight_copies("dualpipe")
 
     # ---- load
     @cached_property
     def expert_share(self):
         flops = flops_per_token(self.model, self.seq_len)
-        return float(flops.routed_experts / flops.total)
+        return flops.routed_experts / flops.total
 
     @cached_property
     def skewed(self):
@@ -230,7 +228,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def deviations(self):
-        return float(slowest_of(self.ep))
+        return slowest_of(self.ep)
 
     @cached_property
     def chance(self):

@@ -45,7 +45,7 @@ class Facts:
     def hourly_elsewhere(self):
         """(ours, printed) useful share of another fleet with hourly saves."""
         row = recreate("ettr-scale").table().set_index("series").loc["hourly saves"]
-        return float(row.ours), float(row.published)
+        return row.ours, row.published
 
     # ---------------------------------------------------------------- the three-hour fleet
     @cached_property
@@ -68,16 +68,16 @@ class Facts:
 
     @property
     def young_s(self):
-        return float(goodput.young(self.mtbf_s, self.save_s))
+        return goodput.young(self.mtbf_s, self.save_s)
 
     @property
     def best_s(self):
-        return float(goodput.optimum_interval(self.mtbf_s, self.save_s))
+        return goodput.optimum_interval(self.mtbf_s, self.save_s)
 
     @cached_property
     def split(self):
         return {
-            k: float(v)
+            k: v
             for k, v in goodput.shares(
                 self.mtbf_s, self.save_s, self.best_s, restart_s=self.recovery_min * MINUTE_S
             ).items()
@@ -87,13 +87,11 @@ class Facts:
     def flat(self):
         """Share of the time that half or twice the best interval loses at most."""
         return self.useful - min(
-            float(
-                goodput.ettr(
-                    self.mtbf_s,
-                    self.save_s,
-                    self.best_s * k,
-                    restart_s=self.recovery_min * MINUTE_S,
-                )
+            goodput.ettr(
+                self.mtbf_s,
+                self.save_s,
+                self.best_s * k,
+                restart_s=self.recovery_min * MINUTE_S,
             )
             for k in (0.5, 2.0)
         )
@@ -108,13 +106,13 @@ class Facts:
 
     @property
     def no_recovery(self):
-        return float(goodput.ettr(self.mtbf_s, self.save_s, self.best_s))
+        return goodput.ettr(self.mtbf_s, self.save_s, self.best_s)
 
     # ---------------------------------------------------------------- saves that do not block
     @cached_property
     def state_bytes(self):
         n = parameters(models()["llama-3.1-405b"]).total
-        return float(checkpoint.contents(n, ranks=self.devices, readers=self.devices // 128).total)
+        return checkpoint.contents(n, ranks=self.devices, readers=self.devices // 128).total
 
     @property
     def state_share(self):
@@ -123,19 +121,17 @@ class Facts:
     @cached_property
     def stall_s(self):
         """Seconds that training stands still for a copy to host memory over half a PCIe 5 link."""
-        return float(checkpoint.snapshot_stall_s(self.state_bytes / self.devices, 55e9))
+        return checkpoint.snapshot_stall_s(self.state_bytes / self.devices, 55e9)
 
     @property
     def store_s(self):
-        return float(
-            checkpoint.transfer_s(
-                self.state_bytes, storage("meta-tectonic").total_write_bytes_per_s
-            )
+        return checkpoint.transfer_s(
+            self.state_bytes, storage("meta-tectonic").total_write_bytes_per_s
         )
 
     @property
     def unbound_s(self):
-        return float(goodput.optimum_interval(self.mtbf_s, self.stall_s))
+        return goodput.optimum_interval(self.mtbf_s, self.stall_s)
 
     @property
     def async_s(self):
@@ -144,7 +140,7 @@ class Facts:
     @cached_property
     def async_split(self):
         return {
-            k: float(v)
+            k: v
             for k, v in goodput.shares(
                 self.mtbf_s,
                 self.stall_s,
@@ -179,19 +175,17 @@ class Facts:
 
     @property
     def far_best_s(self):
-        return float(goodput.optimum_interval(self.far_mtbf_s, self.save_s))
+        return goodput.optimum_interval(self.far_mtbf_s, self.save_s)
 
     def far(self, stall=1.0, recovery=1.0, interval=1.0):
         """Useful share on the large site with stall, recovery or interval changed by a factor; the
         interval at its optimum first."""
-        tau = float(goodput.optimum_interval(self.far_mtbf_s, self.save_s * stall)) * interval
-        return float(
-            goodput.ettr(
-                self.far_mtbf_s,
-                self.save_s * stall,
-                tau,
-                restart_s=self.far_recovery_min * MINUTE_S * recovery,
-            )
+        tau = goodput.optimum_interval(self.far_mtbf_s, self.save_s * stall) * interval
+        return goodput.ettr(
+            self.far_mtbf_s,
+            self.save_s * stall,
+            tau,
+            restart_s=self.far_recovery_min * MINUTE_S * recovery,
         )
 
     @cached_property
@@ -200,11 +194,11 @@ class Facts:
 
     @property
     def far_linear(self):
-        return float(goodput.ettr_linear(self.far_mtbf_min, self.far_recovery_min))
+        return goodput.ettr_linear(self.far_mtbf_min, self.far_recovery_min)
 
     @property
     def far_no_restart(self):
-        return float(goodput.ettr(self.far_mtbf_s, self.save_s, self.far_best_s))
+        return goodput.ettr(self.far_mtbf_s, self.save_s, self.far_best_s)
 
     @cached_property
     def halved(self):
@@ -216,13 +210,11 @@ class Facts:
 
     @property
     def replica_useful(self):
-        return float(
-            elastic.ft_hsdp(
-                self.far_mtbf_s,
-                self.replicas,
-                stall_s=self.replica_stall_min * MINUTE_S,
-                replica_recovery_s=self.far_recovery_min * MINUTE_S,
-            )
+        return elastic.ft_hsdp(
+            self.far_mtbf_s,
+            self.replicas,
+            stall_s=self.replica_stall_min * MINUTE_S,
+            replica_recovery_s=self.far_recovery_min * MINUTE_S,
         )
 
     @property
@@ -239,7 +231,7 @@ class Facts:
 
     @property
     def meta_counted(self):
-        return float(goodput.ettr_linear(self.meta_min, self.far_recovery_min))
+        return goodput.ettr_linear(self.meta_min, self.far_recovery_min)
 
     @property
     def load(self):
@@ -252,7 +244,7 @@ class Facts:
 
     @property
     def waiting_at_mean(self):
-        return float(spares.stall_share(int(self.load), self.load))
+        return spares.stall_share(int(self.load), self.load)
 
     @property
     def corruption_s(self):
@@ -260,7 +252,7 @@ class Facts:
 
     @property
     def corruption_loss(self):
-        return float(stragglers.sdc_loss(1 / self.corruption_s, self.latency_h * HOUR_S))
+        return stragglers.sdc_loss(1 / self.corruption_s, self.latency_h * HOUR_S)
 
     @property
     def corruption_copies(self):
@@ -270,11 +262,11 @@ class Facts:
     @cached_property
     def spare_curve(self):
         n = np.arange(0, 31)
-        return {"waits": (n, np.array([float(spares.wait_chance(int(s), self.load)) for s in n]))}
+        return {"waits": (n, np.array([spares.wait_chance(int(s), self.load) for s in n]))}
 
     @property
     def spare_chance(self):
-        return float(spares.wait_chance(self.spares, self.load))
+        return spares.wait_chance(self.spares, self.load)
 
     @cached_property
     def curves(self):
@@ -332,10 +324,8 @@ class Facts:
 
     @property
     def rsc_s(self):
-        return float(
-            failures.job_mtbf_s(
-                catalogue.failure_preset("rsc-1").per_1000_node_days, self.far_devices
-            )
+        return failures.job_mtbf_s(
+            catalogue.failure_preset("rsc-1").per_1000_node_days, self.far_devices
         )
 
     # ---- usual wrong answers
@@ -345,11 +335,11 @@ class Facts:
 
     @cached_property
     def slip_interval_1(self):
-        return float(np.sqrt(self.save_s * self.mtbf_s))
+        return np.sqrt(self.save_s * self.mtbf_s)
 
     @cached_property
     def slip_interval_3(self):
-        return float(np.sqrt(2 * self.save_s * self.device_s))
+        return np.sqrt(2 * self.save_s * self.device_s)
 
     @cached_property
     def slip_useful_3(self):
@@ -357,11 +347,11 @@ class Facts:
 
     @cached_property
     def slip_async_1(self):
-        return float(goodput.young(self.mtbf_s, self.durable_s))
+        return goodput.young(self.mtbf_s, self.durable_s)
 
     @cached_property
     def slip_async_2(self):
-        return float(goodput.young(self.mtbf_s, self.save_s))
+        return goodput.young(self.mtbf_s, self.save_s)
 
     @cached_property
     def slip_corruption_1(self):

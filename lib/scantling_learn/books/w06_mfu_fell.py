@@ -73,7 +73,7 @@ class Facts:
 
     @property
     def peak(self):
-        return float(self.after.resolved.cluster.accelerator.bf16_flops)
+        return self.after.resolved.cluster.accelerator.bf16_flops
 
     # ---------------------------------------------------------------- reading the dashboard
     def _step(self, devices, mfu):

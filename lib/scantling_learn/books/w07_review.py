@@ -67,17 +67,17 @@ class Facts:
 
     @property
     def params(self):
-        return float(self.stated.params)
+        return self.stated.params
 
     @cached_property
     def params_elsewhere(self):
         """(ours, printed) parameters of the model."""
         row = recreate("parameters").table().set_index("x").loc["llama-3.1-70b"]
-        return float(row.ours), float(row.published)
+        return row.ours, row.published
 
     @property
     def dense_flops(self):
-        return float(self.stated.resolved.cluster.accelerator.bf16_flops)
+        return self.stated.resolved.cluster.accelerator.bf16_flops
 
     # ---------------------------------------------------------------- compute and days
     @property
@@ -202,12 +202,12 @@ class Facts:
 
     @cached_property
     def save_bytes(self):
-        return float(checkpoint.contents(self.params).total)
+        return checkpoint.contents(self.params).total
 
     @cached_property
     def bloom_save_bytes(self):
         """The same sum for BLOOM 176B."""
-        return float(checkpoint.contents(parameters(models()["bloom-176b"]).total).total)
+        return checkpoint.contents(parameters(models()["bloom-176b"]).total).total
 
     @property
     def save_s(self):
@@ -235,11 +235,11 @@ class Facts:
 
     @property
     def mtbf_s(self):
-        return float(self.stated.mtbf_s)
+        return self.stated.mtbf_s
 
     @property
     def interval_s(self):
-        return float(goodput.young(self.mtbf_s, self.save_s))
+        return goodput.young(self.mtbf_s, self.save_s)
 
     # ---------------------------------------------------------------- the outcome
     @property

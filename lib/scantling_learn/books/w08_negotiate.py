@@ -53,7 +53,7 @@ class Facts:
 
     @property
     def params(self):
-        return float(self.base.params)
+        return self.base.params
 
     @cached_property
     def published_mfu(self):
@@ -90,15 +90,15 @@ class Facts:
 
     @property
     def loss_base(self):
-        return float(convergence.loss(self.params, self.tokens))
+        return convergence.loss(self.params, self.tokens)
 
     @property
     def loss_tokens(self):
-        return float(convergence.loss(self.params, self.cut_tokens))
+        return convergence.loss(self.params, self.cut_tokens)
 
     @property
     def loss_params(self):
-        return float(convergence.loss(self.small_params, self.tokens))
+        return convergence.loss(self.small_params, self.tokens)
 
     @property
     def gain_tokens(self):
@@ -119,7 +119,7 @@ class Facts:
     @property
     def optimal_per_param(self):
         n, d = convergence.compute_optimal(6 * self.params * self.tokens)
-        return float(d / n)
+        return d / n
 
     @cached_property
     def loss_curves(self):
@@ -230,7 +230,7 @@ class Facts:
 
     @property
     def loss_offer(self):
-        return float(convergence.loss(self.params, self.fewer_tokens)) - self.loss_base
+        return convergence.loss(self.params, self.fewer_tokens) - self.loss_base
 
     @property
     def margin_in_days_share(self):
@@ -271,17 +271,15 @@ class Facts:
     # ---------------------------------------------------------------- spot
     @property
     def spot_interval_s(self):
-        return float(goodput.optimum_interval(self.spot_mtbf_h * HOUR_S, self.spot_save_s))
+        return goodput.optimum_interval(self.spot_mtbf_h * HOUR_S, self.spot_save_s)
 
     @property
     def spot_useful(self):
-        return float(
-            goodput.ettr(
-                self.spot_mtbf_h * HOUR_S,
-                self.spot_save_s,
-                self.spot_interval_s,
-                restart_s=self.spot_restart_min * MINUTE_S,
-            )
+        return goodput.ettr(
+            self.spot_mtbf_h * HOUR_S,
+            self.spot_save_s,
+            self.spot_interval_s,
+            restart_s=self.spot_restart_min * MINUTE_S,
         )
 
     @property
@@ -312,7 +310,7 @@ class Facts:
 
     @property
     def critical(self):
-        return float(convergence.batch_size(self.tokens, "zhang-2024"))
+        return convergence.batch_size(self.tokens, "zhang-2024")
 
     @property
     def batch_ratio(self):

@@ -9,14 +9,8 @@ from ..render import render, source
 
 OWN = ("model.py", "trainer.py", "handover.py")
 LEFT_OUT = (
-    "relative_positions",
-    "embedding_norm",
-    "sinks",
-    "shared_gate",
-    "parallel_block",
-    "expert_bias",
-    "router_bias",
-)
+    "relative_positions embedding_norm sinks shared_gate parallel_block expert_bias router_bias"
+).split()
 
 
 def lacks(launch, m, **plan) -> dict:
