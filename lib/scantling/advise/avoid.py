@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.quantities.table import show
-from ..base.show import percent
 from ..catalogue.words import PRECISIONS
 from ..endure.goodput import ettr
 from ..physics.cases import micro_batches
@@ -19,6 +17,7 @@ from ..plans.run import ZERO3, Found
 from ..plans.words import short
 from ..verdict.record import Assessment, Chosen
 from .alternatives import alternatives, best_where, column
+from .words import say
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
 WORTH_GOODPUT = 0.01  # points of goodput from which hourly saves are a trap
@@ -68,28 +67,21 @@ def _priced(found: Found, chosen: Chosen, trap: Trap) -> Entry | None:
     row = best_where(found, trap.mask)
     if row is None:
         return _unfit(found, trap)
-    now, then = float(chosen.step.total), found.step_s[row]
+    now, then, plan = float(chosen.step.total), found.step_s[row], found.row(row)
     loss = then / now - 1
-    if found.row(row) == chosen.plan or loss < trap.worth:
+    if plan == chosen.plan or loss < trap.worth:
         return None
-    why = (
-        f"{trap.why}; its best plan ({short(found.row(row))}) takes {show('step_s', then)} a step "
-        f"against {show('step_s', now)}"
-    )
-    return Entry(trap.what, why, round(100 * loss), f"{percent(loss, 0, '+')} step time")
+    why = say("slower", why=trap.why, plan=short(plan), then=then, now=now)
+    return Entry(trap.what, why, round(100 * loss), say("step-time", loss=loss))
 
 
 def _unfit(found: Found, trap: Trap) -> Entry:
     """The entry of a trap that leads to no plan that fits: by its leanest."""
-    leanest = _leanest(found, trap.mask)
-    need, have = found.total_bytes[leanest], found.capacity
-    why = (
-        f"{trap.why}; none of its {int(trap.mask.sum()):,} plans fits: the leanest "
-        f"({short(found.row(leanest))}) needs {show('memory_bytes.total', need)} of "
-        f"{show('memory_bytes.capacity', have)}: {REASONS[found.reason[leanest]]}"
-    )
-    more = need / have - 1
-    return Entry(trap.what, why, abs(round(100 * more)), f"{percent(more, 0, '+')} memory")
+    leanest, n = _leanest(found, trap.mask), int(trap.mask.sum())
+    need, have, plan = found.total_bytes[leanest], found.capacity, short(found.row(leanest))
+    reason, more = REASONS[found.reason[leanest]], need / have - 1
+    why = say("unfit", why=trap.why, n=n, plan=plan, need=need, have=have, reason=reason)
+    return Entry(trap.what, why, abs(round(100 * more)), say("memory", more=more))
 
 
 def _leanest(found: Found, mask) -> int:
@@ -104,10 +96,9 @@ def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
         column(found, k) for k in ("tp", "cp", "dp", "ep", "etp", "sharding")
     )
     yield Trap(
-        f"tensor parallelism across nodes (tp above {domain})",
+        say("tp-across", domain=domain),
         tp > domain,
-        f"every layer's collectives would leave the scale-up domain for a network "
-        f"{link.up_bytes_per_s / link.out_bytes_per_s:.0f} times slower per device",
+        say("tp-across-why", times=link.up_bytes_per_s / link.out_bytes_per_s),
         worth=0.0,  # nobody runs it: named wherever it is slower at all
     )
     yield from _sharding_alone(found, assessment)
@@ -115,18 +106,17 @@ def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
     yield Trap(
         "unsharded optimizer states",
         (sharding == 0) & (dp * cp > 1) & (chosen.plan["sharding"] != "none"),
-        f"each replica keeps {job.optimizer_bytes + job.master_bytes:g} bytes a parameter that its "
-        f"data-parallel peers could share",
+        say("unsharded-why", bytes=job.optimizer_bytes + job.master_bytes),
     )
     stage = -(-model.layers // chosen.plan["pp"])
     if chosen.plan["recompute"] != "full" or chosen.plan["recompute_layers"] < stage:
         yield Trap(
             "recomputing everything",
             (column(found, "recompute") == FULL) & (column(found, "recompute_share") == 1),
-            f"a second forward pass that this design does not need: it fits {_kept(chosen.plan)}",
+            say("recompute-why", kept=_kept(chosen.plan)),
         )
     yield Trap(
-        f"experts spread across scale-up domains (ep x etp above {domain})",
+        say("experts", domain=domain),
         ep * etp > domain,
         "dispatch and combine would ride the network cards in every MoE layer",
     )
@@ -148,21 +138,12 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
     row = _leanest(found, mask) if row is None else row
     used, group = int(column(found, "dp")[row]), int(column(found, "shard_group")[row])
     have, chosen = found.situation.resolved.cluster.devices, assessment.chosen
-    inside = group <= chosen.case.link.domain
-    why = (
-        f"all {assessment.resolved.params.total / 1e9:,.0f}B weights are gathered "
-        + (
-            f"inside each scale-up domain of {group}"
-            if inside
-            else f"over {group:,} ranks across the network"
-        )
-        + " every micro-batch"
+    where = say(
+        f"gathered-{'inside' if group <= chosen.case.link.domain else 'across'}", group=group
     )
+    why = say("gathered", weights=assessment.resolved.params.total / 1e9, where=where)
     if used < have:
-        why += (
-            f", and only {used:,} of {have:,} devices work: dp x micro-batch has to divide the "
-            f"global batch of {chosen.phase.global_batch:,}"
-        )
+        why += say("gathered-idle", used=used, have=have, batch=chosen.phase.global_batch)
     yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
 
 
@@ -180,8 +161,7 @@ def _starved_pipeline(found: Found) -> Iterator[Trap]:
         yield Trap(
             "a pipeline with fewer micro-batches than four a stage, not interleaved",
             mask,
-            f"with {plan['grad_accum']:,} micro-batches over {plan['pp']} stages the bubble is "
-            f"{percent(share, 0)} of the step",
+            say("starved", plan=plan, share=share),
         )
 
 
@@ -204,15 +184,17 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
     loss = extra / float(assessment.chosen.step.total)
     if loss < WORTH:
         return None
-    return Entry(
-        f"a ring all-reduce in {SMALL_BUCKET / 1e6:.0f} MB buckets over {ranks:,} ranks",
-        f"{show('communication.bytes', grads)} of gradients a device make "
-        f"{grads / SMALL_BUCKET:,.0f} buckets, each {ranks - 1:,} hops of "
-        f"{ring / (ranks - 1) * 1e6:.1f} µs: {show('step_s', extra)} more than in buckets of "
-        f"{LARGE_BUCKET / 1e9:g} GB; trees or larger buckets",
-        round(100 * loss),
-        f"{percent(loss, 0, '+')} step time",
+    why = say(
+        "buckets-why",
+        grads=grads,
+        n=grads / SMALL_BUCKET,
+        hops=ranks - 1,
+        hop=ring / (ranks - 1) * 1e6,
+        extra=extra,
+        large=LARGE_BUCKET / 1e9,
     )
+    what = say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks)
+    return Entry(what, why, round(100 * loss), say("step-time", loss=loss))
 
 
 def _fp16_range(assessment: Assessment) -> Entry | None:
@@ -227,15 +209,9 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
         return None
     scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
     other = not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops)
-    return Entry(
-        "fp16 without loss scaling",
-        f"the mean over {tokens:,.0f} tokens leaves about 1/({tokens:,.0f} x {vocab:,}) = "
-        f"{size:.1e} of a typical logit's gradient, below fp16's smallest number {FP16_LEAST:.1e}; "
-        f"scale the loss by {scale:,} or more, dynamically"
-        + (", or use bf16, which this chip has" if other else ""),
-        100.0,
-        "+100 % of such gradients lost",
-    )
+    why = say("fp16-why", tokens=tokens, vocab=vocab, size=size, least=FP16_LEAST, scale=scale)
+    why += say("fp16-bf16") if other else ""
+    return Entry("fp16 without loss scaling", why, 100.0, "+100 % of such gradients lost")
 
 
 def _hourly_saves(assessment: Assessment) -> Entry | None:
@@ -252,13 +228,7 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
     hourly = now * at(HOUR_S) / at(interval)
     if now - hourly < WORTH_GOODPUT:
         return None
-    half = "throws away half an hour on average"
-    return Entry(
-        "hourly checkpoints",
-        f"a failure every {show('mtbf_s', mtbf)} "
-        + (half if mtbf > HOUR_S else "comes before the hour is over")
-        + f"; goodput {show('goodput', hourly)} against {show('goodput', now)} at "
-        f"{show('checkpoint_interval_s', interval)}",
-        round(100 * (now - hourly), 1),
-        f"{percent(now - hourly)}-points less goodput",
-    )
+    lost = say("hourly-half" if mtbf > HOUR_S else "hourly-none")
+    why = say("hourly-why", mtbf=mtbf, lost=lost, hourly=hourly, now=now, interval=interval)
+    loss = now - hourly
+    return Entry("hourly checkpoints", why, round(100 * loss, 1), say("hourly-cost", loss=loss))

@@ -19,10 +19,10 @@ from .scaling_laws import (
     learning_rate_factor,
     peak_learning_rate,
 )
+from .words import say
 
 SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
 SHAPES = 6  # other shapes of the same batch that are listed
-SPECIALIST = "to be confirmed by an ML specialist"
 
 
 def batch_guide(assessment, others=None) -> dict:
@@ -134,55 +134,30 @@ def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
 
 def _lines(g, assumed, phase) -> list[str]:
     """The guidance in words, with its sources."""
-    million = lambda x: f"{x / 1e6:,.3g}M" if x >= 1e6 else f"{x / 1e3:,.3g}k"  # noqa: E731
-    name = lambda law: law["source"].split(",")[0]  # noqa: E731
-    out = [
-        f"{million(g['tokens'])} tokens a step ({g['sequences']:,} sequences of {phase.seq_len:,})"
-        + (f", {g['steps']:,.0f} steps" if g["steps"] else "")
-        + f"; dp {g['dp']:,} x micro-batch {g['micro_batch']:,} x {g['grad_accum']:,} accumulated"
-    ]
+    steps = say("batch-steps", steps=g["steps"]) if g["steps"] else ""
+    out = [say("batch", tokens=_million(g["tokens"]), g=g, phase=phase, steps=steps)]
     if g["critical"]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
-        low, high = g["extra_tokens"]
+        laws = (f"{_million(x['tokens'])} ({_name(x)}: {x['definition']})" for x in ends)
         stand = {"small": "below", "contested": "between", "large": "above"}[g["standing"]]
-        extra = " to ".join(dict.fromkeys(percent(x, 0) for x in (low, high)))
+        extra = " to ".join(dict.fromkeys(percent(x, 0) for x in g["extra_tokens"]))
         out.append(
-            "critical batch at these tokens: "
-            + ", ".join(f"{million(x['tokens'])} ({name(x)}: {x['definition']})" for x in ends)
-            + f"; this batch is {stand} them and spends about {extra} more tokens than the least"
-            + ("; a larger one buys little time" if g["standing"] == "large" else "")
+            say("critical", laws=", ".join(laws), stand=stand, extra=extra)
+            + (say("critical-large") if g["standing"] == "large" else "")
         )
-        out.append(
-            "peak learning rate by published laws: "
-            + ", ".join(f"{x['value']:.1e} ({name(x)})" for x in g["learning_rate"]["peak"])
-            + "; a start, not a setting"
-        )
+        peaks = (f"{x['value']:.1e} ({_name(x)})" for x in g["learning_rate"]["peak"])
+        out.append(say("peak-rates", laws=", ".join(peaks)))
     if g["reshapes"]:
-        best = g["reshapes"][0]
-        out.append(
-            "the same batch otherwise: "
-            + ", ".join(
-                (
-                    f"dp {x['dp']:,} x {x['micro_batch']:,} x {x['grad_accum']:,} "
-                    f"({percent(x['step_ratio'] - 1, sign='+')} step)"
-                )
-                for x in g["reshapes"][:3]
-            )
-            + (
-                f"; optimizer steps and learning rate stay as they are (best: tp "
-                f"{best['tp']}, cp {best['cp']}, pp {best['pp']})"
-            )
-        )
+        shapes = (say("reshape", more=x["step_ratio"] - 1, **x) for x in g["reshapes"][:3])
+        out.append(say("reshapes", shapes=", ".join(shapes), best=g["reshapes"][0]))
     half, twice = g["learning_rate"]["if_batch"]
-    out.append(
-        f"another batch changes the learning rate: x {half['low']:.2f} to "
-        f"{half['high']:.0f} at half, x {twice['low']:.0f} to {twice['high']:.2f} at "
-        f"twice (Adam: square root well below the critical "
-        f"batch, none above it; betas and warm-up move too), {SPECIALIST}; laws are "
-        f"fitted below 4B parameters"
-    )
-    if assumed:
-        out.append(
-            "the batch itself was assumed: it is the first thing to settle with an ML specialist"
-        )
-    return out
+    out.append(say("learning-rate", half=half, twice=twice))
+    return [*out, say("batch-assumed")] if assumed else out
+
+
+def _million(tokens: float) -> str:
+    return f"{tokens / 1e6:,.3g}M" if tokens >= 1e6 else f"{tokens / 1e3:,.3g}k"
+
+
+def _name(law: dict) -> str:
+    return law["source"].split(",")[0]

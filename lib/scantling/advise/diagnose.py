@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..base.show import percent, shown
 from ..base.words import table
 from ..catalogue.words import RECOMPUTES
 from ..physics.cases import Cases
@@ -26,6 +25,7 @@ from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.constraints import Z80
 from ..verdict.numbers import utilisation
+from .words import say
 
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
 MEMORY_SD = (
@@ -135,13 +135,7 @@ def diagnose(design) -> Diagnosis:
     rows = sorted(({**r, "weight": r["weight"] / total} for r in rows), key=lambda r: -r["weight"])
     lines = _lines(sound, measured, chance, rows, peak)
     if not design.plan.given():
-        lines.insert(
-            1,
-            (
-                f"the plan that ran is not in the design: the prediction is of the search's "
-                f"own ({short(chosen.plan)}); pin what ran before trusting the order below"
-            ),
-        )
+        lines.insert(1, say("not-pinned", plan=short(chosen.plan)))
     return Diagnosis(
         measured_s=measured,
         predicted_s=predicted,
@@ -224,58 +218,25 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
 def _lines(sound, measured: float, chance: float, rows: list[dict], peak: float | None):
     """What is measured and predicted, and the first causes, in words."""
     one = sound.chosen
-    predicted, low, high = one.step_s, one.step_s_low, one.step_s_high
-    inside = low <= measured <= high
-    word = "slower" if measured > predicted else "faster"
-    use = utilisation(sound.chosen, measured)
+    predicted, inside = one.step_s, one.step_s_low <= measured <= one.step_s_high
+    word, apart = "slower" if measured > predicted else "faster", abs(measured / predicted - 1)
+    mfu = utilisation(one, measured)["mfu"]
     out = [
-        (
-            f"measured {measured:.4g} s a step (MFU {percent(use['mfu'])}), predicted "
-            f"{predicted:.4g} s ({low:.4g} to {high:.4g}): "
-            f"{percent(abs(measured / predicted - 1), 0)} {word}; "
-        )
-        + (
-            "inside the band, so it may be nothing but what the model cannot tell"
-            if inside
-            else (
-                f"outside the band; a sound run is as {word[:-2]} in "
-                f"{shown(chance, 'share')} of cases"
-            )
-        )
+        say("measured", measured=measured, mfu=mfu, one=one, apart=apart, word=word)
+        + say("measured-inside" if inside else "measured-outside", slow=word[:-2], chance=chance)
     ]
     if peak is not None:
-        used = float(sound.chosen.memory.total) / 1e9
+        used = float(one.memory.total) / 1e9
+        full = peak * 1e9 > 0.9 * float(one.memory.capacity)
         out.append(
-            (
-                f"measured {peak:.4g} GB at the peak, predicted {used:.4g} GB: "
-                f"{percent(peak / used - 1, 0, '+')}"
-            )
-            + (
-                (
-                    "; above nine tenths of the device, allocator retries alone can cost "
-                    "several per cent"
-                )
-                if peak * 1e9 > 0.9 * float(sound.chosen.memory.capacity)
-                else ""
-            )
+            say("peak", peak=peak, used=used, more=peak / used - 1)
+            + (say("peak-full") if full else "")
         )
     for i, r in enumerate(rows[:5], 1):
-        out.append(
-            f"{i}. {r['cause']}"
-            + (f" ({r['size']})" if r["size"] else "")
-            + f": explains {percent(r['explains'], 0)} of it; measure {r['measure']}"
-        )
+        out.append(say("cause", i=i, **r | {"size": f" ({r['size']})" if r["size"] else ""}))
     if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
-        out.append(
-            "none of these alone explains it; "
-            + _at_once(rows[:5], sound.chosen.case, measured, predicted)
-        )
-    if not rows:
-        out.append(
-            "no single cause that the kit knows explains it; pin the plan that ran and "
-            "check the measurement's own arithmetic (tokens, devices, peak)"
-        )
-    return out
+        out.append(_at_once(rows[:5], one.case, measured, predicted))
+    return out if rows else [*out, say("no-cause")]
 
 
 def _at_once(rows, case, measured, predicted) -> str:
@@ -286,10 +247,7 @@ def _at_once(rows, case, measured, predicted) -> str:
         share = (seconds - predicted) / (measured - predicted)
         if share >= ENOUGH:
             break
-    return (
-        f"the first {rows.index(row) + 1} at once would make {seconds:.4g} s, "
-        f"{percent(share, 0)} of it"
-    )
+    return say("at-once", n=rows.index(row) + 1, seconds=seconds, share=share)
 
 
 def losses(assessment) -> list[dict]:
