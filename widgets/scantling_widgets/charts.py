@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scantling.physics.memory.peak import SAFE_SHARE
 
-from .figures import Figure, stacked
+from .figures import figure, stacked
 from .palette import MEMORY, STEP, ink_on
 from .words import axis, share, show
 
@@ -126,15 +126,8 @@ def _memory_words(given, pinned=None) -> str:
 
 
 _UNIT, _TICKS = axis(_TOTAL)
-memory = Figure(
-    name="memory-by-stage",
-    title="Memory per device, by pipeline stage",
-    rows=_memory_rows,
-    words=_memory_words,
-    looks="memory",
-    given={"title": f"{_UNIT} per device", "ticks": _TICKS},
-    height=250,
-    empty="No plan can hold this model on this machine.",
+memory = figure(
+    "memory", _memory_rows, _memory_words, given={"title": f"{_UNIT} per device", "ticks": _TICKS}
 )
 
 
@@ -200,12 +193,4 @@ def _step_words(given, pinned=None) -> str:
     return f"One step takes {show('step_s', given['step_s'])}. Largest parts: {named}."
 
 
-step = Figure(
-    name="step-time",
-    title="One training step, in time",
-    rows=_step_rows,
-    words=_step_words,
-    looks="step",
-    height=158,
-    empty="Nothing to time: no plan fits.",
-)
+step = figure("step", _step_rows, _step_words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .figures import Figure, told
+from .figures import figure
 from .words import label_or, share
 
 
@@ -22,15 +22,7 @@ def _badput_rows(given) -> dict:
     return {"lost": rows}
 
 
-badput = Figure(
-    name="badput",
-    title="Where the rest of the wall time goes",
-    rows=_badput_rows,
-    words=told("Share of wall time that is not training:", _badput_rows, "lost"),
-    looks="badput",
-    height=190,
-    empty="No failures and no saves: all of the time is training.",
-)
+badput = figure("badput", _badput_rows)
 
 
 # ---------------------------------------------------------------- spares
@@ -71,16 +63,4 @@ def _spares_rows(given, waiting=None) -> dict:
     }
 
 
-spares = Figure(
-    name="spares",
-    title="Waiting for a node, by spares",
-    rows=_spares_rows,
-    words=told(
-        "Share of the wall time spent waiting for a repaired node, by spare nodes.",
-        _spares_rows,
-        "points",
-    ),
-    looks="spares",
-    height=190,
-    empty="No failures that take a node out.",
-)
+spares = figure("spares", _spares_rows)

@@ -3,7 +3,7 @@ like it."""
 
 from __future__ import annotations
 
-from .figures import Figure
+from .figures import figure
 from .words import band, share, show
 
 _HERE = "this design"
@@ -52,12 +52,4 @@ def _evidence_words(given) -> str:
     return f"MFU of this design and of the nearest published runs. {'; '.join(says)}."
 
 
-evidence = Figure(
-    name="evidence",
-    title="MFU predicted, and published by the nearest runs",
-    rows=_evidence_rows,
-    words=_evidence_words,
-    looks="evidence",
-    height=190,
-    empty="Nothing is predicted for this design.",
-)
+evidence = figure("evidence", _evidence_rows, _evidence_words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .figures import Figure, told
+from .figures import Figure, figure
 from .palette import ink_on
 from .words import label_or, quantities, share, show
 
@@ -135,20 +135,18 @@ def drawn(placement: Mapping, by: str) -> str:
 
 
 def _nodes(by: str) -> Figure:
-    return Figure(
+    return figure(
+        "peers" if by == "peers" else "nodes",
+        _nodes_rows,
+        _nodes_words,
         name=f"cluster-{by}",
         title=f"The cluster: {VIEWS[by]}",
-        rows=_nodes_rows,
-        words=_nodes_words,
-        looks="peers" if by == "peers" else "nodes",
         given={
             "title": _SCALES.get(by),
             "groups": ["device 0" if axis == "self" else axis.upper() for axis in PEERS],
             "hues": list(PEERS.values()),
             "inks": [ink_on(hue) for hue in PEERS.values()],
         },
-        height=190,
-        empty="No cluster to draw.",
     )
 
 
@@ -207,20 +205,7 @@ def span(values) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-site = Figure(
-    name="site",
-    title="The site: pipeline stages by pod and leaf unit",
-    rows=_site_rows,
-    words=told(
-        "The site by pods and leaf units, with the pipeline stages that each holds.",
-        _site_rows,
-        "blocks",
-        24,
-    ),
-    looks="site",
-    height=190,
-    empty="No cluster to draw.",
-)
+site = figure("site", _site_rows)
 
 
 # ---------------------------------------------------------------- axis by tier
@@ -274,15 +259,7 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
     return {"cells": cells, "through": through, "frame": frame}
 
 
-matrix = Figure(
-    name="axis-by-tier",
-    title="Axis by tier: sent a device and step, on the wire",
-    rows=_matrix_rows,
-    words=told("Communication of one step, axis by tier.", _matrix_rows, "cells"),
-    looks="matrix",
-    height=230,
-    empty="One device: nothing is sent.",
-)
+matrix = figure("matrix", _matrix_rows)
 
 
 def facts(network: Mapping) -> list[str]:

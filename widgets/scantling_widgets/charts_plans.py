@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scantling.endure.cost import frontier as undominated
 
-from .figures import Figure, told
+from .figures import Figure, figure
 from .words import MORE_IS_BETTER, axis, label, show, titled
 
 _BYTES, _STEP, _DAYS, _USD = "candidates.memory_bytes", "candidates.step_s", "days", "cost_usd"
@@ -62,15 +62,11 @@ def _candidates_words(given) -> str:
 
 
 _UNIT, _TICKS = axis(_BYTES)
-candidates = Figure(
-    name="plans",
-    title="Best plans: memory and time",
-    rows=_candidates_rows,
-    words=_candidates_words,
-    looks="candidates",
+candidates = figure(
+    "candidates",
+    _candidates_rows,
+    _candidates_words,
     given={"title": f"memory of the fullest device, {_UNIT}", "ticks": _TICKS},
-    height=190,
-    empty="No other plans: the plan is pinned, or none is legal.",
 )
 
 
@@ -105,15 +101,8 @@ def _frontier_rows(given, points=()) -> dict:
 
 
 _LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
-frontier = Figure(
-    name="days-against-dollars",
-    title="Days against dollars, over device counts",
-    rows=_frontier_rows,
-    words=told("Days against dollars over device counts.", _frontier_rows, "points"),
-    looks="frontier",
-    given={"ladder": _LADDER, "usd_ladder": [1e6 * v for v in _LADDER]},
-    height=330,
-    empty="Days and dollars need tokens and a price: give both, then sweep.",
+frontier = figure(
+    "frontier", _frontier_rows, given={"ladder": _LADDER, "usd_ladder": [1e6 * v for v in _LADDER]}
 )
 
 
@@ -150,15 +139,13 @@ def _tornado_rows(given, rows=(), key="days") -> dict:
 
 def _tornado(key: str) -> Figure:
     what = f"What moves {label(key).lower()}"
-    return Figure(
+    return figure(
+        "tornado",
+        _tornado_rows,
+        lead=f"{what}:",
         name=f"sensitivity-{key}",
         title=what,
-        rows=_tornado_rows,
-        words=told(f"{what}:", _tornado_rows, "bars"),
-        looks="tornado",
         given={"title": titled(key), "ticks": axis(key)[1]},
-        height=260,
-        empty="Press “Vary the inputs” to draw this.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .figures import Figure, told
+from .figures import figure
 from .palette import KERNELS, SECOND
 from .words import axis, share, show
 
@@ -79,14 +79,10 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
     }
 
 
-kernels = Figure(
-    name="roofline",
-    title="Kernels under the roof of HBM",
-    rows=_kernels_rows,
-    words=told("Kernels under the roofline.", _kernels_rows, "points"),
-    looks="kernels",
+kernels = figure(
+    "kernels",
+    _kernels_rows,
     given={**_AXES, "names": list(KERNELS), "hues": list(KERNELS.values())},
-    height=270,
 )
 
 
@@ -142,13 +138,6 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
     }
 
 
-links = Figure(
-    name="roofline-links",
-    title="Axes of the plan under the roofs of their links",
-    rows=_links_rows,
-    words=told("Axes of the plan under the roofs of their links.", _links_rows, "points"),
-    looks="links",
-    given={**_AXES, "tiers": list(_LINKS), "hues": list(_LINKS.values())},
-    height=270,
-    empty="One device: nothing is sent.",
+links = figure(
+    "links", _links_rows, given={**_AXES, "tiers": list(_LINKS), "hues": list(_LINKS.values())}
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .figures import Figure
+from .figures import Figure, figure
 from .words import share
 
 _KINDS = {"F": "forward", "B": "backward", "W": "weight gradients"}
@@ -60,16 +60,12 @@ def _gantt_words(given, layout=None, window=(0.0, 1.0)) -> str:
 
 
 def _gantt(name: str, kinds: int) -> Figure:
-    return Figure(
+    return figure(
+        "gantt",
+        _gantt_rows,
+        _gantt_words,
         name=name,
-        title="Pipeline schedule",
-        rows=_gantt_rows,
-        words=_gantt_words,
-        looks="gantt",
         given={"kinds": [*_KINDS.values()][:kinds], "hues": list(_HUES[:kinds])},
-        height=190,
-        empty="One stage: no pipeline to draw.",
-        renderer="canvas",
     )
 
 
@@ -96,12 +92,4 @@ def _held_words(given, layouts=()) -> str:
     return f"Micro-batches held at the peak, by stage. {'; '.join(map(words_of, layouts))}"
 
 
-held = Figure(
-    name="activations-in-flight",
-    title="Micro-batches in flight at the peak",
-    rows=_held_rows,
-    words=_held_words,
-    looks="held",
-    height=150,
-    empty="One stage: nothing in flight between stages.",
-)
+held = figure("held", _held_rows, _held_words)

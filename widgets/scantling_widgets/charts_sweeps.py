@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .figures import Figure, hatch
+from .figures import Figure, figure, hatch
 from .words import MORE_IS_BETTER, axis, label, show, split, titled
 
 KEYS = ("days", "step_s", "mfu", "cost_usd", "goodput")
@@ -58,15 +58,13 @@ def _line_words(given, cells=(), texts=(), key="days", name="", now=-1) -> str:
 
 
 def _line(key: str) -> Figure:
-    return Figure(
+    return figure(
+        "sweep",
+        _line_rows,
+        _line_words,
         name=f"sweep-{key}",
         title=f"{label(key)} over one input",
-        rows=_line_rows,
-        words=_line_words,
-        looks="sweep",
         given={"title": titled(key), "ticks": axis(key)[1], "along": None},
-        height=250,
-        empty="Choose an input and press “Sweep” to draw this.",
     )
 
 
@@ -124,20 +122,18 @@ def _heat_words(given, names=("", ""), key="days", **more) -> str:
 
 def _heat(key: str) -> Figure:
     hues = ["#2b83ba", "#fff3c4"]
-    return Figure(
+    return figure(
+        "map",
+        _heat_rows,
+        _heat_words,
         name=f"map-{key}",
         title=f"{label(key)} over two inputs",
-        rows=_heat_rows,
-        words=_heat_words,
-        looks="map",
         given={
             "hues": hues[::-1] if key in MORE_IS_BETTER else hues,
             "hatch": hatch("#8a8f9866", 5, "#8a8f981f"),
             "along": None,
             "across": None,
         },
-        height=280,
-        empty="Choose two inputs and press “Sweep” to draw this.",
     )
 
 

@@ -74,7 +74,8 @@ def _filled(node, given: Mapping):
         return node
     if not given.get(node.get("when"), True):
         return None
-    return {key: _filled(item, given) for key, item in node.items() if key != "when"}
+    own = ("when", "figure")
+    return {key: _filled(item, given) for key, item in node.items() if key not in own}
 
 
 def facts(result) -> Mapping[str, Any]:
@@ -143,8 +144,22 @@ class Figure:
         widget.update(self.data(result, **more), self.words(facts(result), **more))
 
 
-def told(lead: str, rows: Callable, frame: str, most: int | None = None) -> Callable[..., str]:
-    """The words of a figure whose records say themselves: a start, then each record's `says`."""
+def figure(
+    looks: str, rows: Callable, words: Callable | None = None, *, lead: str = "", **more
+) -> Figure:
+    """The figure `looks`, called as its file in `specs/` says under `figure`.
+
+    There `says` holds a start, the frame of `rows` whose records say themselves, and how many of
+    them do; it stands for `words`, and `lead` for its start.
+    """
+    about = {**_read(looks)["figure"], **more}
+    start, *frame = about.pop("says", [""])
+    if words is None:
+        words = _told(lead or start, rows, *frame)
+    return Figure(looks=looks, rows=rows, words=words, **about)
+
+
+def _told(lead: str, rows: Callable, frame: str, most: int | None = None) -> Callable[..., str]:
 
     def words(given, **more) -> str:
         says = table(rows(given, **more).get(frame, [])).get("says", [])

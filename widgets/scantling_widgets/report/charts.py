@@ -4,7 +4,7 @@ exposed, share of wall time lost."""
 from __future__ import annotations
 
 from ..charts import memory, step
-from ..figures import Figure, stacked
+from ..figures import Figure, figure, stacked
 from ..palette import MEMORY, STEP
 from ..words import MORE_IS_BETTER, at, axis, label, show
 
@@ -49,14 +49,7 @@ def _goodput_words(given) -> str:
     )
 
 
-goodput = Figure(
-    name="goodput",
-    title="Goodput against the checkpoint interval",
-    rows=_goodput_rows,
-    words=_goodput_words,
-    looks="goodput",
-    height=150,
-)
+goodput = figure("goodput", _goodput_rows, _goodput_words)
 
 
 # ---------------------------------------------------------------- communication
@@ -92,14 +85,7 @@ def _traffic_words(given) -> str:
     return f"Communication of one step by axis: {parts}." if parts else "No communication."
 
 
-traffic = Figure(
-    name="communication",
-    title="Communication by axis: exposed, and hidden under compute",
-    rows=_traffic_rows,
-    words=_traffic_words,
-    looks="traffic",
-    height=110,
-)
+traffic = figure("traffic", _traffic_rows, _traffic_words)
 
 
 # ---------------------------------------------------------------- what moves the result
@@ -130,17 +116,13 @@ def _tornado_words(given, rows=(), key="days") -> str:
 
 def tornado(key: str) -> Figure:
     """What moves one headline figure."""
-    return Figure(
-        name="sensitivity",
-        title=(
-            f"{label(key)} with one input changed at a time, the plan searched again where it is "
-            "open"
-        ),
-        rows=_tornado_rows,
-        words=_tornado_words,
-        looks="report_tornado",
+    return figure(
+        "report_tornado",
+        _tornado_rows,
+        _tornado_words,
+        title=f"{label(key)} with one input changed at a time, the plan searched again where it is "
+        "open",
         given={"title": label(key), "ticks": axis(key)[1]},
-        height={"step": 19},
     )
 
 
@@ -168,18 +150,17 @@ def _side_by_side(*, name, title, what, table, mapping, headline, given) -> Figu
         said = "; ".join(f"{of['name']} {show(headline, at(of, headline))}" for of in results)
         return f"{what}: {said}."
 
-    return Figure(
+    return figure(
+        "parts",
+        rows,
+        words,
         name=name,
         title=title,
-        rows=rows,
-        words=words,
-        looks="parts",
         given={
             **given,
             "names": [part for part, _ in table.values()],
             "hues": [hue for _, hue in table.values()],
         },
-        height={"step": 30},
     )
 
 
