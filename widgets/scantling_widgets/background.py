@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 
 import ipywidgets as W
 
+from .theme import button
+
 
 class Job(W.HBox):
     """Runs a generator in a thread; each item it yields is a step done.
@@ -26,23 +28,18 @@ class Job(W.HBox):
         on_end: Callable,
         waits: bool = False,
     ):
-        self.button = W.Button(
-            description=name, layout=W.Layout(width="auto", min_width="96px", flex="0 0 auto")
-        )
+        room = {"width": "auto", "min_width": "96px", "flex": "0 0 auto"}
+        self.button = button(name, self.run, **room)
         self.count = W.Label("", layout=W.Layout(width="118px"))
         self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="120px", visibility="hidden"))
-        self.stop = W.Button(
-            description="Cancel", layout=W.Layout(width="76px", visibility="hidden")
-        )
+        self._cancelled = threading.Event()
+        self.stop = button("Cancel", self._cancelled.set, width="76px", visibility="hidden")
         super().__init__(
             [self.button, self.count, self.bar, self.stop],
             layout=W.Layout(align_items="center", grid_gap="8px"),
         )
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
-        self._cancelled = threading.Event()
-        self.thread: threading.Thread | None = None
-        self.button.on_click(lambda _: self.run())
-        self.stop.on_click(lambda _: self._cancelled.set())
+        self.thread = None
 
     def run(self) -> None:
         """Begin, unless it is running already."""

@@ -45,7 +45,7 @@ def _spares_rows(given, waiting=None) -> dict:
     ]
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
     shortage = {point["spares"]: point["shortage"] for point in points}
-    names: dict = {}
+    names = {}
     for key, name in (("spares", "chosen"), ("spares_recommended", "cheapest")):
         if given.get(key) in shortage:
             names.setdefault(given[key], []).append(name)

@@ -44,7 +44,7 @@ def _ink(value, most) -> str:
 # ---------------------------------------------------------------- nodes
 def _peers(placement: Mapping) -> dict[int, str]:
     """Ranks that device 0 exchanges data with, by the first axis that joins them."""
-    of: dict[int, str] = {}
+    of = {}
     for group in placement["groups"]:
         for rank in group["first"][:_MEMBERS]:
             of.setdefault(rank, group["axis"])
@@ -175,8 +175,8 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
     many = placement["unit_count"] >= 4
     rows = _blocks(placement, many)
     most = max(min(row["pp"]) for row in rows.values())
-    out: list[dict] = []
-    seen: dict = {}
+    out = []
+    seen = {}
     for block, row in list(rows.items())[:_BLOCKS]:
         line = row["pod"] if many else row["unit"]
         seen[line] = seen.get(line, -1) + 1

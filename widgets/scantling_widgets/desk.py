@@ -4,6 +4,7 @@ below."""
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import ipywidgets as W
@@ -15,6 +16,7 @@ from .form import Form
 from .panels import panels
 from .state import Session, assess
 from .strip import Strip
+from .theme import box
 from .words import band, show
 
 _LEFT = "338px"
@@ -37,48 +39,26 @@ class Desk(W.VBox):
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
         self.form = Form(self._moved, self._asked)
-        self._reasons: dict[
-            str, dict
-        ] = {}  # field: {value: why the design cannot take it}, for the design in _reasons_of
-        self._reasons_of = None
+        # {field: {value: why the design cannot take it}}, for the design in _reasons_of
+        self._reasons, self._reasons_of = {}, None
         self.strip = Strip(self._explain)
         self._head()
         self._pictures()
         self._line = theme.text(cls="sd-line-host")
         self._error = W.HTML()
-        self._dismiss = W.Button(
-            description="Dismiss", layout=W.Layout(display="none", width="90px")
-        )
-        self._dismiss.on_click(lambda _: self._do(self._forget))
-        self._fix = W.Button(
-            description="Apply fix",
-            layout=W.Layout(display="none", width="auto", min_width="96px", flex="0 0 auto"),
-        )
+        self._dismiss = self._button("Dismiss", self._forget, display="none", width="90px")
+        room = {"width": "auto", "min_width": "96px", "flex": "0 0 auto"}
+        self._fix = self._button("Apply fix", self._apply_fix, display="none", **room)
         self._fix.add_class("sd-fix")
-        self._fix.on_click(lambda _: self._do(self._apply_fix))
         self.strip.add_class("sd-stick")
         self._tabs()
-        fault = W.HBox(
-            [self._error, self._dismiss],
-            layout=W.Layout(grid_gap="8px", flex="0 0 auto", overflow="visible"),
-        )
-        fault.add_class("sd-fault-row")
-        right = W.VBox(
-            [
-                fault,
-                self.strip,
-                W.HBox([self._line, self._fix], layout=W.Layout(align_items="center")),
-                self._main,
-                self.tabs,
-            ],
-            layout=W.Layout(flex="1 1 0", min_width="0", grid_gap="6px"),
-        )
-        right.add_class("sd-right")
-        left = W.VBox([self.form], layout=W.Layout(flex=f"0 0 {_LEFT}", width=_LEFT))
-        left.add_class("sd-left")
-        body = W.HBox(
-            [left, right], layout=W.Layout(grid_gap="12px", width="100%", overflow="visible")
-        )
+        row = {"flex": "0 0 auto", "overflow": "visible"}
+        fault = box(W.HBox, "sd-fault-row", self._error, self._dismiss, grid_gap="8px", **row)
+        line = box(W.HBox, "", self._line, self._fix, align_items="center")
+        parts, room = (fault, self.strip, line, self._main, self.tabs), {"flex": "1 1 0"}
+        right = box(W.VBox, "sd-right", *parts, min_width="0", grid_gap="6px", **room)
+        left = box(W.VBox, "sd-left", self.form, flex=f"0 0 {_LEFT}", width=_LEFT)
+        body = box(W.HBox, "", left, right, grid_gap="12px", width="100%", overflow="visible")
         super().__init__([theme.sheet(), self._headbox, body])
         self.add_class("sd-desk")
         self.session.watch(self._draw)
@@ -104,25 +84,21 @@ class Desk(W.VBox):
         self._title = theme.text(cls="sd-title-host")
         self._title.layout.flex = "1 1 0"
         self._title.layout.min_width = "0"
+        session = self.session
         self._buttons = {
-            name: W.Button(description=name, tooltip=tip)
-            for name, tip in (
-                ("Undo", "Take the last change back"),
-                ("Redo", "Do the change again"),
-                ("Reset", "Back to the design the desk opened with"),
-                ("Pin", "Keep this design to compare the next ones with"),
+            name: self._button(name, act, tip=tip)
+            for name, act, tip in (
+                ("Undo", session.undo, "Take the last change back"),
+                ("Redo", session.redo, "Do the change again"),
+                ("Reset", session.reset, "Back to the design the desk opened with"),
+                ("Pin", session.pin, "Keep this design to compare the next ones with"),
             )
         }
-        act = {
-            "Undo": self.session.undo,
-            "Redo": self.session.redo,
-            "Reset": self.session.reset,
-            "Pin": self.session.pin,
-        }
-        for name, button in self._buttons.items():
-            button.on_click(lambda _, name=name: self._do(act[name]))
-        self._headbox = W.HBox([self._title, *self._buttons.values()])
-        self._headbox.add_class("sd-head")
+        self._headbox = box(W.HBox, "sd-head", self._title, *self._buttons.values())
+
+    def _button(self, name: str, act, **more) -> W.Button:
+        """A button whose faults are shown on the desk."""
+        return theme.button(name, partial(self._do, act), **more)
 
     def _pictures(self) -> None:
         self.memory, self.step = charts.memory.live(), charts.step.live()
@@ -132,20 +108,14 @@ class Desk(W.VBox):
             theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
             theme.card(charts.step.title, self.step, self._step_key, note=self._step_note),
         ]
-        self._main = W.GridBox(
-            cards,
-            layout=W.Layout(
-                grid_template_columns="minmax(0, 1fr) minmax(0, 1fr)", grid_gap="8px", width="100%"
-            ),
-        )
+        halves = "minmax(0, 1fr) minmax(0, 1fr)"
+        place = {"grid_template_columns": halves, "grid_gap": "8px", "width": "100%"}
+        self._main = box(W.GridBox, "", *cards, **place)
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
-        self.tabs = W.Tab(
-            [panel.box for panel in self.panels],
-            titles=tuple(panel.title for panel in self.panels),
-            selected_index=0,
-        )
+        boxes, titles = zip(*((panel.box, panel.title) for panel in self.panels))
+        self.tabs = W.Tab(boxes, titles=titles, selected_index=0)
         self.tabs.observe(lambda _: self._do(self._show_tab), "selected_index")
 
     # ------------------------------------------------------------ what happens
@@ -212,13 +182,11 @@ class Desk(W.VBox):
         pinned = pinned if pinned and pinned.get("plan") else None
         if not given.get("plan"):
             fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
-            said = (
-                [charts.memory.empty, *map(str, given.get("limits") or [])],
-                [charts.step.empty + (" What would help:" if fixes else ""), *fixes],
-            )
+            help_ = charts.step.empty + (" What would help:" if fixes else "")
+            limits = [charts.memory.empty, *map(str, given.get("limits") or [])]
             for picture, key, text in (
-                (self.memory, self._memory_key, said[0]),
-                (self.step, self._step_key, said[1]),
+                (self.memory, self._memory_key, limits),
+                (self.step, self._step_key, [help_, *fixes]),
             ):
                 picture.empty = "\n• ".join(text)
                 picture.update({name: {} for name in picture.data}, picture.empty)
@@ -228,21 +196,14 @@ class Desk(W.VBox):
             charts.memory.show(self.memory, given, pinned=pinned)
             charts.step.show(self.step, given, pinned=pinned)
             self._step_key.show(legend.step(given))
-            self._step_note.value = (
-                f'<div class="sd-card-title"><span>line: '
-                f"{theme.escape(band('step_s', given['step_s_low'], given['step_s_high']))}, "
-                f"the 80 % band</span></div>"
-            )
+            ends = band("step_s", given["step_s_low"], given["step_s_high"])
+            self._step_note.value = theme.note(f"line: {ends}, the 80 % band")
             worst = charts.fullest(given)
             self._memory_key.show(legend.memory(worst), worst)
-            self._memory_note.value = (
-                f'<div class="sd-card-title"><span>key: stage {worst["stage"]}, the '
-                f"fullest</span></div>"
-            )
+            self._memory_note.value = theme.note(f"key: stage {worst['stage']}, the fullest")
         self._show_line()
-        self.form.show(
-            inputs.groups(session, self._reasons if self._reasons_of is session.now.design else {})
-        )
+        reasons = self._reasons if self._reasons_of is now.design else {}
+        self.form.show(inputs.groups(session, reasons))
         self._show_title()
         if not session.moving:
             self._show_tab()
@@ -251,27 +212,25 @@ class Desk(W.VBox):
         self.form.drawn = self.strip.revision
 
     def _show_title(self) -> None:
-        session = self.session
-        resolved = session.now.resolved
-        place = f"{resolved.cluster.devices:,} × {resolved.cluster.accelerator.name}"
-        used = session.now.given.get("devices_used")
-        if used is not None and used != resolved.cluster.devices:
-            place += f", {show('devices_used', used)} used"
-        pinned = " · changed" if session.now.design != session.first.design else ""
-        pinned += " · compared with the pinned design" if session.pinned else ""
-        pinned += " · quick search while dragging" if session.now.quick else ""
-        title = theme.escape(session.now.design.title)
+        session, now = self.session, self.session.now
+        cluster, used = now.resolved.cluster, now.given.get("devices_used")
+        changed = now.design != session.first.design
+        parts = {
+            f"{cluster.devices:,} × {cluster.accelerator.name}": True,
+            f", {show('devices_used', used)} used": used not in (None, cluster.devices),
+            " · changed": changed,
+            " · compared with the pinned design": session.pinned,
+            " · quick search while dragging": now.quick,
+        }
+        below = theme.escape("".join(part for part, said in parts.items() if said))
         self._title.value = (
-            f'<div class="sd-title" role="heading" aria-level="2">{title}'
-            f"<small>{theme.escape(place + pinned)}</small></div>"
+            f'<div class="sd-title" role="heading" aria-level="2">'
+            f"{theme.escape(now.design.title)}<small>{below}</small></div>"
         )
-        self._buttons["Undo"].disabled = not session.can_undo
-        self._buttons["Redo"].disabled = not session.can_redo
-        self._buttons["Reset"].disabled = (
-            session.now.design == session.first.design and session.refusal is None
-        )
-        self._buttons["Pin"].description = "Unpin" if session.pinned else "Pin"
-        self._buttons["Pin"].button_style = "primary" if session.pinned else ""
+        undo, redo, reset, pin = self._buttons.values()
+        undo.disabled, redo.disabled = not session.can_undo, not session.can_redo
+        reset.disabled = not changed and session.refusal is None
+        pin.description, pin.button_style = ("Unpin", "primary") if session.pinned else ("Pin", "")
 
     def _show_line(self) -> None:
         state, start, sentence = headline.message(self.session.now.given, self.session.refusal)

@@ -78,7 +78,7 @@ def _filled(node, given: Mapping):
     return {key: _filled(item, given) for key, item in node.items() if key not in own}
 
 
-def facts(result) -> Mapping[str, Any]:
+def facts(result) -> Mapping:
     """The plain dictionary of an assessment, whichever of the two it is given as."""
     return result if isinstance(result, Mapping) else result.as_dict()
 
@@ -94,10 +94,10 @@ class Figure:
 
     name: str
     title: str
-    rows: Callable[..., Mapping[str, Any]]
+    rows: Callable[..., Mapping]
     words: Callable[..., str]
     looks: str
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping = field(default_factory=dict)
     height: Any = 220
     empty: str = "Nothing to draw for this design."
     renderer: str = "svg"
@@ -168,7 +168,7 @@ def _told(lead: str, rows: Callable, frame: str, most: int | None = None) -> Cal
     return words
 
 
-def table(frame) -> Mapping[str, Any]:
+def table(frame) -> Mapping:
     """A list of records as columns; columns stay as they are."""
     if isinstance(frame, Mapping):
         return frame

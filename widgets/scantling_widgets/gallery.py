@@ -14,7 +14,7 @@ import io
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import scantling
@@ -158,19 +158,13 @@ def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
 
 def stale(gallery: Path | None = None) -> dict[str, list[str]]:
     """Designs whose figures are not those of the table any more, and in what."""
-    kept, out = read_table(gallery), {}
-    for name, path in designs(gallery).items():
+    kept, named = read_table(gallery), designs(gallery)
+    out = {name: ["in the table, but no such design"] for name in kept if name not in named}
+    for name, path in named.items():
         if name not in kept:
             out[name] = ["not in the table"]
         elif differs := moved(figures(scantling.assess(scantling.Design.read(path))), kept[name]):
             out[name] = differs
-    out.update(
-        {
-            name: ["in the table, but no such design"]
-            for name in kept
-            if name not in designs(gallery)
-        }
-    )
     return out
 
 
@@ -193,15 +187,10 @@ def build(
         reports.write(thumbnails / f"{name}.png", thumbnail(data))
     for name in PAGES:
         _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
-    for old in [
-        *(
-            p
-            for p in thumbnails.glob("*.png")
-            if p.stem not in named and not p.stem.startswith("desk-")
-        ),
-        *(p for p in pages.glob("*.html") if p.stem not in PAGES),
-    ]:
-        old.unlink()
+    for old in (*thumbnails.glob("*.png"), *pages.glob("*.html")):
+        kept = named if old.parent == thumbnails else PAGES
+        if old.stem not in kept and not old.stem.startswith("desk-"):
+            old.unlink()
     reports.write(
         gallery / "headline.csv", table({name: figures(data) for name, data in results.items()})
     )
@@ -243,14 +232,8 @@ def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
     own = as_run(of)
     compared = [
         {
-            "label": p.label,
+            **asdict(p),
             "predicted": at(data, p.key),
-            "published": p.published,
-            "key": p.key,
-            "source": p.source,
-            "url": p.url,
-            "locator": p.locator,
-            "note": p.note,
             "off": _off(at(data, p.key), p.published),
             "off_as_run": _off(own.get((p.design, p.key)), p.published),
         }

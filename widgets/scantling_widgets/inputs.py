@@ -318,7 +318,7 @@ def _rate(session, field: str) -> dict:
 
 
 # ---------------------------------------------------------------- what a moved control changes
-def changes(session, field: str, value: Any) -> Mapping[str, Any]:
+def changes(session, field: str, value: Any) -> Mapping:
     """Fields of the design that follow from one moved control."""
     design, resolved = session.now.design, session.now.resolved
     model, params = resolved.model, resolved.params

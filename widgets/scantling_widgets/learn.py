@@ -8,6 +8,7 @@ controls.
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import ipywidgets as W
 import scantling_learn as learn
@@ -20,6 +21,7 @@ from .figures import Figure
 from .report import pictures
 from .report.pictures import Picture
 from .servers import PAGE_SIGNS
+from .theme import box, button
 
 __all__ = ["bars", "begin", "beside", "chart", "lines", "picture"]
 
@@ -91,13 +93,8 @@ class _LiveScorecard:
         if self.session.mode != "blank":
             self.session.follow(shown)
             return W.VBox([shown])
-        done = W.Button(
-            description="Hand in",
-            button_style="primary",
-            tooltip="Show the scorecard, with every answer",
-        )
-        done.on_click(lambda _: self.session.follow(shown))
-        return W.VBox([done, shown])
+        tip, follow = "Show the scorecard, with every answer", partial(self.session.follow, shown)
+        return W.VBox([button("Hand in", follow, tip, "primary"), shown])
 
 
 class LiveCard(Card):
@@ -113,49 +110,26 @@ class LiveCard(Card):
         q, session = self.question, self.session
         self.entry, self.read = _entry(q, session)
         self.entry.add_class("scl-entry")
-        ask = W.HTML(
-            show.style()
-            + show.block(
-                f'<div class="scl-card">{show.ask_part(q, session.facts, options=False)}</div>'
-            )
-        )
+        asked = show.ask_part(q, session.facts, options=False)
+        ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{asked}</div>'))
         self.feedback = W.HTML(self._feedback(self.verdict))
         self.feedback.add_class("scl-feedback")
         self.mine = W.VBox([])
-        go = W.Button(
-            description="Note" if session.mode == "blank" else "Check",
-            button_style="primary",
-            tooltip="Check the answer",
-            layout=W.Layout(width="90px"),
-        )
+        name = "Note" if session.mode == "blank" else "Check"
+        go = button(name, self._check, "Check the answer", "primary", width="90px")
         go.add_class("scl-check")
-        go.on_click(self._check)
         if isinstance(q, Number | Plan):
             self.entry.observe(self._check, "value")  # Enter, or leaving the field
         controls, after = [self.entry, go], [self.feedback, self.mine]
         if session.mode != "blank":
-            self.more = W.Button(
-                description=self._hint_name(),
-                tooltip="Show the next hint",
-                layout=W.Layout(width="110px"),
-            )
-            self.more.on_click(self._hint)
+            tip = "Show the next hint"
+            self.more = button(self._hint_name(), self._hint, tip, width="110px")
             self.hints = W.HTML(self._hints())
             controls.append(self.more)
             after += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
         flow = "row wrap" if isinstance(q, Number | Plan) else "column"
-        return W.VBox(
-            [
-                ask,
-                W.Box(
-                    controls,
-                    layout=W.Layout(
-                        display="flex", align_items="flex-start", flex_flow=flow, grid_gap="6px"
-                    ),
-                ),
-                *after,
-            ]
-        )
+        place = {"align_items": "flex-start", "flex_flow": flow, "grid_gap": "6px"}
+        return W.VBox([ask, box(W.Box, "", *controls, display="flex", **place), *after])
 
     # ------------------------------------------------------------ what the buttons do
     def _check(self, _=None):
@@ -171,12 +145,7 @@ class LiveCard(Card):
     def _offer_points(self):
         """The points again as boxes: the words were a guess, the reader decides."""
         boxes = [
-            W.Checkbox(
-                value=hit,
-                description=_plain(show.tell(p.says, self.session.facts)),
-                indent=False,
-                layout=W.Layout(width="100%"),
-            )
+            _tick(_plain(show.tell(p.says, self.session.facts)), hit)
             for p, hit in zip(self.question.points, self.verdict.hits)
         ]
 
@@ -185,8 +154,8 @@ class LiveCard(Card):
             self.verdict = self.session.judge(self.question, self.read(), mine)
             self.feedback.value = self._feedback(self.verdict)
 
-        for box in boxes:
-            box.observe(count, "value")
+        for tick in boxes:
+            tick.observe(count, "value")
         self.mine.children = [W.HTML(show.block("<p>Tick what you did say:</p>")), *boxes]
 
     def _hint(self, _=None):
@@ -198,23 +167,14 @@ class LiveCard(Card):
 
     # ------------------------------------------------------------ what they show
     def _hint_name(self) -> str:
-        return (
-            f"Hint "
-            f"{min(self.session.hints.get(self.question.id, 0) + 1, len(self.question.hints))} "
-            f"of {len(self.question.hints)}"
-        )
+        shown, there = self.session.hints.get(self.question.id, 0), len(self.question.hints)
+        return f"Hint {min(shown + 1, there)} of {there}"
 
     def _hints(self) -> str:
-        q, n = self.question, self.session.hints.get(self.question.id, 0)
-        return show.block(
-            "".join(
-                (
-                    f"<p><em>Hint "
-                    f"{i + 1}.</em></p>{show.markdown(show.tell(q.hints[i], self.session.facts))}"
-                )
-                for i in range(n)
-            )
-        )
+        session, q = self.session, self.question
+        hints = (show.tell(hint, session.facts) for hint in q.hints[: session.hints.get(q.id, 0)])
+        shown = (f"<p><em>Hint {i}.</em></p>{show.markdown(h)}" for i, h in enumerate(hints, 1))
+        return show.block("".join(shown))
 
     def _feedback(self, verdict) -> str:
         if verdict.status == OPEN:
@@ -234,31 +194,23 @@ def _entry(q, session):
     if isinstance(q, Choice):
         texts = [f"{o.key}   {_plain(show.tell(o.text, session.facts))}" for o in q.options]
         if q.several:
-            boxes = [
-                W.Checkbox(
-                    value=False, description=text, indent=False, layout=W.Layout(width="100%")
-                )
-                for text in texts
+            boxes = [_tick(text) for text in texts]
+            ticked = list(zip(q.options, boxes))
+            return box(W.VBox, "", *boxes, width="100%"), lambda: [
+                o.key for o, b in ticked if b.value
             ]
-            return W.VBox(boxes, layout=W.Layout(width="100%")), lambda: [
-                o.key for o, b in zip(q.options, boxes) if b.value
-            ]
-        entry = W.RadioButtons(
-            options=[(text, o.key) for text, o in zip(texts, q.options)],
-            value=None,
-            layout=W.Layout(width="max-content"),
-        )
-        return entry, lambda: entry.value
-    if isinstance(q, Explain):
-        entry = W.Textarea(
-            placeholder="Your answer, in a few sentences",
-            rows=4,
-            layout=W.Layout(width="min(100%, 620px)"),
-        )
-        return entry, lambda: entry.value
-    entry = W.Text(
-        placeholder=f"Your answer: {show.wanted(q)}",
-        continuous_update=False,
-        layout=W.Layout(width="320px"),
-    )
+        options = [(text, o.key) for text, o in zip(texts, q.options)]
+        entry = W.RadioButtons(options=options, value=None, layout=W.Layout(width="max-content"))
+    elif isinstance(q, Explain):
+        said = "Your answer, in a few sentences"
+        entry = W.Textarea(placeholder=said, rows=4, layout=W.Layout(width="min(100%, 620px)"))
+    else:
+        said = f"Your answer: {show.wanted(q)}"
+        place = W.Layout(width="320px")
+        entry = W.Text(placeholder=said, continuous_update=False, layout=place)
     return entry, lambda: entry.value
+
+
+def _tick(text: str, value: bool = False) -> W.Checkbox:
+    """A box to tick before a text."""
+    return W.Checkbox(value=value, description=text, indent=False, layout=W.Layout(width="100%"))

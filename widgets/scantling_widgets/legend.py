@@ -22,7 +22,7 @@ class Key(anywidget.AnyWidget):
     asked = traitlets.Dict({"key": "", "index": -1, "serial": 0}).tag(sync=True)
     detail = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, explain: Callable[[str, Mapping], Mapping], **traits):
+    def __init__(self, explain: Callable, **traits):
         super().__init__(**traits)
         self._explain, self._facts = explain, {}
         self.observe(self._asked, "asked")

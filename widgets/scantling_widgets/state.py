@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ class Moment:
     design: Any
     resolved: Any
     result: Any
-    given: Mapping[str, Any]
+    given: Mapping
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -43,7 +44,7 @@ class Refusal:
     field: str
     text: str
     moved: str = ""
-    fields: Mapping[str, Any] | None = None
+    fields: Mapping | None = None
 
 
 def assess(design, quick: bool = False):
@@ -63,20 +64,18 @@ class Session:
     def __init__(self, design, judge: Callable[[Any, bool], Any] = assess):
         self.lock = threading.RLock()
         self.judge = judge
-        self._watchers: list[Callable[[Session], None]] = []
-        self._past: list[
-            Any
-        ] = []  # designs: an assessment of each would hold every plan that was looked at
-        self._future: list[Any] = []
-        self._pending: dict[str, Any] = {}
+        self._watchers = []
+        # designs: an assessment of each would hold every plan that was looked at
+        self._past, self._future = deque(maxlen=_KEPT), []
+        self._pending = {}
         self._last = ("", 0.0)
         self._full_s = 0.0
         self.moving = (
             False  # a control is being dragged: what is costly to draw may wait until it is let go
         )
-        self.pinned: Moment | None = None
-        self.refusal: Refusal | None = None
-        self.fault: tuple[str, str] | None = None
+        self.pinned = None
+        self.refusal = None
+        self.fault = None
         self.now = self._moment(design)
         self.first = self.now
 
@@ -85,12 +84,10 @@ class Session:
         begin = time.monotonic()
         result = self.judge(design, quick)
         given = result.as_dict(advice=not quick)
-        moment = Moment(
-            design=design, resolved=result.resolved, result=result, given=given, quick=quick
-        )
         if not quick:
             self._full_s = time.monotonic() - begin
-        return moment
+        resolved = result.resolved
+        return Moment(design=design, resolved=resolved, result=result, given=given, quick=quick)
 
     # -- who looks
     def watch(self, watcher: Callable[[Session], None]) -> None:
@@ -114,7 +111,7 @@ class Session:
         self.fault = None
 
     # -- what changes it
-    def change(self, fields: Mapping[str, Any], moved: str = "", quick: bool = False) -> bool:
+    def change(self, fields: Mapping, moved: str = "", quick: bool = False) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the
         design took them.
 
@@ -146,9 +143,7 @@ class Session:
             self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved, tries[0])
             return False
 
-    def refuse(
-        self, field: str, text: str, moved: str = "", fields: Mapping[str, Any] | None = None
-    ) -> None:
+    def refuse(self, field: str, text: str, moved: str = "", fields: Mapping | None = None) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(field=field, text=text, moved=moved, fields=fields)
@@ -181,9 +176,9 @@ class Session:
                 self._show(moment)
             return
         if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
-            self._past = [*self._past, self.now.design][-_KEPT:]
+            self._past.append(self.now.design)
         self._last = (what, clock)
-        self._future = []
+        self._future.clear()
         self._show(moment)
 
     def _show(self, moment: Moment) -> None:
@@ -199,33 +194,24 @@ class Session:
         return bool(self._future)
 
     def undo(self) -> None:
-        with self.lock:
-            self.moving = False
-            if self._past:
-                self._future = [*self._future, self.now.design]
-                *self._past, design = self._past
-                self._last = ("", 0.0)
-                self._show(self._again(design))
+        self._back(self._past, self._future)
 
     def redo(self) -> None:
+        self._back(self._future, self._past)
+
+    def _back(self, from_, to) -> None:
+        """Put the last design of one list on the desk, and the one on the desk into the other."""
         with self.lock:
             self.moving = False
-            if self._future:
-                self._past = [*self._past, self.now.design]
-                *self._future, design = self._future
+            if from_:
+                to.append(self.now.design)
                 self._last = ("", 0.0)
-                self._show(self._again(design))
+                self._show(self._again(from_.pop()))
 
     def _again(self, design) -> Moment:
         """A design that was on the desk before, assessed again."""
-        return next(
-            (
-                m
-                for m in (self.first, self.pinned)
-                if m is not None and m.design == design and not m.quick
-            ),
-            None,
-        ) or self._moment(design)
+        known = (m for m in (self.first, self.pinned) if m and m.design == design and not m.quick)
+        return next(known, None) or self._moment(design)
 
     def reset(self) -> None:
         """Back to the design that the desk opened with (and undo brings this one back)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from scantling.advise import sensitivity, sweeps
 from scantling.base.errors import DesignError
@@ -36,7 +35,7 @@ class Along:
     now: int
 
 
-def assessed(judge: Callable, design, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def assessed(judge: Callable, design, fields: Mapping) -> Mapping | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
@@ -157,7 +156,7 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
 
 def fields_of(session, *pairs) -> dict:
     """The change of the design that one cell stands for, from (input, place) pairs."""
-    out: dict = {}
+    out = {}
     for along, place in pairs:
         out |= inputs.changes(session, along.field, along.values[place])
     return out

@@ -71,7 +71,7 @@ class Table(anywidget.AnyWidget):
         name: str,
         on_pick: Callable[[int], None] | None = None,
         *,
-        explain: Callable[[str, Mapping], Mapping] | None = None,
+        explain: Callable | None = None,
     ):
         self.about = about = tables()[name]
         self.names, self.prefix = list(about["names"]), about.get("prefix", "")

@@ -135,12 +135,10 @@ def _base(q: quantities.Quantity) -> quantities.Quantity:
         base = quantity(found[1].rstrip("."))
     except KeyError:
         return q
-    last = q.key.rsplit(".", 1)[-1]
     try:
-        base = quantity(f"{base.key}.{last}")  # "as memory_bytes" of a part of it
+        return quantity(f"{base.key}.{q.key.rsplit('.', 1)[-1]}")  # of a part of it
     except KeyError:
-        pass
-    return base if base is not q else q
+        return base
 
 
 def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) -> str:
@@ -157,10 +155,8 @@ def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) ->
                 if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount
             ]
             continue
-        said.append(
-            f"{name.rsplit('.', 1)[-1] if name.startswith('blueprint.') else name} = "
-            f"{show_or(name, value)}"
-        )
+        short = name.rsplit(".", 1)[-1] if name.startswith("blueprint.") else name
+        said.append(f"{short} = {show_or(name, value)}")
     return "; ".join(said)
 
 
@@ -168,17 +164,11 @@ def found(name: str, given: Mapping, resolved: Mapping, facts: Mapping = {}):
     """The value of one input of a formula: of the row first, then of the assessment, then of the
     design."""
     last = name.rsplit(".", 1)[-1]
-    for value in (
-        at(facts, name),
-        facts.get(last),
-        at(given, name),
-        resolved.get(name),
-        resolved.get(last),
-        at(given, f"plan.{name}"),
-    ):
-        if value is not None:
-            return value
-    return None
+    places = (
+        *(at(facts, name), facts.get(last), at(given, name)),
+        *(resolved.get(name), resolved.get(last), at(given, f"plan.{name}")),
+    )
+    return next((value for value in places if value is not None), None)
 
 
 def label_or(key: str, fallback: str) -> str:
@@ -213,7 +203,7 @@ def named(name: str, value) -> str:
     """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost`
     in dollars."""
     value = value.item() if getattr(value, "ndim", 1) == 0 else value
-    if value is None or isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return quantities.shown(value, "text")
     for ending, kind, unit in _ENDINGS:
         if name.endswith(ending) or (
@@ -246,13 +236,9 @@ def explain_row(
 
 def plain(value) -> str:
     """A number without a unit, or the word itself."""
-    return (
-        quantities.shown(value, "ratio")
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return quantities.shown(value, "ratio")
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def show_or(key: str, value) -> str:

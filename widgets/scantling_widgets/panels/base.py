@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import ipywidgets as W
 
@@ -22,22 +21,22 @@ class Panel:
     title = ""
     always = False  # whether there is something to show for a design that no plan can hold
 
-    def __init__(self, session, choose: Callable[[Mapping[str, Any]], bool]):
+    def __init__(self, session, choose: Callable):
         self.session, self.choose = session, choose
         self.box = W.VBox(layout=W.Layout(grid_gap="8px"))
         self.built = False
-        self._drawn: tuple = ()
+        self._drawn = ()
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> Mapping:
         """The assessment of the design on the desk, as data."""
         return self.session.now.given
 
-    def explain(self, key: str, facts: Mapping[str, Any]) -> dict:
+    def explain(self, key: str, facts: Mapping) -> dict:
         """What a number of a table of this tab opens to."""
         return headline.explanation(key, self.session, facts or None)
 
-    def explain_alone(self, key: str, facts: Mapping[str, Any]) -> dict:
+    def explain_alone(self, key: str, facts: Mapping) -> dict:
         """The same, where the row is of another plan or design."""
         return headline.explanation(key, self.session, facts, alone=True)
 

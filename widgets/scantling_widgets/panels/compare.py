@@ -65,18 +65,12 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
     rows = []
     for key, quantity in quantities.table().items():
         a, b = at(before, key), at(now, key)
-        if (
-            a == b
-            or isinstance(a, (Mapping, list, tuple))
-            or isinstance(b, (Mapping, list, tuple))
-            or key in ("name", "error")
-        ):
+        if a == b or key in ("name", "error"):
             continue
-        text, sense = (
-            headline.difference(key, b, a, better.get(key))
-            if not isinstance(a, bool) and not isinstance(b, bool)
-            else ("", "")
-        )
+        if any(isinstance(value, (Mapping, list, tuple)) for value in (a, b)):
+            continue
+        truth = bool in (type(a), type(b))
+        text, sense = ("", "") if truth else headline.difference(key, b, a, better.get(key))
         rows.append(
             [
                 cell(quantity.label, hint=key),

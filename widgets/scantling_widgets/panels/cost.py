@@ -18,7 +18,7 @@ class Cost(Panel):
     title = "Cost"
 
     def build(self):
-        self.points: list[dict] = []
+        self.points = []
         self.of = None
         self.job = Job("Sweep device counts", self._start, self._step, self.ended)
         self.chart, self.why = frontier.live(), theme.text()

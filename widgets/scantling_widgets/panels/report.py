@@ -76,9 +76,7 @@ class Report(Panel):
 
     def _button(self, name: str, tip: str) -> W.Button:
         acts = {"Use this text": self._use, "Save": self._save, "Load": self._load}
-        button = W.Button(description=name, tooltip=tip, layout=W.Layout(width="auto"))
-        button.on_click(lambda _: self._try(acts[name]))
-        return button
+        return theme.button(name, partial(self._try, acts[name]), tip, width="auto")
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()

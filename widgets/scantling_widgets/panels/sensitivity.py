@@ -35,8 +35,8 @@ class Sensitivity(Panel):
     title = "Sensitivity"
 
     def build(self):
-        self.rows: list[dict] = []
-        self.cells: list = []
+        self.rows = []
+        self.cells = []
         self.of = self.key = self.swept = None
         keys = [(label(key), key) for key in tornado]
         self.what = theme.drop("What moves", keys, "250px", "92px")

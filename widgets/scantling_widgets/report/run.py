@@ -90,25 +90,20 @@ def run(
     files = [Path(f) for f in files]
     names = _names(files)
     browser = _browser() if pdf else None
-    records: dict[str, Record] = {}
+    records = {}
 
     def settle(record: Record):
         records[record.name] = record
         if told:
             told(record, len(records), len(files))
 
-    todo: dict[str, Job] = {}
+    todo = {}
     for path, name in zip(files, names):
         try:
             todo[name] = job(path, name)
         except (DesignError, OSError) as e:
-            settle(
-                _keep(
-                    out,
-                    Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0]),
-                    path,
-                )
-            )
+            wrong = Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0])
+            settle(_keep(out, wrong, path))
             continue
         if not force and (record := _finished(out, todo[name], pdf)):
             del todo[name]
@@ -152,15 +147,10 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
         record = Record(**json.loads((out / f"{job.name}.json").read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
         return None
-    there = all(
-        (out / f"{job.name}{end}").is_file()
-        for end in (".html", ".ipynb", *([".pdf"] if pdf else []))
-    )
-    return (
-        Record(**{**record.kept(), "reused": True})
-        if record.status == "done" and record.digest == job.digest and there
-        else None
-    )
+    ends = (".html", ".ipynb", ".pdf")[: 3 if pdf else 2]
+    there = all((out / f"{job.name}{end}").is_file() for end in ends)
+    whole = there and record.status == "done" and record.digest == job.digest
+    return replace(record, reused=True) if whole else None
 
 
 def _keep(out: Path, done: Done, source: Path) -> Record:
@@ -176,17 +166,15 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         headline={key: at(done.assessment, key) for key in HEADLINE} if done.assessment else {},
         plan=done.assessment.get("plan") or {},
     )
-    base = out / done.name
+    faulty = out / f"{done.name}.error.ipynb"
     if done.status == "done":
-        write(base.with_name(f"{done.name}.ipynb"), done.notebook)
-        write(base.with_name(f"{done.name}.html"), done.html)
-        base.with_name(f"{done.name}.error.ipynb").unlink(missing_ok=True)
+        write(out / f"{done.name}.ipynb", done.notebook)
+        write(out / f"{done.name}.html", done.html)
+        faulty.unlink(missing_ok=True)
     elif done.notebook:
-        write(base.with_name(f"{done.name}.error.ipynb"), done.notebook)
-    write(
-        base.with_name(f"{done.name}.json"),
-        json.dumps(record.kept(), indent=1, ensure_ascii=False) + "\n",
-    )
+        write(faulty, done.notebook)
+    kept = json.dumps(record.kept(), indent=1, ensure_ascii=False)
+    write(out / f"{done.name}.json", kept + "\n")
     return record
 
 
@@ -224,17 +212,16 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
                         tries[name] += 1
                         if tries[name] < ATTEMPTS:
                             continue
-                        done = Done(
-                            name=name,
-                            digest=waiting[name].digest,
-                            status="failed",
-                            error="the worker process died",
-                        )
+                        done = _failed(waiting[name], "the worker process died")
                     del waiting[name]
                     yield done
             except (GeneratorExit, KeyboardInterrupt):
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+def _failed(job: Job, why: str) -> Done:
+    return Done(name=job.name, digest=job.digest, status="failed", error=why)
 
 
 def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
@@ -272,12 +259,7 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             if future.status == "finished":
                 yield future.result()
             else:
-                yield Done(
-                    name=name,
-                    digest=todo[name].digest,
-                    status="failed",
-                    error=f"{type(future.exception()).__name__} on the cluster",
-                )
+                yield _failed(todo[name], f"{type(future.exception()).__name__} on the cluster")
             future.release()
 
 
@@ -301,15 +283,8 @@ def table(records: Iterable[Record]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for r in records:
-        writer.writerow(
-            [
-                r.name,
-                r.status,
-                r.error,
-                *(r.headline.get(k) for k in HEADLINE),
-                *(r.plan.get(p) for p in plan),
-            ]
-        )
+        figures = (*map(r.headline.get, HEADLINE), *map(r.plan.get, plan))
+        writer.writerow([r.name, r.status, r.error, *figures])
     return text.getvalue()
 
 

@@ -203,7 +203,7 @@ def overlap(data: dict) -> list[dict]:
 
 def carried(data: dict) -> dict[str, str]:
     """The axes that ride on each tier."""
-    axes: dict[str, dict] = {"scale-up": {}, "scale-out": {}}
+    axes = {"scale-up": {}, "scale-out": {}}
     for row in data.get("communication") or ():
         if row["bytes"]:
             axes.setdefault(row["tier"].replace("_", "-"), {})[row["axis"].upper()] = None
