@@ -13,7 +13,7 @@ from ..base.units import DAY_S, YEAR_S
 from ..endure import elastic, failures
 from .network.build import built
 from .placement import blocks
-from .site import Run, Site, is_torus, site_of
+from .site import Run, Site, site_of
 from .texts import constant, fill, lines, number, source, texts
 
 LLAMA3_DAYS = 54.0
@@ -141,7 +141,7 @@ def _loss_s(s: Site, domain: dict) -> float:
     period."""
     e = s.e
     if domain.get("planned"):
-        return e.checkpoint_stall_s + e.checkpoint_durable_s + e.restart_s
+        return s.save_s + e.restart_s
     return e.detect_s + e.restart_s + e.checkpoint_durable_s + s.period_s / 2
 
 
@@ -149,13 +149,13 @@ def known_domains(s: Site) -> tuple[dict, ...]:
     """Rows of tables/domains.yaml that this site has, with sizes and events a day."""
     cluster = s.cluster
     used = s.used
-    torus = is_torus(s.cluster)
+    torus = s.torus
     per_day = s.failures_per_day
     share = {c.id: c.share for c in failures.CAUSES}
     unit, _, rack = blocks(cluster)
     leaf = unit // s.per_node
     domain = cluster.scale_up_domain
-    wide = domain > s.per_node and not torus
+    wide = s.racks_join
     wired = not torus and used > s.per_node
     rack = min(domain if wide else rack, used)
     circuits = built(cluster)[0].circuits
@@ -280,7 +280,6 @@ def _advice(s: Site, rows) -> tuple[str, ...]:
     ]
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
     most = max((x.nodes for x in short), default=0)
-    least = dp
     least = min((x.replicas_stalled for x in short), default=dp)
     held = f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers"
     return lines(

@@ -18,6 +18,7 @@ from .texts import constant, fill, rows, texts
 
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12
+SAME = ("id", "name", "kind", "sold_by", "source", "verified")  # of the catalogue's row
 CLOUDS = ("AWS", "GCP", "Azure", "OCI")
 
 
@@ -170,7 +171,7 @@ def stores(assessment) -> Stores:
 
 def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
-    batch = s.phase.global_batch * s.phase.seq_len
+    batch = s.batch_tokens
     tokens = sum(c.phase.tokens or 0.0 for c in s.phases) or batch * s.run.days * DAY_S / s.step_s
     rate = {
         "step_s": s.step_s,
@@ -202,7 +203,7 @@ def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tu
         write=size / s.period_s,
         node_write=size / s.period_s / nodes,
         read=values["volume"] / shared if recovery > 0 else 0.0,
-        batch=s.phase.global_batch * s.phase.seq_len,
+        batch=s.batch_tokens,
         daily_write=size / daily + size / (constant("milestone_time") * daily),
     )
     return tuple(_need(**row) for row in table)
@@ -278,8 +279,7 @@ class Market:
         own = self.provider in ("AWS", "GCP", "Azure")
         rated = tier == "object store" or not {"write", "read"} & set(missing)
         return Candidate(
-            **{k: getattr(store, k) for k in ("id", "name", "kind", "sold_by")},
-            **{k: getattr(store, k) for k in ("source", "verified")},
+            **{k: getattr(store, k) for k in SAME},
             tier=tier,
             within_reach=store.sold_by == self.provider if own else bool(store.sold_by),
             pieces=pieces,

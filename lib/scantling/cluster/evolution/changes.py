@@ -27,7 +27,7 @@ from ...plans.prepare import prepare
 from ...verdict.assess import assess
 from ...verdict.limits import LOSSES, short
 from ..network.build import built
-from ..site import STANDSTILL, Site, is_torus, site_of
+from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
 
 GROWTH = (2, 4, 10)
@@ -147,7 +147,7 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
 
 def tokens_per_s(s: Site) -> float:
     """Useful tokens per second of the whole job, failures counted."""
-    return s.phase.global_batch * s.phase.seq_len / s.model_step_s * s.e.goodput
+    return s.batch_tokens / s.model_step_s * s.e.goodput
 
 
 def step_shares(s: Site) -> dict[str, float]:
@@ -176,7 +176,7 @@ def grown(b: Base, k: int) -> Change:
     n = cluster.devices * k
     paths = {"cluster.devices": n, "reliability.spares": None}
     paths |= {f"plan.{axis}": None for axis in RESIZED}
-    if is_torus(cluster) and cluster.scale_up_domain >= cluster.devices:
+    if s.torus and cluster.scale_up_domain >= cluster.devices:
         most = cluster.accelerator.scale_up_domain_max
         paths["cluster.scale_up_domain"] = min(n, most)
     then = b.look(paths)
@@ -418,7 +418,7 @@ def reducing_switches(b: Base) -> Change | None:
     s = b.s
     cluster = b.s.cluster
     plan = b.s.case.plan
-    if s.nodes < 2 or is_torus(cluster) or cluster.in_network_reduction:
+    if s.nodes < 2 or s.torus or cluster.in_network_reduction:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:

@@ -13,7 +13,7 @@ from ...catalogue.words import SHARDINGS
 from ...physics import collectives as curves
 from ...physics.collectives import members_inside
 from ..placement import Placement, expert_share_out
-from ..site import Site, is_torus
+from ..site import Site
 from ..texts import constant, fill, texts
 from .topology import Topology
 
@@ -257,42 +257,29 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
     queue_bytes = (fan-in - 1) x rate x one step of the fabric: what arrives at the last port before
     the senders can react.
     """
-    cluster = s.cluster
+    rate = s.cluster.scale_out_bytes_per_s
     step = s.model_step_s
-    peak = cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency
-    fan = {}
+    peak = rate * s.cluster.scale_out_efficiency
+    leaving = [a for a in rows if a.tier == "scale-out"]
+    fan = {a.axis: senders(s.case, a) for a in leaving}
     out = []
-    for a in rows:
-        if a.tier != "scale-out":
-            continue
+    for a in leaving:
         sent = a.bytes * outside_share(s.case, a)
-        fan[a.axis] = senders(s.case, a)
+        each = sent / a.calls
         out.append(
             {
                 "axis": a.axis,
-                "bytes": sent / a.calls,
-                "burst_s": sent / a.calls / peak,
+                "bytes": each,
+                "burst_s": each / peak,
                 "bursts_per_step": a.calls,
                 "period_s": step / a.calls,
                 "bytes_per_step": sent,
             }
         )
     mean = sum(row["bytes_per_step"] for row in out) / step
-    none = {
-        "axis": "",
-        "bytes": 0.0,
-        "burst_s": 0.0,
-        "period_s": step,
-    }
-    big, most = (
-        max(
-            out,
-            key=lambda r: r["bytes"],
-            default=none,
-        ),
-        max(fan.values(), default=0),
-    )
-    held = cluster.scale_out_bytes_per_s * cluster.scale_out_latency_s
+    none = {"axis": "", "bytes": 0.0, "burst_s": 0.0, "period_s": step}
+    big = max(out, key=lambda r: r["bytes"], default=none)
+    most = max(fan.values(), default=0)
     return Burst(
         mean_bytes_per_s=mean,
         peak_bytes_per_s=peak,
@@ -304,7 +291,7 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
         period_s=big["period_s"],
         fan_in=fan,
         incast=float(most),
-        queue_bytes=max(most - 1, 0.0) * held,
+        queue_bytes=max(most - 1, 0.0) * rate * s.cluster.scale_out_latency_s,
         rows=tuple(out),
     )
 
@@ -361,7 +348,7 @@ def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Sett
     fabric = catalogue.fabric(s.cluster.scale_out)
     step = s.model_step_s
     leaving = [a for a in rows if a.tier == "scale-out"]
-    if not leaving and is_torus(s.cluster):
+    if not leaving and s.torus:
         return (_setting(s, "torus", t.hops),)
     if not leaving:
         return (_setting(s, "unused", 0.0),)

@@ -136,7 +136,6 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
     """The four planes with this design's numbers."""
     plan = s.plan
     n = s.used
-    tokens = s.phase.global_batch * s.phase.seq_len
     known = sum(c.phase.tokens or 0.0 for c in s.phases)
     sizes = plan["tp"], plan["cp"], plan["pp"], plan["dp"] * plan["cp"]
     fed = corpus(s)
@@ -153,7 +152,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         tflops=s.figures["model_tflops_per_device"] * n,
         corpus=fed,
         shards=f"{fed.shards:,} " if known else "",
-        tokens=float(tokens),
+        tokens=float(s.batch_tokens),
         read_bytes=fed.read_bytes_per_s * s.step_s,
         corpus_bytes=fed.bytes if known else None,
         saved=s.e.checkpoint_bytes / s.e.checkpoint_interval_s,

@@ -158,7 +158,7 @@ def _hidden_work(s: Site) -> dict:
     plan = s.plan
     e = s.e
     store = storage.rates(s.cluster)
-    batch = s.phase.global_batch * s.phase.seq_len * (2 if s.model.vocab <= 65_536 else 4)
+    batch = s.batch_tokens * (2 if s.model.vocab <= 65_536 else 4)
     host = s.cluster.accelerator.host_link_bytes_per_s
     tokens = s.case.plan.micro_batch * s.phase.seq_len / plan["cp"] * s.micro_batches
     copied = tokens * constant("token_copy_bytes")

@@ -79,7 +79,7 @@ class Screen(Record):
     usd_cost: float | None  # of the nodes held beyond the job for as long as the run
     usd_gain: float | None
     curve: tuple[dict, ...]
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = ()
 
 
 def tools(vendor: str) -> dict:
@@ -126,10 +126,8 @@ def device_tests(s: Site):
     chip = s.case.chip
     constants = s.case.constants
     ratio = 1 / (1 + 2.0 * _spread())
-    gemm = constants.gemm * chip.bf16_flops
-    yield _test(s, "matrix products", gemm, ratio, 600.0)
-    copy = constants.hbm_share * chip.hbm_bytes_per_s
-    yield _test(s, "device memory", copy, ratio, 300.0)
+    yield _test(s, "matrix products", constants.gemm * chip.bf16_flops, ratio, 600.0)
+    yield _test(s, "device memory", constants.hbm_share * chip.hbm_bytes_per_s, ratio, 300.0)
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
         rated = float(host["rated"])
@@ -434,15 +432,7 @@ def screen(assessment) -> Screen:
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
     sigma = min(ndtri(keep[best]) * spread, (left + slow_by) / 2)
-    words = {
-        "cut": cut,
-        "expected": expected,
-        "nodes": nodes,
-        "sigma": sigma,
-        "base": base,
-        "left": left,
-    }
-    return Screen(
+    found = Screen(
         spread=spread,
         spread_from=source("R153"),
         spread_in_the_estimate=share / alone,
@@ -458,22 +448,13 @@ def screen(assessment) -> Screen:
         usd_cost=s.run.usd(s.run.days * expected / max(nodes, 1)),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
         curve=tuple(
-            {
-                "cut": q,
-                "waits": max(w, 0),
-                "paid_per_step": x,
-            }
+            {"cut": q, "waits": max(w, 0), "paid_per_step": x}
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
-        lines=fill(
-            texts("burn_in")["screen"],
-            s,
-            **words,
-            slow_share=slow_share,
-            slow_by=slow_by,
-            share=share,
-        ),
     )
+    words = texts("burn_in")["screen"]
+    said = fill(words, found, used=used, nodes=nodes, expected=expected, share=share)
+    return replace(found, lines=said)
 
 
 def smoke(assessment) -> dict:
@@ -485,10 +466,9 @@ def smoke(assessment) -> dict:
     A resume from a save must repeat the losses bit for bit.
     """
     s = site_of(assessment)
-    plan = s.plan
     first = np.log(s.model.vocab)
     seconds = SMOKE_STEPS * s.step_s
-    devices = plan["tp"] * plan["cp"] * plan["pp"] * min(s.expert_span, plan["dp"])
+    devices = s.replica * min(s.expert_span, s.plan["dp"])
     return {
         "devices": devices,
         "steps": SMOKE_STEPS,

@@ -14,7 +14,7 @@ from ...endure import elastic, failures
 from ...endure.reliability import communicator_init_s
 from ...physics import stragglers
 from ..network.build import built
-from ..site import Site, is_torus, site_of
+from ..site import Site, site_of
 from ..texts import constant, fill, number, records, rows, source, texts
 
 FALSE_ALARMS_PER_DAY = 1 / 30
@@ -133,7 +133,7 @@ def collectives(assessment) -> dict:
     traffic = s.traffic
     calls = float(sum(row["calls"] for row in traffic))
     init = communicator_init_s(s.used)
-    leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not is_torus(s.cluster) else 0
+    leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not s.torus else 0
     stops = 0.0
     less = None
     run_on = None
@@ -191,15 +191,13 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     here, how many to expect."""
     s = site_of(assessment)
     e = s.e
-    plan = s.plan
     step = s.step_s
     period = s.period_s
-    useful_s = s.run.days * DAY_S * e.goodput
     back, skip_low, skip_high = (int(number(x)) for x in ("R150", "R151", "R152"))
     history = int(np.ceil((back + 60) * step / period)) + 1
     rate = failures.SDC_SHARE / e.mtbf_s
     keep = int(np.max(e.retention))
-    rounds = halvings(plan["dp"]) + halvings(plan["tp"] * plan["cp"] * plan["pp"])
+    rounds = halvings(s.plan["dp"]) + halvings(s.replica)
     every, overhead = map(float, stragglers.verified_interval(0.0, rate, step, 0.0))
     find = rounds * 2 * step
     seconds = {
@@ -213,17 +211,14 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
             f", but only {keep} are kept: keep {history}, or beyond the newest {keep} one in "
             f"{-(-history // keep)} for that long"
         )
-    values = {
-        "back": back,
-        "skip_low": skip_low,
-        "skip_high": skip_high,
-        "history": history,
-        "kept": kept,
-    }
     table = fill(
         texts("playbooks"),
         s,
-        **values,
+        back=back,
+        skip_low=skip_low,
+        skip_high=skip_high,
+        history=history,
+        kept=kept,
         every=every,
         overhead=overhead,
         rounds=rounds,
@@ -234,8 +229,8 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
         back_s=back * step,
         checked=int(np.ceil(every / period)) + 1,
         checked_kept="" if keep > every / period else f", {keep} are kept now",
-        spikes_per_run=np.prod(spikes(useful_s / step)),
-        corruptions_per_run=rate * useful_s,
+        spikes_per_run=np.prod(spikes(s.useful_s / step)),
+        corruptions_per_run=rate * s.useful_s,
         swing=1 + constant("fleet_pace"),
         slowest=1 + screen.evict_slower_than,
     )

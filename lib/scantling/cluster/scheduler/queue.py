@@ -9,7 +9,6 @@ import numpy as np
 
 from ...base.records import Record
 from ...base.show import several
-from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
 from ..site import Site
 from ..texts import constant, fill, texts
@@ -75,7 +74,7 @@ def queue(s: Site, topology: dict) -> Queue:
                 "wait_preempting_s": constant("preempt_s"),
             }
         )
-    per_node = EVICTS / e.mtbf_s / nodes * e.repair_s
+    per_node = s.evictions_per_s / nodes * e.repair_s
     down = per_node / (1 + per_node)
     leaf = leaf_nodes(cluster)
     segment = topology["segment_nodes"]

@@ -6,11 +6,10 @@ from __future__ import annotations
 import math
 
 from ...base.units import DAY_S
-from ...endure.failures import EVICTS
 from ..placement import leaf_nodes
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
 from ..rollout.watch import hang_timeout_s
-from ..site import Site, is_torus
+from ..site import Site, pods_of
 from ..texts import fill, rows, source, texts
 
 LEVELS = {"block": "nvlink domain", "slice": "slice"}
@@ -28,22 +27,21 @@ def request(s: Site, choice: str) -> dict:
     plan = s.plan
     cluster = s.cluster
     memory = s.cluster.host_memory_bytes
-    replica = plan["tp"] * plan["cp"] * plan["pp"]
     topology = _topology(s)
     days = s.figures["days_high"] or s.figures["days"]
-    signal = s.e.checkpoint_stall_s + s.e.checkpoint_durable_s
+    signal = s.save_s
     unit = topology["unit"]
     limit = None if days is None else days * DAY_S * 1.1
     words = texts("request")
     values = dict(
         topology=topology,
         cards=cluster.nics_per_node,
-        least_ranks=s.used if plan["dp"] < 2 else s.used - replica,
+        least_ranks=s.used if plan["dp"] < 2 else s.used - s.replica,
         host_memory=memory if memory == memory and memory > 0 else None,
         limit_s=limit,
         signal_s=signal,
         store=cluster.storage or "superpod-better",
-        replica_nodes=-(-replica // s.per_node),
+        replica_nodes=-(-s.replica // s.per_node),
         all_nodes=s.used_nodes + s.spares,
         signal=math.ceil(signal),
         minutes=limit and math.ceil(limit / 60),
@@ -68,11 +66,11 @@ def _topology(s: Site) -> dict:
     group = max(plan["tp"] * plan["cp"], plan["ep"] * plan["etp"], shard)
     domain = cluster.scale_up_domain
     ranks = nodes * per_node
-    pods = -(-ranks // (cluster.pod_devices or ranks))
+    pods = pods_of(cluster, ranks)
     whole = max(cluster.accelerator.scale_up_domain_max, domain) // per_node
     leaf = leaf_nodes(cluster)
     leaves = -(-nodes // leaf)
-    if is_torus(cluster):
+    if s.torus:
         unit = "slice"
         segment = min(nodes, -(-domain // per_node))
     elif domain > per_node:
@@ -103,12 +101,10 @@ def _topology(s: Site) -> dict:
 def spares_held(s: Site) -> dict:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
     e = s.e
-    cluster = s.cluster
     n = s.spares
     words = texts("request")["spares"]
-    pods = max(1, -(-cluster.devices // (cluster.pod_devices or cluster.devices)))
-    wide = cluster.scale_up_domain > s.per_node and not is_torus(cluster)
-    if n == 0 or wide:
+    pods = s.pods
+    if n == 0 or s.racks_join:
         where = "racks" if n else "none"
     else:
         where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
@@ -124,7 +120,7 @@ def spares_held(s: Site) -> dict:
         "warm": "image pulled, container started, devices checked every five minutes, "
         "no communicator",
         "usd": s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
-        "in_repair_on_average": EVICTS / e.mtbf_s * e.repair_s,
+        "in_repair_on_average": s.evictions_per_s * e.repair_s,
         "for_99_percent": e.spares_for["0.99"],
         "used_by": "short preemptible jobs until called",
     }
@@ -160,7 +156,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
         host_copy=limit("host copy"),
         ring=ring if per_node > 1 else None,
-        wired=s.nodes > 1 and not is_torus(cluster),
+        wired=s.nodes > 1 and not s.torus,
         port=port,
         card={"rate": share * port, "source": loosest},
         silent_s=hang_timeout_s(s.step_s, 0.0),

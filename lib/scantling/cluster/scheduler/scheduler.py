@@ -187,12 +187,7 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
-        row = {
-            "criterion": c.id,
-            "stake": c.stake,
-            "fit": fit,
-            "costs": c.stake * (1 - fit),
-        }
+        row = {"criterion": c.id, "stake": c.stake, "fit": fit, "costs": c.stake * (1 - fit)}
         fits.append(row | {k: table[c.id][k] for k in ("says", "source")})
     dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
     refused = {
@@ -200,24 +195,14 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
         "torus": is_torus(cluster) and _fit(id, "torus") <= 0 and "torus",
         "gang": _fit(id, "gang") < 1 and "gang",
     }
-    against = [
-        fill(
-            words[k],
-            nodes=nodes,
-            most=most,
-            says=table[row]["says"],
-        )
-        for k, row in refused.items()
-        if row
-    ]
-    against += [
-        fill(
-            words["cost"],
-            what=WORDS[f["criterion"]],
-            **f,
-        )
-        for f in dear
-    ]
+    against = (
+        *(
+            fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
+            for k, row in refused.items()
+            if row
+        ),
+        *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
+    )
     return Option(
         id=id,
         name=table["gang"]["name"],
@@ -226,7 +211,7 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
         control_planes=int(_fit(id, "parts")),
         most_nodes=most,
         fits=tuple(fits),
-        against=tuple(against),
+        against=against,
     )
 
 
@@ -265,7 +250,7 @@ def _preemption(s: Site) -> dict:
     lost work too."""
     return fill(
         texts("scheduler")["preemption"],
-        grace_s=s.e.checkpoint_stall_s + s.e.checkpoint_durable_s,
+        grace_s=s.save_s,
         evictions=s.failures_per_day - s.e.failures_per_day.get("software", 0.0),
         lost=number("R053") / 100,
         source=source("R053"),
@@ -282,7 +267,7 @@ def _requeue(s: Site) -> dict:
         gone=gone,
         gain=kept - gone,
         three=3 * s.e.recovery_s,
-        grace_s=s.e.checkpoint_stall_s + s.e.checkpoint_durable_s,
+        grace_s=s.save_s,
         source=source("R071", "R072"),
     )
 
