@@ -96,10 +96,8 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     )
 
     nics, rate = _scale_out(spec, node, network, per_node, note)
-    memory = _scaled(
-        spec, "host_memory_gb", node.host_memory_bytes / GB if node else math.nan, share, node, note
-    )
-    disks = _scaled(spec, "nvme_gb", node.nvme_bytes / GB if node else math.nan, share, node, note)
+    memory = _scaled(spec, "host_memory_gb", share, node, note)
+    disks = _scaled(spec, "nvme_gb", share, node, note)
     sites = _or(spec, "sites", 1, "one site", note, whole=True)
     wave = "a 100 Gbit/s wave between one site and the others"
     between = _or(
@@ -251,7 +249,8 @@ def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, f
     return nics, rate
 
 
-def _scaled(spec, field, of_node, share, node, note) -> float:
+def _scaled(spec, field, share, node, note) -> float:
+    of_node = getattr(node, field.removesuffix("_gb") + "_bytes") / GB if node else math.nan
     if field in spec:
         return _number(
             f"cluster.{field}",

@@ -240,11 +240,7 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
             else None
         )
         if isinstance(here, list) and child is None:
-            raise DesignError(
-                shown,
-                allowed=f"a position from 0 to {len(here) - 1}",
-                problem="there is no such phase",
-            )
+            raise _no_phase(here, shown)
         if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out"):
             child = {"like": child}  # a figure changed below an id: start from that catalogue row
         if child is not None and not isinstance(child, (dict, list, tuple)):
@@ -259,11 +255,7 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
     last = path[-1]
     if isinstance(here, list):
         if not (last.isdigit() and int(last) < len(here)):
-            raise DesignError(
-                shown,
-                allowed=f"a position from 0 to {len(here) - 1}",
-                problem="there is no such phase",
-            )
+            raise _no_phase(here, shown)
         if value is None:
             del here[int(last)]
         else:
@@ -272,6 +264,11 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
         here.pop(last, None)
     else:
         here[last] = value.given() if isinstance(value, BaseModel) else value
+
+
+def _no_phase(phases: list, shown: str) -> DesignError:
+    allowed = f"a position from 0 to {len(phases) - 1}"
+    return DesignError(shown, allowed=allowed, problem="there is no such phase")
 
 
 def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:

@@ -246,33 +246,19 @@ _Dumper.yaml_implicit_resolvers = {
 }
 
 
+_PLAIN = dict(Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
 def dump(data) -> str:
     """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
     one line."""
-    return yaml.dump(
-        data,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=150,
-        default_flow_style=None,
-    )
+    return yaml.dump(data, width=150, default_flow_style=None, **_PLAIN)
 
 
 def inline(value) -> str:
     """A value as YAML on one line."""
-    return (
-        yaml.dump(
-            value,
-            Dumper=_Dumper,
-            sort_keys=False,
-            allow_unicode=True,
-            width=10**9,
-            default_flow_style=True,
-        )
-        .removesuffix("\n")
-        .removesuffix("\n...")
-    )
+    text = yaml.dump(value, width=10**9, default_flow_style=True, **_PLAIN)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def write_text(path, text: str, force: bool = False) -> None:

@@ -27,6 +27,7 @@ CANDIDATES = 200
 UNTRIED = (
     1.5  # factor on both half widths of the band for a plan of a kind that nobody has published
 )
+OF_ENDURANCE = ("mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead")
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
@@ -180,12 +181,8 @@ def numbers(resolved, phases) -> dict:
         days_low=run_days[1],
         days_high=run_days[2],
         goodput=good,
-        mtbf_s=float(e.mtbf_s),
-        checkpoint_interval_s=float(e.checkpoint_interval_s),
-        checkpoint_bytes=float(e.checkpoint_bytes),
-        checkpoint_overhead=float(e.checkpoint_overhead),
-        spares=int(e.spares),
-        spares_recommended=int(e.spares_recommended),
+        **{name: float(getattr(e, name)) for name in OF_ENDURANCE},
+        **{name: int(getattr(e, name)) for name in ("spares", "spares_recommended")},
         cost_usd=_known(money and money.cost_usd),
         energy_kwh=_known(money and money.energy_kwh),
     )
@@ -219,15 +216,12 @@ def tables(assessment) -> dict:
         cost=assessment.cost.as_dict() if assessment.cost else None,
         nearest_runs=nearest(assessment),
         missed=[
-            dict(field=m.field, limit=m.limit, value=m.value, text=m.text, chance=m.chance)
+            {k: getattr(m, k) for k in ("field", "limit", "value", "text", "chance")}
             for m in assessment.missed
         ],
         phases=[
             dict(
-                name=c.phase.name,
-                tokens=c.phase.tokens,
-                seq_len=c.phase.seq_len,
-                global_batch=c.phase.global_batch,
+                **{k: getattr(c.phase, k) for k in ("name", "tokens", "seq_len", "global_batch")},
                 plan=c.plan,
                 step_s=c.step_s,
                 memory_bytes=float(c.memory.total),
