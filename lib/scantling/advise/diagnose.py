@@ -255,16 +255,8 @@ def losses(assessment) -> list[dict]:
     gain: MFU if that part were gone."""
     step_s = assessment.step_s
     _, _, mfu = rates(assessment.chosen.case, step_s)
-    parts = sorted(
-        ((k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0),
-        key=lambda kv: -kv[1],
-    )
+    parts = [(k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0]
     return [
-        dict(
-            part=k,
-            step_s=v,
-            share=v / step_s,
-            gain=float(mfu) * step_s / (step_s - v),
-        )
-        for k, v in parts
+        dict(part=k, step_s=v, share=v / step_s, gain=float(mfu) * step_s / (step_s - v))
+        for k, v in sorted(parts, key=lambda part: -part[1])
     ]

@@ -203,6 +203,22 @@ def _domain(spec, chip, node, per_node, devices, note) -> int:
     return note("scale_up_domain", domain, why)
 
 
+def _nics(node, network: Fabric, per_node: int, own: bool) -> tuple[float, str]:
+    """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
+    the node has."""
+    ports = f"{node.nics} for {node.devices} devices" if node else ""
+    if own:
+        return node.nics * per_node / node.devices, f"node {node.id}: {ports}"
+    if not math.isnan(network.nics_per_node):
+        return network.nics_per_node, f"{network.id} is a host network"
+    a_device = network.nics_per_device
+    if not math.isnan(a_device):
+        return a_device * per_node, f"{network.id} has {a_device:g} a device"
+    if node is None:
+        return per_node, "one a device"
+    return node.nics * per_node / node.devices, f"as many as node {node.id} has ports: {ports}"
+
+
 def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
     own = (
@@ -214,25 +230,7 @@ def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, f
     if "nics_per_node" in spec:
         nics = _number("cluster.nics_per_node", spec["nics_per_node"], whole=True)
     else:
-        if own:
-            count, why = (
-                node.nics * per_node / node.devices,
-                f"node {node.id}: {node.nics} for {node.devices} devices",
-            )
-        elif not math.isnan(network.nics_per_node):
-            count, why = network.nics_per_node, f"{network.id} is a host network"
-        elif not math.isnan(network.nics_per_device):
-            count, why = (
-                network.nics_per_device * per_node,
-                f"{network.id} has {network.nics_per_device:g} a device",
-            )
-        elif node is not None:
-            count, why = (
-                node.nics * per_node / node.devices,
-                f"as many as node {node.id} has ports: {node.nics} for {node.devices} devices",
-            )
-        else:
-            count, why = per_node, "one a device"
+        count, why = _nics(node, network, per_node, own)
         nics = note("nics_per_node", max(1, math.ceil(count)), why)
     if "scale_out_gbytes_per_s_per_device" in spec:
         return nics, _number(
