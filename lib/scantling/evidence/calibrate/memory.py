@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...base.records import take
 from ...catalogue.stacks import stack as stack_of
 from ...physics.cases import Cases
 from ...physics.memory.constants import PRIORS, gather
@@ -27,10 +28,8 @@ from ..runs import read_runs, to_runs
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call
-MARGIN_RAN, MARGIN_OUT = (
-    0.0,
-    0.04,
-)  # by which a call should clear the capacity; a plan that fails costs more than one passed over
+# by which a call should clear the capacity; a plan that fails costs more than one passed over
+MARGIN_RAN, MARGIN_OUT = 0.0, 0.04
 ROBUST = 2.0  # soft-L1 beyond so many deviations
 
 
@@ -49,14 +48,7 @@ class Rows:
 
     def take(self, where) -> Rows:
         """The rows of a boolean mask."""
-        return Rows(
-            self.ids[where],
-            self.cases.take(where),
-            *(
-                column[where]
-                for column in (self.stacks, self.sources, self.folds, self.measured, self.ran)
-            ),
-        )
+        return take(self, where)
 
 
 def read(path) -> Rows:
@@ -83,9 +75,7 @@ def predict(rows: Rows, offsets: dict):
     """(total, capacity) of every row under those offsets. [bytes]"""
     constants = replace(rows.cases.constants, memory=gather(rows.stacks, offsets))
     result = memory(replace(rows.cases, constants=constants))
-    return np.broadcast_to(result.total, rows.ran.shape), np.broadcast_to(
-        result.capacity, rows.ran.shape
-    )
+    return np.broadcast_arrays(result.total, result.capacity, rows.ran)[:2]
 
 
 def fit(rows: Rows) -> dict:
@@ -96,25 +86,19 @@ def fit(rows: Rows) -> dict:
     vanishes near its prior. Rows weigh
     1/sqrt(rows of their source) up to a power, so that no sweep decides alone.
     """
-    dense = [
-        str(stack)
-        for stack in np.unique(rows.stacks)
-        if stack_of(str(stack)).memory.get("dense_masks")
-    ]
-    stacks = {
-        name: dense if name == "pair_bytes" else [str(stack) for stack in np.unique(rows.stacks)]
-        for name in PRIORS
-    }
+    stacks = [str(stack) for stack in np.unique(rows.stacks)]
+    dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
     keys = [(name, None) for name in PRIORS] + [
-        (name, stack) for name, prior in PRIORS.items() if prior[2] > 0 for stack in stacks[name]
+        (name, stack)
+        for name, prior in PRIORS.items()
+        if prior[2] > 0
+        for stack in (dense if name == "pair_bytes" else stacks)
     ]
     sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
     high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
-    found = [
-        _descend(rows, keys, sd, start)
-        for start in ([np.zeros(len(keys)), high] if dense else [np.zeros(len(keys))])
-    ]
-    return _offsets(keys, min(found, key=lambda one: one[0])[1] * sd)
+    starts = [np.zeros(len(keys)), high][: 2 if dense else 1]
+    _, best = min((_descend(rows, keys, sd, x) for x in starts), key=lambda one: one[0])
+    return _offsets(keys, best * sd)
 
 
 def _descend(rows, keys, sd, x):
@@ -126,28 +110,21 @@ def _descend(rows, keys, sd, x):
     def residuals(x):
         total, capacity = predict(rows, _offsets(keys, x * sd))
         share = np.log(total / capacity)
-        calls = (
-            np.where(rows.ran, np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0))
-            / CALL_SCALE
-        )
+        over, under = np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0)
+        calls = np.where(rows.ran, over, under) / CALL_SCALE
         peaks = np.where(peak, np.log(total / np.where(peak, rows.measured, total)) / SCALE, 0.0)
         return np.concatenate([calls * ~peak, peaks]) * np.tile(weight, 2)
 
-    raw = residuals(x)
-    best, damp = _loss(raw, x), 1.0
+    raw, damp, unit = residuals(x), 1.0, np.eye(len(x))
+    best = _loss(raw, x)
     for _ in range(40):
-        scale = (1 + (raw / ROBUST) ** 2) ** -0.25
-        jacobian = np.empty((len(raw), len(x)))
-        for j in range(len(x)):
-            step = x.copy()
-            step[j] += 0.02
-            jacobian[:, j] = (residuals(step) - raw) / 0.02 * scale
-        before = best
+        scale, before = (1 + (raw / ROBUST) ** 2) ** -0.25, best
+        jacobian = np.stack(
+            [(residuals(x + step) - raw) / 0.02 * scale for step in 0.02 * unit], axis=1
+        )
         for _ in range(6):
-            trial = x + np.linalg.solve(
-                jacobian.T @ jacobian + np.eye(len(x)) * (1 + damp),
-                -(jacobian.T @ (raw * scale) + x),
-            )
+            hessian = jacobian.T @ jacobian + unit * (1 + damp)
+            trial = x - np.linalg.solve(hessian, jacobian.T @ (raw * scale) + x)
             after = residuals(trial)
             loss = _loss(after, trial)
             if loss < best:
@@ -165,12 +142,12 @@ def _loss(raw, x):
 
 def _offsets(keys, values) -> dict:
     offsets = {}
-    for (name, stack), value in zip(keys, values):
+    for (name, stack), value in zip(keys, np.round(values, 4).tolist()):
         entry = offsets.setdefault(name, {"global": 0.0, "stack": {}})
         if stack is None:
-            entry["global"] = round(float(value), 4)
+            entry["global"] = value
         else:
-            entry["stack"][str(stack)] = round(float(value), 4)
+            entry["stack"][stack] = value
     return offsets
 
 
@@ -180,18 +157,20 @@ def score(rows: Rows, total, capacity) -> dict:
     error = np.abs(total / rows.measured - 1)
     fits = total <= capacity
 
+    def over(values, figure):
+        return round(float(figure(values)), 4) if values.size else None
+
     def of(where):
-        peaks, ran, oom = where & np.isfinite(error), where & rows.ran, where & ~rows.ran
-        share = lambda right, among: round(float(right[among].mean()), 4) if among.any() else None  # noqa: E731
-        q = lambda p: round(float(np.quantile(error[peaks], p)), 4) if peaks.any() else None  # noqa: E731
+        peaks = error[where & np.isfinite(error)]
+        ran, oom = fits[where & rows.ran], ~fits[where & ~rows.ran]
         return {
-            "peaks": int(peaks.sum()),
-            "median": q(0.5),
-            "p90": q(0.9),
-            "ran": int(ran.sum()),
-            "ran_called_fitting": share(fits, ran),
-            "out_of_memory": int(oom.sum()),
-            "out_of_memory_called": share(~fits, oom),
+            "peaks": peaks.size,
+            "median": over(peaks, np.median),
+            "p90": over(peaks, lambda sizes: np.quantile(sizes, 0.9)),
+            "ran": ran.size,
+            "ran_called_fitting": over(ran, np.mean),
+            "out_of_memory": oom.size,
+            "out_of_memory_called": over(oom, np.mean),
         }
 
     return {
@@ -202,11 +181,11 @@ def score(rows: Rows, total, capacity) -> dict:
 
 def held_out(rows: Rows, groups):
     """(total, capacity) of every row from a fit that has not seen its group."""
-    total, capacity = np.empty(len(rows.ran)), np.empty(len(rows.ran))
+    found = np.empty((2, len(rows.ran)))
     for group in np.unique(groups):
         out = groups == group
-        total[out], capacity[out] = predict(rows.take(out), fit(rows.take(~out)))
-    return total, capacity
+        found[:, out] = predict(rows.take(out), fit(rows.take(~out)))
+    return found
 
 
 def main(path=None, target=None) -> dict:
@@ -220,11 +199,11 @@ def main(path=None, target=None) -> dict:
         "rows": len(rows.ran),
         "peaks": int(np.isfinite(rows.measured).sum()),
         "out_of_memory": int((~rows.ran).sum()),
-        "single_source_stacks": sorted(
+        "single_source_stacks": [
             str(s)
             for s in np.unique(rows.stacks)
             if len(np.unique(rows.sources[rows.stacks == s])) == 1
-        ),
+        ],
         "fit": score(rows, *predict(rows, offsets)),
         "folds": score(rows, *held_out(rows, rows.folds)),
         "stack_left_out": score(rows, *held_out(rows, rows.stacks)),

@@ -35,11 +35,6 @@ def spread(off: pd.Series) -> dict:
     )
 
 
-def missed(rows: pd.DataFrame, column: str) -> pd.Series:
-    """|error|, 100 % where there is no answer."""
-    return error(rows, column).abs().fillna(1.0)
-
-
 def over_sources(off: pd.Series, source: pd.Series) -> float:
     """Median over sources of each source's median |error|."""
     return float(off.abs().fillna(1.0).groupby(source).median().median())
@@ -70,13 +65,11 @@ def by_group(rows: pd.DataFrame) -> dict:
 
 def _group(key, g):
     out = spread(error(g, "source_out"))
-    medians = {kind: float(missed(g, column).median()) for kind, column in KINDS.items()}
-    line = float(missed(g, "baseline").median())
+    medians = {kind: spread(error(g, column))["median"] for kind, column in KINDS.items()}
+    line = spread(error(g, "baseline"))["median"]
     return dict(
         key=key,
-        rows=out["rows"],
-        p90=out["p90"],
-        bias=out["bias"],
+        **{k: out[k] for k in ("rows", "p90", "bias")},
         medians=medians,
         baseline=line,
         baseline_wins=line < medians["source left out"],
@@ -84,24 +77,20 @@ def _group(key, g):
     )
 
 
-def coverage(rows: pd.DataFrame, kind: str, column: str | None = None) -> dict:
+def coverage(rows: pd.DataFrame, kind: str) -> dict:
     """Share of measured runs inside the 80 % band, below and above it, and the band's median full
     width over the prediction.
 
     kind: fold, source or stack, what was left out of the fit; the band of seconds s x [low, high]
     is tokens/s / [high, low].
     """
-    done = rows.assign(predicted=rows[column or f"{kind}_out"]).dropna(subset="predicted")
+    done = rows.dropna(subset=f"{kind}_out")
     # widest and narrowest measurement over the prediction
     low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
-    share = done.measured / done.predicted
-    return dict(
-        rows=len(done),
-        coverage=float(share.between(low, high).mean()),
-        below=float((share < low).mean()),
-        above=float((share > high).mean()),
-        width=float((high - low).median()),
-    )
+    share = done.measured / done[f"{kind}_out"]
+    parts = dict(coverage=share.between(low, high), below=share < low, above=share > high)
+    means = {name: float(part.mean()) for name, part in parts.items()}
+    return dict(rows=len(done), **means, width=float((high - low).median()))
 
 
 def bands_table(rows: pd.DataFrame) -> list[dict]:
@@ -123,18 +112,18 @@ def bands_table(rows: pd.DataFrame) -> list[dict]:
 def single_source(rows: pd.DataFrame) -> list[dict]:
     """The headline with all shipped constants and without those that one source alone supports."""
     alone = rows["only source of its stack"] | rows["only source of its chip"]
-    out = []
-    for said, part in (
-        ("all rows", rows),
-        ("stack or chip from one source", rows[alone]),
-        ("several sources", rows[~alone]),
-    ):
-        if len(part):
-            ways = {"with": "predicted", "without": "without_single"}
-            found = {way: spread(error(part, column)) for way, column in ways.items()}
-            figures = {f"{way}_{k}": f[k] for way, f in found.items() for k in ("median", "p90")}
-            out.append(dict(key=said, rows=len(part), **figures))
-    return out
+    parts = {
+        "all rows": rows,
+        "stack or chip from one source": rows[alone],
+        "several sources": rows[~alone],
+    }
+    ways = {"with": "predicted", "without": "without_single"}
+
+    def of(part):
+        found = {way: spread(error(part, column)) for way, column in ways.items()}
+        return {f"{way}_{k}": f[k] for way, f in found.items() for k in ("median", "p90")}
+
+    return [dict(key=k, rows=len(part), **of(part)) for k, part in parts.items() if len(part)]
 
 
 def repeats(rows: pd.DataFrame) -> dict:
@@ -147,52 +136,47 @@ def repeats(rows: pd.DataFrame) -> dict:
     around = logs - logs.groupby(again.twin).transform("mean")
     free = float(len(again) - same.ngroups)
     return dict(
-        rows=len(again),
         configurations=int(same.ngroups),
-        median=_quantile(off, 0.5),
-        p90=_quantile(off, 0.9),
         variance=float((around**2).sum() / free) if free else 0.0,
-        by_source=[
-            dict(key=str(k), rows=len(g), median=_quantile(g, 0.5), p90=_quantile(g, 0.9))
-            for k, g in off.groupby(again.source)
-        ],
+        **_of(off),
+        by_source=[dict(key=str(k), **_of(g)) for k, g in off.groupby(again.source)],
     )
 
 
-def _quantile(column, share) -> float:
-    return float(column.quantile(share)) if len(column) else 0.0
+def _of(off) -> dict:
+    """Rows, median and 90th percentile."""
+    shares = {"median": 0.5, "p90": 0.9}
+    found = {name: float(off.quantile(p)) if len(off) else 0.0 for name, p in shares.items()}
+    return dict(rows=len(off), **found)
 
 
 def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
     """The rows furthest off with their source left out, and what their rows and their sources
     show."""
     off = error(rows, "source_out")
+    by = off.groupby(rows.source)
     known = rows.assign(
         error=off,
         fold_error=error(rows, "fold_out"),
         baseline_error=error(rows, "baseline"),
-        usual=off.groupby(rows.source).transform("median"),
-        many=off.groupby(rows.source).transform("size"),
+        usual=by.transform("median"),
+        many=by.transform("size"),
+        url=rows.source_url,
+        devices=rows.n_devices,
     )
+    names = "id source url locator stack accelerator".split()
     out = []
     for i in off.abs().fillna(1.0).nlargest(number).index:
         row = known.loc[i]
+        reasons = [*_reasons(row), _neighbour(rows, i)]
         out.append(
-            dict(
-                id=row.id,
-                source=row.source,
-                url=row.source_url,
-                locator=row.locator,
-                stack=row["stack"],
-                accelerator=row.accelerator,
-                devices=int(row.n_devices),
-                measured=float(row.measured),
-                error=_number(row.error),
-                fold_error=_number(row.fold_error),
-                baseline_error=_number(row.baseline_error),
-                reason="; ".join(filter(None, [*_reasons(row), _neighbour(rows, i)]))
+            {name: row[name] for name in names}
+            | dict(devices=int(row.devices), measured=float(row.measured))
+            | {name: _number(row[name]) for name in ("error", "fold_error", "baseline_error")}
+            | dict(
+                reason="; ".join(filter(None, reasons))
                 or row.unanswered
-                or "nothing printed in the row explains it",
+                or "nothing printed in the row explains it"
             )
         )
     return out
@@ -307,23 +291,17 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
 
     Step-time error: predicted / measured - 1 of seconds, as the rivals print it.
     """
+    kinds = dict(source_left_out="source_out", in_sample="predicted", one_line="baseline")
     out = []
     for name in dict.fromkeys(p["set"] for p in published):
         about = [p for p in published if p["set"] == name]
-        source, locator = about[0]["runs_source"], about[0]["runs_locator"]
-        where = rows.source.str.startswith(source)
-        mine = rows[where & rows.locator.fillna("").str.startswith(locator)]
+        where = rows.source.str.startswith(about[0]["runs_source"])
+        where &= rows.locator.fillna("").str.startswith(about[0]["runs_locator"])
+        mine = rows[where]
         if len(mine):
-            out.append(
-                dict(
-                    set=name,
-                    rows=len(mine),
-                    source_left_out=_step_error(mine, "source_out"),
-                    in_sample=_step_error(mine, "predicted"),
-                    one_line=_step_error(mine, "baseline"),
-                    rivals=[{k: p[k] for k in RIVAL} for p in about],
-                )
-            )
+            ours = {kind: _step_error(mine, column) for kind, column in kinds.items()}
+            rivals = [{k: p[k] for k in RIVAL} for p in about]
+            out.append(dict(set=name, rows=len(mine), **ours, rivals=rivals))
     return out
 
 
