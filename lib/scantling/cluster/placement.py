@@ -256,20 +256,10 @@ def _nodes(layout: Layout) -> dict:
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
     tp, cp, pp = (np.arange(layout.sizes[a]) for a in ("tp", "cp", "pp"))
-    ranks = np.sort(
-        layout.rank(
-            tp=tp,
-            cp=cp[:, None],
-            pp=pp[:, None, None],
-        ).ravel()
-    )
+    ranks = np.sort(layout.rank(tp=tp, cp=cp[:, None], pp=pp[:, None, None]), axis=None)
     at = layout.coordinates(ranks)
-    places = {block: ranks // layout.per(block) for block in ("node", "rack")}
-    return {
-        "rank": ranks,
-        **places,
-        **{a: at[a] for a in ("tp", "cp", "pp")},
-    }
+    del at["dp"]
+    return {"rank": ranks, **{b: ranks // layout.per(b) for b in ("node", "rack")}, **at}
 
 
 def blocks(cluster) -> tuple[int, int, int]:

@@ -286,14 +286,17 @@ def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""
     out = []
+    last = 0
+    over = t.oversubscription
     narrow = t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
-    ratios = {"domain": 1.0, "unit": t.oversubscription if narrow else 1.0}
-    for name, ratio in (ratios | {"pod": t.oversubscription}).items():
+    for name, ratio in {"domain": 1.0, "unit": over if narrow else 1.0, "pod": over}.items():
         by = place.orders[0][f"over_{name}"]
         count = ceil(place.devices / place.per(name))
-        if by and count != (out[-1].blocks if out else 0):
+        if by and count != last:
+            last = count
             total = sum(by.values())
             capacity = place.devices * s.cluster.scale_out_bytes_per_s / ratio
+            busy = total / capacity
             out.append(
                 Crossing(
                     edge=f"{name}s",
@@ -301,8 +304,8 @@ def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
                     bytes=total,
                     by_axis=by,
                     capacity_bytes_per_s=capacity,
-                    busy_s=total / capacity,
-                    busy_share=total / capacity / s.model_step_s,
+                    busy_s=busy,
+                    busy_share=busy / s.model_step_s,
                 )
             )
     return tuple(out)

@@ -170,26 +170,18 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     cluster = s.cluster
     p = s.plan
     could = catalogue.fabric(cluster.scale_out).in_network_reduction
-    sizes = {
-        "tp": p["tp"],
-        "ep": p["ep"],
-        "dp": p["dp"] * p["cp"],
-    }
-    wanted = {
-        "tp": ("all_gather", "all_reduce"),
-        "ep": ("all_to_all",),
-        "dp": ("all_reduce", "reduce_scatter", "all_gather"),
-    }
-    groups = [
-        (axis, x, sizes[axis], inside(s.chosen, axis)) for axis in sizes for x in wanted[axis]
-    ]
     domain = cluster.scale_up_domain
     many = min(cluster.devices, max(domain, 1) * 32)
-    for collective in ("all_reduce", "all_gather", "all_to_all"):
-        groups.append(("32 domains", collective, many, min(domain, many)))
+    groups = (
+        ("tp", p["tp"], inside(s.chosen, "tp"), "all_gather all_reduce"),
+        ("ep", p["ep"], inside(s.chosen, "ep"), "all_to_all"),
+        ("dp", p["dp"] * p["cp"], inside(s.chosen, "dp"), "all_reduce reduce_scatter all_gather"),
+        ("32 domains", many, min(domain, many), "all_reduce all_gather all_to_all"),
+    )
     return tuple(
         curves.curve(collective, curves.wires(cluster, n, per), name, could_reduce=could)
-        for name, collective, n, per in groups
+        for name, n, per, run in groups
+        for collective in run.split()
         if n > 1
     )
 
@@ -332,15 +324,7 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = {k: texts("settings")[id][k] for k in ("what", "choice", "why", "unit")}
-    return Setting(
-        **fill(
-            words,
-            s,
-            figure=figure,
-            **values,
-        ),
-        figure=float(figure),
-    )
+    return Setting(**fill(words, s, figure=figure, **values), figure=float(figure))
 
 
 def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Setting, ...]:

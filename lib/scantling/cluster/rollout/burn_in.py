@@ -14,6 +14,7 @@ from ...base.units import DAY_S, HOUR_S
 from ...physics import collectives as curves
 from ...physics.pipeline import SCHEDULE_NAMES
 from ...physics.step import step_time
+from ..network.build import cards
 from ..network.traffic import trust
 from ..placement import blocks
 from ..site import Site, is_torus, site_of
@@ -175,52 +176,22 @@ def ring_test(
 def scale_up_tests(s: Site):
     """All-reduce over a node, the axes of a torus, an NVLink rack."""
     cluster = s.cluster
-    per_node = s.per_node
+    n = s.per_node
     limits = acceptance_limits("node all-reduce")
     ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", limits)
-    if is_torus(cluster) and s.nodes > 1:
+    if s.torus and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
-        own = {
-            "message_bytes": 1e9,
-            "why": why,
-            "expected_from": where,
-        }
-        what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=per_node)
-        node = _test(
-            s,
-            "node all-reduce",
-            rate,
-            ratio,
-            60.0,
-            devices=per_node,
-            **own,
-        )
-        yield replace(node, what=what)
-        yield _test(
-            s,
-            "torus axes",
-            rate,
-            ratio,
-            180.0,
-            rounds=3,
-            **own,
-        )
-    elif per_node > 1:
+        own = {"message_bytes": 1e9, "why": why, "expected_from": where}
+        what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=n)
+        yield _test(s, "node all-reduce", rate, ratio, 60.0, what=what, devices=n, **own)
+        yield _test(s, "torus axes", rate, ratio, 180.0, rounds=3, **own)
+    elif n > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
-        yield ring_test(
-            s,
-            "node all-reduce",
-            per_node,
-            per_node,
-            ratio,
-            why,
-            shown=best,
-            floor=min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0,
-            devices=per_node,
-        )
+        floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
+        yield ring_test(s, "node all-reduce", n, n, ratio, why, shown=best, floor=floor, devices=n)
     unit = joined_devices(cluster)
-    if unit > per_node:
+    if unit > n:
         yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, devices=unit)
 
 
@@ -234,39 +205,20 @@ def joined_devices(cluster) -> int:
 def scale_out_tests(s: Site):
     """Cards, pairs of nodes or racks under the same leaves, groups of such across the spines."""
     cluster = s.cluster
-    unit = joined_devices(s.cluster)
+    unit = joined_devices(cluster)
     units = -(-cluster.devices // unit)
-    if units < 2 or is_torus(cluster):
+    if units < 2 or s.torus:
         return
     limits = acceptance_limits("card to card")
     ratio, why = slow_tier(s.case, s.nodes, "out_bytes_per_s", limits)
-    port = cluster.scale_out_bytes_per_s * s.per_node / max(1, cluster.nics_per_node)
     accept = min(max(ratio, limits[0]), constant("node_accept_high"))
-    yield _test(
-        s,
-        "card to card",
-        port,
-        accept,
-        60.0,
-        why=why,
-        rounds=2,
-    )
+    yield _test(s, "card to card", cards(cluster)[1], accept, 60.0, why=why, rounds=2)
     near = max(2, blocks(cluster)[0] // unit)
     many = min(units, near)
     groups = -(-units // near)
     name = "racks" if unit > s.per_node else "nodes"
-    pairs = 2 * unit
-    yield ring_test(
-        s,
-        "pairs",
-        pairs,
-        unit,
-        ratio,
-        why,
-        rounds=many - 1,
-        many=many,
-        name=name,
-    )
+    pair = 2 * unit
+    yield ring_test(s, "pairs", pair, unit, ratio, why, rounds=many - 1, many=many, name=name)
     if groups > 1:
         wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
         across = wide and cluster.oversubscription > 1
@@ -275,7 +227,7 @@ def scale_out_tests(s: Site):
         yield ring_test(
             s,
             "groups",
-            near * pairs,
+            near * pair,
             unit,
             ratio,
             why,

@@ -4,11 +4,12 @@ nodes cost, where the paid time goes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
 from ...base.records import Record
-from ...base.show import several
 from ..placement import leaf_nodes
 from ..site import Site
 from ..texts import constant, fill, texts
@@ -59,7 +60,6 @@ def queue(s: Site, topology: dict) -> Queue:
     """The queueing side of a design: waits (`gather`), blocks (`whole_blocks`), and paid -> used ->
     running -> useful."""
     e = s.e
-    cluster = s.cluster
     nodes = s.nodes
     waits = []
     for f in FRACTIONS:
@@ -76,10 +76,10 @@ def queue(s: Site, topology: dict) -> Queue:
         )
     per_node = s.evictions_per_s / nodes * e.repair_s
     down = per_node / (1 + per_node)
-    leaf = leaf_nodes(cluster)
+    leaf = leaf_nodes(s.cluster)
     segment = topology["segment_nodes"]
     block = topology.get("block_nodes") or segment
-    pod = -(-(cluster.pod_devices or cluster.devices) // s.per_node)
+    pod = -(-(s.cluster.pod_devices or s.cluster.devices) // s.per_node)
     sizes = [(n, 0) for n in (1, 4, segment)] + [(block, block - segment)]
     sizes += [(leaf, 0), (leaf, 1), (pod, 0)]
     fragments = []
@@ -88,35 +88,24 @@ def queue(s: Site, topology: dict) -> Queue:
             good = whole_blocks(size, down, spare)
             usable = good * (size - spare) / size
             fragments.append(
-                {
-                    "block_nodes": size,
-                    "spare_nodes": spare,
-                    "whole": good,
-                    "usable": usable,
-                }
+                {"block_nodes": size, "spare_nodes": spare, "whole": good, "usable": usable}
             )
     held = 1 - e.badput["spare shortage"]
-    chain = []
-    left = 1.0
-    for stage, share in {
+    stages = {
         "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
         "not waiting for nodes": held,
         "useful (saves, failures, restarts out)": e.goodput / max(held, 1e-9),
-    }.items():
-        left *= share
-        chain.append(
-            {
-                "stage": stage,
-                "share": share,
-                "running": left,
-            }
-        )
+    }
+    *_, left = running = tuple(accumulate(stages.values(), mul))
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
         waits=tuple(waits),
         fragments=tuple(fragments),
         node_down=down,
-        chain=tuple(chain),
+        chain=tuple(
+            {"stage": stage, "share": share, "running": x}
+            for (stage, share), x in zip(stages.items(), running)
+        ),
         useful=left,
         useful_of_peak=left * s.figures["mfu"],
         lines=fill(
@@ -127,6 +116,6 @@ def queue(s: Site, topology: dict) -> Queue:
             intact=worst["whole"],
             whole=waits[-1]["wait_in_mean_jobs"],
             half=waits[2]["wait_in_mean_jobs"],
-            block=several(worst["block_nodes"], "node"),
+            block=worst["block_nodes"],
         ),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from ...base.units import DAY_S
+from ..network.build import cards
 from ..placement import leaf_nodes
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
 from ..rollout.watch import hang_timeout_s
@@ -130,9 +131,8 @@ def health_checks(s: Site) -> tuple[dict, ...]:
     """Checks with thresholds for this machine: [{check, when, threshold, unit, on_fail,
     source}]."""
     cluster = s.cluster
-    name = s.cluster.accelerator.id
-    per_node = s.per_node
-    port = cluster.scale_out_bytes_per_s * per_node / max(1, cluster.nics_per_node)
+    name = cluster.accelerator.id
+    port = cards(cluster)[1]
 
     def limit(test: str) -> dict | None:
         row = accepted(name, test)
@@ -155,7 +155,7 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         **facts,
         gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
         host_copy=limit("host copy"),
-        ring=ring if per_node > 1 else None,
+        ring=ring if s.per_node > 1 else None,
         wired=s.nodes > 1 and not s.torus,
         port=port,
         card={"rate": share * port, "source": loosest},

@@ -274,30 +274,22 @@ def _requeue(s: Site) -> dict:
 
 def _lines(order, asks, held, again, nodes: int) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
-    gang = asks["gang"]
     topology = asks["topology"]
     spare = held["nodes"]
     level = second.usable and second.score >= best.score - TIE
     less = abs(second.score - best.score)
     block = topology.get("block_nodes")
-    equal = fill(
-        words["loses"],
-        best=best,
-        second=second,
-        less=less,
-    )
+    equal = fill(words["loses"], best=best, second=second, less=less)
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(
         words["lines"],
         best=best,
         second=second,
         again=again,
-        unit=topology["unit"],
-        nodes=several(nodes, "node"),
+        topology=topology,
+        nodes=nodes,
         loses=equal if level or not second.against else second.against[0],
-        gang=several(gang["nodes"], "node"),
-        per_node=gang["tasks_per_node"],
-        segment=several(topology["segment_nodes"], "node"),
+        gang=asks["gang"],
         blocks=f" in blocks of {block}" if block else "",
         held=kept if spare else "no spares: a failure waits for its repair",
     )
