@@ -189,7 +189,7 @@ def _plan(q: Plan, answer, facts, mine):
         return _said(WRONG, f"No such plan can run here: {e}.")
     best = assess(design)
     for i, slip in enumerate(q.slips):
-        if getattr(facts, slip.when)(answer, tried):
+        if slip.made(answer):
             return _said(SLIP, tell(slip.says, facts, a=tried, best=best), slip=i)
     m = tried.memory_bytes
     if not tried.chosen.fits:

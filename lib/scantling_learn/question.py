@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -63,12 +63,23 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSlip:
-    """A usual wrong plan: `example` is one such plan, `when` names the method of the facts that
-    recognises one by (plan, assessment), `says` may use {a…}, its assessment."""
+    """A usual wrong plan: `example` is one such plan; others are recognised by fields of at least,
+    at most or among these values (an axis that a plan does not name is 1, null stands for any field
+    that it does not name). `says` may use {a…}, the plan's assessment."""
 
     example: Mapping
-    when: str
     says: str
+    at_least: Mapping = field(default_factory=dict)
+    at_most: Mapping = field(default_factory=dict)
+    among: Mapping = field(default_factory=dict)
+
+    def made(self, plan: Mapping) -> bool:
+        """Whether a plan makes this slip."""
+        return (
+            all(plan.get(k, 1) >= v for k, v in self.at_least.items())
+            and all(plan.get(k, 1) <= v for k, v in self.at_most.items())
+            and all(plan.get(k) in v for k, v in self.among.items())
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

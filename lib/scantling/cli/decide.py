@@ -28,9 +28,8 @@ from .common import EXIT, FILE, JSON, assessed, assessment_of, grid, put, read, 
 from .summary import fix_line
 
 
-def _design(file):
-
-    return assessed(file, headline=True)
+def _shown(key, value, missing="") -> str:
+    return missing if value is None else show(key, value)
 
 
 def _assessment(ctx, file, as_json: bool = False):
@@ -95,7 +94,7 @@ def candidates(ctx, file, output, top, measured):
     sweep says."""
 
     if measured:
-        found, result = _design(file)
+        found, result = assessed(file, headline=True)
         try:
             back = read_back(measured)
         except (ValueError, KeyError) as e:
@@ -196,10 +195,7 @@ def sweep(file, over, scheduler, as_json):
         table.add_row(
             *map(str, c.at),
             c.verdict + missed,
-            *(
-                show(key, c.figures[key]) if c.figures.get(key) is not None else ""
-                for key in ("mfu", "step_s", "days", "cost_usd")
-            ),
+            *(_shown(key, c.figures.get(key)) for key in ("mfu", "step_s", "days", "cost_usd")),
         )
     put(console(), table)
     for c in cells:
@@ -337,16 +333,14 @@ def scaling(file, flops, as_json):
         "law", "params", "tokens", "tok/param", "loss", "days", "cost", "MFU", words=("law",)
     )
     for r in said["rows"]:
-        days = show("days", r["days"]) if r["days"] is not None else r["verdict"]
         table.add_row(
             r["law"] or r["title"],
             show("params", r["params"]),
             f"{r['tokens'] / 1e12:,.3g}T",
             f"{r['tokens_per_param']:,.3g}",
             f"{r['loss']:.3f}",
-            days,
-            show("cost_usd", r["cost_usd"]) if r["cost_usd"] is not None else "—",
-            show("mfu", r["mfu"]) if r["mfu"] is not None else "—",
+            _shown("days", r["days"], r["verdict"]),
+            *(_shown(key, r[key], "—") for key in ("cost_usd", "mfu")),
         )
     put(out, table)
     out.print(
@@ -400,8 +394,7 @@ def sensitivity(ctx, file, key, as_json):
     )
     for r in rows:
         low, high = (
-            show(key, r[k]) if r[k] is not None else "does not fit" if r[f"{k}_says"] else ""
-            for k in ("low", "high")
+            _shown(key, r[k], "does not fit" if r[f"{k}_says"] else "") for k in ("low", "high")
         )
         table.add_row(r["what"], r["low_says"], low, r["high_says"], high, percent(r["swing"]))
     put(out, table)

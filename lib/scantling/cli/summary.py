@@ -11,11 +11,7 @@ from ..base.errors import plain
 from ..base.quantities.table import band, quantity, show
 
 _COLOUR = {"feasible": "bold green", "constraint-missed": "bold yellow", "impossible": "bold red"}
-_BANDS = {
-    "step_s": ("step_s_low", "step_s_high"),
-    "mfu": ("mfu_low", "mfu_high"),
-    "days": ("days_low", "days_high"),
-}
+_BANDED = ("step_s", "mfu", "days")
 _HEADLINE = (
     "days mfu step_s tokens_per_s_per_device model_tflops_per_device hfu "
     "bubble_fraction goodput mtbf_s checkpoint_interval_s "
@@ -127,13 +123,9 @@ def value_text(value) -> str:
         return "—"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else f"{value:,.0f}"
-        if value == round(value) and abs(value) < 1e9
-        else f"{value:.4g}"
-    )
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
 def endurance(result: dict, keys, out: Console) -> None:
@@ -156,21 +148,14 @@ def endurance(result: dict, keys, out: Console) -> None:
 
 
 def _headline(result, out):
-    same, measured = (
-        {"hfu": result["mfu"], "active_params": result["params"]},
-        result.get("measured") or {},
-    )
+    same = {"hfu": result["mfu"], "active_params": result["params"]}
+    measured = result.get("measured") or {}
     grid = _figures("", "80 % band")
     for key in _HEADLINE:
-        value, ends = result.get(key), [result.get(k) for k in _BANDS.get(key, ())]
+        value, low, high = (result.get(key + end) for end in ("", "_low", "_high"))
         if value is not None and value != same.get(key):
-            spread = (
-                "measured"
-                if key in measured
-                else band(key, *ends)
-                if ends and ends[0] is not None and ends[0] != ends[1]
-                else ""
-            )
+            wide = key in _BANDED and low not in (None, high)
+            spread = "measured" if key in measured else band(key, low, high) if wide else ""
             grid.add_row(quantity(key).label, show(key, value), spread)
     out.print(grid)
 

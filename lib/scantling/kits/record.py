@@ -32,6 +32,7 @@ class Gap:
     cost: str = ""
 
 
+MEMORY = "weights gradients optimizer activations other total capacity".split()
 NORM_EPSILON, SEED = 1e-5, 1234
 
 
@@ -96,13 +97,10 @@ class LaunchPlan:
     @property
     def steps(self) -> int | None:
         """Optimizer steps of the phase; None without tokens."""
-        return (
-            None
-            if self.phase.tokens is None
-            else max(
-                1, math.ceil(self.phase.tokens / (self.phase.global_batch * self.phase.seq_len))
-            )
-        )
+        job = self.phase
+        if job.tokens is None:
+            return None
+        return max(1, math.ceil(job.tokens / (job.global_batch * job.seq_len)))
 
     @property
     def save_steps(self) -> int:
@@ -125,14 +123,8 @@ class LaunchPlan:
     def lead_s(self) -> int:
         """Seconds between the signal to stop and the end: three steps, twice a whole save, two
         minutes; at least ten minutes."""
-        return max(
-            600,
-            60
-            * math.ceil(
-                (3 * self.step_s + 2 * (self.endurance.get("checkpoint_durable_s") or 0.0) + 120)
-                / 60
-            ),
-        )
+        saved = self.endurance.get("checkpoint_durable_s") or 0.0
+        return max(600, 60 * math.ceil((3 * self.step_s + 2 * saved + 120) / 60))
 
     @property
     def dp_exposed(self) -> tuple[float, str]:
@@ -147,20 +139,8 @@ class LaunchPlan:
 def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=None) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen, r = assessment.phases[which], assessment.resolved
-    said = [
-        *r.assumed,
-        *assessment.endurance.assumed,
-        *(assessment.cost.assumed if assessment.cost else ()),
-    ]
-    parts = {
-        k: float(getattr(chosen.memory, k))
-        for k in ("weights", "gradients", "optimizer", "activations", "other")
-    }
-    memory = {
-        **parts,
-        "total": float(chosen.memory.total),
-        "capacity": float(chosen.memory.capacity),
-    }
+    endurance, cost = assessment.endurance, assessment.cost
+    said = [*r.assumed, *endurance.assumed, *(cost.assumed if cost else ())]
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     return LaunchPlan(
         name=r.name,
@@ -174,20 +154,20 @@ def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=
         plan=dict(chosen.plan),
         devices=int(devices_of(chosen.case.plan)),
         stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
-        memory=memory,
+        memory={k: float(getattr(chosen.memory, k)) for k in MEMORY},
         step_s=chosen.step_s,
         figures={
             k: v
             for k, v in assessment.headline().items()
             if isinstance(v, (int, float, type(None)))
         },
-        endurance=assessment.endurance.as_dict(),
-        why=tuple(why(assessment)) if which == assessment.resolved.main else (),
+        endurance=endurance.as_dict(),
+        why=tuple(why(assessment)) if which == r.main else (),
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
         assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
-        asked=dict(asked.plan) if asked else dict(chosen.plan),
-        asked_step_s=float(asked.step_s if asked else chosen.step_s),
+        asked=dict((asked or chosen).plan),
+        asked_step_s=float((asked or chosen).step_s),
         stack=r.stack,
-        leaf_nodes=leaf_nodes(assessment.resolved.cluster),
+        leaf_nodes=leaf_nodes(r.cluster),
     )

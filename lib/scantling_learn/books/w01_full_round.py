@@ -209,15 +209,6 @@ class Facts(DesignFacts):
         return "b" if self.smaller.mfu > self.result.mfu else "a"
 
     # ---- usual wrong answers
-    def slip_plan_1(self, plan, a):
-        return plan["tp"] > 8
-
-    def slip_plan_2(self, plan, a):
-        return plan["tp"] == 1 and plan["pp"] == 1
-
-    def slip_plan_3(self, plan, a):
-        return plan["pp"] >= 40
-
     @cached_property
     def slip_badput_2(self):
         return self.lost_saves + self.lost_work

@@ -217,21 +217,3 @@ class Facts(DesignFacts):
             "titan2412-01",
             "internevo-mem-7B-n3-tp1pp1fsdp",
         )
-
-    # ---- usual wrong answers
-    def slip_plan_1(self, plan, a):
-        return plan["tp"] > 8
-
-    def slip_plan_2(self, plan, a):
-        return plan["tp"] * plan["pp"] == 1 and plan.get("sharding", "zero3") in (
-            "none",
-            "zero1",
-            "zero2",
-        )
-
-    def slip_plan_3(self, plan, a):
-        return (
-            plan["tp"] == 8
-            and plan["pp"] == 1
-            and (plan.get("sharding", "zero1") in ("none", "zero1"))
-        )

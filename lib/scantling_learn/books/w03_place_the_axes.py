@@ -195,17 +195,11 @@ class Facts(DesignFacts):
     def fsdp(self):
         """(devices, assessment), every device at work: the batch's sequences first, then two and
         more devices to a sequence."""
-        plan = lambda n: {
-            "tp": 1,
-            "pp": 1,
-            "dp": min(n, self.global_batch),
-            "cp": max(1, n // self.global_batch),
-            "sharding": "zero3",
-        }
-        return [
-            (n, assess(self.make(devices=n).change(plan=plan(n))))
-            for n in (1024, 2048, 4096, 8192, 16_384)
-        ]
+        batch, out = self.global_batch, []
+        for n in (1024, 2048, 4096, 8192, 16_384):
+            ranks = dict(tp=1, pp=1, dp=min(n, batch), cp=max(1, n // batch), sharding="zero3")
+            out.append((n, assess(self.make(devices=n).change(plan=ranks))))
+        return out
 
     @cached_property
     def placed(self):
@@ -265,13 +259,3 @@ class Facts(DesignFacts):
     def busbw_layer(self):
         """Measured bus bandwidth over two nodes at the size of a layer's tensor. [bytes/s]"""
         return self.busbw(self.activation)
-
-    # ---- usual wrong answers
-    def slip_plan_1(self, plan, a):
-        return plan["tp"] > 8
-
-    def slip_plan_2(self, plan, a):
-        return plan["tp"] * plan["pp"] == 1
-
-    def slip_plan_3(self, plan, a):
-        return plan["tp"] <= 2

@@ -41,58 +41,25 @@ class Facts(DesignFacts):
     def design(self):
         return self.make()
 
+    def _run(self, schedule, stack="hai-llm"):
+        axes = {"tp": 1, "pp": self.pp, "cp": 1, "ep": self.ep, "etp": 1, "sharding": "zero1"}
+        on = {"stack": stack} if stack else {}
+        return assess(self.design.change(on, plan={**axes, "schedule": schedule}))
+
     @cached_property
     def run(self):
         """The plan of the published run, on its own software."""
-        return assess(
-            self.design.change(
-                {"stack": "hai-llm"},
-                plan={
-                    "tp": 1,
-                    "pp": self.pp,
-                    "cp": 1,
-                    "ep": self.ep,
-                    "etp": 1,
-                    "sharding": "zero1",
-                    "schedule": "dualpipe",
-                },
-            )
-        )
+        return self._run("dualpipe")
 
     @cached_property
     def run_generic(self):
         """The plan of the published run, on no software in particular."""
-        return assess(
-            self.design.change(
-                plan={
-                    "tp": 1,
-                    "pp": self.pp,
-                    "cp": 1,
-                    "ep": self.ep,
-                    "etp": 1,
-                    "sharding": "zero1",
-                    "schedule": "dualpipe",
-                }
-            )
-        )
+        return self._run("dualpipe", None)
 
     @cached_property
     def plain(self):
         """The same under 1F1B."""
-        return assess(
-            self.design.change(
-                {"stack": "hai-llm"},
-                plan={
-                    "tp": 1,
-                    "pp": self.pp,
-                    "cp": 1,
-                    "ep": self.ep,
-                    "etp": 1,
-                    "sharding": "zero1",
-                    "schedule": "1f1b",
-                },
-            )
-        )
+        return self._run("1f1b")
 
     # ---- size
     @cached_property
@@ -345,12 +312,3 @@ class Facts(DesignFacts):
     @cached_property
     def slip_chance_1(self):
         return 1 / math.sqrt(self.rows)
-
-    def slip_plan_1(self, plan, a):
-        return plan.get("tp", 1) >= 4
-
-    def slip_plan_2(self, plan, a):
-        return plan["ep"] <= 2
-
-    def slip_plan_3(self, plan, a):
-        return plan["ep"] >= 128

@@ -258,9 +258,3 @@ class Facts:
     @cached_property
     def slip_late_2(self):
         return self.mfu_small / self.mfu_large - 1
-
-    def slip_plan_1(self, plan, a):
-        return (plan.get("tp"), plan.get("pp"), plan.get("vpp", 1)) == (8, 4, 1)
-
-    def slip_plan_2(self, plan, a):
-        return plan.get("vpp", 1) == 1 and plan.get("pp", 1) >= 8

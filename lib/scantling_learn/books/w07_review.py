@@ -39,23 +39,19 @@ class Facts:
             cluster={"pod_devices": 512, "oversubscription": self.oversubscription},
         )
 
+    def _pinned(self, tp):
+        own = dict(vpp=1, cp=1, micro_batch=self.micro_batch, recompute="none")
+        return assess(self._design(tp=tp, pp=self.pp, **own))
+
     @cached_property
     def stated(self):
         """The plan of the document, by the kit."""
-        return assess(
-            self._design(
-                tp=self.tp, pp=self.pp, vpp=1, cp=1, micro_batch=self.micro_batch, recompute="none"
-            )
-        )
+        return self._pinned(self.tp)
 
     @cached_property
     def inside(self):
         """The same with tensor parallelism inside the node."""
-        return assess(
-            self._design(
-                tp=8, pp=self.pp, vpp=1, cp=1, micro_batch=self.micro_batch, recompute="none"
-            )
-        )
+        return self._pinned(8)
 
     @cached_property
     def open_design(self):
@@ -347,9 +343,3 @@ class Facts:
     @cached_property
     def slip_interval_2(self):
         return (2 * self.said_save_s * self.mtbf_s) ** 0.5
-
-    def slip_plan_1(self, plan, a):
-        return plan.get("tp", 1) > 8
-
-    def slip_plan_2(self, plan, a):
-        return plan.get("tp") == 8 and plan.get("vpp", 1) == 1

@@ -337,9 +337,6 @@ class Facts:
     def slip_fp8_2(self):
         return 1 + self.gemm_share / 2
 
-    def slip_plan_1(self, plan, a):
-        return plan.get("tp") == 8 and plan.get("vpp", 1) == 1
-
     @cached_property
     def slip_margin_1(self):
         return max(self.margin_in_days_share, self.margin_in_usd_share)
