@@ -197,7 +197,7 @@ class _Run:
         self.cum = np.cumsum(rates)[:-1] / (self.rate or 1.0)
         self.causes = np.array(
             [(f.level, f.down_s, f.nodes, f.latency_s, f.planned) for f in s.faults]
-        )
+        ).T.copy()
         self.id, self.out = np.arange(n), np.zeros((len(KEPT), n))
         for name in (*KEPT, "u", "r"):
             setattr(self, name, np.zeros(n))
@@ -210,8 +210,12 @@ class _Run:
 
     def _time(self, position, pace):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
-        cycles, i = np.divmod(np.floor(position), self.cycle)
-        return position * pace + cycles * self.stalled[-1] + self.stalled[i.astype(int)]
+        whole = np.floor(position)
+        if self.cycle == 1:
+            return position * pace + whole * self.stalled[1]
+        cycles = np.floor(whole / self.cycle)
+        rest = (whole - cycles * self.cycle).astype(int)
+        return position * pace + cycles * self.stalled[-1] + self.stalled[rest]
 
     def _progress(self, elapsed, pace):
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
@@ -328,13 +332,13 @@ class _Run:
         s, every, pending, slow = self.s, self.every[:, None], 0.0, 1.0
         if s.contended:
             slow = np.where(self.rng.random(len(whole)) < s.contended, s.contention, 1.0)
-        j = np.where(whole == self.saves, whole, whole // every * every)
+        j = np.where(whole == self.saves, whole, np.floor(whole / every) * every)
         age = rest + self._time(whole, pace) - self._time(j, pace)
         left = self.delay[:, None] * slow - age
         if s.save_survives:
             pending = np.where(j > self.u, np.maximum(left, 0.0), 0.0).max(axis=0)
         else:
-            j = np.where(left > 0, (j - 1) // every * every, j)
+            j = np.where(left > 0, np.floor((j - 1) / every) * every, j)
         self.saved = np.where(j > self.u, np.maximum(j, self.saved), self.saved)
         return pending
 
@@ -346,22 +350,25 @@ class _Run:
             kind = np.searchsorted(self.cum, self.rng.random(n), side="right")
         if s.lemons:
             kind = self._sour(kind)
-        level, down, nodes, late, planned = self.causes[kind].T
+        level, down, nodes, late, planned = self.causes[:, kind]
         level = level.astype(int)
         back = self.saved[level, np.arange(n)]
-        # corruption: nothing saved since it can be used; intervals per second so far say what the
-        # wall time since had brought
-        since = np.floor(np.maximum(position - late * position / self.wall, 0.0))
-        clean = np.where((late > 0) & ~grows, since, np.inf)
-        self.replayed += np.maximum(back - clean, 0.0) * self.tau
         soft = (planned > 0) & ~grows  # the state is saved, durably, before the stop
         failed = ~grows & ~soft
-        back = np.where(failed, np.minimum(back, clean), position)
+        if late.any():
+            # corruption: nothing saved since it can be used; intervals per second so far say what
+            # the wall time since had brought
+            since = np.floor(np.maximum(position - late * position / self.wall, 0.0))
+            clean = np.where((late > 0) & ~grows, since, np.inf)
+            self.replayed += np.maximum(back - clean, 0.0) * self.tau
+            back = np.minimum(back, clean)
+        back = np.where(failed, back, position)
         down = np.where(grows, 0.0, np.maximum(down, pending))
-        cost = np.where(soft, s.levels[0].stall_s + self.delay[-1], 0.0)
-        self.wall += cost
-        self.stops += np.where(soft, cost + down, 0.0)
-        self.saved = np.where(soft, position, self.saved)
+        if soft.any():
+            cost = np.where(soft, s.levels[0].stall_s + self.delay[-1], 0.0)
+            self.wall += cost
+            self.stops += np.where(soft, cost + down, 0.0)
+            self.saved = np.where(soft, position, self.saved)
         self.u = back
         # levels below the one needed are refilled by the restore
         below = level > np.arange(len(self.saved))[:, None]
