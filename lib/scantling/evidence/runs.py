@@ -46,20 +46,14 @@ VOCABULARIES = dict(
     schedule=SCHEDULE_NAMES,
     scale_out=tuple(catalogue.fabrics("scale-out")),
 )
-SHAPE = dict(  # field of a shape: column of the tables
-    layers="layers",
-    hidden="hidden",
-    ffn_hidden="ffn_hidden",
-    heads="heads",
-    kv_heads="kv_heads",
-    head_dim="head_dim",
-    vocab="vocab",
+SHAPE = {  # field of a shape: column of the tables
+    n: n
+    for n in "layers hidden ffn_hidden heads kv_heads head_dim vocab moe_layers mtp_layers".split()
+} | dict(
     experts="moe_experts",
     top_k="moe_topk",
     expert_ffn_hidden="moe_ffn_hidden",
     shared_ffn_hidden="moe_shared_ffn_hidden",
-    moe_layers="moe_layers",
-    mtp_layers="mtp_layers",
 )
 MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)  # DeepSeek-V3
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
@@ -147,15 +141,12 @@ def _error(row) -> str:
 
 def _missing(row) -> list[str]:
     """Dimensions that no rule gives."""
-    out = [
-        n for n in NEEDED if not getattr(row, n) > 0 and not (n == "vocab" and row.mlp == "gelu")
-    ]
+    needed = [n for n in NEEDED if not (n == "vocab" and row.mlp == "gelu")]
+    experts = ["moe_topk", "moe_ffn_hidden"] if row.moe_experts > 0 else []
+    out = [n for n in needed if not getattr(row, n) > 0]
     out += [n for n in ("mlp", "attention") if not getattr(row, n)]
-    if row.moe_experts > 0:
-        out += [n for n in ("moe_topk", "moe_ffn_hidden") if not getattr(row, n) > 0]
-    if not row.n_devices > 0 and not row.dp > 0:
-        out.append("n_devices")
-    return out
+    out += [n for n in experts if not getattr(row, n) > 0]
+    return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 
 class _Inference:
@@ -189,7 +180,8 @@ def _stack(f, attribute):
 def _infer(f) -> _Inference:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     note = _Inference(f)
-    kinds = [family(catalogue.accelerator(a).family) for a in f.accelerator]
+    chips = [catalogue.accelerator(a) for a in f.accelerator]
+    kinds = [family(c.family) for c in chips]
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
     note.fill("stack", same, "Megatron-LM since Hopper", where=f["stack"].ne(same))
     _infer_shape(f, note)
@@ -202,7 +194,6 @@ def _infer(f) -> _Inference:
     note.fill("sharding", zero, "the stack's default")
     note.default("recompute")
     note.fill("recompute", "full", "layer inputs alone are kept", where=f.layer_inputs_kept > 0)
-    chips = [catalogue.accelerator(a) for a in f.accelerator]
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
     note.fill("precision", native, "bf16, fp16 where the chip lacks it")
     for said, kind, name in zip(note.said, kinds, f["stack"]):
@@ -258,15 +249,11 @@ def _infer_layout(f, note, torus):
     experts = f.ep.isna() & (f.moe_experts > 0)
     note.fill("ep", ranks, "8 where experts and ranks allow", where=experts)
     f["ep"], f["etp"] = f.ep.fillna(1), f.etp.fillna(1)
-    note.fill(
-        "vpp",
-        _vpp(f),
-        (
-            "the stack's chunks where it has some, a layer each under an interleaving "
-            "recipe, 2 where the text says interleaved, else 1"
-        ),
-        where=f.vpp.isna() & (f.pp > 1),
+    chunks = (
+        "the stack's chunks where it has some, a layer each under an interleaving "
+        "recipe, 2 where the text says interleaved, else 1"
     )
+    note.fill("vpp", _vpp(f), chunks, where=f.vpp.isna() & (f.pp > 1))
     f["vpp"] = f.vpp.fillna(1)
 
 

@@ -197,17 +197,8 @@ def fit(p: Points) -> CurveConstants:
     target = np.log(p.seconds)
 
     def build(x):
-        return CurveConstants(
-            **dict(
-                zip(
-                    names,
-                    (
-                        float(v)
-                        for v in np.where(logs, prior + x, prior * np.exp(np.where(logs, 0, x)))
-                    ),
-                )
-            )
-        )
+        values = np.where(logs, prior + x, prior * np.exp(np.where(logs, 0, x)))
+        return CurveConstants(**dict(zip(names, values.tolist())))
 
     def residuals(x):
         error = np.log(predicted(p, build(x))) - target

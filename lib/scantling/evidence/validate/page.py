@@ -99,20 +99,19 @@ def memory_figures(path=MEMORY):
         }
         for kind, (total, capacity) in kinds.items()
     }
-    lines = pd.DataFrame(
-        dict(
-            id=rows.ids,
-            source=rows.sources,
-            stack=rows.stacks,
-            ran=rows.ran,
-            measured_bytes=rows.measured,
-            capacity_bytes=kinds["folds"][1].round(),
-            predicted_bytes=kinds["in sample"][0].round(),
-            fold_out_bytes=kinds["folds"][0].round(),
-            stack_out_bytes=kinds["stack left out"][0].round(),
-        )
+    predicted, fold_out, stack_out = (total.round() for total, _ in kinds.values())
+    lines = dict(
+        id=rows.ids,
+        source=rows.sources,
+        stack=rows.stacks,
+        ran=rows.ran,
+        measured_bytes=rows.measured,
+        capacity_bytes=kinds["folds"][1].round(),
+        predicted_bytes=predicted,
+        fold_out_bytes=fold_out,
+        stack_out_bytes=stack_out,
     )
-    return {"sweep": sweep, "figures": scores}, lines
+    return {"sweep": sweep, "figures": scores}, pd.DataFrame(lines)
 
 
 def summary(figures: dict) -> str:

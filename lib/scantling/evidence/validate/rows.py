@@ -16,7 +16,6 @@ from ...physics import bands
 from ...physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
 from ...physics.constants import calibration, gather
 from ...physics.memory.peak import memory
-from ...physics.step import rates, step_time
 from ..calibrate import throughput as calibrate
 from ..predict import decisive, predict_frame
 from ..runs import read_runs
@@ -126,15 +125,10 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
 
 
 def _without_single(table):
-    known = calibration()
-    constants = gather(
-        table.levels["family"],
-        table.levels["chip"],
-        table.levels["stack"],
-        bands.several_sources_only(known["offsets"], known.get("support", {})),
-    )
-    cases = replace(table.cases, constants=constants)
-    return rates(cases, step_time(cases).total)[0]
+    known, levels = calibration(), table.levels
+    offsets = bands.several_sources_only(known["offsets"], known.get("support", {}))
+    constants = gather(levels["family"], levels["chip"], levels["stack"], offsets)
+    return np.exp(calibrate.log_rate(replace(table.cases, constants=constants)))
 
 
 def _standing(table, groups):
