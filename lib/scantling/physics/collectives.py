@@ -196,7 +196,8 @@ def link_rate(w: Wires):
 def up_rate(w: Wires, k: CurveConstants):
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
     generation, known = w.link.generation, w.link.up_share
-    factor = np.select([generation == 0, generation >= 2], [k.ring_share_a100, k.ring_share_b200])
+    newer = np.where(generation >= 2, k.ring_share_b200, 0.0)
+    factor = np.where(generation == 0, k.ring_share_a100, newer)
     fitted = k.ring_share * np.exp(factor)
     return link_rate(w) * np.where(np.isnan(known), fitted, known)
 
@@ -275,8 +276,10 @@ def once_per_run(formula):
         columns += [x for x in vars(w.link).values() if np.ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            head = np.ones(size, bool)
-            head[1:] = np.any([x[1:] != x[:-1] for x in columns], axis=0)
+            head = np.zeros(size, bool)
+            head[0] = True
+            for x in columns:
+                head[1:] |= x[1:] != x[:-1]
             at = np.flatnonzero(head)
             if 2 * len(at) <= size:
                 of_runs = message_bytes[at] if np.ndim(message_bytes) else message_bytes
