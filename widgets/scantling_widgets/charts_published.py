@@ -44,15 +44,9 @@ def picture(id: str, only: str = "") -> Picture:
     looks = _looks(columns=2 if max(map(len, names)) > 26 else 4)
     legend = None if beside else looks["legend"]
     told = curves.marked("series", names, legend=legend)
+    fields = ("series", "x", "published", "ours")
     shown = [
-        {
-            "series": p.series,
-            "x": p.x,
-            "published": p.published,
-            "ours": p.ours,
-            "error": e,
-            "counted": p.counted,
-        }
+        {**{name: getattr(p, name) for name in fields}, "error": e, "counted": p.counted}
         for p, e in points
     ]
     x = _axis_x(f, points)

@@ -120,16 +120,10 @@ def ends(
         low * unit,
         high * unit,
     )
+    keys = ("name", "lines", "count", "x", "y", "label")
     rows = [
-        {
-            "name": name,
-            "lines": lines[name],
-            "count": len(lines[name]),
-            "x": a,
-            "y": b,
-            "label": float(back(m / unit)),
-        }
-        for (name, (a, b)), m in zip(last.items(), moved)
+        dict(zip(keys, (name, lines[name], len(lines[name]), *ab, float(back(m / unit)))))
+        for (name, ab), m in zip(last.items(), moved)
     ]
     rules = [
         layer(

@@ -25,7 +25,7 @@ from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
 from . import charts
-from .figures import SCHEMA
+from .figures import SCHEMA, spec
 from .livechart import vega_version
 from .report import run as reports
 from .report.compare import result_of
@@ -264,24 +264,21 @@ def thumbnail(data: dict) -> bytes:
     """A PNG of the memory and the step of an assessment, or of its refusal."""
     import vl_convert
 
-    spec = _refusal() if data["verdict"] == "impossible" else _charts(data)
-    theme = {
-        **THEME,
-        "background": "#ffffff",
-        "axis": {**THEME["axis"], "labelFontSize": 10},
-        "padding": 10,
-    }
+    chart = _refusal() if data["verdict"] == "impossible" else _charts(data)
+    axis = {**THEME["axis"], "labelFontSize": 10}
+    theme = {**THEME, "background": "#ffffff", "axis": axis, "padding": 10}
     return vl_convert.vegalite_to_png(
-        {**spec, "config": theme}, vl_version=vega_version(), scale=1.5
+        {**chart, "config": theme}, vl_version=vega_version(), scale=1.5
     )
 
 
 def _charts(data: dict) -> dict:
     parts, datasets = [], {}
     for figure, height in ((charts.memory, 150), (charts.step, 70)):
-        spec = figure.static(data, width=THUMBNAIL - 80, legend=False)
-        datasets |= spec.pop("datasets")
-        parts.append({k: v for k, v in spec.items() if k != "$schema"} | {"height": height})
+        part = figure.static(data, width=THUMBNAIL - 80, legend=False)
+        datasets |= part.pop("datasets")
+        part.pop("$schema")
+        parts.append({**part, "height": height})
     return {
         "$schema": SCHEMA,
         "vconcat": parts,
@@ -292,20 +289,8 @@ def _charts(data: dict) -> dict:
 
 def _refusal() -> dict:
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
-    return {
-        "$schema": SCHEMA,
-        "width": THUMBNAIL - 80,
-        "height": 300,
-        "data": {"values": [{}]},
-        "mark": {
-            "type": "text",
-            "text": words.split("\n"),
-            "fontSize": 15,
-            "fontWeight": "bold",
-            "color": "#a3241b",
-            "align": "center",
-        },
-    }
+    size = {"$schema": SCHEMA, "width": THUMBNAIL - 80, "height": 300}
+    return {**size, **spec("refusal", lines=words.split("\n"))}
 
 
 def _keep_page(path: Path, text: str) -> None:

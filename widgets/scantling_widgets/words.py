@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
+import yaml
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band
 
@@ -178,25 +180,11 @@ def label_or(key: str, fallback: str) -> str:
         return fallback
 
 
-_ENDINGS = (
-    ("_gbytes_per_s_per_device", "rate", "GB/s"),
-    ("_gb", "rate", "GB"),
-    ("_bytes_per_s", "bytes_per_s", ""),
-    ("_per_s", "rate", "/s"),
-    ("usd_per_day", "usd", "/day"),
-    ("usd", "usd", ""),
-    ("_bytes", "bytes", ""),
-    ("_s", "seconds", ""),
-    ("days", "days", "days"),
-    ("days_between", "days", "days"),
-    ("_cost", "share", ""),
-    ("likelihood", "share", ""),
-    ("goodput", "share", ""),
-    ("share", "share", ""),
-    ("_w", "watts", "W"),
-    ("_mw", "rate", "MW"),
-    ("per_run", "ratio", ""),
-)
+@cache
+def _endings() -> list[list[str]]:
+    """Rows of endings.yaml: the ending of a name, and the kind and unit of its values."""
+    file = Path(__file__).with_name("endings.yaml")
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
 def named(name: str, value) -> str:
@@ -205,7 +193,7 @@ def named(name: str, value) -> str:
     value = value.item() if getattr(value, "ndim", 1) == 0 else value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return quantities.shown(value, "text")
-    for ending, kind, unit in _ENDINGS:
+    for ending, kind, unit in _endings():
         if name.endswith(ending) or (
             kind in ("usd", "days", "share") and name.startswith(ending + "_")
         ):

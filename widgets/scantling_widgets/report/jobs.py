@@ -135,13 +135,8 @@ def make(job: Job) -> Done:
         )
 
     if job.code and job.code != code_digest():
-        return done(
-            "failed",
-            error=(
-                f"this worker has another state of scantling "
-                f"({metadata.version('scantling')}) than the batch was started from"
-            ),
-        )
+        state = f"another state of scantling ({metadata.version('scantling')})"
+        return done("failed", error=f"this worker has {state} than the batch was started from")
     with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
         folder = Path(scratch)
         for name, content in job.files:
@@ -152,9 +147,8 @@ def make(job: Job) -> Done:
         except DesignError as e:
             return done("wrong", error=str(e))
         except NotebookFault as e:
-            return done(
-                "wrong" if e.ename == "DesignError" else "failed", error=str(e), notebook=e.notebook
-            )
+            status = "wrong" if e.ename == "DesignError" else "failed"
+            return done(status, error=str(e), notebook=e.notebook)
         except Exception as e:
             return done("failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from ..figures import spec
 from ..livechart import vega_version
 
 WIDTH = 700
@@ -20,41 +21,10 @@ RESULT = "application/vnd.scantling.assessment+json"
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
 INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
-_INK, _SOFT, _LINE, _PAPER = INKS
+_INK, _SOFT, _LINE, _ = INKS
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
-THEME = {
-    "background": "transparent",
-    "font": "DejaVu Sans",
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": _INK,
-        "titleColor": _SOFT,
-        "gridColor": _LINE,
-        "domainColor": _SOFT,
-        "tickColor": _SOFT,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": 500,
-        "labelLimit": 260,
-    },
-    "legend": {
-        "labelColor": _INK,
-        "titleColor": _SOFT,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "labelLimit": 260,
-    },
-    "title": {"color": _INK, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
-    "text": {"color": _INK},
-    "rule": {"color": _SOFT},
-    "style": {
-        "ink": {"color": _INK, "stroke": _INK},
-        "ink-text": {"fill": _INK, "stroke": None},
-        "soft": {"stroke": _SOFT},
-        "soft-text": {"fill": _SOFT, "stroke": None},
-    },
-}
+THEME = spec("theme", ink=_INK, soft=_SOFT, line=_LINE)
 
 
 @dataclass(frozen=True)
@@ -122,11 +92,11 @@ def _mappings(node):
         yield from _mappings(inner)
 
 
-def svg(spec: dict, words: str) -> str:
+def svg(chart: dict, words: str) -> str:
     """A Vega-Lite specification as an accessible SVG without fixed inks, fonts or links."""
     import vl_convert
 
-    return accessible(vl_convert.vegalite_to_svg(themed(spec), vl_version=vega_version()), words)
+    return accessible(vl_convert.vegalite_to_svg(themed(chart), vl_version=vega_version()), words)
 
 
 def themed(spec: dict, **more) -> dict:
