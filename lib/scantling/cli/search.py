@@ -153,15 +153,10 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
             console().print(line)
         if plans.attrs.get("unseen"):
             console().print("stopped: the order above is of the plans that were looked at")
+    verdict = result["verdict"]
     if over:  # the verdict is of the file's own machine
-        ctx.exit(
-            EXIT["impossible"]
-            if not len(plans)
-            else 0
-            if result["verdict"] == "impossible"
-            else EXIT[result["verdict"]]
-        )
-    ctx.exit(EXIT[result["verdict"]])
+        verdict = {"impossible": "feasible"}.get(verdict, verdict) if len(plans) else "impossible"
+    ctx.exit(EXIT[verdict])
 
 
 def _plans(design, space, over, scheduler, bar, top):
