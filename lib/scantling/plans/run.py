@@ -129,7 +129,7 @@ def find(
         seconds=time.perf_counter() - start,
         legal=len(fits),
         fitting=int(fits.sum()),
-        rejected={text: n for i, text in enumerate(REASONS) if (n := int((reason == i).sum()))},
+        rejected={text: k for i, text in enumerate(REASONS) if (k := int((reason == i).sum()))},
         unseen=int(n - len(fits)),
     )
 

@@ -66,7 +66,7 @@ def plan_columns(
     not looked at); legal = fitting + rejected.
     """
     resolved = prepare(design)
-    phase = max(resolved.phases, key=lambda p: p.tokens or 0)
+    phase = resolved.main_phase
     space = offered(space or DEFAULT, resolved.stack)
     run = stream if space.offload != ("none",) else find
     outcomes = []
