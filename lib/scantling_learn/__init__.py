@@ -103,7 +103,11 @@ def _facts(number: str):
     return walkthrough(number).facts()
 
 
-def check(question, answer, mine=None) -> Verdict:
+def check(
+    question,
+    answer,
+    mine=None,
+) -> Verdict:
     """The verdict on one answer: right, a usual slip with what to say to it, close, or wrong.
 
     question : "01.params", or a `Question` of a walkthrough together with its facts as a pair;
@@ -113,7 +117,17 @@ def check(question, answer, mine=None) -> Verdict:
     Raises KeyError for a question that there is not.
     """
     if isinstance(question, tuple):
-        return grade(*question[:1], answer, question[1], mine)
+        return grade(
+            *question[:1],
+            answer,
+            question[1],
+            mine,
+        )
     which, _, ident = str(question).partition(".")
     w = walkthrough(which)
-    return grade(w.question(ident), answer, _facts(w.number), mine)
+    return grade(
+        w.question(ident),
+        answer,
+        _facts(w.number),
+        mine,
+    )

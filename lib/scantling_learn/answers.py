@@ -32,7 +32,11 @@ def right_answer(question: Question, facts):
     return tell(question.model, facts)
 
 
-def shown_answer(question: Question, answer, facts) -> str:
+def shown_answer(
+    question: Question,
+    answer,
+    facts,
+) -> str:
     """An answer as people read it."""
     if isinstance(question, Number):
         given = read_number(answer, question.unit)

@@ -30,10 +30,19 @@ from .question import (
 from .tell import tell
 from .typed import confusions, read_keys, read_number, read_plan
 
-__all__ = ["Verdict", "grade", "right_answer", "unanswered"]
+__all__ = [
+    "Verdict",
+    "grade",
+    "right_answer",
+    "unanswered",
+]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    repr=False,
+)
 class Verdict:
     """What became of one answer.
 
@@ -50,7 +59,11 @@ class Verdict:
     credit: float = 0.0
     slip: int | None = None
     hits: tuple[bool, ...] = ()
-    facts: Any = field(default=None, repr=False, compare=False)
+    facts: Any = field(
+        default=None,
+        repr=False,
+        compare=False,
+    )
 
     @property
     def right(self) -> bool:
@@ -75,19 +88,50 @@ def unanswered(answer) -> bool:
     )
 
 
-def grade(question: Question, answer, facts, mine=None) -> Verdict:
+def grade(
+    question: Question,
+    answer,
+    facts,
+    mine=None,
+) -> Verdict:
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
     that the reader finds made, instead of the found ones."""
     if unanswered(answer):
-        return Verdict(question=question, answer=None, status=OPEN, says="", facts=facts)
-    judge = {"number": _number, "choice": _choice, "plan": _plan, "explain": _explain}
-    said = judge[question.kind](question, answer, facts, mine)
-    return Verdict(question=question, answer=answer, facts=facts, **said)
+        return Verdict(
+            question=question,
+            answer=None,
+            status=OPEN,
+            says="",
+            facts=facts,
+        )
+    judge = {
+        "number": _number,
+        "choice": _choice,
+        "plan": _plan,
+        "explain": _explain,
+    }
+    said = judge[question.kind](
+        question,
+        answer,
+        facts,
+        mine,
+    )
+    return Verdict(
+        question=question,
+        answer=answer,
+        facts=facts,
+        **said,
+    )
 
 
 def _said(status: str, says: str, credit: float = 0.0, **more) -> dict:
     """What a judge says of an answer: fields of its Verdict."""
-    return {"status": status, "says": says, "credit": credit, **more}
+    return {
+        "status": status,
+        "says": says,
+        "credit": credit,
+        **more,
+    }
 
 
 # ---------------------------------------------------------------- numbers
@@ -98,7 +142,12 @@ def _apart(a: float, b: float) -> float:
     return max(a / b, b / a) if a * b > 0 else math.inf
 
 
-def _number(q: Number, answer, facts, mine):
+def _number(
+    q: Number,
+    answer,
+    facts,
+    mine,
+):
     try:
         given = read_number(answer, q.unit) * q.scale
     except (ValueError, TypeError) as e:
@@ -143,7 +192,12 @@ def _shown(q: Number, value: float) -> str:
 
 
 # ---------------------------------------------------------------- choices
-def _choice(q: Choice, answer, facts, mine):
+def _choice(
+    q: Choice,
+    answer,
+    facts,
+    mine,
+):
     right = q.right(facts)
     if not q.several:
         keys = read_keys(answer, q.options) or ()
@@ -171,11 +225,21 @@ def _choice(q: Choice, answer, facts, mine):
     wrong = next((i for i, o in enumerate(q.options) if o.key in keys - right), None)
     credit = max(0.0, (len(keys & right) - len(keys - right)) / len(right))
     status = SLIP if wrong is not None else NEAR
-    return _said(status, "  \n".join(lines), min(credit, 0.75), slip=wrong)
+    return _said(
+        status,
+        "  \n".join(lines),
+        min(credit, 0.75),
+        slip=wrong,
+    )
 
 
 # ---------------------------------------------------------------- plans
-def _plan(q: Plan, answer, facts, mine):
+def _plan(
+    q: Plan,
+    answer,
+    facts,
+    mine,
+):
     answer = read_plan(answer, q.names)
     if answer is None:
         return _said(BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.")
@@ -190,7 +254,16 @@ def _plan(q: Plan, answer, facts, mine):
     best = assess(design)
     for i, slip in enumerate(q.slips):
         if slip.made(answer):
-            return _said(SLIP, tell(slip.says, facts, a=tried, best=best), slip=i)
+            return _said(
+                SLIP,
+                tell(
+                    slip.says,
+                    facts,
+                    a=tried,
+                    best=best,
+                ),
+                slip=i,
+            )
     m = tried.memory_bytes
     if not tried.chosen.fits:
         part = max(
@@ -228,7 +301,12 @@ def _plan(q: Plan, answer, facts, mine):
 
 
 # ---------------------------------------------------------------- explanations
-def _explain(q: Explain, answer, facts, mine):
+def _explain(
+    q: Explain,
+    answer,
+    facts,
+    mine,
+):
     text = str(answer)
     found = tuple(any(re.search(w, text, re.I) for w in p.words) for p in q.points)
     hits = found if mine is None else tuple(i in set(mine) for i in range(1, len(q.points) + 1))
@@ -236,4 +314,9 @@ def _explain(q: Explain, answer, facts, mine):
     how = "words that point to" if mine is None else "by your own count"
     says = f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}."
     status = RIGHT if share == 1 else NEAR if share > 0 else WRONG
-    return _said(status, says, share, hits=hits)
+    return _said(
+        status,
+        says,
+        share,
+        hits=hits,
+    )

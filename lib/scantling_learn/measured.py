@@ -24,9 +24,19 @@ class Total:
     kind: str
     source: str
 
-    def beside(self, ours: float, what: str = "") -> Row:
+    def beside(
+        self,
+        ours: float,
+        what: str = "",
+    ) -> Row:
         """Our value beside it, for a table; `what` in other words than the catalogue's."""
-        return Row(what or self.what, ours, self.value, self.kind, self.source)
+        return Row(
+            what or self.what,
+            ours,
+            self.value,
+            self.kind,
+            self.source,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,10 @@ def published(ident: str) -> Total:
     except KeyError:
         raise KeyError(f"no published total {ident!r}; there are: {', '.join(_totals())}") from None
     return Total(
-        row["what"], float(row["value"]), row["kind"], f"{row['source']}, {row['locator']}"
+        row["what"],
+        float(row["value"]),
+        row["kind"],
+        f"{row['source']}, {row['locator']}",
     )
 
 

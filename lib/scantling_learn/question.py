@@ -35,7 +35,10 @@ def _product(values, facts):
     return math.prod(value_of(v, facts) for v in several)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Slip:
     """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, each a fact or
     several, and what to say. `within`: ratio up to which an answer counts as this slip."""
@@ -52,7 +55,10 @@ class Slip:
         return float(value * times / over)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Option:
     """One answer of a Choice; `says` is why it is wrong (or, of the right one, why it is right)."""
 
@@ -61,7 +67,10 @@ class Option:
     says: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PlanSlip:
     """A usual wrong plan: `example` is one such plan; others are recognised by fields of at least,
     at most or among these values (an axis that a plan does not name is 1, null stands for any field
@@ -82,7 +91,10 @@ class PlanSlip:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Point:
     """One point that a strong explanation makes; `words` are regular expressions, one of which
     shows that it was made."""
@@ -91,7 +103,10 @@ class Point:
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Question:
     """What all questions share.
 
@@ -114,10 +129,18 @@ class Question:
 
     def texts(self):
         """Every text of the question, for tests of their numbers."""
-        return [self.ask, *self.hints, self.worked, self.takeaway]
+        return [
+            self.ask,
+            *self.hints,
+            self.worked,
+            self.takeaway,
+        ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Number(Question):
     """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five
     per cent; 1: exactly)."""
@@ -136,7 +159,10 @@ class Number(Question):
         return super().texts() + [s.says for s in self.slips]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Choice(Question):
     """One of several options (`several`: all that are right, a list of keys)."""
 
@@ -158,7 +184,10 @@ class Choice(Question):
         return super().texts() + [t for o in self.options for t in (o.text, o.says)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Plan(Question):
     """A plan (a mapping, as in a design file); any that fits and takes at most `slower` times the
     best step is right.
@@ -176,7 +205,10 @@ class Plan(Question):
         return super().texts() + [s.says for s in self.slips]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Explain(Question):
     """A few sentences in the reader's own words, set beside the points that a strong answer makes;
     `model` is such an answer."""
@@ -189,7 +221,10 @@ class Explain(Question):
         return super().texts() + [self.model] + [p.says for p in self.points]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Walkthrough:
     """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts
     (made without arguments) and its questions."""
@@ -213,7 +248,10 @@ class Walkthrough:
 
 
 _KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
-_INSIDE = {"options": Option, "points": Point}
+_INSIDE = {
+    "options": Option,
+    "points": Point,
+}
 
 
 def _question(given: dict) -> Question:
@@ -225,11 +263,18 @@ def _question(given: dict) -> Question:
         fields[name] = tuple(
             parts[name](**{k: _tupled(v) for k, v in each.items()}) for each in fields[name]
         )
-    return _KINDS[kind](id=ident, **fields)
+    return _KINDS[kind](
+        id=ident,
+        **fields,
+    )
 
 
 def read(path: Path, facts: Callable[[], Any]) -> Walkthrough:
     """The walkthrough of a YAML file; `facts` is the class whose attributes the file names."""
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     questions = tuple(_question(q) for q in given.pop("questions"))
-    return Walkthrough(**given, facts=facts, questions=questions)
+    return Walkthrough(
+        **given,
+        facts=facts,
+        questions=questions,
+    )

@@ -16,7 +16,10 @@ from .rubric import LEVELS, Axis, Level, level_of, rubric
 HINT_COST, TRY_COST, LEAST = 0.15, 0.25, 0.25
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class AxisScore:
     """One axis that was asked: points earned and points there were to earn (one for senior
     questions, one more for staff ones)."""
@@ -33,7 +36,11 @@ class AxisScore:
         return getattr(self.axis, level_of(share, 1.0).name)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    repr=False,
+)
 class Scorecard:
     """Scores of one session. `redo`: questions that earned least, worst first, with what to do
     again."""
@@ -111,7 +118,13 @@ class Scorecard:
         ]
         missing = ", ".join(a.name.lower() for a in self.not_asked)
         cards = "".join(self._open_card(v) for v in self.verdicts.values() if self.blank and v)
-        body = show.parts().scorecard(self, title, questions, missing, cards)
+        body = show.parts().scorecard(
+            self,
+            title,
+            questions,
+            missing,
+            cards,
+        )
         return show.style() + show.block(body)
 
     def _open_card(self, v: Verdict) -> str:
@@ -128,10 +141,18 @@ class Scorecard:
         data = {
             "axes": [asdict(a.axis) for a in self.axes],
             "levels": [
-                {"name": level.name, "from": level.at_least, "says": level.says}
+                {
+                    "name": level.name,
+                    "from": level.at_least,
+                    "says": level.says,
+                }
                 for level in rubric()[1]
             ],
-            "costs": {"try": TRY_COST, "hint": HINT_COST, "least": LEAST},
+            "costs": {
+                "try": TRY_COST,
+                "hint": HINT_COST,
+                "least": LEAST,
+            },
         }
         rows = [(name, *(getattr(axis, level) for level in LEVELS)) for axis, name in named]
         return str(show.parts().rubric(show.packed(data), list(LEVELS), rows))

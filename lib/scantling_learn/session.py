@@ -25,7 +25,12 @@ MODES = ("student", "instructor", "blank")
 class Card:
     """What a check shows: the question, the verdict, hints and the worked answer folded."""
 
-    def __init__(self, session: Session, question: Question, verdict: Verdict):
+    def __init__(
+        self,
+        session: Session,
+        question: Question,
+        verdict: Verdict,
+    ):
         self.session, self.question, self.verdict = session, question, verdict
 
     @property
@@ -49,7 +54,11 @@ class Card:
     def _repr_html_(self) -> str:
         s = self.session
         return show.card(
-            self.question, s.facts, self.verdict, s.mode, s.hints.get(self.question.id, 0)
+            self.question,
+            s.facts,
+            self.verdict,
+            s.mode,
+            s.hints.get(self.question.id, 0),
         )
 
 
@@ -57,14 +66,27 @@ class Folded:
     """Something behind a fold: the work on a question, open for an instructor and once the answer
     was right."""
 
-    def __init__(self, title: str, html: str, text: str, opened: bool):
+    def __init__(
+        self,
+        title: str,
+        html: str,
+        text: str,
+        opened: bool,
+    ):
         self.title, self.html, self.text, self.opened = title, html, text, opened
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
 
     def _repr_html_(self) -> str:
-        return show.block(show.parts().fold(self.title, self.html, "scl-work", self.opened))
+        return show.block(
+            show.parts().fold(
+                self.title,
+                self.html,
+                "scl-work",
+                self.opened,
+            )
+        )
 
 
 class Said:
@@ -116,7 +138,12 @@ class Session:
         )
 
     # ------------------------------------------------------------ what a notebook calls
-    def check(self, ident: str, answer=..., mine=None) -> Card:
+    def check(
+        self,
+        ident: str,
+        answer=...,
+        mine=None,
+    ) -> Card:
         """Ask a question, and judge the answer where there is one; `...` means none yet (an
         instructor's session puts the right one in)."""
         q = self.walkthrough.question(ident)
@@ -125,10 +152,20 @@ class Session:
         verdict = self.judge(q, answer, mine)
         return Card(self, q, verdict)
 
-    def judge(self, q: Question, answer, mine=None) -> Verdict:
+    def judge(
+        self,
+        q: Question,
+        answer,
+        mine=None,
+    ) -> Verdict:
         """The verdict, kept in the log unless nothing was answered or the same answer was the last
         one."""
-        verdict = grade(q, answer, self.facts, mine)
+        verdict = grade(
+            q,
+            answer,
+            self.facts,
+            mine,
+        )
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
@@ -157,7 +194,12 @@ class Session:
         """A paragraph of markdown with {placeholders} filled from the facts."""
         return Said(tell(text, self.facts, **more))
 
-    def work(self, ident: str, *parts, title: str = "Work it") -> Folded | None:
+    def work(
+        self,
+        ident: str,
+        *parts,
+        title: str = "Work it",
+    ) -> Folded | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
         takeaway at the end. Nothing in a blank."""
         if self.mode == "blank":

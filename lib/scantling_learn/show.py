@@ -20,7 +20,14 @@ from .tell import tell
 from .typed import confusions, factors
 
 HERE = Path(__file__).parent
-_SIGN = {"right": "✓", "slip": "✗", "near": "≈", "wrong": "✗", "unreadable": "?", "open": "…"}
+_SIGN = {
+    "right": "✓",
+    "slip": "✗",
+    "near": "≈",
+    "wrong": "✗",
+    "unreadable": "?",
+    "open": "…",
+}
 _NAME = {
     "right": "Right",
     "slip": "A usual slip",
@@ -37,7 +44,14 @@ def parts():
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(HERE)
-    return Environment(loader=loader, autoescape=True).get_template("walkthrough.j2").module
+    return (
+        Environment(
+            loader=loader,
+            autoescape=True,
+        )
+        .get_template("walkthrough.j2")
+        .module
+    )
 
 
 def markdown(text: str) -> str:
@@ -84,7 +98,16 @@ def verdict_part(v) -> str:
         return ""
     said = markdown(v.says) if v.says else ""
     points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
-    return str(parts().verdict(v.status, _SIGN[v.status], _NAME[v.status], given(v), said, points))
+    return str(
+        parts().verdict(
+            v.status,
+            _SIGN[v.status],
+            _NAME[v.status],
+            given(v),
+            said,
+            points,
+        )
+    )
 
 
 def given(v) -> str:
@@ -96,7 +119,11 @@ def given(v) -> str:
         return str(v.answer)[:200]
 
 
-def points_part(q: Explain, facts, hits) -> str:
+def points_part(
+    q: Explain,
+    facts,
+    hits,
+) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
     found = hits or [False] * len(q.points)
@@ -117,7 +144,11 @@ def _inline(text: str) -> str:
     )
 
 
-def hints_part(q: Question, facts, opened: int = 0) -> str:
+def hints_part(
+    q: Question,
+    facts,
+    opened: int = 0,
+) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i in range(len(q.hints), 0, -1):
@@ -126,7 +157,11 @@ def hints_part(q: Question, facts, opened: int = 0) -> str:
     return inside
 
 
-def answer_part(q: Question, facts, opened: bool = False) -> str:
+def answer_part(
+    q: Question,
+    facts,
+    opened: bool = False,
+) -> str:
     """The worked answer, folded."""
     value = shown_answer(q, right_answer(q, facts), facts)
     if isinstance(q, Choice):
@@ -137,7 +172,14 @@ def answer_part(q: Question, facts, opened: bool = False) -> str:
     else:
         head = f"<p><strong>{escape(value)}</strong></p>"
     worked = markdown(tell(q.worked, facts))
-    return str(parts().fold("Worked answer", head + worked, "scl-answer", opened))
+    return str(
+        parts().fold(
+            "Worked answer",
+            head + worked,
+            "scl-answer",
+            opened,
+        )
+    )
 
 
 def slips_part(q: Question, facts) -> str:
@@ -161,10 +203,21 @@ def slips_part(q: Question, facts) -> str:
     return str(parts().fold("Usual slips", table, "scl-slips"))
 
 
-def ask_part(q: Question, facts, options: bool = True) -> str:
+def ask_part(
+    q: Question,
+    facts,
+    options: bool = True,
+) -> str:
     """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
-    head = str(parts().head(axis.name, q.level, f"{q.minutes:g}", q.id))
+    head = str(
+        parts().head(
+            axis.name,
+            q.level,
+            f"{q.minutes:g}",
+            q.id,
+        )
+    )
     body = markdown(tell(q.ask, facts))
     if options and isinstance(q, Choice):
         body += options_part(q.options, facts)
@@ -189,7 +242,13 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(q: Question, facts, verdict, mode: str, opened: int = 0) -> str:
+def card(
+    q: Question,
+    facts,
+    verdict,
+    mode: str,
+    opened: int = 0,
+) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     inside = ask_part(q, facts)
@@ -247,7 +306,11 @@ def _key(q: Question, facts) -> str:
     elif isinstance(q, Explain):
         data |= {
             "points": [
-                {"says": _inline(tell(p.says, facts)), "words": list(p.words)} for p in q.points
+                {
+                    "says": _inline(tell(p.says, facts)),
+                    "words": list(p.words),
+                }
+                for p in q.points
             ]
         }
     return packed(data)
@@ -266,14 +329,23 @@ def plan_table(q: Plan, facts) -> dict:
     columns = [
         np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
     ]
-    keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    keys, at = np.unique(
+        np.stack(columns, axis=1),
+        axis=0,
+        return_inverse=True,
+    )
     least = np.full(len(keys), np.inf)
     np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
     steps = {
         ",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4)
         for k, s in zip(keys.tolist(), least.tolist())
     }
-    return {"names": list(q.names), "slower": q.slower, "best": float(best.step_s), "steps": steps}
+    return {
+        "names": list(q.names),
+        "slower": q.slower,
+        "best": float(best.step_s),
+        "steps": steps,
+    }
 
 
 def mark(v) -> str:

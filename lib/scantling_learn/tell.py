@@ -12,13 +12,26 @@ class _Teller(string.Formatter):
     """`{name:kind}`: a fact by name, shown in the manner of `quantities` (seconds, bytes, share,
     usd, params …) or by a format of Python's own."""
 
-    def __init__(self, facts, more):
+    def __init__(
+        self,
+        facts,
+        more,
+    ):
         self.facts, self.more = facts, more
 
-    def get_value(self, key, args, kwargs):
+    def get_value(
+        self,
+        key,
+        args,
+        kwargs,
+    ):
         return self.more[key] if key in self.more else getattr(self.facts, str(key))
 
-    def format_field(self, value, spec):
+    def format_field(
+        self,
+        value,
+        spec,
+    ):
         if spec == "sci":
             mantissa, power = f"{float(value):.2e}".split("e")
             return f"{mantissa}e{int(power)}"

@@ -15,7 +15,10 @@ import yaml
 _WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))
 _TIME = {name: size for names, size in _WORDS["times"].items() for name in names.split()}
-_DECIMAL = {"": 1.0, **{p: _PREFIX[p] for p in "kKMGTP"}}
+_DECIMAL = {
+    "": 1.0,
+    **{p: _PREFIX[p] for p in "kKMGTP"},
+}
 _BYTES = {
     **{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")},
     **{f"{p}{b}": size for p, size in _DECIMAL.items() for b in ("B", "byte", "bytes")},
@@ -24,10 +27,24 @@ _BYTES = {
 _RATES = {f"{name}{per}": size for name, size in _BYTES.items() for per in ("/s", "ps")}
 _MONEY = {
     f"{p}{d}": size
-    for p, size in {"": 1.0, **_PREFIX}.items()
+    for p, size in {
+        "": 1.0,
+        **_PREFIX,
+    }.items()
     for d in ("$", "usd", "dollars", "dollar")
 }
-_FAMILIES = (_TIME, _BYTES, _RATES, _MONEY, {"%": 1.0, "percent": 1.0, "pct": 1.0}, _PREFIX)
+_FAMILIES = (
+    _TIME,
+    _BYTES,
+    _RATES,
+    _MONEY,
+    {
+        "%": 1.0,
+        "percent": 1.0,
+        "pct": 1.0,
+    },
+    _PREFIX,
+)
 _NEAR = 1.05
 _SUM = re.compile(r"(?:[\d.,_\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
 _OPERATORS = {
@@ -85,7 +102,12 @@ def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
         )
     out = []
     if unit in _BYTES or unit in _RATES:
-        binary = {"K": 1, "M": 2, "G": 3, "T": 4}.get(unit[0], 0)
+        binary = {
+            "K": 1,
+            "M": 2,
+            "G": 3,
+            "T": 4,
+        }.get(unit[0], 0)
         out += [
             (1 / 8, _NEAR, f"Those are bits; {asked} are asked, eight times fewer."),
             (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {asked} are asked."),
@@ -140,7 +162,17 @@ def _leading(text: str) -> float | None:
     plain = (
         re.sub(r"(?<=\d)[,_ ](?=\d{3}(?!\d))", "", text)
         .replace("x", "*")
-        .translate(str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "_": ""}))
+        .translate(
+            str.maketrans(
+                {
+                    "×": "*",
+                    "·": "*",
+                    "÷": "/",
+                    "−": "-",
+                    "_": "",
+                }
+            )
+        )
         .replace("^", "**")
         .strip()
     )

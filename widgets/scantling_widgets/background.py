@@ -28,15 +28,39 @@ class Job(W.HBox):
         on_end: Callable,
         waits: bool = False,
     ):
-        room = {"width": "auto", "min_width": "96px", "flex": "0 0 auto"}
+        room = {
+            "width": "auto",
+            "min_width": "96px",
+            "flex": "0 0 auto",
+        }
         self.button = button(name, self.run, **room)
         self.count = W.Label("", layout=W.Layout(width="118px"))
-        self.bar = W.IntProgress(min=0, max=1, layout=W.Layout(width="120px", visibility="hidden"))
+        self.bar = W.IntProgress(
+            min=0,
+            max=1,
+            layout=W.Layout(
+                width="120px",
+                visibility="hidden",
+            ),
+        )
         self._cancelled = threading.Event()
-        self.stop = button("Cancel", self._cancelled.set, width="76px", visibility="hidden")
+        self.stop = button(
+            "Cancel",
+            self._cancelled.set,
+            width="76px",
+            visibility="hidden",
+        )
         super().__init__(
-            [self.button, self.count, self.bar, self.stop],
-            layout=W.Layout(align_items="center", grid_gap="8px"),
+            [
+                self.button,
+                self.count,
+                self.bar,
+                self.stop,
+            ],
+            layout=W.Layout(
+                align_items="center",
+                grid_gap="8px",
+            ),
         )
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
         self.thread = None
@@ -47,7 +71,11 @@ class Job(W.HBox):
             return
         self._cancelled.clear()
         self.button.disabled = True
-        self.thread = threading.Thread(target=self._work, name="scantling-desk-job", daemon=True)
+        self.thread = threading.Thread(
+            target=self._work,
+            name="scantling-desk-job",
+            daemon=True,
+        )
         self.thread.start()
 
     def _work(self) -> None:

@@ -52,8 +52,16 @@ def page_ms(url: str, moves: int = MOVES) -> list[float]:
     if program is None:
         raise SystemExit("no Chromium on this machine")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        browser = playwright.chromium.launch(
+            executable_path=program,
+            args=list(FLAGS),
+        )
+        page = browser.new_page(
+            viewport={
+                "width": 1440,
+                "height": 900,
+            }
+        )
         page.goto(url)
         page.wait_for_function(
             "() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2",
@@ -80,9 +88,18 @@ def main() -> int:
     design = resources.example()
     print(said("kernel", kernel_ms(design)), flush=True)
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "wb") as log:
-        with servers.jupyter_lab(design, Path(folder), port=9410, log=log) as server:
+        with servers.jupyter_lab(
+            design,
+            Path(folder),
+            port=9410,
+            log=log,
+        ) as server:
             print(said("JupyterLab, move to new pixels", page_ms(server.url)), flush=True)
-        with servers.voila_page(design, port=9420, log=log) as server:
+        with servers.voila_page(
+            design,
+            port=9420,
+            log=log,
+        ) as server:
             print(said("Voila page, move to new pixels", page_ms(server.url)), flush=True)
     return 0
 

@@ -21,7 +21,17 @@ _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 def stages(given) -> list[dict]:
     """Memory per pipeline stage; where only the fullest stage is known, that one."""
     table = given.get("memory_by_stage")
-    return list(table) if table else [{"stage": 0, "layers": None, **given["memory_bytes"]}]
+    return (
+        list(table)
+        if table
+        else [
+            {
+                "stage": 0,
+                "layers": None,
+                **given["memory_bytes"],
+            }
+        ]
+    )
 
 
 def fullest(given) -> dict:
@@ -35,7 +45,12 @@ def _memory_rows(given, pinned=None) -> dict:
     at = worst["total"]
     for level in (SAFE_SHARE * capacity, capacity):  # the label stands on its bar, or on the line
         at = level if 0 <= level - at < _LINE * top else at  # that it would cross
-    over = [row for row in table if row["total"] > capacity] or [{**table[0], "total": capacity}]
+    over = [row for row in table if row["total"] > capacity] or [
+        {
+            **table[0],
+            "total": capacity,
+        }
+    ]
     return {
         "parts": [part for row in table for part in _parts(row)],
         "lines": [
@@ -62,9 +77,18 @@ def _memory_rows(given, pinned=None) -> dict:
         ],
         "ghost": _ghost(table, pinned),
         "zones": [
-            {"level": SAFE_SHARE * capacity - 1.7 * _LINE * top, "says": "safe"},
-            {"level": 0.9 * capacity, "says": "tight"},
-            {"level": capacity + 1.25 * _LINE * top, "says": "over"},
+            {
+                "level": SAFE_SHARE * capacity - 1.7 * _LINE * top,
+                "says": "safe",
+            },
+            {
+                "level": 0.9 * capacity,
+                "says": "tight",
+            },
+            {
+                "level": capacity + 1.25 * _LINE * top,
+                "says": "over",
+            },
         ],
         "over": [
             {
@@ -75,7 +99,12 @@ def _memory_rows(given, pinned=None) -> dict:
             }
             for row in over  # a bar of no height where nothing is over
         ],
-        "frame": [{"stage": str(table[0]["stage"]), "level": top}],
+        "frame": [
+            {
+                "stage": str(table[0]["stage"]),
+                "level": top,
+            }
+        ],
     }
 
 
@@ -100,7 +129,12 @@ def _ghost(table, pinned) -> list[dict]:
     """A tick at the memory of the pinned design, stage by stage."""
     if pinned is None:
         return [
-            {"stage": str(table[0]["stage"]), "level": table[0]["total"], "seen": 0, "says": ""}
+            {
+                "stage": str(table[0]["stage"]),
+                "level": table[0]["total"],
+                "seen": 0,
+                "says": "",
+            }
         ]
     before = {str(row["stage"]): row["total"] for row in stages(pinned)}
     both = [str(row["stage"]) for row in table if str(row["stage"]) in before]
@@ -127,7 +161,13 @@ def _memory_words(given, pinned=None) -> str:
 
 _UNIT, _TICKS = axis(_TOTAL)
 memory = figure(
-    "memory", _memory_rows, _memory_words, given={"title": f"{_UNIT} per device", "ticks": _TICKS}
+    "memory",
+    _memory_rows,
+    _memory_words,
+    given={
+        "title": f"{_UNIT} per device",
+        "ticks": _TICKS,
+    },
 )
 
 
@@ -136,7 +176,12 @@ _ON, _UNDER, _PINNED = "exposed", "hidden", "pinned"
 _PIXELS, _LETTER = 380, 6.6  # a label is drawn where it has room
 
 
-def _segments(parts: dict, row: str, total: float, longest: float = 0.0) -> list[dict]:
+def _segments(
+    parts: dict,
+    row: str,
+    total: float,
+    longest: float = 0.0,
+) -> list[dict]:
     """The parts of one row of the step, laid end to end; labelled where the row of `longest` has
     room for it."""
     amounts = [float(parts.get(part) or 0.0) for part in STEP]
@@ -165,7 +210,12 @@ def _step_rows(given, pinned=None) -> dict:
     total = given["step_s"]
     low, high = given.get("step_s_low", total), given.get("step_s_high", total)
     longest = max(high, pinned["step_s"] if pinned is not None else 0.0)
-    solid = _segments(given["step_breakdown_s"], _ON, total, longest)
+    solid = _segments(
+        given["step_breakdown_s"],
+        _ON,
+        total,
+        longest,
+    )
     pale = _segments(given.get("hidden_s") or {}, _UNDER, total)
     if pinned is not None:
         solid += _segments(pinned["step_breakdown_s"], _PINNED, pinned["step_s"])
@@ -182,7 +232,13 @@ def _step_rows(given, pinned=None) -> dict:
                 "says": f"80 % band of the step: {show('step_s', low)} to {show('step_s', high)}",
             }
         ],
-        "rows": [{"row": row, "zero": 0.0} for row in shown],
+        "rows": [
+            {
+                "row": row,
+                "zero": 0.0,
+            }
+            for row in shown
+        ],
     }
 
 

@@ -18,7 +18,15 @@ def _badput_rows(given) -> dict:
     for key, value in lost.items():
         name, text = label_or(f"endurance.badput.{key}", key), share(value)
         says = f"{name}: {text} of wall time"
-        rows.append({"what": name, "room": room, "share": value, "text": text, "says": says})
+        rows.append(
+            {
+                "what": name,
+                "room": room,
+                "share": value,
+                "text": text,
+                "says": says,
+            }
+        )
     return {"lost": rows}
 
 
@@ -40,7 +48,10 @@ def _spares_rows(given, waiting=None) -> dict:
             ),
         }
         for n, short, chance in zip(
-            waiting["spares"], waiting["shortage"], waiting["wait_chance"], strict=True
+            waiting["spares"],
+            waiting["shortage"],
+            waiting["wait_chance"],
+            strict=True,
         )
     ]
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]

@@ -26,7 +26,16 @@ def _names(rows, by: str | None) -> list[str]:
 
 
 def _looks(**given) -> dict:
-    return spec("walkthrough", **{"name": "", "by": "", "names": [], "hues": [], **given})
+    return spec(
+        "walkthrough",
+        **{
+            "name": "",
+            "by": "",
+            "names": [],
+            "hues": [],
+            **given,
+        },
+    )
 
 
 def lines(
@@ -52,12 +61,36 @@ def lines(
     """Lines of `y` over `x`, one for each value of `by`; `measured` rows are drawn as hollow
     points; `rule` is a level across."""
     marks = _looks()
-    across = {"grid": False, "labelOverlap": True, "format": x_format, "values": ticks and [*ticks]}
-    up = {"tickCount": 5, "format": y_format}
+    across = {
+        "grid": False,
+        "labelOverlap": True,
+        "format": x_format,
+        "values": ticks and [*ticks],
+    }
+    up = {
+        "tickCount": 5,
+        "format": y_format,
+    }
     axis_x = field(
-        x, title=x_title, scale=log_or(x_log, zero=False, nice=True), axis=_given(across)
+        x,
+        title=x_title,
+        scale=log_or(
+            x_log,
+            zero=False,
+            nice=True,
+        ),
+        axis=_given(across),
     )
-    axis_y = field(y, title=y_title, scale=log_or(y_log, zero=zero, nice=True), axis=_given(up))
+    axis_y = field(
+        y,
+        title=y_title,
+        scale=log_or(
+            y_log,
+            zero=zero,
+            nice=True,
+        ),
+        axis=_given(up),
+    )
     names = _names([*rows, *measured], by)
     hues = _hues(names)
     drawn = {
@@ -66,23 +99,72 @@ def lines(
     }
     beside = len(names) > 1 and len(drawn) == len(names)
     width = WIDTH - 70 - (curves.room(names) if beside else 0)
-    legend = None if beside else {"orient": "top", "columns": 3}
-    told, dashed = (
-        curves.marked(by, names, hues or [ACCENT], legend, dashed) for dashed in (False, True)
+    legend = (
+        None
+        if beside
+        else {
+            "orient": "top",
+            "columns": 3,
+        }
     )
-    at = {"x": axis_x, "y": axis_y}
+    told, dashed = (
+        curves.marked(
+            by,
+            names,
+            hues or [ACCENT],
+            legend,
+            dashed,
+        )
+        for dashed in (False, True)
+    )
+    at = {
+        "x": axis_x,
+        "y": axis_y,
+    }
     layers = [
-        layer(rows, marks["line"], **at, **dashed),
-        layer(rows, marks["point"], **at, **told),
+        layer(
+            rows,
+            marks["line"],
+            **at,
+            **dashed,
+        ),
+        layer(
+            rows,
+            marks["point"],
+            **at,
+            **told,
+        ),
     ]
     if beside:
         by_name = dict(zip(names, hues))
-        layers += curves.ends(drawn, **at, width=width, height=height, hues=by_name, glyphs=True)
+        layers += curves.ends(
+            drawn,
+            **at,
+            width=width,
+            height=height,
+            hues=by_name,
+            glyphs=True,
+        )
     if measured:
-        layers.append(layer(measured, marks["measured"], **at, **told))
+        layers.append(
+            layer(
+                measured,
+                marks["measured"],
+                **at,
+                **told,
+            )
+        )
     if rule is not None:
         layers.append(layer([{y: rule}], marks["level"], y=axis_y))
-    return Picture({"layer": layers, "width": width, "height": height}, words, caption or words)
+    return Picture(
+        {
+            "layer": layers,
+            "width": width,
+            "height": height,
+        },
+        words,
+        caption or words,
+    )
 
 
 def _given(axis: dict) -> dict:
@@ -107,16 +189,61 @@ def bars(
     """Horizontal bars of `value`, a row for each `name`, stacked or coloured by `by`; `label` is a
     column of texts at their ends."""
     names = _names(rows, by)
-    looks = _looks(name=name, by=by, names=names, hues=_hues(names))
-    scale = {"type": "log", "nice": True} if log else {"zero": True}
-    axis = _given({"tickCount": 6, "format": format})
-    at = {"y": looks["names"], "x": field(value, title=title, scale=scale, axis=axis)}
+    looks = _looks(
+        name=name,
+        by=by,
+        names=names,
+        hues=_hues(names),
+    )
+    scale = (
+        {
+            "type": "log",
+            "nice": True,
+        }
+        if log
+        else {"zero": True}
+    )
+    axis = _given(
+        {
+            "tickCount": 6,
+            "format": format,
+        }
+    )
+    at = {
+        "y": looks["names"],
+        "x": field(
+            value,
+            title=title,
+            scale=scale,
+            axis=axis,
+        ),
+    }
     colour = looks["colour"] if by else {"value": ACCENT}
-    layers = [layer(rows, looks["bar"], **at, color=colour)]
+    layers = [
+        layer(
+            rows,
+            looks["bar"],
+            **at,
+            color=colour,
+        )
+    ]
     if label:
-        layers.append(layer(rows, looks["label"], **at, text=field(label, "nominal")))
+        layers.append(
+            layer(
+                rows,
+                looks["label"],
+                **at,
+                text=field(label, "nominal"),
+            )
+        )
     if rule is not None:
         layers.append(layer([{value: rule}], looks["limit"], x=at["x"]))
     return Picture(
-        {"layer": layers, "width": WIDTH - 240, "height": {"step": 24}}, words, caption or words
+        {
+            "layer": layers,
+            "width": WIDTH - 240,
+            "height": {"step": 24},
+        },
+        words,
+        caption or words,
     )

@@ -29,7 +29,11 @@ VIEWS = {
     "cp": "one replica, by CP rank",
     "peers": "whom device 0 talks to, by axis",
 }
-_SCALES = {"pp": "pipeline stage", "tp": "TP rank", "cp": "CP rank"}
+_SCALES = {
+    "pp": "pipeline stage",
+    "tp": "TP rank",
+    "cp": "CP rank",
+}
 
 
 def _rate(value) -> str:
@@ -48,7 +52,14 @@ def _peers(placement: Mapping) -> dict[int, str]:
     for group in placement["groups"]:
         for rank in group["first"][:_MEMBERS]:
             of.setdefault(rank, group["axis"])
-    return dict(sorted({**of, 0: "self"}.items()))
+    return dict(
+        sorted(
+            {
+                **of,
+                0: "self",
+            }.items()
+        )
+    )
 
 
 def _peer_devices(placement: Mapping) -> list[dict]:
@@ -86,7 +97,11 @@ def _devices(placement: Mapping, by: str) -> list[dict]:
     return _peer_devices(placement) if by == "peers" else _replica_devices(placement, by)
 
 
-def _nodes_rows(given, placement: Mapping | None = None, by: str = "pp") -> dict:
+def _nodes_rows(
+    given,
+    placement: Mapping | None = None,
+    by: str = "pp",
+) -> dict:
     """`placement`: that of the blueprint as data; `by`: a key of VIEWS."""
     if not placement:
         return {"devices": []}
@@ -99,19 +114,41 @@ def _nodes_rows(given, placement: Mapping | None = None, by: str = "pp") -> dict
         node, place = divmod(device.pop("rank"), per)
         where = f"node {node}, device {place}, rank {node * per + place:,}"
         text = device["text"] if len(nodes) <= _LETTERED else ""
-        more = {"text": text, "ink": _ink(device["value"], most)}
+        more = {
+            "text": text,
+            "ink": _ink(device["value"], most),
+        }
         says = f"{where}: {device['says']}"
-        out.append({**device, **more, "says": says, "node": str(node), "device": place})
+        out.append(
+            {
+                **device,
+                **more,
+                "says": says,
+                "node": str(node),
+                "device": place,
+            }
+        )
     others = "of other groups" if by == "peers" else "of other replicas"
     ground = [
-        {"node": str(n), "device": d, "says": f"node {n}, device {d}: {others}"}
+        {
+            "node": str(n),
+            "device": d,
+            "says": f"node {n}, device {d}: {others}",
+        }
         for n in nodes
         for d in range(per)
     ]
-    return {"devices": out, "ground": ground}
+    return {
+        "devices": out,
+        "ground": ground,
+    }
 
 
-def _nodes_words(given, placement=None, by="pp") -> str:
+def _nodes_words(
+    given,
+    placement=None,
+    by="pp",
+) -> str:
     if not placement:
         return "No cluster to draw."
     data = _nodes_rows(given, placement, by)
@@ -161,7 +198,13 @@ def _blocks(placement: Mapping, many: bool) -> dict[int, dict]:
         ends = [table[f"{axis}_{end}"][i] for axis in ("pp", "dp") for end in ("first", "last")]
         row = out.setdefault(
             block,
-            {"pod": table["pod"][i], "unit": table["unit"][i], "nodes": 0, "pp": [], "dp": []},
+            {
+                "pod": table["pod"][i],
+                "unit": table["unit"][i],
+                "nodes": 0,
+                "pp": [],
+                "dp": [],
+            },
         )
         row["nodes"] += 1
         row["pp"] += ends[:2]
@@ -196,7 +239,13 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
             }
         )
     if max(seen.values()) > 18 or len(seen) > 12:  # too many for letters
-        out = [{**row, "text": ""} for row in out]
+        out = [
+            {
+                **row,
+                "text": "",
+            }
+            for row in out
+        ]
     return {"blocks": out}
 
 
@@ -246,7 +295,13 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
                 "says": says,
             }
         )
-        frame += [{"axis": row, "tier": head} for head in heads]
+        frame += [
+            {
+                "axis": row,
+                "tier": head,
+            }
+            for head in heads
+        ]
         through += [
             {
                 "axis": row,
@@ -256,7 +311,11 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
             for i in range(widest)
             if a["per_domain"] > 1 or i > 0
         ]
-    return {"cells": cells, "through": through, "frame": frame}
+    return {
+        "cells": cells,
+        "through": through,
+        "frame": frame,
+    }
 
 
 matrix = figure("matrix", _matrix_rows)

@@ -31,7 +31,11 @@ def plan_words(plan) -> str:
 def _candidates_rows(given) -> dict:
     plans = given.get("candidates") or []
     if len(plans) < 2:  # one alone is no choice
-        return {"plans": [], "edge": [], "line": []}
+        return {
+            "plans": [],
+            "edge": [],
+            "line": [],
+        }
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     rows = [
         {
@@ -46,8 +50,21 @@ def _candidates_rows(given) -> dict:
     best = undominated([r["memory"] for r in rows], [r["step"] for r in rows]).tolist()
     return {
         "plans": rows,
-        "edge": [{"memory": rows[i]["memory"], "step": rows[i]["step"]} for i in best],
-        "line": [{"memory": capacity, "says": "usable HBM"}] if capacity else [],
+        "edge": [
+            {
+                "memory": rows[i]["memory"],
+                "step": rows[i]["step"],
+            }
+            for i in best
+        ],
+        "line": [
+            {
+                "memory": capacity,
+                "says": "usable HBM",
+            }
+        ]
+        if capacity
+        else [],
     }
 
 
@@ -66,14 +83,21 @@ candidates = figure(
     "candidates",
     _candidates_rows,
     _candidates_words,
-    given={"title": f"memory of the fullest device, {_UNIT}", "ticks": _TICKS},
+    given={
+        "title": f"memory of the fullest device, {_UNIT}",
+        "ticks": _TICKS,
+    },
 )
 
 
 # ---------------------------------------------------------------- days against dollars
 def _point(given, says: str) -> dict:
     figures = f"{show(_DAYS, given['days'])}, {show(_USD, given['cost_usd'])}"
-    return {"days": given["days"], "usd": given["cost_usd"], "says": f"{says}: {figures}"}
+    return {
+        "days": given["days"],
+        "usd": given["cost_usd"],
+        "says": f"{says}: {figures}",
+    }
 
 
 def _priced(given) -> bool:
@@ -89,12 +113,29 @@ def _frontier_rows(given, points=()) -> dict:
         if _priced(of):
             row = _point(of, f"{n} devices")
             row["says"] += f", MFU {show('mfu', of['mfu'])}, {of['verdict']}"
-            rows.append({**row, "devices": n, "verdict": of["verdict"], "pick": i})
+            rows.append(
+                {
+                    **row,
+                    "devices": n,
+                    "verdict": of["verdict"],
+                    "pick": i,
+                }
+            )
     best = undominated([r["days"] for r in rows], [r["usd"] for r in rows]).tolist() if rows else []
     return {
-        "edge": [{"days": rows[i]["days"], "usd": rows[i]["usd"]} for i in best],
+        "edge": [
+            {
+                "days": rows[i]["days"],
+                "usd": rows[i]["usd"],
+            }
+            for i in best
+        ],
         "points": [
-            {**row, "devices": row["devices"] if i in best else ""} for i, row in enumerate(rows)
+            {
+                **row,
+                "devices": row["devices"] if i in best else "",
+            }
+            for i, row in enumerate(rows)
         ],
         "now": [_point(given, "on the desk")] if rows and _priced(given) else [],
     }
@@ -102,12 +143,21 @@ def _frontier_rows(given, points=()) -> dict:
 
 _LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
 frontier = figure(
-    "frontier", _frontier_rows, given={"ladder": _LADDER, "usd_ladder": [1e6 * v for v in _LADDER]}
+    "frontier",
+    _frontier_rows,
+    given={
+        "ladder": _LADDER,
+        "usd_ladder": [1e6 * v for v in _LADDER],
+    },
 )
 
 
 # ---------------------------------------------------------------- what moves the result
-def _tornado_rows(given, rows=(), key="days") -> dict:
+def _tornado_rows(
+    given,
+    rows=(),
+    key="days",
+) -> dict:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
     now = given.get(key)
     bars = []
@@ -117,7 +167,10 @@ def _tornado_rows(given, rows=(), key="days") -> dict:
         if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
             # both to one side: said together at the end of the longer, that one first
             near, far = sorted(sides, key=lambda side: abs(row[side] - now))
-            steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
+            steps = {
+                near: "",
+                far: f"{steps[far]}, {steps[near]}",
+            }
         for side in sides:
             better = (row[side] > now) == (key in MORE_IS_BETTER)
             bars.append(
@@ -134,7 +187,10 @@ def _tornado_rows(given, rows=(), key="days") -> dict:
                     "step": steps[side],
                 }
             )
-    return {"bars": bars, "now": [{"to": now}] if rows else []}
+    return {
+        "bars": bars,
+        "now": [{"to": now}] if rows else [],
+    }
 
 
 def _tornado(key: str) -> Figure:
@@ -145,7 +201,10 @@ def _tornado(key: str) -> Figure:
         lead=f"{what}:",
         name=f"sensitivity-{key}",
         title=what,
-        given={"title": titled(key), "ticks": axis(key)[1]},
+        given={
+            "title": titled(key),
+            "ticks": axis(key)[1],
+        },
     )
 
 

@@ -23,7 +23,16 @@ _TICKS = (
 
 
 def _looks(**given) -> dict:
-    return spec("published", ticks=_TICKS, **{"columns": 4, "title": False, "few": [], **given})
+    return spec(
+        "published",
+        ticks=_TICKS,
+        **{
+            "columns": 4,
+            "title": False,
+            "few": [],
+            **given,
+        },
+    )
 
 
 def is_share(f) -> bool:
@@ -46,7 +55,11 @@ def picture(id: str, only: str = "") -> Picture:
     told = curves.marked("series", names, legend=legend)
     fields = ("series", "x", "published", "ours")
     shown = [
-        {**{name: getattr(p, name) for name in fields}, "error": e, "counted": p.counted}
+        {
+            **{name: getattr(p, name) for name in fields},
+            "error": e,
+            "counted": p.counted,
+        }
         for p, e in points
     ]
     x = _axis_x(f, points)
@@ -58,28 +71,80 @@ def picture(id: str, only: str = "") -> Picture:
     )
     above = []
     if drawn:
-        dashed = curves.marked("series", names, legend=legend, dashed=True)
-        above.append(layer(_points(drawn), looks["ours"], x=x, y=field("y"), **dashed))
+        dashed = curves.marked(
+            "series",
+            names,
+            legend=legend,
+            dashed=True,
+        )
+        above.append(
+            layer(
+                _points(drawn),
+                looks["ours"],
+                x=x,
+                y=field("y"),
+                **dashed,
+            )
+        )
     if drawn and beside:
         hues = dict(zip(names, HUES))
-        above += curves.ends(drawn, x, y, width=width, height=_HEIGHT, hues=hues, glyphs=True)
+        above += curves.ends(
+            drawn,
+            x,
+            y,
+            width=width,
+            height=_HEIGHT,
+            hues=hues,
+            glyphs=True,
+        )
     above += [
-        layer(shown, looks["printed"], x=x, y=y, **told),
-        layer(shown, looks["cross"], x=x, y=field("ours")),
+        layer(
+            shown,
+            looks["printed"],
+            x=x,
+            y=y,
+            **told,
+        ),
+        layer(
+            shown,
+            looks["cross"],
+            x=x,
+            y=field("ours"),
+        ),
     ]
     below = [
         layer([{"y": 0}], looks["zero"], y=field("y")),
-        layer(shown, looks["error"], x=_axis_x(f, points, True), y=looks["below"], **told),
+        layer(
+            shown,
+            looks["error"],
+            x=_axis_x(f, points, True),
+            y=looks["below"],
+            **told,
+        ),
     ]
     size = {"width": width}
     return Picture(
         {
             "vconcat": [
-                {"layer": above, "height": _HEIGHT, **size},
-                {"layer": below, "height": 74, **size},
+                {
+                    "layer": above,
+                    "height": _HEIGHT,
+                    **size,
+                },
+                {
+                    "layer": below,
+                    "height": 74,
+                    **size,
+                },
             ],
             "spacing": 12,
-            "resolve": {"scale": {"color": "shared", "shape": "shared", "x": "shared"}},
+            "resolve": {
+                "scale": {
+                    "color": "shared",
+                    "shape": "shared",
+                    "x": "shared",
+                }
+            },
         },
         f"{f.title}. {said(r)}",
         (
@@ -92,30 +157,67 @@ def picture(id: str, only: str = "") -> Picture:
 def _points(drawn) -> list[dict]:
     """Curves {name: (x, y)} as rows."""
     return [
-        {"series": name, "x": float(a), "y": float(b)}
+        {
+            "series": name,
+            "x": float(a),
+            "y": float(b),
+        }
         for name, (xs, ys) in drawn.items()
         for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))
     ]
 
 
-def _axis_x(f, points, title: bool = False) -> dict:
+def _axis_x(
+    f,
+    points,
+    title: bool = False,
+) -> dict:
     """The axis across: names as they come, few round numbers one by one, else a scale."""
     places = list(dict.fromkeys(p.x for p, _ in points))
     head = f.x if title else None
     if any(isinstance(place, str) for place in places):
-        axis = {"labelAngle": -35 if sum(map(len, places)) > 60 else 0, "domain": True}
-        hidden = {"labels": False, "ticks": False}
-        return field("x", "nominal", title=head, sort=places, axis=axis if title else hidden)
+        axis = {
+            "labelAngle": -35 if sum(map(len, places)) > 60 else 0,
+            "domain": True,
+        }
+        hidden = {
+            "labels": False,
+            "ticks": False,
+        }
+        return field(
+            "x",
+            "nominal",
+            title=head,
+            sort=places,
+            axis=axis if title else hidden,
+        )
     log = "x" in f.log
     round_ = all(float(n).is_integer() and n < 1e6 for n in places)
     few = log and 3 <= len(places) <= 12 and round_
-    looks = _looks(title=title, few=sorted(places))
+    looks = _looks(
+        title=title,
+        few=sorted(places),
+    )
     axis = looks["few" if few else "bytes" if f.x == "bytes" else "many"]
-    scale = {"type": "log" if log else "linear", "nice": False, "zero": False, "padding": 14}
-    return field("x", title=head, axis=axis, scale=scale)
+    scale = {
+        "type": "log" if log else "linear",
+        "nice": False,
+        "zero": False,
+        "padding": 14,
+    }
+    return field(
+        "x",
+        title=head,
+        axis=axis,
+        scale=scale,
+    )
 
 
-def error(x: float, absolute: bool, unit: str = "1") -> str:
+def error(
+    x: float,
+    absolute: bool,
+    unit: str = "1",
+) -> str:
     """An error as text: points where it is a difference of shares (in the unit, of anything else),
     per cent where it is relative."""
     text = percent(x, sign="+")
@@ -161,25 +263,62 @@ def lines(
     names = list(finite)
     width = WIDTH if len(names) < 2 else BESIDE - curves.room(names)
     looks = _looks()
-    kind = {end: {"type": "log" if end in log else "linear", "zero": False} for end in "xy"}
-    across = field("x", title=x, scale={**kind["x"], "nice": False}, axis=looks["across"])
+    kind = {
+        end: {
+            "type": "log" if end in log else "linear",
+            "zero": False,
+        }
+        for end in "xy"
+    }
+    across = field(
+        "x",
+        title=x,
+        scale={
+            **kind["x"],
+            "nice": False,
+        },
+        axis=looks["across"],
+    )
     up = field(
         "y",
         title=y,
-        scale={**kind["y"], "nice": "y" not in log},
+        scale={
+            **kind["y"],
+            "nice": "y" not in log,
+        },
         axis=looks["shares" if share else "numbers"],
     )
-    at = {"x": across, "y": up}
+    at = {
+        "x": across,
+        "y": up,
+    }
     told = curves.marked("series", names, dashed=True)
     layers = [
-        layer(_points(finite), looks["curve"], **at, **told),
-        *curves.ends(finite, across, up, width=width, height=height, hues=dict(zip(names, HUES))),
+        layer(
+            _points(finite),
+            looks["curve"],
+            **at,
+            **told,
+        ),
+        *curves.ends(
+            finite,
+            across,
+            up,
+            width=width,
+            height=height,
+            hues=dict(zip(names, HUES)),
+        ),
     ]
     if marks:
         spots = _points(marks)
         layers += [
             layer(spots, looks["spot"], **at),
-            layer(spots, looks["name"], **at, text=field("series", "nominal")),
+            layer(
+                spots,
+                looks["name"],
+                **at,
+                text=field("series", "nominal"),
+            ),
         ]
     spots = {
         name: np.broadcast_arrays(*map(np.atleast_1d, ab)) for name, ab in (marks or {}).items()
@@ -187,10 +326,17 @@ def lines(
     ends = "; ".join(
         f"{name}: "
         + ", ".join(f"{number(float(ys[i]))} at {number(float(xs[i]))}" for i in (0, -1))
-        for name, (xs, ys) in {**whole, **spots}.items()
+        for name, (xs, ys) in {
+            **whole,
+            **spots,
+        }.items()
     )
     return Picture(
-        {"layer": layers, "width": width, "height": height},
+        {
+            "layer": layers,
+            "width": width,
+            "height": height,
+        },
         f"{y} against {x}. {ends}.",
         title or f"{y[:1].upper()}{y[1:]} against {x}.",
     )
@@ -212,7 +358,14 @@ def bars(
         end = 0.0
         for part, amount in amounts.items():
             start, end = end, end + float(amount)
-            rows.append({"bar": bar, "part": part, "start": start, "end": end})
+            rows.append(
+                {
+                    "bar": bar,
+                    "part": part,
+                    "start": start,
+                    "end": end,
+                }
+            )
         names += amounts
         totals.append(f"{bar}: {number(sum(map(float, amounts.values())))}")
     names = list(dict.fromkeys(names))
@@ -221,14 +374,22 @@ def bars(
         "published_bars",
         x=x,
         y=y or None,
-        axis={"tickCount": 6, **({"format": "~%"} if share else {"labelExpr": _TICKS})},
+        axis={
+            "tickCount": 6,
+            **({"format": "~%"} if share else {"labelExpr": _TICKS}),
+        },
         bars=list(parts),
         names=names,
         hues=hues,
         legend=len(names) > 1,
     )
     return Picture(
-        {"data": {"values": rows}, **looks, "width": WIDTH, "height": {"step": height}},
+        {
+            "data": {"values": rows},
+            **looks,
+            "width": WIDTH,
+            "height": {"step": height},
+        },
         f"{x}. {'; '.join(totals)}.",
         title or f"{x[:1].upper()}{x[1:]}.",
     )

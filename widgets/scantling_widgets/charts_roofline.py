@@ -9,10 +9,18 @@ from .figures import figure
 from .palette import KERNELS, SECOND
 from .words import axis, share, show
 
-_LINKS = {"scale-up": "#0072b2", "scale-out": SECOND}
+_LINKS = {
+    "scale-up": "#0072b2",
+    "scale-out": SECOND,
+}
 _RATE, _PER_BYTE = "roofline.achieved_flops", "roofline.intensity"
 _DECADES = [10.0**e for e in range(-3, 10)]
-_BETWEEN = [200.0, 500.0, 2000.0, 5000.0]
+_BETWEEN = [
+    200.0,
+    500.0,
+    2000.0,
+    5000.0,
+]
 _LOW, _ROOM = 0.4, 2.2  # of the lowest point, and above the peak
 _UNIT, _TICKS = axis(_RATE)
 _AXES = {
@@ -23,11 +31,24 @@ _AXES = {
 }
 
 
-def _roof(name: str, rate: float, peak: float, floor: float, right: float) -> list[dict]:
+def _roof(
+    name: str,
+    rate: float,
+    peak: float,
+    floor: float,
+    right: float,
+) -> list[dict]:
     """The two ends and the ridge of one roof: a slope of `rate` bytes/s up to the peak, then
     level."""
     ends = ((floor / rate, floor), (peak / rate, peak), (right, peak))
-    return [{"x": x, "y": y, "roof": name} for x, y in ends]
+    return [
+        {
+            "x": x,
+            "y": y,
+            "roof": name,
+        }
+        for x, y in ends
+    ]
 
 
 # ---------------------------------------------------------------- kernels
@@ -58,7 +79,17 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
             }
             for k in rows
         ],
-        "roofs": [r for i, p in enumerate(peaks) for r in _roof(f"HBM {i}", hbm, p, low, right)],
+        "roofs": [
+            r
+            for i, p in enumerate(peaks)
+            for r in _roof(
+                f"HBM {i}",
+                hbm,
+                p,
+                low,
+                right,
+            )
+        ],
         "tops": [
             {
                 "x": right if p == high else p / hbm,
@@ -75,14 +106,27 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
                 "says": f"HBM {show('communication.bytes', hbm)}/s",
             }
         ],
-        "frame": [{"x": low / hbm, "y": low}, {"x": right, "y": high * _ROOM}],
+        "frame": [
+            {
+                "x": low / hbm,
+                "y": low,
+            },
+            {
+                "x": right,
+                "y": high * _ROOM,
+            },
+        ],
     }
 
 
 kernels = figure(
     "kernels",
     _kernels_rows,
-    given={**_AXES, "names": list(KERNELS), "hues": list(KERNELS.values())},
+    given={
+        **_AXES,
+        "names": list(KERNELS),
+        "hues": list(KERNELS.values()),
+    },
 )
 
 
@@ -101,7 +145,10 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
     if not roof or not roof["axes"]:
         return {"points": []}
     rows, peak, achieved = roof["axes"], roof["peak_flops"], roof["achieved_flops"]
-    rates = {"scale-up": roof["scale_up_bytes_per_s"], "scale-out": roof["scale_out_bytes_per_s"]}
+    rates = {
+        "scale-up": roof["scale_up_bytes_per_s"],
+        "scale-out": roof["scale_out_bytes_per_s"],
+    }
     low, slow, fast = achieved * 0.04, min(rates.values()), max(rates.values())
     left = low / fast / 8  # room for the names of the slopes
     right = max(max(a["intensity"] for a in rows) * 3, 3 * peak / slow)
@@ -121,7 +168,17 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
             }
             for a, side in zip(rows, _sides([a["intensity"] for a in rows]))
         ],
-        "roofs": [r for tier, rate in rates.items() for r in _roof(tier, rate, peak, low, right)],
+        "roofs": [
+            r
+            for tier, rate in rates.items()
+            for r in _roof(
+                tier,
+                rate,
+                peak,
+                low,
+                right,
+            )
+        ],
         "slopes": [
             {
                 "x": 0.14 * peak / rate,
@@ -132,12 +189,39 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
             }
             for (tier, rate), side in zip(rates.items(), ("left", "right"))
         ],
-        "tops": [{"x": right, "y": peak, "says": f"{show(_RATE, peak)} dense peak"}],
-        "step": [{"x": left, "y": achieved, "says": f"this plan: {show(_RATE, achieved)}"}],
-        "frame": [{"x": left, "y": low}, {"x": right, "y": peak * _ROOM}],
+        "tops": [
+            {
+                "x": right,
+                "y": peak,
+                "says": f"{show(_RATE, peak)} dense peak",
+            }
+        ],
+        "step": [
+            {
+                "x": left,
+                "y": achieved,
+                "says": f"this plan: {show(_RATE, achieved)}",
+            }
+        ],
+        "frame": [
+            {
+                "x": left,
+                "y": low,
+            },
+            {
+                "x": right,
+                "y": peak * _ROOM,
+            },
+        ],
     }
 
 
 links = figure(
-    "links", _links_rows, given={**_AXES, "tiers": list(_LINKS), "hues": list(_LINKS.values())}
+    "links",
+    _links_rows,
+    given={
+        **_AXES,
+        "tiers": list(_LINKS),
+        "hues": list(_LINKS.values()),
+    },
 )

@@ -7,13 +7,21 @@ import numpy as np
 from .figures import Figure, figure
 from .words import share
 
-_KINDS = {"F": "forward", "B": "backward", "W": "weight gradients"}
+_KINDS = {
+    "F": "forward",
+    "B": "backward",
+    "W": "weight gradients",
+}
 _HUES = ("#0072b2", "#e69f00", "#cc79a7")
 _NUMBERED = 70  # passes side by side up to which each has room for its number
 _EDGED = 1200  # passes in all up to which each has an edge
 
 
-def _gantt_rows(given, layout=None, window=(0.0, 1.0)) -> dict:
+def _gantt_rows(
+    given,
+    layout=None,
+    window=(0.0, 1.0),
+) -> dict:
     """`layout`: a `scantling.physics.schedule.Layout`; the picture holds its passes as they are.
     `window`: (first, last) share of the time that is drawn."""
     if layout is None:
@@ -39,7 +47,12 @@ def _gantt_rows(given, layout=None, window=(0.0, 1.0)) -> dict:
             "mid": (start + end) / 2,
             "says": [
                 f"stage {d}, micro-batch {b}, {k}" + (f", chunk {c}" if layout.vpp > 1 else "")
-                for d, b, k, c in zip(stage.tolist(), batch.tolist(), kinds, chunk.tolist())
+                for d, b, k, c in zip(
+                    stage.tolist(),
+                    batch.tolist(),
+                    kinds,
+                    chunk.tolist(),
+                )
             ],
         }
     }
@@ -55,7 +68,11 @@ def words_of(layout) -> str:
     )
 
 
-def _gantt_words(given, layout=None, window=(0.0, 1.0)) -> str:
+def _gantt_words(
+    given,
+    layout=None,
+    window=(0.0, 1.0),
+) -> str:
     return f"Pipeline schedule in time. {words_of(layout)}" if layout else "No schedule."
 
 
@@ -65,7 +82,10 @@ def _gantt(name: str, kinds: int) -> Figure:
         _gantt_rows,
         _gantt_words,
         name=name,
-        given={"kinds": [*_KINDS.values()][:kinds], "hues": list(_HUES[:kinds])},
+        given={
+            "kinds": [*_KINDS.values()][:kinds],
+            "hues": list(_HUES[:kinds]),
+        },
     )
 
 
@@ -81,7 +101,11 @@ def gantt_of(layout) -> Figure:
 def _held_rows(given, layouts=()) -> dict:
     return {
         "held": [
-            {"stage": stage, "held": held, "schedule": layout.schedule}
+            {
+                "stage": stage,
+                "held": held,
+                "schedule": layout.schedule,
+            }
             for layout in layouts
             for stage, held in enumerate(layout.peak_in_flight.tolist())
         ]

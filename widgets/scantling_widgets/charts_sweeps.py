@@ -9,7 +9,11 @@ from .figures import Figure, figure, hatch
 from .words import MORE_IS_BETTER, axis, label, show, split, titled
 
 KEYS = ("days", "step_s", "mfu", "cost_usd", "goodput")
-_SHORT = {"over": "memory", "impossible": "impossible", "refused": "not legal"}
+_SHORT = {
+    "over": "memory",
+    "impossible": "impossible",
+    "refused": "not legal",
+}
 
 
 def kind(cell) -> str:
@@ -24,7 +28,11 @@ def shows(cell, key) -> bool:
     return cell.figures.get(key) is not None and kind(cell) != "over"
 
 
-def says(names, cell, key) -> str:
+def says(
+    names,
+    cell,
+    key,
+) -> str:
     """One cell in words."""
     head = ", ".join(names)
     if not shows(cell, key):
@@ -34,25 +42,61 @@ def says(names, cell, key) -> str:
 
 # ---------------------------------------------------------------- one input
 def _line_rows(
-    given, cells: Sequence = (), texts: Sequence = (), key="days", name="", now: int = -1
+    given,
+    cells: Sequence = (),
+    texts: Sequence = (),
+    key="days",
+    name="",
+    now: int = -1,
 ) -> dict:
     """`cells`: those of `scantling.advise.sweeps`, in order; `texts`: the swept value of each in
     words; `now`: the one on the desk."""
     points, none, here = [], [], []
     for i, (cell, text) in enumerate(zip(cells, texts)):
-        row = {"at": text, "says": says((f"{name} {text}",), cell, key)}
+        row = {
+            "at": text,
+            "says": says((f"{name} {text}",), cell, key),
+        }
         if shows(cell, key):
-            value = {"at": text, "value": cell.figures[key]}
-            points.append({**row, **value, "kind": kind(cell), "pick": i})
+            value = {
+                "at": text,
+                "value": cell.figures[key],
+            }
+            points.append(
+                {
+                    **row,
+                    **value,
+                    "kind": kind(cell),
+                    "pick": i,
+                }
+            )
             here += [value] if i == now else []
         else:
             short = _SHORT.get(kind(cell), "no figure")
-            none.append({**row, "short": short, "pick": i if cell.verdict != "refused" else -1})
+            none.append(
+                {
+                    **row,
+                    "short": short,
+                    "pick": i if cell.verdict != "refused" else -1,
+                }
+            )
     order = [{"at": text} for text in texts[: len(cells)]]
-    return {"points": points, "none": none, "now": here, "order": order}
+    return {
+        "points": points,
+        "none": none,
+        "now": here,
+        "order": order,
+    }
 
 
-def _line_words(given, cells=(), texts=(), key="days", name="", now=-1) -> str:
+def _line_words(
+    given,
+    cells=(),
+    texts=(),
+    key="days",
+    name="",
+    now=-1,
+) -> str:
     told = "; ".join(says((text,), cell, key) for cell, text in zip(cells, texts))
     return f"{label(key)} over {name}: {told}."
 
@@ -64,7 +108,11 @@ def _line(key: str) -> Figure:
         _line_words,
         name=f"sweep-{key}",
         title=f"{label(key)} over one input",
-        given={"title": titled(key), "ticks": axis(key)[1], "along": None},
+        given={
+            "title": titled(key),
+            "ticks": axis(key)[1],
+            "along": None,
+        },
     )
 
 
@@ -89,30 +137,71 @@ def _heat_rows(
         how = kind(cell)
         free[r, c] = how == "feasible"
         where = (f"{names[0]} {rows[r]}", f"{names[1]} {columns[c]}")
-        row = {"x": columns[c], "y": rows[r], "says": says(where, cell, key)}
+        row = {
+            "x": columns[c],
+            "y": rows[r],
+            "says": says(where, cell, key),
+        }
         if shows(cell, key):
             missed, value = how == "missed", cell.figures[key]
             text = split(show(key, value))[0] + (" !" if missed else "")
             faint = 0.45 if missed else 1.0
-            good.append({**row, "value": value, "text": text, "pick": i, "faint": faint})
+            good.append(
+                {
+                    **row,
+                    "value": value,
+                    "text": text,
+                    "pick": i,
+                    "faint": faint,
+                }
+            )
         else:
             pick = -1 if how in ("refused", "impossible") else i
-            bad.append({**row, "text": _SHORT.get(how, "–"), "pick": pick})
+            bad.append(
+                {
+                    **row,
+                    "text": _SHORT.get(how, "–"),
+                    "pick": pick,
+                }
+            )
 
     def edge(down: int, right: int) -> list[dict]:
         """The cells whose neighbour is feasible where they are not, or the other way round."""
         return [
-            {"x": columns[c], "y": rows[r]}
+            {
+                "x": columns[c],
+                "y": rows[r],
+            }
             for (r, c), ok in free.items()
             if free.get((r + down, c + right), ok) != ok
         ]
 
-    here = [{"x": columns[now % wide], "y": rows[now // wide]}] if 0 <= now < len(cells) else []
-    return {"good": good, "bad": bad, "right": edge(0, 1), "below": edge(1, 0), "now": here}
+    here = (
+        [
+            {
+                "x": columns[now % wide],
+                "y": rows[now // wide],
+            }
+        ]
+        if 0 <= now < len(cells)
+        else []
+    )
+    return {
+        "good": good,
+        "bad": bad,
+        "right": edge(0, 1),
+        "below": edge(1, 0),
+        "now": here,
+    }
 
 
 def _heat_words(given, names=("", ""), key="days", **more) -> str:
-    data = _heat_rows(given, names=names, key=key, **more)
+    data = _heat_rows(
+        given,
+        names=names,
+        key=key,
+        **more,
+    )
     return (
         f"{label(key)} over {names[0]} and {names[1]}: {len(data['good'])} combinations have a "
         f"figure, {len(data['bad'])} do not fit or are not legal. "

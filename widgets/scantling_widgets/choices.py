@@ -25,7 +25,12 @@ def with_value(ladder, value) -> list:
     return sorted({*ladder, value}) if value is not None else sorted(ladder)
 
 
-def octaves(low: int, high: int, unit: int = 1, steps=_QUARTERS) -> list[int]:
+def octaves(
+    low: int,
+    high: int,
+    unit: int = 1,
+    steps=_QUARTERS,
+) -> list[int]:
     """Whole multiples of `unit` from low to high: powers of two and the quarters between them."""
     out = set()
     for power in range(0, 40):
@@ -51,9 +56,20 @@ def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def options(ladder, say=whole, long=None) -> list[dict]:
+def options(
+    ladder,
+    say=whole,
+    long=None,
+) -> list[dict]:
     rows = [(v, say(v)) for v in ladder]
-    return [{"value": v, "text": text, "long": long(v) if long else text} for v, text in rows]
+    return [
+        {
+            "value": v,
+            "text": text,
+            "long": long(v) if long else text,
+        }
+        for v, text in rows
+    ]
 
 
 @cache
@@ -61,7 +77,11 @@ def accelerators() -> tuple[dict, ...]:
     """Accelerators of the catalogue, grouped by vendor; the hint carries the figures that
     decide."""
     return tuple(
-        {"value": a.id, "text": a.name, "group": a.vendor}
+        {
+            "value": a.id,
+            "text": a.name,
+            "group": a.vendor,
+        }
         for a in catalogue.accelerators().values()
     )
 
@@ -85,7 +105,11 @@ def fabrics() -> tuple[dict, ...]:
 def models() -> tuple[dict, ...]:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
     return tuple(
-        {"value": row["id"], "text": row.get("name") or row["id"]} for row in listing("models")
+        {
+            "value": row["id"],
+            "text": row.get("name") or row["id"],
+        }
+        for row in listing("models")
     )
 
 
@@ -93,7 +117,10 @@ def models() -> tuple[dict, ...]:
 def examples() -> tuple[dict, ...]:
     """Designs of the gallery, by file name."""
     return tuple(
-        {"value": str(path), "text": path.stem}
+        {
+            "value": str(path),
+            "text": path.stem,
+        }
         for path in sorted(resources.example().parent.glob("*.yaml"))
     )
 
@@ -102,7 +129,22 @@ def around(value, whole: bool = False) -> tuple[list, int]:
     """Round multiples of a value from a quarter to four times, and the place of the value itself;
     nothing where there is none."""
     if not value:
-        return ([0, 1, 2, 4, 8, 16, 32], 0) if whole and value == 0 else ([], -1)
+        return (
+            (
+                [
+                    0,
+                    1,
+                    2,
+                    4,
+                    8,
+                    16,
+                    32,
+                ],
+                0,
+            )
+            if whole and value == 0
+            else ([], -1)
+        )
     factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
     ladder = [round(value * f) if whole else value * f for f in factors]
     ladder = sorted(set(ladder)) if whole else ladder

@@ -40,21 +40,40 @@ _NAME = {
 
 def field(name: str, kind: str = "quantitative", **more) -> dict:
     """A channel over a column of numbers, or of names where `kind` is nominal."""
-    return {"field": name, "type": kind, **more}
+    return {
+        "field": name,
+        "type": kind,
+        **more,
+    }
 
 
 def layer(rows, mark: dict, **channels) -> dict:
     """One layer of a picture over its own rows."""
-    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
+    return {
+        "data": {"values": list(rows)},
+        "mark": mark,
+        "encoding": channels,
+    }
 
 
 def log_or(log: bool, **linear) -> dict:
     """A logarithmic scale, or a linear one as given."""
-    return {"type": "log", "nice": False} if log else linear
+    return (
+        {
+            "type": "log",
+            "nice": False,
+        }
+        if log
+        else linear
+    )
 
 
 def marked(
-    name: str, names: list[str], hues: Iterable[str] = HUES, legend=None, dashed: bool = False
+    name: str,
+    names: list[str],
+    hues: Iterable[str] = HUES,
+    legend=None,
+    dashed: bool = False,
 ) -> dict:
     """Encodings of a nominal field that differ in colour and in shape (or, `dashed`, in dash), with
     one legend for both; plain where one name is all there is."""
@@ -63,10 +82,23 @@ def marked(
         return {"color": {"value": hues[0]}}
 
     def by(values) -> dict:
-        told = {"domain": names, "range": (list(map(_plain, values)) * 3)[: len(names)]}
-        return field(name, "nominal", title=None, sort=names, scale=told, legend=legend)
+        told = {
+            "domain": names,
+            "range": (list(map(_plain, values)) * 3)[: len(names)],
+        }
+        return field(
+            name,
+            "nominal",
+            title=None,
+            sort=names,
+            scale=told,
+            legend=legend,
+        )
 
-    return {"color": by(hues), **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)})}
+    return {
+        "color": by(hues),
+        **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)}),
+    }
 
 
 def _plain(value):
@@ -78,7 +110,12 @@ def room(names: Iterable[str]) -> int:
     return GAP + int(LETTER * max(len(line) for name in names for line in wrap(name, PER_LINE)))
 
 
-def apart(places, heights, low: float, high: float) -> np.ndarray:
+def apart(
+    places,
+    heights,
+    low: float,
+    high: float,
+) -> np.ndarray:
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high."""
     order = np.argsort(places, kind="stable")
@@ -96,7 +133,14 @@ def apart(places, heights, low: float, high: float) -> np.ndarray:
 
 
 def ends(
-    drawn: Mapping[str, tuple], x: dict, y: dict, *, width: int, height: int, hues, glyphs=False
+    drawn: Mapping[str, tuple],
+    x: dict,
+    y: dict,
+    *,
+    width: int,
+    height: int,
+    hues,
+    glyphs=False,
 ) -> list[dict]:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; none for a single curve.
@@ -128,9 +172,19 @@ def ends(
     rules = [
         layer(
             [row],
-            {"type": "rule", "strokeWidth": 1, "color": hues[row["name"]]},
-            x={**x, "field": "x"},
-            y={**y, "field": "y"},
+            {
+                "type": "rule",
+                "strokeWidth": 1,
+                "color": hues[row["name"]],
+            },
+            x={
+                **x,
+                "field": "x",
+            },
+            y={
+                **y,
+                "field": "y",
+            },
             x2={"value": width + GAP - 4},
             y2={"field": "label"},
         )
@@ -140,9 +194,15 @@ def ends(
     texts = [
         layer(
             [row],
-            {**_NAME, "dy": -LINE * (row["count"] - 1) / 2},
+            {
+                **_NAME,
+                "dy": -LINE * (row["count"] - 1) / 2,
+            },
             x={"value": width + GAP},
-            y={**y, "field": "label"},
+            y={
+                **y,
+                "field": "label",
+            },
             text=field("lines", "nominal"),
         )
         for row in rows

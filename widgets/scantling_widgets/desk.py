@@ -35,7 +35,13 @@ class Desk(W.VBox):
     it; None keeps nothing.
     """
 
-    def __init__(self, design=None, *, judge=assess, autosave=None):
+    def __init__(
+        self,
+        design=None,
+        *,
+        judge=assess,
+        autosave=None,
+    ):
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
         self.form = Form(self._moved, self._asked)
@@ -46,19 +52,70 @@ class Desk(W.VBox):
         self._pictures()
         self._line = theme.text(cls="sd-line-host")
         self._error = W.HTML()
-        self._dismiss = self._button("Dismiss", self._forget, display="none", width="90px")
-        room = {"width": "auto", "min_width": "96px", "flex": "0 0 auto"}
-        self._fix = self._button("Apply fix", self._apply_fix, display="none", **room)
+        self._dismiss = self._button(
+            "Dismiss",
+            self._forget,
+            display="none",
+            width="90px",
+        )
+        room = {
+            "width": "auto",
+            "min_width": "96px",
+            "flex": "0 0 auto",
+        }
+        self._fix = self._button(
+            "Apply fix",
+            self._apply_fix,
+            display="none",
+            **room,
+        )
         self._fix.add_class("sd-fix")
         self.strip.add_class("sd-stick")
         self._tabs()
-        row = {"flex": "0 0 auto", "overflow": "visible"}
-        fault = box(W.HBox, "sd-fault-row", self._error, self._dismiss, grid_gap="8px", **row)
-        line = box(W.HBox, "", self._line, self._fix, align_items="center")
+        row = {
+            "flex": "0 0 auto",
+            "overflow": "visible",
+        }
+        fault = box(
+            W.HBox,
+            "sd-fault-row",
+            self._error,
+            self._dismiss,
+            grid_gap="8px",
+            **row,
+        )
+        line = box(
+            W.HBox,
+            "",
+            self._line,
+            self._fix,
+            align_items="center",
+        )
         parts, room = (fault, self.strip, line, self._main, self.tabs), {"flex": "1 1 0"}
-        right = box(W.VBox, "sd-right", *parts, min_width="0", grid_gap="6px", **room)
-        left = box(W.VBox, "sd-left", self.form, flex=f"0 0 {_LEFT}", width=_LEFT)
-        body = box(W.HBox, "", left, right, grid_gap="12px", width="100%", overflow="visible")
+        right = box(
+            W.VBox,
+            "sd-right",
+            *parts,
+            min_width="0",
+            grid_gap="6px",
+            **room,
+        )
+        left = box(
+            W.VBox,
+            "sd-left",
+            self.form,
+            flex=f"0 0 {_LEFT}",
+            width=_LEFT,
+        )
+        body = box(
+            W.HBox,
+            "",
+            left,
+            right,
+            grid_gap="12px",
+            width="100%",
+            overflow="visible",
+        )
         super().__init__([theme.sheet(), self._headbox, body])
         self.add_class("sd-desk")
         self.session.watch(self._draw)
@@ -94,7 +151,12 @@ class Desk(W.VBox):
                 ("Pin", session.pin, "Keep this design to compare the next ones with"),
             )
         }
-        self._headbox = box(W.HBox, "sd-head", self._title, *self._buttons.values())
+        self._headbox = box(
+            W.HBox,
+            "sd-head",
+            self._title,
+            *self._buttons.values(),
+        )
 
     def _button(self, name: str, act, **more) -> W.Button:
         """A button whose faults are shown on the desk."""
@@ -105,17 +167,40 @@ class Desk(W.VBox):
         self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
         self._memory_key, self._step_key = legend.Key(self._explain), legend.Key(self._explain)
         cards = [
-            theme.card(charts.memory.title, self.memory, self._memory_key, note=self._memory_note),
-            theme.card(charts.step.title, self.step, self._step_key, note=self._step_note),
+            theme.card(
+                charts.memory.title,
+                self.memory,
+                self._memory_key,
+                note=self._memory_note,
+            ),
+            theme.card(
+                charts.step.title,
+                self.step,
+                self._step_key,
+                note=self._step_note,
+            ),
         ]
         halves = "minmax(0, 1fr) minmax(0, 1fr)"
-        place = {"grid_template_columns": halves, "grid_gap": "8px", "width": "100%"}
-        self._main = box(W.GridBox, "", *cards, **place)
+        place = {
+            "grid_template_columns": halves,
+            "grid_gap": "8px",
+            "width": "100%",
+        }
+        self._main = box(
+            W.GridBox,
+            "",
+            *cards,
+            **place,
+        )
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
         boxes, titles = zip(*((panel.box, panel.title) for panel in self.panels))
-        self.tabs = W.Tab(boxes, titles=titles, selected_index=0)
+        self.tabs = W.Tab(
+            boxes,
+            titles=titles,
+            selected_index=0,
+        )
         self.tabs.observe(lambda _: self._do(self._show_tab), "selected_index")
 
     # ------------------------------------------------------------ what happens
@@ -130,7 +215,12 @@ class Desk(W.VBox):
             self.session.report(error)
             self._show_fault()
 
-    def _moved(self, field, value, final) -> None:
+    def _moved(
+        self,
+        field,
+        value,
+        final,
+    ) -> None:
         def move():
             if field == "example":
                 if value:
@@ -171,7 +261,11 @@ class Desk(W.VBox):
         self.session.dismiss()
         self._show_fault()
 
-    def _explain(self, key, facts=None):
+    def _explain(
+        self,
+        key,
+        facts=None,
+    ):
         return headline.explanation(key, self.session, facts or None)
 
     # ------------------------------------------------------------ what is shown
@@ -263,7 +357,10 @@ class Desk(W.VBox):
         if self._autosave is None:
             return
         try:
-            self._autosave.parent.mkdir(parents=True, exist_ok=True)
+            self._autosave.parent.mkdir(
+                parents=True,
+                exist_ok=True,
+            )
             self.session.now.design.write(self._autosave, force=True)
         except OSError:
             self._autosave = None  # a folder that cannot be written: go on without
@@ -279,10 +376,18 @@ def open_desk(design=None, **more) -> Desk:
     autosave = os.environ.get("SCANTLING_AUTOSAVE")
     if design is None and autosave and Path(autosave).is_file():
         try:
-            return Desk(autosave, autosave=autosave, **more)
+            return Desk(
+                autosave,
+                autosave=autosave,
+                **more,
+            )
         except DesignError:
             pass  # kept by another version of the kit: start from the file again
-    return Desk(design or os.environ.get("SCANTLING_DESIGN") or None, autosave=autosave, **more)
+    return Desk(
+        design or os.environ.get("SCANTLING_DESIGN") or None,
+        autosave=autosave,
+        **more,
+    )
 
 
 def _read(design):

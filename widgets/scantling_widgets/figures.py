@@ -25,14 +25,28 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # of a static picture, in pixels
 
 
-def hatch(colour: str, stripes: int = 9, between: str = "#ffffff") -> dict:
+def hatch(
+    colour: str,
+    stripes: int = 9,
+    between: str = "#ffffff",
+) -> dict:
     """A striped fill: reads as hatching without colour vision and in print."""
     stops = [
-        {"offset": (i + part) / stripes, "color": ink}
+        {
+            "offset": (i + part) / stripes,
+            "color": ink,
+        }
         for i in range(stripes)
         for part, ink in ((0, colour), (0.5, colour), (0.5, between), (1, between))
     ]
-    return {"gradient": "linear", "x1": 0, "y1": 0, "x2": 0.5, "y2": 1, "stops": stops}
+    return {
+        "gradient": "linear",
+        "x1": 0,
+        "y1": 0,
+        "x2": 0.5,
+        "y2": 1,
+        "stops": stops,
+    }
 
 
 # what `$word` stands for in every specification
@@ -41,7 +55,11 @@ _SHARED = {
     "over": OVER,
     "second": SECOND,
     "percent": PERCENT,
-    "tip": {"field": "says", "type": "nominal", "title": " "},
+    "tip": {
+        "field": "says",
+        "type": "nominal",
+        "title": " ",
+    },
     "hatch": hatch(OVER),
     "memory": [name for name, _ in MEMORY.values()],
     "memory_hues": [hue for _, hue in MEMORY.values()],
@@ -56,7 +74,13 @@ def spec(name: str, /, **given) -> dict:
     In it `$word` stands for `given["word"]`, and a mapping with `when: word` is null unless
     `given["word"]` is true.
     """
-    return _filled(_read(name), {**_SHARED, **given})
+    return _filled(
+        _read(name),
+        {
+            **_SHARED,
+            **given,
+        },
+    )
 
 
 @cache
@@ -83,7 +107,10 @@ def facts(result) -> Mapping:
     return result if isinstance(result, Mapping) else result.as_dict()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Figure:
     """A chart by name.
 
@@ -128,7 +155,11 @@ class Figure:
     def live(self, *, legend: bool = False) -> LiveChart:
         """The chart as a widget without data; `show` gives it an assessment."""
         widget = LiveChart(
-            self.spec(legend), {}, empty=self.empty, file_name=self.name, renderer=self.renderer
+            self.spec(legend),
+            {},
+            empty=self.empty,
+            file_name=self.name,
+            renderer=self.renderer,
         )
         widget.layout.min_height = f"{self.height + 30}px"
         widget.layout.width = "100%"
@@ -136,8 +167,20 @@ class Figure:
 
     def spec(self, legend: bool = False, **given) -> dict:
         """The specification for the desk, as wide as its place."""
-        looks = spec(self.looks, **{**self.given, **given}, legend=legend)
-        return {"$schema": SCHEMA, "width": "container", "height": self.height, **looks}
+        looks = spec(
+            self.looks,
+            **{
+                **self.given,
+                **given,
+            },
+            legend=legend,
+        )
+        return {
+            "$schema": SCHEMA,
+            "width": "container",
+            "height": self.height,
+            **looks,
+        }
 
     def show(self, widget: LiveChart, result, **more) -> None:
         """Put another assessment under a chart that `live` made."""
@@ -152,14 +195,27 @@ def figure(
     There `says` holds a start, the frame of `rows` whose records say themselves, and how many of
     them do; it stands for `words`, and `lead` for its start.
     """
-    about = {**_read(looks)["figure"], **more}
+    about = {
+        **_read(looks)["figure"],
+        **more,
+    }
     start, *frame = about.pop("says", [""])
     if words is None:
         words = _told(lead or start, rows, *frame)
-    return Figure(looks=looks, rows=rows, words=words, **about)
+    return Figure(
+        looks=looks,
+        rows=rows,
+        words=words,
+        **about,
+    )
 
 
-def _told(lead: str, rows: Callable, frame: str, most: int | None = None) -> Callable[..., str]:
+def _told(
+    lead: str,
+    rows: Callable,
+    frame: str,
+    most: int | None = None,
+) -> Callable[..., str]:
 
     def words(given, **more) -> str:
         says = table(rows(given, **more).get(frame, [])).get("says", [])

@@ -30,14 +30,24 @@ class Form(anywidget.AnyWidget):
     _esm = STATIC / "form.js"
     groups = traitlets.List().tag(sync=True)
     values = traitlets.Dict().tag(sync=True)
-    proposal = traitlets.Dict({"field": "", "value": None, "final": True, "serial": 0}).tag(
-        sync=True
-    )
+    proposal = traitlets.Dict(
+        {
+            "field": "",
+            "value": None,
+            "final": True,
+            "serial": 0,
+        }
+    ).tag(sync=True)
     answered = traitlets.Int(0).tag(sync=True)
 
     drawn = traitlets.Int(0).tag(sync=True)
     shown = traitlets.Int(0).tag(sync=True)
-    asked = traitlets.Dict({"field": "", "serial": 0}).tag(sync=True)
+    asked = traitlets.Dict(
+        {
+            "field": "",
+            "serial": 0,
+        }
+    ).tag(sync=True)
 
     def __init__(
         self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None], **traits
@@ -67,12 +77,22 @@ class Form(anywidget.AnyWidget):
                     "fault": rest.pop("fault", ""),
                 }
                 fields.append(rest)
-            still.append({**group, "fields": fields})
+            still.append(
+                {
+                    **group,
+                    "fields": fields,
+                }
+            )
         with self.hold_sync():
             self.groups = still
             self.values = values
 
-    def send_change(self, field: str, value, final: bool = True) -> None:
+    def send_change(
+        self,
+        field: str,
+        value,
+        final: bool = True,
+    ) -> None:
         """What the browser does when the user moves a control; for scripts and tests."""
         self.proposal = {
             "field": field,
@@ -84,9 +104,15 @@ class Form(anywidget.AnyWidget):
     def ask(self, field: str) -> None:
         """What the browser does when the pointer or the focus comes to a list; for scripts and
         tests."""
-        self.asked = {"field": field, "serial": self.asked["serial"] + 1}
+        self.asked = {
+            "field": field,
+            "serial": self.asked["serial"] + 1,
+        }
 
     def field(self, name: str) -> dict:
         """The description of one field as it stands on the page."""
         found = next(f for group in self.groups for f in group["fields"] if f["field"] == name)
-        return {**found, **self.values[name]}
+        return {
+            **found,
+            **self.values[name],
+        }

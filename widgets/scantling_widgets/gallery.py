@@ -65,7 +65,10 @@ PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "
 THUMBNAIL = 480
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Published:
     """One printed figure of a run, under the key of the assessment that it is compared with."""
 
@@ -100,9 +103,18 @@ def designs(gallery: Path | None = None) -> dict[str, Path]:
 
 def published(gallery: Path | None = None) -> list[Published]:
     """What the world printed about these runs."""
-    with open((gallery or folder()) / "published.csv", newline="", encoding="utf-8") as file:
+    with open(
+        (gallery or folder()) / "published.csv",
+        newline="",
+        encoding="utf-8",
+    ) as file:
         return [
-            Published(**{**row, "published": float(row["published"])})
+            Published(
+                **{
+                    **row,
+                    "published": float(row["published"]),
+                }
+            )
             for row in csv.DictReader(file)
         ]
 
@@ -122,7 +134,12 @@ def table(rows: dict[str, dict]) -> str:
     """The headline figures as CSV; seven digits, so that a last bit that differs between machines
     does not show."""
     text = io.StringIO()
-    columns = ["design", "verdict", *(f"plan.{k}" for k in PLAN), *FIGURES]
+    columns = [
+        "design",
+        "verdict",
+        *(f"plan.{k}" for k in PLAN),
+        *FIGURES,
+    ]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for name, row in rows.items():
@@ -137,11 +154,19 @@ def table(rows: dict[str, dict]) -> str:
 
 def read_table(gallery: Path | None = None) -> dict[str, dict]:
     """The headline figures that the gallery was last built with."""
-    with open((gallery or folder()) / "headline.csv", newline="", encoding="utf-8") as file:
+    with open(
+        (gallery or folder()) / "headline.csv",
+        newline="",
+        encoding="utf-8",
+    ) as file:
         return {row.pop("design"): row for row in csv.DictReader(file)}
 
 
-def moved(now: dict, kept: dict, tolerance: float = TOLERANCE) -> list[str]:
+def moved(
+    now: dict,
+    kept: dict,
+    tolerance: float = TOLERANCE,
+) -> list[str]:
     """What differs between figures just computed and those kept, beyond `tolerance` of the
     value."""
     out = []
@@ -169,14 +194,22 @@ def stale(gallery: Path | None = None) -> dict[str, list[str]]:
 
 
 def build(
-    gallery: Path | None = None, out: Path | None = None, workers: int | None = None, told=None
+    gallery: Path | None = None,
+    out: Path | None = None,
+    workers: int | None = None,
+    told=None,
 ) -> list:
     """Make everything again: reports of all designs into `out`, and what git holds into `gallery`.
     Returns the records of the reports."""
     gallery = gallery or folder()
     out = out or gallery.parent / "build" / "gallery"
     named = designs(gallery)
-    records = reports.run(named.values(), out, workers=workers, told=told)
+    records = reports.run(
+        named.values(),
+        out,
+        workers=workers,
+        told=told,
+    )
     results = {r.name: result_of(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
     if len(results) < len(named):
         return records
@@ -226,7 +259,11 @@ def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
     return {(p.design, p.key): float(predicted.at[p.run, OF_A_RUN[p.key]]) for p in asked}
 
 
-def entry(name: str, data: dict, gallery: Path | None = None) -> dict:
+def entry(
+    name: str,
+    data: dict,
+    gallery: Path | None = None,
+) -> dict:
     """One entry of the index: what it is, what is predicted, what was published."""
     of = [p for p in published(gallery) if p.design == name]
     own = as_run(of)
@@ -257,7 +294,12 @@ def _off(predicted, published: float) -> str:
 def index(entries: list[dict]) -> str:
     """The index as a page: a card an entry, then predicted beside published."""
     body = environment().get_template("gallery.j2").render(entries=entries)
-    return document(Markup(body), title="scantling gallery", date=today(), kind="wide")
+    return document(
+        Markup(body),
+        title="scantling gallery",
+        date=today(),
+        kind="wide",
+    )
 
 
 def thumbnail(data: dict) -> bytes:
@@ -265,20 +307,42 @@ def thumbnail(data: dict) -> bytes:
     import vl_convert
 
     chart = _refusal() if data["verdict"] == "impossible" else _charts(data)
-    axis = {**THEME["axis"], "labelFontSize": 10}
-    theme = {**THEME, "background": "#ffffff", "axis": axis, "padding": 10}
+    axis = {
+        **THEME["axis"],
+        "labelFontSize": 10,
+    }
+    theme = {
+        **THEME,
+        "background": "#ffffff",
+        "axis": axis,
+        "padding": 10,
+    }
     return vl_convert.vegalite_to_png(
-        {**chart, "config": theme}, vl_version=vega_version(), scale=1.5
+        {
+            **chart,
+            "config": theme,
+        },
+        vl_version=vega_version(),
+        scale=1.5,
     )
 
 
 def _charts(data: dict) -> dict:
     parts, datasets = [], {}
     for figure, height in ((charts.memory, 150), (charts.step, 70)):
-        part = figure.static(data, width=THUMBNAIL - 80, legend=False)
+        part = figure.static(
+            data,
+            width=THUMBNAIL - 80,
+            legend=False,
+        )
         datasets |= part.pop("datasets")
         part.pop("$schema")
-        parts.append({**part, "height": height})
+        parts.append(
+            {
+                **part,
+                "height": height,
+            }
+        )
     return {
         "$schema": SCHEMA,
         "vconcat": parts,
@@ -289,8 +353,15 @@ def _charts(data: dict) -> dict:
 
 def _refusal() -> dict:
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
-    size = {"$schema": SCHEMA, "width": THUMBNAIL - 80, "height": 300}
-    return {**size, **spec("refusal", lines=words.split("\n"))}
+    size = {
+        "$schema": SCHEMA,
+        "width": THUMBNAIL - 80,
+        "height": 300,
+    }
+    return {
+        **size,
+        **spec("refusal", lines=words.split("\n")),
+    }
 
 
 def _keep_page(path: Path, text: str) -> None:

@@ -46,32 +46,83 @@ def cards(given: Mapping, pinned: Mapping | None = None) -> list[dict]:
     return [_card(*card, given, pinned or {}) for card in CARDS]
 
 
-def _card(key, name, better, given, pinned) -> dict:
+def _card(
+    key,
+    name,
+    better,
+    given,
+    pinned,
+) -> dict:
     if key == "verdict":
         return _verdict(given, pinned)
     number, unit = split(show(key, at(given, key)))
     missed = {row["field"] for row in given.get("missed") or ()} & set(_LIMITS.get(key, ()))
-    item = {"key": key, "label": name, "value": number, "unit": unit, "note": _note(key, given)}
-    item |= {"hint": "Open the formula of this number", "state": "bad" if missed else ""}
-    return item | _against(key, given, pinned, better)
+    item = {
+        "key": key,
+        "label": name,
+        "value": number,
+        "unit": unit,
+        "note": _note(key, given),
+    }
+    item |= {
+        "hint": "Open the formula of this number",
+        "state": "bad" if missed else "",
+    }
+    return item | _against(
+        key,
+        given,
+        pinned,
+        better,
+    )
 
 
-def _against(key, given, pinned, better) -> dict:
+def _against(
+    key,
+    given,
+    pinned,
+    better,
+) -> dict:
     """The difference of a card from the pinned design, where there is one."""
-    text, sense = difference(key, at(given, key), at(pinned, key), better)
-    return {"delta": text, "sense": sense} if pinned else {}
+    text, sense = difference(
+        key,
+        at(given, key),
+        at(pinned, key),
+        better,
+    )
+    return (
+        {
+            "delta": text,
+            "sense": sense,
+        }
+        if pinned
+        else {}
+    )
 
 
 def _verdict(given, pinned) -> dict:
     memory = given.get("memory_bytes")
     word, state = _fits(given, memory)
-    item = {"key": "verdict", "label": "Fits?", "value": word, "unit": "", "state": state}
-    item |= {"hint": "Open what decides the verdict", "note": ""}
+    item = {
+        "key": "verdict",
+        "label": "Fits?",
+        "value": word,
+        "unit": "",
+        "state": state,
+    }
+    item |= {
+        "hint": "Open what decides the verdict",
+        "note": "",
+    }
     if memory:
         used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
         item["note"] = f"{split(used)[0]} of {usable}"
     both = pinned if memory and pinned.get("memory_bytes") else {}
-    return item | _against("memory_bytes.total", given, both, False)
+    return item | _against(
+        "memory_bytes.total",
+        given,
+        both,
+        False,
+    )
 
 
 def _fits(given, memory) -> tuple[str, str]:
@@ -124,7 +175,12 @@ def lacking(given) -> str:
     return next((name for key, name in needs if given.get(key) is None), "")
 
 
-def difference(key: str, value, before, better) -> tuple[str, str]:
+def difference(
+    key: str,
+    value,
+    before,
+    better,
+) -> tuple[str, str]:
     """How a number differs from the pinned one, and whether that is better or worse."""
     if value is None or before is None or isinstance(value, str):
         return "", ""
@@ -186,7 +242,10 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     return (
         f"Unpin {words.label(refusal.field)}",
         f"Take the change, and let the search choose {name}",
-        {**refusal.fields, refusal.field: None},
+        {
+            **refusal.fields,
+            refusal.field: None,
+        },
     )
 
 
@@ -205,7 +264,12 @@ def fix_text(fix) -> str:
 _OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
 
 
-def explanation(key: str, session, facts: Mapping | None = None, alone: bool = False) -> dict:
+def explanation(
+    key: str,
+    session,
+    facts: Mapping | None = None,
+    alone: bool = False,
+) -> dict:
     """What a number opens to; `facts` are those of the row that it stands in.
 
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
@@ -213,20 +277,39 @@ def explanation(key: str, session, facts: Mapping | None = None, alone: bool = F
     """
     given = session.now.given
     if alone:
-        own = {"plan": facts, **{k: given.get(k) for k in _OF_THE_MODEL}, **(facts or {})}
-        return words.explain(key, own, inputs(session, own), own)
+        own = {
+            "plan": facts,
+            **{k: given.get(k) for k in _OF_THE_MODEL},
+            **(facts or {}),
+        }
+        return words.explain(
+            key,
+            own,
+            inputs(session, own),
+            own,
+        )
     if key == "verdict" and facts is None:
         out = words.explain("verdict", given, {})
         out["lines"] += _deciding(given)
         return out
-    out = words.explain(key, given, inputs(session), facts)
+    out = words.explain(
+        key,
+        given,
+        inputs(session),
+        facts,
+    )
     prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "cost_usd" and None not in prices:
         of = words.band_of("cost.cost_usd")
         out["lines"].append(("At other prices", f"{band('cost_usd', *prices)}: {of}"))
     if session.pinned and facts is None:
         before = session.pinned.given
-        change = difference(key, at(given, key), at(before, key), None)[0]
+        change = difference(
+            key,
+            at(given, key),
+            at(before, key),
+            None,
+        )[0]
         if change:
             out["lines"].append(("Pinned design", f"{in_text(before, key)}; now {change}"))
     return out

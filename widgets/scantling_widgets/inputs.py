@@ -25,7 +25,12 @@ from .words import at, quantity
 
 _SIZES = choices.decades(1e9, 1e13)
 _TOKENS = choices.decades(1e10, 1e14)
-_SEQUENCES = choices.octaves(1024, 2**20, 1024, steps=(1.0, 1.5))
+_SEQUENCES = choices.octaves(
+    1024,
+    2**20,
+    1024,
+    steps=(1.0, 1.5),
+)
 _BATCHES = choices.octaves(8, 2**17)
 _EXPERTS = (0, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 256, 384, 512)
 _TOP = (1, 2, 3, 4, 6, 8, 10, 12, 16)
@@ -109,12 +114,30 @@ def _slider(field: str, value, ladder, *of, **more) -> dict:
     """A slider over a ladder of values."""
     about = controls().get(field) or controls()[field.rsplit(".", 1)[-1]]
     say, long = (
-        partial(_said, about, nil, form) for nil, form in (("nil", "short"), ("nil_long", "long"))
+        partial(
+            _said,
+            about,
+            nil,
+            form,
+        )
+        for nil, form in (("nil", "short"), ("nil_long", "long"))
     )
-    return _control("slider", field, value, options(ladder, say, long), *of, **more)
+    return _control(
+        "slider",
+        field,
+        value,
+        options(ladder, say, long),
+        *of,
+        **more,
+    )
 
 
-def _said(about: Mapping, nil: str, form: str, value) -> str:
+def _said(
+    about: Mapping,
+    nil: str,
+    form: str,
+    value,
+) -> str:
     if not value and nil in about:
         return about[nil]
     text = billions(value) if about.get("shown") == "params" else whole(value)
@@ -122,7 +145,13 @@ def _said(about: Mapping, nil: str, form: str, value) -> str:
 
 
 def _words(values) -> list[dict]:
-    return [{"value": value, "text": value} for value in values]
+    return [
+        {
+            "value": value,
+            "text": value,
+        }
+        for value in values
+    ]
 
 
 def _front(session) -> list[dict]:
@@ -130,20 +159,44 @@ def _front(session) -> list[dict]:
     cluster, model, params = resolved.cluster, resolved.model, resolved.params
     phase, node = resolved.main_phase, cluster.devices_per_node
     devices = with_value(choices.octaves(node, 2**18, node), cluster.devices)
-    examples = [{"value": "", "text": "open an example…"}, *choices.examples()]
+    examples = [
+        {
+            "value": "",
+            "text": "open an example…",
+        },
+        *choices.examples(),
+    ]
     batch = f"{session.now.resolved.job_path}.global_batch"
     batches = with_value(_BATCHES, phase.global_batch)
     chips = _known(choices.accelerators(), cluster.accelerator.id)
     return [
-        _control("list", "example", "", examples),
+        _control(
+            "list",
+            "example",
+            "",
+            examples,
+        ),
         _model(session.now.design.model, model.name),
         _slider("model.size", params.total, with_value(_SIZES, params.total)),
         _slider("model.experts", model.experts, with_value(_EXPERTS, model.experts)),
-        _slider("cluster.devices", cluster.devices, devices, node),
-        _control("list", "cluster.accelerator", cluster.accelerator.id, chips),
+        _slider(
+            "cluster.devices",
+            cluster.devices,
+            devices,
+            node,
+        ),
+        _control(
+            "list",
+            "cluster.accelerator",
+            cluster.accelerator.id,
+            chips,
+        ),
         _fabric(cluster),
         _slider(
-            batch, phase.global_batch, batches, billions(float(phase.global_batch * phase.seq_len))
+            batch,
+            phase.global_batch,
+            batches,
+            billions(float(phase.global_batch * phase.seq_len)),
         ),
     ]
 
@@ -151,28 +204,67 @@ def _front(session) -> list[dict]:
 def _model(stated, name: str) -> dict:
     """The model by name, or its own shape."""
     if isinstance(stated, str):
-        return _control("list", "model", stated, _known(choices.models(), stated))
+        return _control(
+            "list",
+            "model",
+            stated,
+            _known(choices.models(), stated),
+        )
     text = f"{name} (own shape)" if stated.like else f"by size: {name}"
-    return _control("list", "model", "", [{"value": "", "text": text}, *choices.models()])
+    return _control(
+        "list",
+        "model",
+        "",
+        [
+            {
+                "value": "",
+                "text": text,
+            },
+            *choices.models(),
+        ],
+    )
 
 
 def _fabric(cluster) -> dict:
     """The scale-out network as a slider from slow to fast."""
     now = cluster.scale_out
     known = [
-        {"value": f["value"], "text": f["value"], "long": f"{f['text']}, {f['rate']} per device"}
+        {
+            "value": f["value"],
+            "text": f["value"],
+            "long": f"{f['text']}, {f['rate']} per device",
+        }
         for f in choices.fabrics()
     ]
     if now not in [option["value"] for option in known]:
-        known.append({"value": now, "text": now, "long": now})
+        known.append(
+            {
+                "value": now,
+                "text": now,
+                "long": now,
+            }
+        )
     rate = shown(cluster.scale_out_bytes_per_s, "bytes_per_s")
-    return _control("slider", "cluster.scale_out", now, known, rate, wide=True)
+    return _control(
+        "slider",
+        "cluster.scale_out",
+        now,
+        known,
+        rate,
+        wide=True,
+    )
 
 
 def _known(rows, value) -> list[dict]:
     rows = [dict(row) for row in rows]
     if value not in [row["value"] for row in rows]:
-        rows.insert(0, {"value": value, "text": str(value)})
+        rows.insert(
+            0,
+            {
+                "value": value,
+                "text": str(value),
+            },
+        )
     return rows
 
 
@@ -187,22 +279,50 @@ _PLAN_SHOWN = (
     *("tp", "pp", "cp", "vpp", "dp", "ep", "etp", "micro_batch"),
     *("sharding", "schedule", "recompute"),
 )
-_STEPS = {"pp": (1.0, 1.25, 1.5, 1.75), "vpp": (1.0, 1.5), "dp": (1.0, 1.5)}
+_STEPS = {
+    "pp": (1.0, 1.25, 1.5, 1.75),
+    "vpp": (1.0, 1.5),
+    "dp": (1.0, 1.5),
+}
 
 
-def _pin(session, name: str, reasons) -> dict:
+def _pin(
+    session,
+    name: str,
+    reasons,
+) -> dict:
     """One field of the plan: searched, or pinned to a value."""
     field, pins = f"plan.{name}", session.now.design.plan.given()
     now, pinned = (session.now.given.get("plan") or {}).get(name), name in pins
-    auto = {"value": None, "text": "auto" if now is None or pinned else f"auto: {now}"}
+    auto = {
+        "value": None,
+        "text": "auto" if now is None or pinned else f"auto: {now}",
+    }
     why = reasons.get(field, {})
     ladder = [
-        {"value": v, "text": str(v), "reason": why.get(v, "")}
+        {
+            "value": v,
+            "text": str(v),
+            "reason": why.get(v, ""),
+        }
         for v in _PLAN_WORDS.get(name) or with_value(_ways(session, name), pins.get(name))
     ]
-    q, more = quantity(field), {"pinned": pinned, "asks": True, "wide": name in _PLAN_WORDS}
+    q, more = (
+        quantity(field),
+        {
+            "pinned": pinned,
+            "asks": True,
+            "wide": name in _PLAN_WORDS,
+        },
+    )
     about = f"{q.label}. {q.formula}" if q.formula else q.label
-    return _control("list", field, pins.get(name), [auto, *ladder], **more) | {"help": about}
+    return _control(
+        "list",
+        field,
+        pins.get(name),
+        [auto, *ladder],
+        **more,
+    ) | {"help": about}
 
 
 def _ways(session, name) -> list[int]:
@@ -230,9 +350,18 @@ def refusals(session, field: str) -> dict:
     phase = resolved.main_phase
     out = {}
     for value in _PLAN_WORDS.get(name) or _ways(session, name):
-        pins = {**phase.pins, name: value}
+        pins = {
+            **phase.pins,
+            name: value,
+        }
         try:
-            enumerate_plans(resolved.model, phase, resolved.cluster, DEFAULT, pins)
+            enumerate_plans(
+                resolved.model,
+                phase,
+                resolved.cluster,
+                DEFAULT,
+                pins,
+            )
         except DesignError as error:
             allowed = error.allowed if isinstance(error.allowed, str) else ""
             said = allowed or error.problem or "not legal here"
@@ -248,14 +377,41 @@ def _job(session) -> list[dict]:
     experts = with_value([k for k in _TOP if k <= model.experts], top)
     tokens_ = with_value(_TOKENS if tokens else [0.0, *_TOKENS], tokens)
     formats = [p for p in resolved.cluster.accelerator.precisions() if p in legal.PRECISIONS]
-    offloads = [{"value": None, "text": "auto"}, *_words(legal.OFFLOADS)]
+    offloads = [
+        {
+            "value": None,
+            "text": "auto",
+        },
+        *_words(legal.OFFLOADS),
+    ]
     return [
-        _slider("model.top_k", top, experts, disabled=not sparse),
+        _slider(
+            "model.top_k",
+            top,
+            experts,
+            disabled=not sparse,
+        ),
         _slider(f"{job}.seq_len", phase.seq_len, with_value(_SEQUENCES, phase.seq_len)),
         _slider(f"{job}.tokens", tokens, tokens_),
-        _control("list", f"{job}.precision", phase.precision, _words(formats)),
-        _control("list", f"{job}.optimizer", phase.optimizer, _words(catalogue.optimizers())),
-        _control("list", "plan.offload", offload, offloads, pinned=offload is not None),
+        _control(
+            "list",
+            f"{job}.precision",
+            phase.precision,
+            _words(formats),
+        ),
+        _control(
+            "list",
+            f"{job}.optimizer",
+            phase.optimizer,
+            _words(catalogue.optimizers()),
+        ),
+        _control(
+            "list",
+            "plan.offload",
+            offload,
+            offloads,
+            pinned=offload is not None,
+        ),
     ]
 
 
@@ -303,22 +459,45 @@ def _rate(session, field: str) -> dict:
     value, about = _stated(session, field)
     own, taken = controls()[field], computed(session, field)
     unit, known = own["unit"], "not known" if taken is None else _ratio(float(taken))
-    auto = {"value": None, "text": "auto", "long": "as the preset or catalogue has it"}
+    auto = {
+        "value": None,
+        "text": "auto",
+        "long": "as the preset or catalogue has it",
+    }
     place = 0.0
     if value is None:
         text, place = known if taken is None else f"auto {known}", taken or 0.0
-        auto = {"value": None, "text": text, "long": f"not given: {known} {unit}"}
+        auto = {
+            "value": None,
+            "text": text,
+            "long": f"not given: {known} {unit}",
+        }
     ladder = with_value(choices.decades(*own["decades"]), value)
     steps = [
-        {"value": v, "text": _ratio(v), "long": f"{_ratio(v)} {unit}"} for v in map(float, ladder)
+        {
+            "value": v,
+            "text": _ratio(v),
+            "long": f"{_ratio(v)} {unit}",
+        }
+        for v in map(float, ladder)
     ]
     steps.insert(sum(v < place for v in ladder), auto)
     help_ = f"{about or own['label']}, {unit}"
-    return _control("slider", field, value, steps, unit=unit) | {"help": help_}
+    return _control(
+        "slider",
+        field,
+        value,
+        steps,
+        unit=unit,
+    ) | {"help": help_}
 
 
 # ---------------------------------------------------------------- what a moved control changes
-def changes(session, field: str, value: Any) -> Mapping:
+def changes(
+    session,
+    field: str,
+    value: Any,
+) -> Mapping:
     """Fields of the design that follow from one moved control."""
     design, resolved = session.now.design, session.now.resolved
     model, params = resolved.model, resolved.params
@@ -326,27 +505,59 @@ def changes(session, field: str, value: Any) -> Mapping:
         return {"model": value} if value else {}
     if field == "model.size":
         sparse = (
-            {"moe": True, "experts": model.experts, "top_k": model.top_k} if model.experts else {}
+            {
+                "moe": True,
+                "experts": model.experts,
+                "top_k": model.top_k,
+            }
+            if model.experts
+            else {}
         )
-        return {"model": {"size": float(value), **sparse}}
+        return {
+            "model": {
+                "size": float(value),
+                **sparse,
+            }
+        }
     if field == "model.experts":
-        return _experts(design, model, params, int(value))
+        return _experts(
+            design,
+            model,
+            params,
+            int(value),
+        )
     if field == "model.top_k":
         return {"model.top_k": int(value)}
     if field == "cluster.accelerator":
         return _accelerator(session, value)
     if field == "cluster.scale_out":
-        return {"cluster.scale_out": value, "cluster.nics_per_node": None}
+        return {
+            "cluster.scale_out": value,
+            "cluster.nics_per_node": None,
+        }
     if field.endswith(".global_batch"):
-        return {field: value, field + "_tokens": None}
+        return {
+            field: value,
+            field + "_tokens": None,
+        }
     if field.endswith(".tokens"):
         return {field: value or None}
-    if isinstance(value, str) and field in _of("constraints", "reliability", "prices", "measured"):
+    if isinstance(value, str) and field in _of(
+        "constraints",
+        "reliability",
+        "prices",
+        "measured",
+    ):
         return {field: number(field, value)}
     return {field: value}
 
 
-def _experts(design, model, params, experts: int) -> dict:
+def _experts(
+    design,
+    model,
+    params,
+    experts: int,
+) -> dict:
     top_k = max(1, min(model.top_k or 2, experts))
     if model.experts and experts and (isinstance(design.model, str) or design.model.size is None):
         return {
@@ -356,7 +567,15 @@ def _experts(design, model, params, experts: int) -> dict:
     return {
         "model": {
             "size": float(params.total),
-            **({"moe": True, "experts": experts, "top_k": top_k} if experts else {}),
+            **(
+                {
+                    "moe": True,
+                    "experts": experts,
+                    "top_k": top_k,
+                }
+                if experts
+                else {}
+            ),
         }
     }
 
@@ -364,7 +583,10 @@ def _experts(design, model, params, experts: int) -> dict:
 def _accelerator(session, value) -> dict:
     """The chip with its usual node; a precision that it does not have goes back to the default."""
     design = session.now.design
-    out = {"cluster.accelerator": value, **{f"cluster.{name}": None for name in _OF_THE_NODE}}
+    out = {
+        "cluster.accelerator": value,
+        **{f"cluster.{name}": None for name in _OF_THE_NODE},
+    }
     has = catalogue.accelerator(value).precisions()
     job = session.now.resolved.job_path
     for where in {job, "job"}:
@@ -382,6 +604,9 @@ def number(field: str, text: str) -> float | int:
         value = float(text.replace(",", ""))
     except ValueError:
         raise DesignError(
-            field, text, "a number, scientific notation allowed", problem="is not a number"
+            field,
+            text,
+            "a number, scientific notation allowed",
+            problem="is not a number",
         ) from None
     return int(value) if abs(value) < 1e15 and value == int(value) else value

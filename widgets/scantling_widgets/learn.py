@@ -23,7 +23,14 @@ from .report.pictures import Picture
 from .servers import PAGE_SIGNS
 from .theme import box, button
 
-__all__ = ["bars", "begin", "beside", "chart", "lines", "picture"]
+__all__ = [
+    "bars",
+    "begin",
+    "beside",
+    "chart",
+    "lines",
+    "picture",
+]
 
 
 def live() -> bool:
@@ -33,7 +40,11 @@ def live() -> bool:
     return bool(notebook) or server.startswith("voila")
 
 
-def begin(which: str, mode: str = "student", controls: bool | None = None) -> Session:
+def begin(
+    which: str,
+    mode: str = "student",
+    controls: bool | None = None,
+) -> Session:
     """A session with a walkthrough; `controls`: with input and buttons, by default where the page
     is live."""
     wanted = live() if controls is None else controls
@@ -47,7 +58,11 @@ def picture(figure: Figure, assessment, **more) -> Picture | None:
     return pictures.draw(figure, assessment, **more)
 
 
-def chart(drawn, words: str, caption: str = "") -> Picture:
+def chart(
+    drawn,
+    words: str,
+    caption: str = "",
+) -> Picture:
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
     spec = drawn.to_dict()
     spec.setdefault("width", pictures.WIDTH - 60)
@@ -57,11 +72,21 @@ def chart(drawn, words: str, caption: str = "") -> Picture:
 class LiveSession(Session):
     """A session whose checks carry controls, and whose scorecard follows the answers."""
 
-    def check(self, ident: str, answer=..., mine=None) -> Card:
+    def check(
+        self,
+        ident: str,
+        answer=...,
+        mine=None,
+    ) -> Card:
         card = super().check(ident, answer, mine)
         return LiveCard(self, card.question, card.verdict)
 
-    def judge(self, q, answer, mine=None):
+    def judge(
+        self,
+        q,
+        answer,
+        mine=None,
+    ):
         verdict = super().judge(q, answer, mine)
         for shown in self.__dict__.get("_cards", ()):
             shown.value = super().scorecard()._repr_html_()
@@ -94,7 +119,17 @@ class _LiveScorecard:
             self.session.follow(shown)
             return W.VBox([shown])
         tip, follow = "Show the scorecard, with every answer", partial(self.session.follow, shown)
-        return W.VBox([button("Hand in", follow, tip, "primary"), shown])
+        return W.VBox(
+            [
+                button(
+                    "Hand in",
+                    follow,
+                    tip,
+                    "primary",
+                ),
+                shown,
+            ]
+        )
 
 
 class LiveCard(Card):
@@ -116,20 +151,47 @@ class LiveCard(Card):
         self.feedback.add_class("scl-feedback")
         self.mine = W.VBox([])
         name = "Note" if session.mode == "blank" else "Check"
-        go = button(name, self._check, "Check the answer", "primary", width="90px")
+        go = button(
+            name,
+            self._check,
+            "Check the answer",
+            "primary",
+            width="90px",
+        )
         go.add_class("scl-check")
         if isinstance(q, Number | Plan):
             self.entry.observe(self._check, "value")  # Enter, or leaving the field
         controls, after = [self.entry, go], [self.feedback, self.mine]
         if session.mode != "blank":
             tip = "Show the next hint"
-            self.more = button(self._hint_name(), self._hint, tip, width="110px")
+            self.more = button(
+                self._hint_name(),
+                self._hint,
+                tip,
+                width="110px",
+            )
             self.hints = W.HTML(self._hints())
             controls.append(self.more)
             after += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
         flow = "row wrap" if isinstance(q, Number | Plan) else "column"
-        place = {"align_items": "flex-start", "flex_flow": flow, "grid_gap": "6px"}
-        return W.VBox([ask, box(W.Box, "", *controls, display="flex", **place), *after])
+        place = {
+            "align_items": "flex-start",
+            "flex_flow": flow,
+            "grid_gap": "6px",
+        }
+        return W.VBox(
+            [
+                ask,
+                box(
+                    W.Box,
+                    "",
+                    *controls,
+                    display="flex",
+                    **place,
+                ),
+                *after,
+            ]
+        )
 
     # ------------------------------------------------------------ what the buttons do
     def _check(self, _=None):
@@ -196,21 +258,41 @@ def _entry(q, session):
         if q.several:
             boxes = [_tick(text) for text in texts]
             ticked = list(zip(q.options, boxes))
-            return box(W.VBox, "", *boxes, width="100%"), lambda: [
-                o.key for o, b in ticked if b.value
-            ]
+            return box(
+                W.VBox,
+                "",
+                *boxes,
+                width="100%",
+            ), lambda: [o.key for o, b in ticked if b.value]
         options = [(text, o.key) for text, o in zip(texts, q.options)]
-        entry = W.RadioButtons(options=options, value=None, layout=W.Layout(width="max-content"))
+        entry = W.RadioButtons(
+            options=options,
+            value=None,
+            layout=W.Layout(width="max-content"),
+        )
     elif isinstance(q, Explain):
         said = "Your answer, in a few sentences"
-        entry = W.Textarea(placeholder=said, rows=4, layout=W.Layout(width="min(100%, 620px)"))
+        entry = W.Textarea(
+            placeholder=said,
+            rows=4,
+            layout=W.Layout(width="min(100%, 620px)"),
+        )
     else:
         said = f"Your answer: {show.wanted(q)}"
         place = W.Layout(width="320px")
-        entry = W.Text(placeholder=said, continuous_update=False, layout=place)
+        entry = W.Text(
+            placeholder=said,
+            continuous_update=False,
+            layout=place,
+        )
     return entry, lambda: entry.value
 
 
 def _tick(text: str, value: bool = False) -> W.Checkbox:
     """A box to tick before a text."""
-    return W.Checkbox(value=value, description=text, indent=False, layout=W.Layout(width="100%"))
+    return W.Checkbox(
+        value=value,
+        description=text,
+        indent=False,
+        layout=W.Layout(width="100%"),
+    )

@@ -19,7 +19,13 @@ class Key(anywidget.AnyWidget):
 
     _esm = module("sheet.js", "parts.js")
     entries = traitlets.List().tag(sync=True)
-    asked = traitlets.Dict({"key": "", "index": -1, "serial": 0}).tag(sync=True)
+    asked = traitlets.Dict(
+        {
+            "key": "",
+            "index": -1,
+            "serial": 0,
+        }
+    ).tag(sync=True)
     detail = traitlets.Dict().tag(sync=True)
 
     def __init__(self, explain: Callable, **traits):
@@ -27,7 +33,11 @@ class Key(anywidget.AnyWidget):
         self._explain, self._facts = explain, {}
         self.observe(self._asked, "asked")
 
-    def show(self, entries: list[dict], facts: Mapping = {}) -> None:
+    def show(
+        self,
+        entries: list[dict],
+        facts: Mapping = {},
+    ) -> None:
         """Put these entries on the page, with the facts that the amounts are explained by."""
         self._facts = facts
         self.entries = entries
@@ -47,8 +57,20 @@ class Key(anywidget.AnyWidget):
         }
 
 
-def entry(colour: str, name: str, text: str, key: str = "", nil: bool = False) -> dict:
-    return {"colour": colour, "name": name, "text": text, "key": key, "nil": nil}
+def entry(
+    colour: str,
+    name: str,
+    text: str,
+    key: str = "",
+    nil: bool = False,
+) -> dict:
+    return {
+        "colour": colour,
+        "name": name,
+        "text": text,
+        "key": key,
+        "nil": nil,
+    }
 
 
 def memory(row: Mapping) -> list[dict]:

@@ -50,8 +50,14 @@ def kept(name: str, make: Callable[[], str]) -> str:
         pass
     text = make()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        path.parent.mkdir(
+            parents=True,
+            exist_ok=True,
+        )
+        handle, part = tempfile.mkstemp(
+            dir=path.parent,
+            suffix=".part",
+        )
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(_WHOLE + text)
         os.replace(part, path)
@@ -119,7 +125,10 @@ class LiveChart(anywidget.AnyWidget):
     """
 
     _esm = STATIC / "livechart.js"
-    runtime = traitlets.Instance(_Runtime).tag(sync=True, **widget_serialization)
+    runtime = traitlets.Instance(_Runtime).tag(
+        sync=True,
+        **widget_serialization,
+    )
     spec = traitlets.Dict().tag(sync=True)
     data = traitlets.Dict().tag(sync=True)
     alt = traitlets.Unicode("").tag(sync=True)
@@ -127,7 +136,12 @@ class LiveChart(anywidget.AnyWidget):
     file_name = traitlets.Unicode("chart").tag(sync=True)
     renderer = traitlets.Unicode("svg").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
-    picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
+    picked = traitlets.Dict(
+        {
+            "index": -1,
+            "serial": 0,
+        }
+    ).tag(sync=True)
 
     def __init__(self, spec, data, **traits):
         super().__init__(
@@ -141,7 +155,11 @@ class LiveChart(anywidget.AnyWidget):
         """Call `act` with the column `pick` of the mark that is clicked on."""
         self.observe(lambda change: act(int(change["new"]["index"])), "picked")
 
-    def update(self, data, alt: str | None = None) -> None:
+    def update(
+        self,
+        data,
+        alt: str | None = None,
+    ) -> None:
         """Put new data under the chart that is on the page: one message, the chart stays."""
         with self.hold_sync():
             self.data = {name: columns(frame) for name, frame in data.items()}

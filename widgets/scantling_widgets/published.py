@@ -16,12 +16,23 @@ from scantling_learn.tell import tell
 from .charts_published import bars, error, is_share, lines, picture, said, size
 from .report.text import macros
 
-__all__ = ["bars", "error", "lines", "picture", "said", "size"]
+__all__ = [
+    "bars",
+    "error",
+    "lines",
+    "picture",
+    "said",
+    "size",
+]
 
 LONG = 32  # letters from which on a cell is wrapped
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    repr=False,
+)
 class Html:
     """HTML that a notebook shows, with plain words for programs that cannot."""
 
@@ -35,7 +46,11 @@ class Html:
         return self.words
 
 
-def value(x, unit: str = "", digits: int | None = None) -> str:
+def value(
+    x,
+    unit: str = "",
+    digits: int | None = None,
+) -> str:
     """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else
     four digits; `digits` after the point where they are given."""
     if isinstance(x, str):
@@ -52,7 +67,11 @@ def value(x, unit: str = "", digits: int | None = None) -> str:
     return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
 
 
-def table(id: str, only: str = "", most: int = 14) -> Html:
+def table(
+    id: str,
+    only: str = "",
+    most: int = 14,
+) -> Html:
     """Printed values, ours and the error of each; more than `most` fold away. Above the verdict,
     below what misses and the sources."""
     r = published_figures.recreate(id)
@@ -91,10 +110,17 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
         misses=f.misses,
         sources=r.sources[:5],
     )
-    return Html(html=str(table_), words=said(r))
+    return Html(
+        html=str(table_),
+        words=said(r),
+    )
 
 
-def _error(p, e: float, f) -> str:
+def _error(
+    p,
+    e: float,
+    f,
+) -> str:
     text = error(e, f.absolute, f.unit)
     note = Markup("{} <span title='{}'>shown only</span>")
     return text if p.counted else note.format(text, p.why)
@@ -112,12 +138,18 @@ def _digits(values, unit: str) -> int | None:
 def grid(head: tuple, rows) -> Html:
     """A table of texts, every column left, cells wrapped."""
     rows = [[str(c) for c in row] for row in rows]
-    return Html(html=str(macros().grid(head, rows)), words="; ".join(map(" ".join, rows)))
+    return Html(
+        html=str(macros().grid(head, rows)),
+        words="; ".join(map(" ".join, rows)),
+    )
 
 
 def text(words: str) -> Html:
     """A text as it stands, such as a design file."""
-    return Html(html=f"<pre>{escape(words)}</pre>", words=words)
+    return Html(
+        html=f"<pre>{escape(words)}</pre>",
+        words=words,
+    )
 
 
 def short(x) -> str:
@@ -145,11 +177,18 @@ def verdict(result) -> Html:
             f"The plan: {plan}."
         )
     lines = "\n".join(f"- {line}" for line in limits(result)[:3])
-    return say("{head}\n\n{lines}", head=head, lines=lines)
+    return say(
+        "{head}\n\n{lines}",
+        head=head,
+        lines=lines,
+    )
 
 
 def say(text: str, **facts) -> Html:
     """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
     quantities, or any format of Python's."""
     words = tell(text, None, **facts)
-    return Html(html=markdown(words), words=words)
+    return Html(
+        html=markdown(words),
+        words=words,
+    )

@@ -68,7 +68,10 @@ def main(argv: list[str] | None = None) -> int:
     """Execute and render every reference notebook into a folder (gallery/reference), with the
     index."""
     out = Path((argv or sys.argv[1:] or ["gallery/reference"])[0])
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     paths = sources()
     for path, html in walkthroughs.render_all(paths):
         (out / f"{path.stem}.html").write_text(html, encoding="utf-8")

@@ -82,7 +82,11 @@ def _report(design, folder: Path) -> Iterator:
         yield page
 
 
-def _beside(design, field: str, folder: Path):
+def _beside(
+    design,
+    field: str,
+    folder: Path,
+):
     """The design with a file that it refers to copied beside its own."""
     here = design.data()
     for step in field.split("."):
@@ -108,7 +112,12 @@ def _end(child: subprocess.Popen) -> None:
         stream.close()
 
 
-def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
+def launch_kit(
+    assessment,
+    to: str,
+    on: str,
+    folder: Path,
+) -> tuple[int, Iterator]:
     """(steps, results): the files of a kit as text, then the folder they were written to. Stopped
     after the first, nothing is written."""
 

@@ -30,7 +30,11 @@ def example(name: str = "llama-3.1-405b") -> Path:
     return _find(f"{name}.yaml", "designs", _CHECKOUT / "gallery" / "designs")
 
 
-def _find(filename: str, shipped: str, working: Path) -> Path:
+def _find(
+    filename: str,
+    shipped: str,
+    working: Path,
+) -> Path:
     in_checkout = (_CHECKOUT / "pyproject.toml").is_file() and working.is_dir()
     folder = working if in_checkout else _PACKAGE / shipped
     if not (path := folder / filename).is_file():

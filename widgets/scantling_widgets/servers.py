@@ -40,7 +40,10 @@ _START_S = 90
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Server:
     """A server that runs: its process, and the address with its token that a browser opens."""
 
@@ -91,7 +94,12 @@ def _environment(design: Path, token: str, **more: str) -> dict[str, str]:
 
 @contextmanager
 def _running(
-    argv: list[str], env: dict[str, str], port: int, path: str, token: str, log
+    argv: list[str],
+    env: dict[str, str],
+    port: int,
+    path: str,
+    token: str,
+    log,
 ) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
@@ -107,7 +115,12 @@ def _running(
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"
         url = f"{base}{path}?token={token}"
-        yield Server(process=process, url=url, base=base, token=token)
+        yield Server(
+            process=process,
+            url=url,
+            base=base,
+            token=token,
+        )
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -145,7 +158,10 @@ def book_folder(folder: Path) -> tuple[Path, Path]:
     """
     place = folder / "build" if (folder / "notebooks" / BOOK).is_file() else folder
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(
+            parents=True,
+            exist_ok=True,
+        )
         if not (place / BOOK).is_file():
             shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
     except OSError:
@@ -185,9 +201,17 @@ def jupyter_lab(
         *_as_root("--ServerApp.allow_root=True"),
         *extra,
     ]
-    environment = {**_environment(design, token, SCANTLING_AUTOSAVE=str(state)), **(env or {})}
+    environment = {
+        **_environment(design, token, SCANTLING_AUTOSAVE=str(state)),
+        **(env or {}),
+    }
     with _running(
-        argv, environment, port, f"/doc/tree/{book.relative_to(root).as_posix()}", token, log
+        argv,
+        environment,
+        port,
+        f"/doc/tree/{book.relative_to(root).as_posix()}",
+        token,
+        log,
     ) as server:
         yield server
 
@@ -223,7 +247,15 @@ def voila_page(
             "--VoilaConfiguration.show_tracebacks=False",
         ]
         with _running(
-            argv, {**_environment(design, token), **(env or {})}, port, "/", token, log
+            argv,
+            {
+                **_environment(design, token),
+                **(env or {}),
+            },
+            port,
+            "/",
+            token,
+            log,
         ) as server:
             yield server
 
@@ -239,7 +271,11 @@ def _as_root(*flags: str) -> tuple[str, ...]:
     return flags if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 
 
-def _serve(starting, what: str, browser: bool) -> int:
+def _serve(
+    starting,
+    what: str,
+    browser: bool,
+) -> int:
     """Say where the server is, and stay until it ends or is told to."""
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     try:
@@ -262,10 +298,17 @@ def _serve(starting, what: str, browser: bool) -> int:
     help="port on loopback; the next free one where it is taken",
 )
 @click.option(
-    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+    "--browser/--no-browser",
+    default=True,
+    help="open a browser, when started from a terminal",
 )
 @click.pass_context
-def lab(ctx, file, port, browser):
+def lab(
+    ctx,
+    file,
+    port,
+    browser,
+):
     """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
     the current folder."""
     ctx.exit(
@@ -285,16 +328,33 @@ def lab(ctx, file, port, browser):
     show_default=True,
     help="port on loopback; the next free one where it is taken",
 )
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option(
-    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+    "--theme",
+    type=click.Choice(["light", "dark"]),
+    default="light",
+    show_default=True,
+)
+@click.option(
+    "--browser/--no-browser",
+    default=True,
+    help="open a browser, when started from a terminal",
 )
 @click.pass_context
-def page(ctx, file, port, theme, browser):
+def page(
+    ctx,
+    file,
+    port,
+    theme,
+    browser,
+):
     """Serve the design desk as a page, without code, on FILE or on the example design."""
     ctx.exit(
         _serve(
-            voila_page(design_path(file), port=port, theme=theme),
+            voila_page(
+                design_path(file),
+                port=port,
+                theme=theme,
+            ),
             "The design desk as a page",
             browser,
         )

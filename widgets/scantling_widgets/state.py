@@ -24,7 +24,10 @@ _SLOW_S = 0.06  # a full search that takes longer waits until the control is let
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Moment:
     """A design, its records with every default filled in, and what the models say; `given` is the
     assessment as plain data."""
@@ -36,7 +39,10 @@ class Moment:
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Refusal:
     """A change that the design does not allow: the field that is wrong, why, in one line, the
     control that was moved, and what was to be set."""
@@ -61,7 +67,11 @@ class Session:
     fault     text of an unexpected error (with its traceback), or None
     """
 
-    def __init__(self, design, judge: Callable[[Any, bool], Any] = assess):
+    def __init__(
+        self,
+        design,
+        judge: Callable[[Any, bool], Any] = assess,
+    ):
         self.lock = threading.RLock()
         self.judge = judge
         self._watchers = []
@@ -79,7 +89,11 @@ class Session:
         self.now = self._moment(design)
         self.first = self.now
 
-    def _moment(self, design, quick: bool = False) -> Moment:
+    def _moment(
+        self,
+        design,
+        quick: bool = False,
+    ) -> Moment:
         quick = quick and self._full_s > _SLOW_S
         begin = time.monotonic()
         result = self.judge(design, quick)
@@ -87,7 +101,13 @@ class Session:
         if not quick:
             self._full_s = time.monotonic() - begin
         resolved = result.resolved
-        return Moment(design=design, resolved=resolved, result=result, given=given, quick=quick)
+        return Moment(
+            design=design,
+            resolved=resolved,
+            result=result,
+            given=given,
+            quick=quick,
+        )
 
     # -- who looks
     def watch(self, watcher: Callable[[Session], None]) -> None:
@@ -111,7 +131,12 @@ class Session:
         self.fault = None
 
     # -- what changes it
-    def change(self, fields: Mapping, moved: str = "", quick: bool = False) -> bool:
+    def change(
+        self,
+        fields: Mapping,
+        moved: str = "",
+        quick: bool = False,
+    ) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the
         design took them.
 
@@ -124,14 +149,22 @@ class Session:
         """
         with self.lock:
             self.moving, moved_before = quick, self.moving
-            tries = [{**self._pending, **fields}] + ([dict(fields)] if self._pending else [])
+            tries = [
+                {
+                    **self._pending,
+                    **fields,
+                }
+            ] + ([dict(fields)] if self._pending else [])
             for attempt in tries:
                 try:
                     design = self.now.design.change(attempt)
                     known = design == self.now.design and not (self.now.quick and not quick)
                     moment = self.now if known else self._moment(design, quick)
                 except DesignError as error:
-                    refusal = Refusal(field=error.field, text=str(error))
+                    refusal = Refusal(
+                        field=error.field,
+                        text=str(error),
+                    )
                 except Exception as error:
                     self.report(error)
                     self.tell()
@@ -140,13 +173,29 @@ class Session:
                     self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
-            self.refuse(refusal.field or next(iter(fields), ""), refusal.text, moved, tries[0])
+            self.refuse(
+                refusal.field or next(iter(fields), ""),
+                refusal.text,
+                moved,
+                tries[0],
+            )
             return False
 
-    def refuse(self, field: str, text: str, moved: str = "", fields: Mapping | None = None) -> None:
+    def refuse(
+        self,
+        field: str,
+        text: str,
+        moved: str = "",
+        fields: Mapping | None = None,
+    ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
-            self.refusal = Refusal(field=field, text=text, moved=moved, fields=fields)
+            self.refusal = Refusal(
+                field=field,
+                text=text,
+                moved=moved,
+                fields=fields,
+            )
             self.tell()
 
     def put(self, design) -> bool:
@@ -166,7 +215,12 @@ class Session:
             self.tell()
             return False
 
-    def _accept(self, moment: Moment, what: str, let_go: bool = False) -> None:
+    def _accept(
+        self,
+        moment: Moment,
+        what: str,
+        let_go: bool = False,
+    ) -> None:
         field, when = self._last
         clock = time.monotonic()
         if (
@@ -199,7 +253,11 @@ class Session:
     def redo(self) -> None:
         self._back(self._future, self._past)
 
-    def _back(self, from_, to) -> None:
+    def _back(
+        self,
+        from_,
+        to,
+    ) -> None:
         """Put the last design of one list on the desk, and the one on the desk into the other."""
         with self.lock:
             self.moving = False

@@ -23,7 +23,10 @@ SWEPT = (
 _FINE = ("cluster.devices", "model.size")  # ladders that a sweep goes along in larger steps
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Along:
     """One input to sweep along: the control, its name, the values and how each is said; `now` is
     the place of the design's own."""
@@ -35,7 +38,11 @@ class Along:
     now: int
 
 
-def assessed(judge: Callable, design, fields: Mapping) -> Mapping | None:
+def assessed(
+    judge: Callable,
+    design,
+    fields: Mapping,
+) -> Mapping | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
@@ -44,13 +51,20 @@ def assessed(judge: Callable, design, fields: Mapping) -> Mapping | None:
         return None
 
 
-def device_counts(judge: Callable, design, cluster) -> tuple[int, Iterator[dict]]:
+def device_counts(
+    judge: Callable,
+    design,
+    cluster,
+) -> tuple[int, Iterator[dict]]:
     """The design on other numbers of devices, whole nodes, from an eighth to eight times as
     many."""
     counts = [
         n
         for n in choices.octaves(
-            cluster.devices_per_node, 2**18, cluster.devices_per_node, steps=(1.0, 1.5)
+            cluster.devices_per_node,
+            2**18,
+            cluster.devices_per_node,
+            steps=(1.0, 1.5),
         )
         if cluster.devices / 8 <= n <= cluster.devices * 8
     ]
@@ -59,7 +73,14 @@ def device_counts(judge: Callable, design, cluster) -> tuple[int, Iterator[dict]
     def run():
         for n in counts:
             given = assessed(judge, design, {"cluster.devices": n})
-            yield {"devices": n, "given": given} if given is not None else None
+            yield (
+                {
+                    "devices": n,
+                    "given": given,
+                }
+                if given is not None
+                else None
+            )
 
     return len(counts), run()
 
@@ -94,7 +115,11 @@ def _place(options: list[dict], value) -> int:
     return next((i for i, option in enumerate(options) if option["value"] == value), -1)
 
 
-def _options(session, name: str, field: dict) -> Along | None:
+def _options(
+    session,
+    name: str,
+    field: dict,
+) -> Along | None:
     empty = (None, "", 0) if name.endswith(".tokens") else (None, "")
     options = [option for option in field["options"] if option["value"] not in empty]
     value = field["value"]
@@ -116,7 +141,11 @@ def _options(session, name: str, field: dict) -> Along | None:
     )
 
 
-def _factors(session, name: str, field: dict) -> Along | None:
+def _factors(
+    session,
+    name: str,
+    field: dict,
+) -> Along | None:
     """Multiples of a number, of what is taken for it where the design leaves it out."""
     section, key = name.split(".")
     stated = getattr(getattr(session.now.design, section), key)
@@ -126,11 +155,27 @@ def _factors(session, name: str, field: dict) -> Along | None:
     unit = about.get("swept_unit", about["unit"])
     texts = (words.plain(float(v) if isinstance(v, float) else v) for v in ladder)
     named = tuple(f"{text} {unit}".strip() for text in texts)
-    own = {"field": name, "name": about["swept"], "values": tuple(ladder)}
-    return Along(**own, texts=named, now=at) if ladder else None
+    own = {
+        "field": name,
+        "name": about["swept"],
+        "values": tuple(ladder),
+    }
+    return (
+        Along(
+            **own,
+            texts=named,
+            now=at,
+        )
+        if ladder
+        else None
+    )
 
 
-def sweep(session, along: Along, across: Along | None = None) -> tuple[int, Iterator[sweeps.Cell]]:
+def sweep(
+    session,
+    along: Along,
+    across: Along | None = None,
+) -> tuple[int, Iterator[sweeps.Cell]]:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
     rows = [inputs.changes(session, across.field, v) for v in across.values] if across else [{}]
@@ -140,7 +185,10 @@ def sweep(session, along: Along, across: Along | None = None) -> tuple[int, Iter
     def run():
         for row in rows:
             for column in columns:
-                fields = {**row, **column}
+                fields = {
+                    **row,
+                    **column,
+                }
                 yield sweeps.cell(design, tuple(fields), tuple(fields.values()))
 
     return len(rows) * len(columns), run()
@@ -151,7 +199,12 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
     first = max(0, min(max(along.now, 0) - most // 2, len(along.values) - most))
     cut = slice(first, first + most)
     now = along.now - first if along.now >= 0 else -1
-    return replace(along, values=along.values[cut], texts=along.texts[cut], now=now)
+    return replace(
+        along,
+        values=along.values[cut],
+        texts=along.texts[cut],
+        now=now,
+    )
 
 
 def fields_of(session, *pairs) -> dict:

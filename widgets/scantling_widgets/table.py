@@ -15,10 +15,19 @@ from .theme import card
 from .words import label, show
 
 
-def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") -> dict:
+def cell(
+    text: str,
+    sort=None,
+    mark: str = "",
+    hint: str = "",
+    key: str = "",
+) -> dict:
     """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad), a hint, and
     the quantity it opens to."""
-    out = {"text": text, "sort": text if sort is None else sort}
+    out = {
+        "text": text,
+        "sort": text if sort is None else sort,
+    }
     for name, value in (("mark", mark), ("hint", hint), ("key", key)):
         if value:
             out[name] = value
@@ -31,7 +40,14 @@ def tables() -> dict[str, dict]:
     return yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
 
 
-def columns(names, prefix: str = "", *, left=(), wrap=(), labels: Mapping = {}) -> list[dict]:
+def columns(
+    names,
+    prefix: str = "",
+    *,
+    left=(),
+    wrap=(),
+    labels: Mapping = {},
+) -> list[dict]:
     """Columns called by the table of quantities, or by `labels`."""
     return [
         {
@@ -62,8 +78,19 @@ class Table(anywidget.AnyWidget):
     chosen = traitlets.Int(-1).tag(sync=True)
     sortable = traitlets.Bool(True).tag(sync=True)
     file_name = traitlets.Unicode("table").tag(sync=True)
-    picked = traitlets.Dict({"index": -1, "serial": 0}).tag(sync=True)
-    asked = traitlets.Dict({"key": "", "index": -1, "serial": 0}).tag(sync=True)
+    picked = traitlets.Dict(
+        {
+            "index": -1,
+            "serial": 0,
+        }
+    ).tag(sync=True)
+    asked = traitlets.Dict(
+        {
+            "key": "",
+            "index": -1,
+            "serial": 0,
+        }
+    ).tag(sync=True)
     detail = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -76,21 +103,43 @@ class Table(anywidget.AnyWidget):
         self.about = about = tables()[name]
         self.names, self.prefix = list(about["names"]), about.get("prefix", "")
         traits = {key: about[key] for key in self.class_trait_names() if key in about}
-        super().__init__(file_name=name, columns=self.headed(self.names), **traits)
+        super().__init__(
+            file_name=name,
+            columns=self.headed(self.names),
+            **traits,
+        )
         self._explain, self._facts = explain, ()
         self.observe(self._asked, "asked")
         if on_pick is not None:
             self.observe(lambda change: on_pick(int(change["new"]["index"])), "picked")
 
-    def headed(self, names, labels: Mapping = {}) -> list[dict]:
+    def headed(
+        self,
+        names,
+        labels: Mapping = {},
+    ) -> list[dict]:
         """The columns of `names` with their heads."""
         about, own = self.about, self.about["names"]
         keys = {name: label(key) for name, key in about.get("quantities", {}).items()}
-        said = {**keys, **(own if isinstance(own, Mapping) else about.get("labels", {})), **labels}
+        said = {
+            **keys,
+            **(own if isinstance(own, Mapping) else about.get("labels", {})),
+            **labels,
+        }
         left, wrap = about["left"], about.get("wrap", ())
-        return columns(names, self.prefix, left=left, wrap=wrap, labels=said)
+        return columns(
+            names,
+            self.prefix,
+            left=left,
+            wrap=wrap,
+            labels=said,
+        )
 
-    def cells(self, record: Mapping, names=None) -> list[dict]:
+    def cells(
+        self,
+        record: Mapping,
+        names=None,
+    ) -> list[dict]:
         """The cells of one record, of all columns where no names are given."""
         about = self.about
         closed = about["left"] if "opens" not in about else set(self.names) - set(about["opens"])
@@ -110,16 +159,31 @@ class Table(anywidget.AnyWidget):
 
     def pick(self, index: int) -> None:
         """What the browser does when the user chooses a row; for scripts and tests."""
-        self.picked = {"index": index, "serial": self.picked["serial"] + 1}
+        self.picked = {
+            "index": index,
+            "serial": self.picked["serial"] + 1,
+        }
 
-    def fill(self, rows: list, facts: Sequence[Mapping] = ()) -> None:
+    def fill(
+        self,
+        rows: list,
+        facts: Sequence[Mapping] = (),
+    ) -> None:
         """Put rows into the table, with the facts that the numbers of each are explained by."""
         self._facts = facts
         self.rows = rows
 
-    def ask(self, key: str, index: int) -> None:
+    def ask(
+        self,
+        key: str,
+        index: int,
+    ) -> None:
         """What the browser does when the user opens a number; for scripts and tests."""
-        self.asked = {"key": key, "index": index, "serial": self.asked["serial"] + 1}
+        self.asked = {
+            "key": key,
+            "index": index,
+            "serial": self.asked["serial"] + 1,
+        }
 
     def _asked(self, change) -> None:
         if self._explain is not None:

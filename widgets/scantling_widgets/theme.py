@@ -19,7 +19,14 @@ def _style() -> str:
 
 def sheet() -> W.HTML:
     """The style sheet as a widget that takes no room."""
-    return W.HTML(_style(), layout=W.Layout(height="0", width="0", overflow="hidden"))
+    return W.HTML(
+        _style(),
+        layout=W.Layout(
+            height="0",
+            width="0",
+            overflow="hidden",
+        ),
+    )
 
 
 def text(value: str = "", cls: str = "sd-text") -> W.HTML:
@@ -32,7 +39,12 @@ def text(value: str = "", cls: str = "sd-text") -> W.HTML:
 def button(name: str, act, tip: str | None = None, style: str = "", **layout) -> W.Button:
     """A button that calls `act` without an argument."""
     place = W.Layout(**layout)
-    made = W.Button(description=name, tooltip=tip, button_style=style, layout=place)
+    made = W.Button(
+        description=name,
+        tooltip=tip,
+        button_style=style,
+        layout=place,
+    )
     made.on_click(lambda _: act())
     return made
 
@@ -45,16 +57,40 @@ def box(kind: type, cls: str, *children, **layout) -> W.Box:
     return made
 
 
-def card(title: str, *children, note: W.HTML | None = None) -> W.VBox:
+def card(
+    title: str,
+    *children,
+    note: W.HTML | None = None,
+) -> W.VBox:
     """A framed panel with a title; `note` stands at the right of it."""
     head = W.HTML(f'<div class="sd-card-title" role="heading" aria-level="3">{escape(title)}</div>')
-    top = head if note is None else box(W.HBox, "sd-card-head", head, note)
-    return box(W.VBox, "sd-card", top, *children)
+    top = (
+        head
+        if note is None
+        else box(
+            W.HBox,
+            "sd-card-head",
+            head,
+            note,
+        )
+    )
+    return box(
+        W.VBox,
+        "sd-card",
+        top,
+        *children,
+    )
 
 
 def stack(*children) -> W.VBox:
     """Children one below the other, as one column among others."""
-    return box(W.VBox, "", *children, grid_gap="8px", min_width="0")
+    return box(
+        W.VBox,
+        "",
+        *children,
+        grid_gap="8px",
+        min_width="0",
+    )
 
 
 def side_by_side(*children, few: bool = False) -> W.Box:
@@ -67,13 +103,36 @@ def side_by_side(*children, few: bool = False) -> W.Box:
 
 def row(*children, gap: str = "12px") -> W.HBox:
     """Controls next to each other, in several lines where there is no room."""
-    return box(W.HBox, "", *children, grid_gap=gap, align_items="center", flex_flow="row wrap")
+    return box(
+        W.HBox,
+        "",
+        *children,
+        grid_gap=gap,
+        align_items="center",
+        flex_flow="row wrap",
+    )
 
 
-def drop(name: str, options, width: str, label: str) -> W.Dropdown:
+def drop(
+    name: str,
+    options,
+    width: str,
+    label: str,
+) -> W.Dropdown:
     """A list to choose from; `label` is the room for its name."""
-    style, layout = {"description_width": label}, W.Layout(width=width, flex="0 0 auto")
-    return W.Dropdown(options=list(options), description=name, style=style, layout=layout)
+    style, layout = (
+        {"description_width": label},
+        W.Layout(
+            width=width,
+            flex="0 0 auto",
+        ),
+    )
+    return W.Dropdown(
+        options=list(options),
+        description=name,
+        style=style,
+        layout=layout,
+    )
 
 
 def note(words: str) -> str:

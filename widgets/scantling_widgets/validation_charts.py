@@ -34,12 +34,24 @@ _MEDIANS = {
     "median": "predicted: median, and the middle 80 % of its runs",
     "line": "one line: median",
 }
-_KINDS = {True: "ran", False: "ran out of memory"}
+_KINDS = {
+    True: "ran",
+    False: "ran out of memory",
+}
 
 
 def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup:
     looks = spec(f"validation_{name}", **given)
-    return Markup(Picture({**looks, "datasets": rows}, words, caption).figure())
+    return Markup(
+        Picture(
+            {
+                **looks,
+                "datasets": rows,
+            },
+            words,
+            caption,
+        ).figure()
+    )
 
 
 def _label(accelerator: str) -> str:
@@ -55,13 +67,22 @@ def _error(rows, column: str):
 def scatter(rows: pd.DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left
     out of the fit."""
-    runs = pd.DataFrame({"measured": rows.measured, "predicted": rows.source_out})
+    runs = pd.DataFrame(
+        {
+            "measured": rows.measured,
+            "predicted": rows.source_out,
+        }
+    )
     runs["chip"] = rows.accelerator.map(_label)
     runs = runs.dropna().round(2)
     places = runs[["measured", "predicted"]]
     ends = [places.min().min() * 0.8, places.max().max() * 1.25]
     lines = [
-        {"x": end, "y": end * factor, "which": str(factor)}
+        {
+            "x": end,
+            "y": end * factor,
+            "which": str(factor),
+        }
         for factor in (0.8, 1.0, 1.25)
         for end in ends
     ]
@@ -75,7 +96,11 @@ def scatter(rows: pd.DataFrame) -> Markup:
         f"ten within {100 * off.quantile(0.9):.0f} %.",
         "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % "
         "above.",
-        {"domain": ends, "names": names, "hues": [_HUES.get(name, "#555555") for name in names]},
+        {
+            "domain": ends,
+            "names": names,
+            "hues": [_HUES.get(name, "#555555") for name in names],
+        },
         lines=lines,
         runs=runs.to_dict("records"),
     )
@@ -84,7 +109,11 @@ def scatter(rows: pd.DataFrame) -> Markup:
 def spread(rows: pd.DataFrame) -> Markup:
     """Share of runs within an error, for each kind of fit and for the one-line baseline."""
     shares = [
-        {"error": round(e, 5), "share": round((_error(rows, column) <= e).mean(), 5), "fit": fit}
+        {
+            "error": round(e, 5),
+            "share": round((_error(rows, column) <= e).mean(), 5),
+            "fit": fit,
+        }
         for column, (_, fit) in CURVES.items()
         for e in np.geomspace(0.005, 1.0, 60)
     ]
@@ -97,7 +126,10 @@ def spread(rows: pd.DataFrame) -> Markup:
         f"Share of runs within an error of 10 %: {near}.",
         "How many runs lie within which error. Higher is better; the last curve is what one line "
         "of arithmetic reaches.",
-        {"names": [fit for _, fit in CURVES.values()], "hues": [hue for hue, _ in CURVES.values()]},
+        {
+            "names": [fit for _, fit in CURVES.values()],
+            "hues": [hue for hue, _ in CURVES.values()],
+        },
         shares=shares,
     )
 
@@ -105,7 +137,12 @@ def spread(rows: pd.DataFrame) -> Markup:
 def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's
     median as a diamond."""
-    off = pd.DataFrame({"source": rows.source, "off": rows.source_out / rows.measured - 1})
+    off = pd.DataFrame(
+        {
+            "source": rows.source,
+            "off": rows.source_out / rows.measured - 1,
+        }
+    )
     off["line"] = rows.baseline / rows.measured - 1
     groups = off.groupby("source")
     data = pd.DataFrame(
@@ -120,7 +157,11 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     data = data[data.runs >= least].sort_values("runs", ascending=False)
     data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
     medians = [
-        {"label": label, "x": x, "kind": _MEDIANS[column]}
+        {
+            "label": label,
+            "x": x,
+            "kind": _MEDIANS[column],
+        }
         for column in ("line", "median")
         for label, x in zip(data.label, data[column])
     ]
@@ -130,7 +171,10 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
         f"Median error with the source left out: {'; '.join(said)}.",
         "Every source, predicted by constants that were fitted without it. In brackets the number "
         "of runs; a mark at the edge lies beyond it.",
-        {"labels": list(data.label), "kinds": list(_MEDIANS.values())},
+        {
+            "labels": list(data.label),
+            "kinds": list(_MEDIANS.values()),
+        },
         sources=data.to_dict("records"),
         medians=medians,
     )
@@ -142,7 +186,13 @@ def memory(rows: pd.DataFrame) -> Markup:
     share, kind = rows.fold_out_bytes / rows.capacity_bytes, rows.ran.map(_KINDS)
     edges = np.arange(0, 2.05, 0.05)
     bins = [
-        {"low": low, "high": high, "kind": name, "zero": 0, "count": int(count)}
+        {
+            "low": low,
+            "high": high,
+            "kind": name,
+            "zero": 0,
+            "count": int(count),
+        }
         for name in _KINDS.values()
         for low, high, count in zip(
             edges[:-1].round(2),
@@ -177,7 +227,11 @@ def parts(residual: dict) -> Markup:
         "Squared error of the logarithm, sources left out.",
         {"names": list(shares)},
         parts=[
-            {"part": name, "start": start, "end": end}
+            {
+                "part": name,
+                "start": start,
+                "end": end,
+            }
             for name, start, end in zip(shares, *stacked(list(shares.values())))
         ],
     )

@@ -27,7 +27,11 @@ KINDS = {
 }
 
 
-def page(rows: pd.DataFrame, figures: dict, memory: pd.DataFrame | None = None) -> str:
+def page(
+    rows: pd.DataFrame,
+    figures: dict,
+    memory: pd.DataFrame | None = None,
+) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {
         "scatter": charts.scatter(rows),
@@ -50,14 +54,25 @@ def page(rows: pd.DataFrame, figures: dict, memory: pd.DataFrame | None = None) 
         floors={row["key"]: percent(row["median"]) for row in again},
         beaten=_beaten(figures),
     )
-    about = {"date": figures["made"], "kind": "wide", "footer": "scantling"}
-    return document(Markup(body), title="How right is it?", **about)
+    about = {
+        "date": figures["made"],
+        "kind": "wide",
+        "footer": "scantling",
+    }
+    return document(
+        Markup(body),
+        title="How right is it?",
+        **about,
+    )
 
 
 def _beaten(figures) -> list[dict]:
     """The groups where the one line is nearer than the model with the source left out."""
     return [
-        {"by": name, **row}
+        {
+            "by": name,
+            **row,
+        }
         for name, table in figures["by"].items()
         for row in table
         if row["baseline_wins"]

@@ -50,7 +50,12 @@ def source(which: str) -> Path:
         number, _, name = path.stem.partition("_")
         if key.lstrip("0") == number.lstrip("0") or key in (name, path.stem):
             return path
-    raise DesignError("walkthrough", which, [p.stem for p in sources()], problem="is unknown")
+    raise DesignError(
+        "walkthrough",
+        which,
+        [p.stem for p in sources()],
+        problem="is unknown",
+    )
 
 
 def tags(cell) -> list[str]:
@@ -68,16 +73,27 @@ def derive(notebook, mode: str):
     for cell in out.cells:
         if "parameters" in tags(cell):
             cell.source = re.sub(
-                r'^(mode\b[^=]*=\s*)"[^"]*"', rf'\g<1>"{mode}"', cell.source, flags=re.M
+                r'^(mode\b[^=]*=\s*)"[^"]*"',
+                rf'\g<1>"{mode}"',
+                cell.source,
+                flags=re.M,
             )
     return out
 
 
-def write(which: str, mode: str, out, html: bool = False) -> list[Path]:
+def write(
+    which: str,
+    mode: str,
+    out,
+    html: bool = False,
+) -> list[Path]:
     """Write the copy of a walkthrough for `mode` into the folder `out`; `html`: executed and
     rendered as well. The files written."""
     path, folder = source(which), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     made = derive(nbformat.read(path, as_version=4), mode)
     stem = path.stem if mode == "student" else f"{path.stem}.{mode}"
     files = [folder / f"{stem}.ipynb"]
@@ -100,7 +116,10 @@ def execute(path, mode: str | None = None, **parameters):
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
-                str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False
+                str(path),
+                f"{scratch}/out.ipynb",
+                parameters=given,
+                progress_bar=False,
             )
     finally:
         os.environ.update(kept)
@@ -111,7 +130,11 @@ def rendered(path, mode: str | None = None) -> str:
     return page(execute(path, mode))
 
 
-def render_all(paths, mode: str | None = None, workers: int = 2) -> Iterator[tuple[Path, str]]:
+def render_all(
+    paths,
+    mode: str | None = None,
+    workers: int = 2,
+) -> Iterator[tuple[Path, str]]:
     """(notebook, page) of several notebooks, in order, `workers` at a time."""
     paths = list(paths)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -136,11 +159,29 @@ def _static(name: str) -> Markup:
     return Markup((resources.STATIC / name).read_text(encoding="utf-8"))
 
 
-def document(title: str, body: str, *, script: str = "", wide: bool = False) -> str:
+def document(
+    title: str,
+    body: str,
+    *,
+    script: str = "",
+    wide: bool = False,
+) -> str:
     """A page of the walkthroughs around `body`."""
-    look = {"css": _static("learn.css"), "style": Markup(show.style()), "wide": wide}
+    look = {
+        "css": _static("learn.css"),
+        "style": Markup(show.style()),
+        "wide": wide,
+    }
     page = environment().get_template("walkthrough.j2")
-    return page.render(title=title, body=Markup(body), script=script, **look) + "\n"
+    return (
+        page.render(
+            title=title,
+            body=Markup(body),
+            script=script,
+            **look,
+        )
+        + "\n"
+    )
 
 
 def _cell(cell, codes: bool) -> str:
@@ -165,12 +206,21 @@ def _output(output) -> str:
     html = output_html(output)
     if html.startswith("<figure"):
         return f'<div class="scl">{html}</div>'
-    return re.sub(r"<style\b.*?</style\s*>", "", html, flags=re.S | re.I)
+    return re.sub(
+        r"<style\b.*?</style\s*>",
+        "",
+        html,
+        flags=re.S | re.I,
+    )
 
 
 # ---------------------------------------------------------------- commands
 @click.command("walkthrough")
-@click.argument("which", required=False, metavar="[NN|NAME]")
+@click.argument(
+    "which",
+    required=False,
+    metavar="[NN|NAME]",
+)
 @click.option(
     "--as",
     "mode",
@@ -180,10 +230,22 @@ def _output(output) -> str:
     help="answers folded, answers shown, or nothing but the questions",
 )
 @click.option(
-    "-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing"
+    "-o",
+    "--out",
+    metavar="DIR",
+    help="folder for the notebook; made where it is missing",
 )
-@click.option("--html", is_flag=True, help="executed as well, and rendered as one offline page")
-def command(which, mode, out, html):
+@click.option(
+    "--html",
+    is_flag=True,
+    help="executed as well, and rendered as one offline page",
+)
+def command(
+    which,
+    mode,
+    out,
+    html,
+):
     """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
     number: the list of them."""
     if which is None:
@@ -195,14 +257,22 @@ def command(which, mode, out, html):
         return
     if out is None:
         raise click.UsageError("name a folder with -o DIR")
-    for path in write(which, mode, out, html):
+    for path in write(
+        which,
+        mode,
+        out,
+        html,
+    ):
         click.echo(str(path))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Render every walkthrough into a folder (gallery/walkthroughs), answers folded."""
     out = Path((argv or sys.argv[1:] or ["gallery/walkthroughs"])[0])
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     for path, html in render_all(sources()):
         (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
         print(out / f"{path.stem}.html", flush=True)

@@ -89,7 +89,12 @@ def in_text(given: Mapping, key: str) -> str:
     return show(key, at(given, key))
 
 
-def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None = None) -> dict:
+def explain(
+    key: str,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping | None = None,
+) -> dict:
     """What a number opens to: formula, the values in it, source, convention, band.
 
     `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the
@@ -102,7 +107,17 @@ def explain(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None =
     own = facts or {}
     said = own.get(key.rsplit(".", 1)[-1], at(own, base.key)) if facts else at(given, key)
     lines = [("Formula", f"{base.label} = {base.formula}" if base.formula else "")]
-    lines.append(("With these values", values_in(base.inputs, given, resolved, own)))
+    lines.append(
+        (
+            "With these values",
+            values_in(
+                base.inputs,
+                given,
+                resolved,
+                own,
+            ),
+        )
+    )
     low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
     if low is not None and high is not None:
         lines.append(("Band", f"{band(base.key, low, high)}: {band_of(base.key)}"))
@@ -143,11 +158,21 @@ def _base(q: quantities.Quantity) -> quantities.Quantity:
         return base
 
 
-def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) -> str:
+def values_in(
+    inputs,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping = {},
+) -> str:
     """`name = value` for every input that is a number or a word."""
     said = []
     for name in inputs:
-        value = found(name, given, resolved, facts)
+        value = found(
+            name,
+            given,
+            resolved,
+            facts,
+        )
         if value is None or isinstance(value, (list, tuple)):
             continue
         if isinstance(value, Mapping):
@@ -162,7 +187,12 @@ def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) ->
     return "; ".join(said)
 
 
-def found(name: str, given: Mapping, resolved: Mapping, facts: Mapping = {}):
+def found(
+    name: str,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping = {},
+):
     """The value of one input of a formula: of the row first, then of the assessment, then of the
     design."""
     last = name.rsplit(".", 1)[-1]
@@ -213,7 +243,15 @@ def explain_row(
 ) -> dict:
     """What a number of a record of the blueprint opens to; `text` as its cell says it, `own`:
     {term: field of the record} said below it."""
-    out = {**explain(key, given, resolved, row), "value": text}
+    out = {
+        **explain(
+            key,
+            given,
+            resolved,
+            row,
+        ),
+        "value": text,
+    }
     out["lines"] += [
         (term, named(field, row[field]))
         for term, field in own.items()

@@ -25,9 +25,17 @@ def _free(design) -> dict:
     return {f"plan.{k}": None for k in design.plan.given()}
 
 
-def _dense(design, job: str, params: float, tokens: float):
+def _dense(
+    design,
+    job: str,
+    params: float,
+    tokens: float,
+):
     """A dense model of that size and tokens on the design's machine, with no constraints."""
-    changes = {"model": {"size": float(f"{params:.4g}")}, f"{job}.tokens": float(f"{tokens:.4g}")}
+    changes = {
+        "model": {"size": float(f"{params:.4g}")},
+        f"{job}.tokens": float(f"{tokens:.4g}"),
+    }
     return _try(design, _free(design) | {"constraints": None} | changes)
 
 
@@ -39,7 +47,12 @@ def _meets(a) -> bool:
     return _fits(a) and a.verdict == "feasible"
 
 
-def _most(works, low: int, limit: int, step: int = 1) -> int | None:
+def _most(
+    works,
+    low: int,
+    limit: int,
+    step: int = 1,
+) -> int | None:
     """The largest multiple of step up to limit that works, found by doubling and halving; works is
     assumed to fall once. None where low fails."""
     if not works(low):
@@ -72,19 +85,37 @@ def longest_sequence(design, plan_kept: bool = True) -> dict | None:
         pins = {f"plan.{k}": now.plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding")}
     job = now.resolved.job_path
     tokens = (
-        {f"{job}.global_batch": now.chosen.phase.global_batch, f"{job}.global_batch_tokens": None}
+        {
+            f"{job}.global_batch": now.chosen.phase.global_batch,
+            f"{job}.global_batch_tokens": None,
+        }
         if now.phases
         else {}
     )
 
     def at(seq):
-        return _try(design, {**pins, **tokens, f"{job}.seq_len": seq})
+        return _try(
+            design,
+            {
+                **pins,
+                **tokens,
+                f"{job}.seq_len": seq,
+            },
+        )
 
-    best = _most(lambda seq: _fits(at(seq)), 1024, 2**24, 1024)
+    best = _most(
+        lambda seq: _fits(at(seq)),
+        1024,
+        2**24,
+        1024,
+    )
     if best is None:
         return None
     a = at(best)
-    return dict(seq_len=best, **_said(a))
+    return dict(
+        seq_len=best,
+        **_said(a),
+    )
 
 
 def biggest_micro_batch(design) -> dict | None:
@@ -100,15 +131,31 @@ def biggest_micro_batch(design) -> dict | None:
     per_replica = now.chosen.phase.global_batch // plan["dp"]
     pins = {
         f"plan.{k}": plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding", "recompute")
-    } | {"plan.vpp": None, "plan.schedule": None, "plan.grad_accum": None}
+    } | {
+        "plan.vpp": None,
+        "plan.schedule": None,
+        "plan.grad_accum": None,
+    }
     best, bound = None, "all of a replica's batch"
     for micro in divisors(per_replica).tolist():
-        a = _try(design, {**pins, "plan.micro_batch": micro})
+        a = _try(
+            design,
+            {
+                **pins,
+                "plan.micro_batch": micro,
+            },
+        )
         if not _fits(a):
             bound = "the next does not fit"
             break
-        best = dict(micro_batch=micro, **_said(a))
-    return best and {**best, "bound": bound}
+        best = dict(
+            micro_batch=micro,
+            **_said(a),
+        )
+    return best and {
+        **best,
+        "bound": bound,
+    }
 
 
 def fewest_devices(design, meet: bool = True) -> dict | None:
@@ -130,11 +177,17 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
         middle = (low + high) // 2
         low, high = (low, middle) if good(at(middle)) else (middle, high)
     a = at(high)
-    return dict(devices=high * node, days=a.days, **_said(a))
+    return dict(
+        devices=high * node,
+        days=a.days,
+        **_said(a),
+    )
 
 
 def earliest_finish(
-    design, most_devices: int | None = None, within_budget: bool = True
+    design,
+    most_devices: int | None = None,
+    within_budget: bool = True,
 ) -> dict | None:
     """Fewest days over device counts in steps of the quarter octave up to `most_devices` (4 times
     today's): {days, devices, cost_usd, bound, plan, mfu, memory_share}.
@@ -157,13 +210,24 @@ def earliest_finish(
     for count in counts:
         if count > most:
             break
-        a = _try(design, {"cluster.devices": count, "constraints.deadline_days": None})
+        a = _try(
+            design,
+            {
+                "cluster.devices": count,
+                "constraints.deadline_days": None,
+            },
+        )
         if (
             _fits(a)
             and (a.verdict == "feasible" or not within_budget)
             and (best is None or a.days < best["days"])
         ):
-            best = dict(days=a.days, devices=count, cost_usd=a.cost_usd, **_said(a))
+            best = dict(
+                days=a.days,
+                devices=count,
+                cost_usd=a.cost_usd,
+                **_said(a),
+            )
     limits = vars(now.resolved.constraints).items() if within_budget else ()
     kept = [name for name, limit in limits if limit is not None and name != "deadline_days"]
     bound = f"keeping {', '.join(kept)}" if kept else "no other constraint"
@@ -185,11 +249,20 @@ def largest_model(design, moe: bool | None = None) -> dict | None:
         model = {"size": millions * 1e6} | ({"moe": moe} if moe else {})
         return _try(design, _free(design) | {"model": model})
 
-    best = _most(lambda m: _meets(at(m)), 100, 100_000_000, 100)
+    best = _most(
+        lambda m: _meets(at(m)),
+        100,
+        100_000_000,
+        100,
+    )
     if best is None:
         return None
     a = at(best)
-    return dict(params=a.params, days=a.days, **_said(a))
+    return dict(
+        params=a.params,
+        days=a.days,
+        **_said(a),
+    )
 
 
 def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
@@ -209,7 +282,12 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     )
     for _ in range(8):
         size, tokens = (float(x) for x in compute_optimal(compute, law))
-        b = _dense(design, a.resolved.job_path, size, tokens)
+        b = _dense(
+            design,
+            a.resolved.job_path,
+            size,
+            tokens,
+        )
         if not _fits(b):
             raise ValueError(
                 f"the model of least loss for this compute, {size / 1e9:,.1f}B "
@@ -258,15 +336,39 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     rows = []
     if d and now.phases:
-        own = dict(law=None, title="this design", params=n, tokens=d, caveat="", source="")
+        own = dict(
+            law=None,
+            title="this design",
+            params=n,
+            tokens=d,
+            caveat="",
+            source="",
+        )
         rows.append(own | _trained(now))
     for a in allocations(compute_flops):
         said = {k: getattr(a, k) for k in ("law", "title", "params", "tokens", "caveat", "source")}
-        rows.append(said | _trained(_dense(design, now.resolved.job_path, a.params, a.tokens)))
+        rows.append(
+            said
+            | _trained(
+                _dense(
+                    design,
+                    now.resolved.job_path,
+                    a.params,
+                    a.tokens,
+                )
+            )
+        )
     for row in rows:
         params, tokens = row["params"], row["tokens"]
-        row |= dict(tokens_per_param=tokens / params, loss=float(loss(params, tokens)))
-    return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
+        row |= dict(
+            tokens_per_param=tokens / params,
+            loss=float(loss(params, tokens)),
+        )
+    return {
+        "compute_flops": float(compute_flops),
+        "from": origin,
+        "rows": rows,
+    }
 
 
 def _trained(a) -> dict:
@@ -300,5 +402,7 @@ def reshapes(design, most: int = 20) -> list[dict]:
 
 def _said(a) -> dict:
     return dict(
-        plan=a.plan, mfu=a.mfu, memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"]
+        plan=a.plan,
+        mfu=a.mfu,
+        memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
     )

@@ -56,10 +56,21 @@ def avoid(assessment: Assessment, others: Found | None = None) -> list[dict]:
     entries = [_priced(found, assessment.chosen, trap) for trap in _traps(found, assessment)]
     entries += [question(assessment) for question in (_hourly_saves, _small_buckets, _fp16_range)]
     kept = sorted((e for e in entries if e is not None), key=lambda e: -e.size)
-    return [dict(what=e.what, why=e.why, cost=e.cost) for e in kept]
+    return [
+        dict(
+            what=e.what,
+            why=e.why,
+            cost=e.cost,
+        )
+        for e in kept
+    ]
 
 
-def _priced(found: Found, chosen: Chosen, trap: Trap) -> Entry | None:
+def _priced(
+    found: Found,
+    chosen: Chosen,
+    trap: Trap,
+) -> Entry | None:
     """The entry of a trap if the best plan with its trait is worth avoiding here: slower by WORTH,
     or no plan with it fits."""
     if not np.any(trap.mask):
@@ -71,8 +82,19 @@ def _priced(found: Found, chosen: Chosen, trap: Trap) -> Entry | None:
     loss = then / now - 1
     if plan == chosen.plan or loss < trap.worth:
         return None
-    why = say("slower", why=trap.why, plan=short(plan), then=then, now=now)
-    return Entry(trap.what, why, round(100 * loss), say("step-time", loss=loss))
+    why = say(
+        "slower",
+        why=trap.why,
+        plan=short(plan),
+        then=then,
+        now=now,
+    )
+    return Entry(
+        trap.what,
+        why,
+        round(100 * loss),
+        say("step-time", loss=loss),
+    )
 
 
 def _unfit(found: Found, trap: Trap) -> Entry:
@@ -80,8 +102,21 @@ def _unfit(found: Found, trap: Trap) -> Entry:
     leanest, n = _leanest(found, trap.mask), int(trap.mask.sum())
     need, have, plan = found.total_bytes[leanest], found.capacity, short(found.row(leanest))
     reason, more = REASONS[found.reason[leanest]], need / have - 1
-    why = say("unfit", why=trap.why, n=n, plan=plan, need=need, have=have, reason=reason)
-    return Entry(trap.what, why, abs(round(100 * more)), say("memory", more=more))
+    why = say(
+        "unfit",
+        why=trap.why,
+        n=n,
+        plan=plan,
+        need=need,
+        have=have,
+        reason=reason,
+    )
+    return Entry(
+        trap.what,
+        why,
+        abs(round(100 * more)),
+        say("memory", more=more),
+    )
 
 
 def _leanest(found: Found, mask) -> int:
@@ -141,9 +176,18 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
     where = say(
         f"gathered-{'inside' if group <= chosen.case.link.domain else 'across'}", group=group
     )
-    why = say("gathered", weights=assessment.resolved.params.total / 1e9, where=where)
+    why = say(
+        "gathered",
+        weights=assessment.resolved.params.total / 1e9,
+        where=where,
+    )
     if used < have:
-        why += say("gathered-idle", used=used, have=have, batch=chosen.phase.global_batch)
+        why += say(
+            "gathered-idle",
+            used=used,
+            have=have,
+            batch=chosen.phase.global_batch,
+        )
     yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
 
 
@@ -161,14 +205,19 @@ def _starved_pipeline(found: Found) -> Iterator[Trap]:
         yield Trap(
             "a pipeline with fewer micro-batches than four a stage, not interleaved",
             mask,
-            say("starved", plan=plan, share=share),
+            say(
+                "starved",
+                plan=plan,
+                share=share,
+            ),
         )
 
 
 def _kept(plan: dict) -> str:
-    return {"none": "without", "selective": "with selective recompute"}.get(
-        plan["recompute"], f"with {plan['recompute_layers']} layers a stage recomputed"
-    )
+    return {
+        "none": "without",
+        "selective": "with selective recompute",
+    }.get(plan["recompute"], f"with {plan['recompute_layers']} layers a stage recomputed")
 
 
 def _small_buckets(assessment: Assessment) -> Entry | None:
@@ -193,8 +242,17 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
         extra=extra,
         large=LARGE_BUCKET / 1e9,
     )
-    what = say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks)
-    return Entry(what, why, round(100 * loss), say("step-time", loss=loss))
+    what = say(
+        "buckets",
+        small=SMALL_BUCKET / 1e6,
+        ranks=ranks,
+    )
+    return Entry(
+        what,
+        why,
+        round(100 * loss),
+        say("step-time", loss=loss),
+    )
 
 
 def _fp16_range(assessment: Assessment) -> Entry | None:
@@ -209,9 +267,21 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
         return None
     scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
     other = not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops)
-    why = say("fp16-why", tokens=tokens, vocab=vocab, size=size, least=FP16_LEAST, scale=scale)
+    why = say(
+        "fp16-why",
+        tokens=tokens,
+        vocab=vocab,
+        size=size,
+        least=FP16_LEAST,
+        scale=scale,
+    )
     why += say("fp16-bf16") if other else ""
-    return Entry("fp16 without loss scaling", why, 100.0, "+100 % of such gradients lost")
+    return Entry(
+        "fp16 without loss scaling",
+        why,
+        100.0,
+        "+100 % of such gradients lost",
+    )
 
 
 def _hourly_saves(assessment: Assessment) -> Entry | None:
@@ -220,8 +290,19 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
     interval, mtbf, now = float(e.checkpoint_interval_s), float(e.mtbf_s), float(e.goodput)
 
     def at(seconds: float) -> float:
-        lost = dict(durable_s=e.checkpoint_durable_s, restart_s=e.restart_s, down_s=e.detect_s)
-        return float(ettr(e.mtbf_s, e.checkpoint_stall_s, seconds, **lost))
+        lost = dict(
+            durable_s=e.checkpoint_durable_s,
+            restart_s=e.restart_s,
+            down_s=e.detect_s,
+        )
+        return float(
+            ettr(
+                e.mtbf_s,
+                e.checkpoint_stall_s,
+                seconds,
+                **lost,
+            )
+        )
 
     if interval >= HOUR_S:
         return None
@@ -229,6 +310,18 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
     if now - hourly < WORTH_GOODPUT:
         return None
     lost = say("hourly-half" if mtbf > HOUR_S else "hourly-none")
-    why = say("hourly-why", mtbf=mtbf, lost=lost, hourly=hourly, now=now, interval=interval)
+    why = say(
+        "hourly-why",
+        mtbf=mtbf,
+        lost=lost,
+        hourly=hourly,
+        now=now,
+        interval=interval,
+    )
     loss = now - hourly
-    return Entry("hourly checkpoints", why, round(100 * loss, 1), say("hourly-cost", loss=loss))
+    return Entry(
+        "hourly checkpoints",
+        why,
+        round(100 * loss, 1),
+        say("hourly-cost", loss=loss),
+    )

@@ -73,7 +73,11 @@ def batch_guide(assessment, others=None) -> dict:
             flags=list(said.flags),
         )
         peaks = [
-            dict(law=k, value=float(peak_learning_rate(active, total, k)), source=row.source)
+            dict(
+                law=k,
+                value=float(peak_learning_rate(active, total, k)),
+                source=row.source,
+            )
             for k, row in LR_LAWS.items()
         ]
     rule = LR_RULES["square-root"]
@@ -83,7 +87,14 @@ def batch_guide(assessment, others=None) -> dict:
     ]
     out["learning_rate"] = dict(
         peak=peaks,
-        if_batch=[dict(times=t, low=a, high=b) for t, a, b in ends],
+        if_batch=[
+            dict(
+                times=t,
+                low=a,
+                high=b,
+            )
+            for t, a, b in ends
+        ],
         source=f"{rule.source}; {LR_RULES['constant'].source}",
     )
     out["reshapes"] = reshapes_of(assessment, others)
@@ -95,12 +106,20 @@ def _laws(found: dict[str, float]) -> list[dict]:
     """Batches by law, with what each law says of itself."""
     said = ("definition", "fitted", "source")
     return [
-        dict(law=k, tokens=v) | {name: getattr(BATCH_LAWS[k], name) for name in said}
+        dict(
+            law=k,
+            tokens=v,
+        )
+        | {name: getattr(BATCH_LAWS[k], name) for name in said}
         for k, v in found.items()
     ]
 
 
-def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
+def reshapes_of(
+    assessment,
+    others=None,
+    most: int = SHAPES,
+) -> list[dict]:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
     [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
     step_ratio is the step over that of today's plan.
@@ -132,26 +151,66 @@ def reshapes_of(assessment, others=None, most: int = SHAPES) -> list[dict]:
     return list(islice(others, most))
 
 
-def _lines(g, assumed, phase) -> list[str]:
+def _lines(
+    g,
+    assumed,
+    phase,
+) -> list[str]:
     """The guidance in words, with its sources."""
     steps = say("batch-steps", steps=g["steps"]) if g["steps"] else ""
-    out = [say("batch", tokens=_million(g["tokens"]), g=g, phase=phase, steps=steps)]
+    out = [
+        say(
+            "batch",
+            tokens=_million(g["tokens"]),
+            g=g,
+            phase=phase,
+            steps=steps,
+        )
+    ]
     if g["critical"]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
         laws = (f"{_million(x['tokens'])} ({_name(x)}: {x['definition']})" for x in ends)
-        stand = {"small": "below", "contested": "between", "large": "above"}[g["standing"]]
+        stand = {
+            "small": "below",
+            "contested": "between",
+            "large": "above",
+        }[g["standing"]]
         extra = " to ".join(dict.fromkeys(percent(x, 0) for x in g["extra_tokens"]))
         out.append(
-            say("critical", laws=", ".join(laws), stand=stand, extra=extra)
+            say(
+                "critical",
+                laws=", ".join(laws),
+                stand=stand,
+                extra=extra,
+            )
             + (say("critical-large") if g["standing"] == "large" else "")
         )
         peaks = (f"{x['value']:.1e} ({_name(x)})" for x in g["learning_rate"]["peak"])
         out.append(say("peak-rates", laws=", ".join(peaks)))
     if g["reshapes"]:
-        shapes = (say("reshape", more=x["step_ratio"] - 1, **x) for x in g["reshapes"][:3])
-        out.append(say("reshapes", shapes=", ".join(shapes), best=g["reshapes"][0]))
+        shapes = (
+            say(
+                "reshape",
+                more=x["step_ratio"] - 1,
+                **x,
+            )
+            for x in g["reshapes"][:3]
+        )
+        out.append(
+            say(
+                "reshapes",
+                shapes=", ".join(shapes),
+                best=g["reshapes"][0],
+            )
+        )
     half, twice = g["learning_rate"]["if_batch"]
-    out.append(say("learning-rate", half=half, twice=twice))
+    out.append(
+        say(
+            "learning-rate",
+            half=half,
+            twice=twice,
+        )
+    )
     return [*out, say("batch-assumed")] if assumed else out
 
 

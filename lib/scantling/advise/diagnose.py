@@ -33,7 +33,10 @@ MEMORY_SD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cause:
     """One defect, a row of diagnose.yaml: prior weight, what it changes of a case at a size from 1
     (sound) to `worst`, sd of ln(size); worst None: it is there or not."""
@@ -42,7 +45,10 @@ class Cause:
     prior: float
     part: str
     measure: str
-    set: dict = field(default_factory=dict, hash=False)
+    set: dict = field(
+        default_factory=dict,
+        hash=False,
+    )
     divided: tuple[str, ...] = ()
     multiplied: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -50,7 +56,11 @@ class Cause:
     sd: float = 0.0
     says: str = ""
 
-    def change(self, case: Cases, size: float) -> Cases:
+    def change(
+        self,
+        case: Cases,
+        size: float,
+    ) -> Cases:
         """The case with the defect at a size."""
         of = getattr(case, self.part)
         to = self.set | {name: getattr(of, name) / size for name in self.divided}
@@ -62,7 +72,10 @@ class Cause:
         return replace(case, **{self.part: replace(of, **to)})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Diagnosis:
     """measured and predicted step [s], the band [s], whether the measurement lies in it, the chance
     of a run as slow, and the causes in order."""
@@ -87,7 +100,10 @@ def _of_straggler(c: Cases) -> float:
     return 1 / np.log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
 
 
-ADDED = {"straggler": _of_straggler, "step_host_s": _one_step}
+ADDED = {
+    "straggler": _of_straggler,
+    "step_host_s": _one_step,
+}
 
 
 def _causes(name: str) -> tuple[Cause, ...]:
@@ -117,7 +133,12 @@ def diagnose(design) -> Diagnosis:
         )
     measured, chosen = a.step_s, a.chosen
     sound = assess(
-        design.change({"measured": None, **{f"plan.{k}": v for k, v in pins(chosen.plan).items()}})
+        design.change(
+            {
+                "measured": None,
+                **{f"plan.{k}": v for k, v in pins(chosen.plan).items()},
+            }
+        )
     )
     predicted = float(sound.chosen.step.total)
     low, high = sound.chosen.step_s_low, sound.chosen.step_s_high
@@ -127,13 +148,35 @@ def diagnose(design) -> Diagnosis:
     chance = 0.5 * math.erfc(z / math.sqrt(2))
     peak = said.get("memory_gb")
     rows = [
-        _row(cause, sound.chosen.case, measured, predicted, spread, peak)
+        _row(
+            cause,
+            sound.chosen.case,
+            measured,
+            predicted,
+            spread,
+            peak,
+        )
         for cause in (SLOWER if measured > predicted else FASTER)
     ]
     rows = [r for r in rows if r and r["weight"] > 1e-6]
     total = sum(r["weight"] for r in rows) or 1.0
-    rows = sorted(({**r, "weight": r["weight"] / total} for r in rows), key=lambda r: -r["weight"])
-    lines = _lines(sound, measured, chance, rows, peak)
+    rows = sorted(
+        (
+            {
+                **r,
+                "weight": r["weight"] / total,
+            }
+            for r in rows
+        ),
+        key=lambda r: -r["weight"],
+    )
+    lines = _lines(
+        sound,
+        measured,
+        chance,
+        rows,
+        peak,
+    )
     if not design.plan.given():
         lines.insert(1, say("not-pinned", plan=short(chosen.plan)))
     return Diagnosis(
@@ -167,7 +210,10 @@ def pins(plan: dict) -> dict:
         )
     }
     if plan["ep"] > 1 or plan["etp"] > 1:
-        out |= {"ep": plan["ep"], "etp": plan["etp"]}
+        out |= {
+            "ep": plan["ep"],
+            "etp": plan["etp"],
+        }
     if plan["sharding"] == "hsdp":
         out["shard_group"] = plan["shard_group"]
     if plan["recompute"] != "none":
@@ -177,7 +223,14 @@ def pins(plan: dict) -> dict:
     return out
 
 
-def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
+def _row(
+    cause: Cause,
+    case: Cases,
+    measured,
+    predicted,
+    spread,
+    peak,
+):
     at = lambda x: float(step_time(cause.change(case, x)).total)  # noqa: E731
     size, penalty = None, 0.0
     if cause.worst is None:
@@ -206,7 +259,12 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
     return dict(
         cause=cause.name,
         weight=cause.prior * math.exp(-penalty / 2),
-        size=None if size is None else cause.says.format(x=size, y=seconds - predicted),
+        size=None
+        if size is None
+        else cause.says.format(
+            x=size,
+            y=seconds - predicted,
+        ),
         step_s=seconds,
         memory_bytes=used,
         explains=min((seconds - predicted) / (measured - predicted), 1.0),
@@ -215,31 +273,71 @@ def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
     )
 
 
-def _lines(sound, measured: float, chance: float, rows: list[dict], peak: float | None):
+def _lines(
+    sound,
+    measured: float,
+    chance: float,
+    rows: list[dict],
+    peak: float | None,
+):
     """What is measured and predicted, and the first causes, in words."""
     one = sound.chosen
     predicted, inside = one.step_s, one.step_s_low <= measured <= one.step_s_high
     word, apart = "slower" if measured > predicted else "faster", abs(measured / predicted - 1)
     mfu = utilisation(one, measured)["mfu"]
     out = [
-        say("measured", measured=measured, mfu=mfu, one=one, apart=apart, word=word)
-        + say("measured-inside" if inside else "measured-outside", slow=word[:-2], chance=chance)
+        say(
+            "measured",
+            measured=measured,
+            mfu=mfu,
+            one=one,
+            apart=apart,
+            word=word,
+        )
+        + say(
+            "measured-inside" if inside else "measured-outside",
+            slow=word[:-2],
+            chance=chance,
+        )
     ]
     if peak is not None:
         used = float(one.memory.total) / 1e9
         full = peak * 1e9 > 0.9 * float(one.memory.capacity)
         out.append(
-            say("peak", peak=peak, used=used, more=peak / used - 1)
+            say(
+                "peak",
+                peak=peak,
+                used=used,
+                more=peak / used - 1,
+            )
             + (say("peak-full") if full else "")
         )
     for i, r in enumerate(rows[:5], 1):
-        out.append(say("cause", i=i, **r | {"size": f" ({r['size']})" if r["size"] else ""}))
+        out.append(
+            say(
+                "cause",
+                i=i,
+                **r | {"size": f" ({r['size']})" if r["size"] else ""},
+            )
+        )
     if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
-        out.append(_at_once(rows[:5], one.case, measured, predicted))
+        out.append(
+            _at_once(
+                rows[:5],
+                one.case,
+                measured,
+                predicted,
+            )
+        )
     return out if rows else [*out, say("no-cause")]
 
 
-def _at_once(rows, case, measured, predicted) -> str:
+def _at_once(
+    rows,
+    case,
+    measured,
+    predicted,
+) -> str:
     """The first causes together, as many as it takes."""
     for row in rows:
         case = row["_changed"](case)
@@ -247,7 +345,12 @@ def _at_once(rows, case, measured, predicted) -> str:
         share = (seconds - predicted) / (measured - predicted)
         if share >= ENOUGH:
             break
-    return say("at-once", n=rows.index(row) + 1, seconds=seconds, share=share)
+    return say(
+        "at-once",
+        n=rows.index(row) + 1,
+        seconds=seconds,
+        share=share,
+    )
 
 
 def losses(assessment) -> list[dict]:
@@ -257,6 +360,11 @@ def losses(assessment) -> list[dict]:
     _, _, mfu = rates(assessment.chosen.case, step_s)
     parts = [(k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0]
     return [
-        dict(part=k, step_s=v, share=v / step_s, gain=float(mfu) * step_s / (step_s - v))
+        dict(
+            part=k,
+            step_s=v,
+            share=v / step_s,
+            gain=float(mfu) * step_s / (step_s - v),
+        )
         for k, v in sorted(parts, key=lambda part: -part[1])
     ]

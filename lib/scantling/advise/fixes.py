@@ -46,7 +46,10 @@ FEWER_HELPS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Tried:
     """A change and the assessment after it, None where the design does not allow it."""
 
@@ -86,11 +89,16 @@ class Tried:
 
     def fix(self) -> dict:
         """The row with the fields that are set and what is still missed."""
-        return self.row() | dict(set=self.change.set, missed=[m.text for m in self.after.missed])
+        return self.row() | dict(
+            set=self.change.set,
+            missed=[m.text for m in self.after.missed],
+        )
 
 
 def fixes(
-    assessment: Assessment, most: int = MOST, tried: Iterable[Tried] | None = None
+    assessment: Assessment,
+    most: int = MOST,
+    tried: Iterable[Tried] | None = None,
 ) -> list[dict]:
     """Changes with their verdict, feasible ones first, in the order of how little they change:
     [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
@@ -173,11 +181,18 @@ def tries(assessment: Assessment) -> list[Tried]:
     return list(seen.values())
 
 
-def _try(assessment, change: Change, seen: dict[str, Tried]) -> Tried:
+def _try(
+    assessment,
+    change: Change,
+    seen: dict[str, Tried],
+) -> Tried:
     """The assessment after one change; what is in `seen` is not tried twice."""
     key = json.dumps(change.set, sort_keys=True)
     if key not in seen:
-        seen[key] = Tried(change=change, after=_after(assessment, change.set))
+        seen[key] = Tried(
+            change=change,
+            after=_after(assessment, change.set),
+        )
     return seen[key]
 
 
@@ -194,7 +209,11 @@ def _whole(assessment, devices: float) -> int:
     return max(node, round(devices / node) * node)
 
 
-def _try_devices(assessment, count: int, seen) -> bool:
+def _try_devices(
+    assessment,
+    count: int,
+    seen,
+) -> bool:
     """Whether so many devices are feasible."""
     now = assessment.resolved.cluster.devices
     if count == now or count > LARGEST:
@@ -252,7 +271,10 @@ def _pairs(assessment, seen) -> None:
             pair = Change(
                 effort=change.effort + moves()["devices"]["effort"] + math.log2(scale),
                 text=f"{change.text}, and {devices:,} devices",
-                set={**change.set, "cluster.devices": devices},
+                set={
+                    **change.set,
+                    "cluster.devices": devices,
+                },
                 kind=change.kind,
             )
             if _try(assessment, pair, seen).feasible:
@@ -269,7 +291,13 @@ def _together(assessment, tried: list[Tried]) -> Change | None:
     for name in missed:
         for change in _cures(assessment, name, tried)[:1]:
             if not change.set.keys() & merged.keys():
-                merged, effort = {**merged, **change.set}, effort + change.effort
+                merged, effort = (
+                    {
+                        **merged,
+                        **change.set,
+                    },
+                    effort + change.effort,
+                )
                 texts.append(change.text)
     after = _after(assessment, merged) if merged else None
     if after is None or not after.phases or not _hardly_worse(missed, misses(after)):
@@ -286,7 +314,11 @@ def _together(assessment, tried: list[Tried]) -> Change | None:
     )
 
 
-def _cures(assessment, name: str, tried: list[Tried]) -> list[Change]:
+def _cures(
+    assessment,
+    name: str,
+    tried: list[Tried],
+) -> list[Change]:
     """Changes tried that meet one of the missed constraints without missing a new one, the smallest
     first; fewer devices where they were not tried."""
     missed = misses(assessment)

@@ -109,11 +109,25 @@ def fronts(designs, *, progress=None) -> list[dict]:
             progress(i + 1, len(designs))
     if not out:
         return []
-    kept = undominated([[o["days"], o["cost_usd"], o["devices"], o["memory_share"]] for o in out])
+    kept = undominated(
+        [
+            [
+                o["days"],
+                o["cost_usd"],
+                o["devices"],
+                o["memory_share"],
+            ]
+            for o in out
+        ]
+    )
     return [out[i] for i in kept]
 
 
-def diverse(found: Found, count: int = 8, within: float = 0.25) -> np.ndarray:
+def diverse(
+    found: Found,
+    count: int = 8,
+    within: float = 0.25,
+) -> np.ndarray:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
     share of the winner's time, fastest first.
 
@@ -130,11 +144,19 @@ def diverse(found: Found, count: int = 8, within: float = 0.25) -> np.ndarray:
             for name in FAMILY
         ]
     )
-    _, first = np.unique(families, axis=1, return_index=True)
+    _, first = np.unique(
+        families,
+        axis=1,
+        return_index=True,
+    )
     return rows[np.sort(first)][:count]
 
 
-def export(found: Found, path, count: int = 8) -> Path:
+def export(
+    found: Found,
+    path,
+    count: int = 8,
+) -> Path:
     """Write diverse candidates as CSV: rank, plan, predicted step [s], MFU and memory [GB], and
     empty columns for what is measured."""
     rows = diverse(found, count)
@@ -196,7 +218,11 @@ def read_back(path) -> dict:
                 f"of seconds is needed"
             )
         rows.append(
-            {**row, "measured_step_s": seconds, "predicted_step_s": float(row["predicted_step_s"])}
+            {
+                **row,
+                "measured_step_s": seconds,
+                "predicted_step_s": float(row["predicted_step_s"]),
+            }
         )
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")

@@ -37,7 +37,10 @@ HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
 SHORT = 4096  # tokens of a sequence that is not halved
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Change:
     """One change: effort orders them, text for the reader, dotted paths and values."""
 
@@ -94,7 +97,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
     if not assessment.fits:
         yield from _leaner(pins)
     for name in pins:
-        yield move("unpin", {f"plan.{name}": None}, name=name, value=pins[name])
+        yield move(
+            "unpin",
+            {f"plan.{name}": None},
+            name=name,
+            value=pins[name],
+        )
     if len(pins) > 1:
         yield move("unpin-all", {f"plan.{name}": None for name in pins})
 
@@ -140,7 +148,12 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
             paths = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
-            yield move("chip", paths, other=other, chip=chip.id)
+            yield move(
+                "chip",
+                paths,
+                other=other,
+                chip=chip.id,
+            )
 
 
 def _precisions(assessment) -> Iterator[Change]:
@@ -158,13 +171,27 @@ def _batches(assessment) -> Iterator[Change]:
     job, now = assessment.resolved.job_path, assessment.resolved.main_phase.global_batch
 
     def paths(batch: int) -> dict:
-        return {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None}
+        return {
+            f"{job}.global_batch": batch,
+            f"{job}.global_batch_tokens": None,
+        }
 
     for id, batch, facts in batches_nearby(assessment.chosen):
         far = abs(math.log2(batch / now))
-        yield move(f"batch-{id}", paths(batch), far, batch=batch, **facts)
+        yield move(
+            f"batch-{id}",
+            paths(batch),
+            far,
+            batch=batch,
+            **facts,
+        )
     for times in (2, 4, 8) if bubbles(assessment.chosen) else (2,):
-        yield move("batch", paths(times * now), math.log2(times) / 10, batch=times * now)
+        yield move(
+            "batch",
+            paths(times * now),
+            math.log2(times) / 10,
+            batch=times * now,
+        )
 
 
 def _smaller(assessment) -> Iterator[Change]:
@@ -236,13 +263,20 @@ def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
         restart = limit - detect
         yield move(
             "recover",
-            {"reliability.restart_s": restart, "reliability.detect_s": detect},
+            {
+                "reliability.restart_s": restart,
+                "reliability.detect_s": detect,
+            },
             detect=shown(detect, "seconds"),
             restart=shown(restart, "seconds"),
         )
 
 
-def _spares(endurance, missed, lost: bool) -> Iterator[Change]:
+def _spares(
+    endurance,
+    missed,
+    lost: bool,
+) -> Iterator[Change]:
     """As many spare nodes as the run asks for, and as a domain that must be survived holds."""
     now = int(endurance.spares)
     need = max(int(endurance.spares_recommended), now + lost)
@@ -254,7 +288,12 @@ def _spares(endurance, missed, lost: bool) -> Iterator[Change]:
         for nodes in several:
             if nodes > now:
                 noun = "node" if nodes == 1 else "nodes"
-                yield move(id, {"reliability.spares": nodes}, nodes=nodes, noun=noun)
+                yield move(
+                    id,
+                    {"reliability.spares": nodes},
+                    nodes=nodes,
+                    noun=noun,
+                )
 
 
 def relaxation(assessment: Assessment, name: str) -> Change | None:
@@ -271,7 +310,12 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     else:
         value = float(f"{miss.value * 1.01:.3g}")
     words = row.relaxed.format(limit=show(row.figure, value * row.scale))
-    return move(id, {f"constraints.{name}": value}, more, words=words)
+    return move(
+        id,
+        {f"constraints.{name}": value},
+        more,
+        words=words,
+    )
 
 
 def relaxations(assessment: Assessment) -> Iterator[Change]:

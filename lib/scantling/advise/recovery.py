@@ -80,7 +80,12 @@ def recovery(assessment) -> dict:
         detect_s=float(e.detect_s),
         durable_s=float(e.checkpoint_durable_s),
     )
-    stores = storage.carriers(cluster, size, float(e.checkpoint_interval_s), stall_s=stall)
+    stores = storage.carriers(
+        cluster,
+        size,
+        float(e.checkpoint_interval_s),
+        stall_s=stall,
+    )
     return clean(
         dict(
             tiers=dict(
@@ -98,7 +103,11 @@ def recovery(assessment) -> dict:
             elastic=shrink,
             restart=again,
             ladder=[
-                rung.as_dict() for rung in scale.measures(replicas=max(plan["dp"], 2), endurance=e)
+                rung.as_dict()
+                for rung in scale.measures(
+                    replicas=max(plan["dp"], 2),
+                    endurance=e,
+                )
             ]
             if ranks >= LADDER_FROM
             else [],
@@ -114,7 +123,11 @@ def recovery(assessment) -> dict:
     )
 
 
-def finishing_day(assessment, replicas: int = 1000, seed: int = 0) -> dict | None:
+def finishing_day(
+    assessment,
+    replicas: int = 1000,
+    seed: int = 0,
+) -> dict | None:
     """Distribution of the finishing day over simulated runs: {days_p10, days_p50, days_p90,
     goodput, badput, replicas, seed}; None without tokens.
 
@@ -125,5 +138,12 @@ def finishing_day(assessment, replicas: int = 1000, seed: int = 0) -> dict | Non
     return (
         None
         if work is None
-        else clean(reliability.finish(assessment.endurance, work, replicas=replicas, seed=seed))
+        else clean(
+            reliability.finish(
+                assessment.endurance,
+                work,
+                replicas=replicas,
+                seed=seed,
+            )
+        )
     )

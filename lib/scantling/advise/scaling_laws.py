@@ -36,10 +36,19 @@ _SPECIALIST = _TABLES["specialist"]
 
 def _laws(kind: type, name: str) -> dict:
     """Records of one table of scaling_laws.yaml, by id."""
-    return {id: kind(id=id, **row) for id, row in _TABLES[name].items()}
+    return {
+        id: kind(
+            id=id,
+            **row,
+        )
+        for id, row in _TABLES[name].items()
+    }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ScalingLaw:
     """One published answer to: which size and how many tokens for a budget of compute.
 
@@ -122,7 +131,11 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
     return size[()], tokens[()]
 
 
-def loss(params, tokens, law="besiroglu-2024"):
+def loss(
+    params,
+    tokens,
+    law="besiroglu-2024",
+):
     """Final training loss that a law's surface expects. [nats per token of the source's tokenizer
     and data; only differences carry over]
 
@@ -144,7 +157,10 @@ def loss(params, tokens, law="besiroglu-2024"):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Allocation:
     """What one law makes of a compute budget: params and tokens (nan where the law counts size
     otherwise), tokens per parameter."""
@@ -187,7 +203,10 @@ def allocations(compute_flops):
     return tuple(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class BatchLaw:
     """A published power law of the batch size in tokens: batch = unit_tokens·k·(x/unit_x)^exponent,
     x as `of` names it.
@@ -235,7 +254,10 @@ def batch_size(x, law="zhang-2024"):
     return row.unit_tokens * row.k * (np.asarray(x, dtype=float) / row.unit_x) ** row.exponent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class BatchAdvice:
     """How a global batch stands to the published laws.
 
@@ -253,7 +275,12 @@ class BatchAdvice:
     flags: tuple[str, ...]
 
 
-def batch_advice(batch_tokens, tokens, compute_flops=None, final_loss=None):
+def batch_advice(
+    batch_tokens,
+    tokens,
+    compute_flops=None,
+    final_loss=None,
+):
     """Compare a global batch with every published law that the known quantities allow.
     [BatchAdvice]
 
@@ -266,8 +293,15 @@ def batch_advice(batch_tokens, tokens, compute_flops=None, final_loss=None):
     compute_flops, final_loss : float, optional
         Bring in the laws that need them.
     """
-    known = {"tokens": tokens, "compute": compute_flops, "loss": final_loss}
-    found = {"critical": {}, "optimal": {}}
+    known = {
+        "tokens": tokens,
+        "compute": compute_flops,
+        "loss": final_loss,
+    }
+    found = {
+        "critical": {},
+        "optimal": {},
+    }
     for law in BATCH_LAWS.values():
         if known[law.of] is not None:
             found[law.kind][law.id] = float(batch_size(known[law.of], law.id))
@@ -288,7 +322,10 @@ def batch_advice(batch_tokens, tokens, compute_flops=None, final_loss=None):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LrLaw:
     """A published power law of the peak learning rate: k·C^c·N^n·D^d, C compute [FLOP], N
     non-embedding parameters, D tokens."""
@@ -307,7 +344,11 @@ class LrLaw:
 LR_LAWS = _laws(LrLaw, "learning_rates")
 
 
-def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
+def peak_learning_rate(
+    params,
+    tokens,
+    law="deepseek-llm-2024",
+):
     """Peak learning rate by a published power law, for a specialist to start from. [1, shape of
     params and tokens] C = 6·N·D.
 
@@ -319,7 +360,10 @@ def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
     return row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LrRule:
     """How the learning rate follows the global batch: factor = (B_to/B_from)^exponent; who found
     it, for what, and who must confirm it."""
@@ -336,7 +380,12 @@ class LrRule:
 LR_RULES = _laws(LrRule, "rules")
 
 
-def learning_rate_factor(batch_from, batch_to, rule="square-root", critical_tokens=None):
+def learning_rate_factor(
+    batch_from,
+    batch_to,
+    rule="square-root",
+    critical_tokens=None,
+):
     """Factor on the peak learning rate when the global batch changes; a starting point for a
     specialist, never a setting. [share]
 

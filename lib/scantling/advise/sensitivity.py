@@ -13,7 +13,10 @@ from .moves import scale_out_steps
 NONE = (None, "")  # no step to this side
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Input:
     """One input with a step down and up: fields of the design to set (None: no such side), words
     for both, and why so far."""
@@ -89,7 +92,12 @@ def _own_sides(assessment) -> dict[str, tuple]:
     return out
 
 
-def tornado(assessment, key: str = "step_s", progress=None, over=None) -> list[dict]:
+def tornado(
+    assessment,
+    key: str = "step_s",
+    progress=None,
+    over=None,
+) -> list[dict]:
     """Rows {what, low, high, low_says, high_says, swing, why} of a headline quantity (a key of the
     assessment), the largest swing first.
 
@@ -122,7 +130,11 @@ def tornado(assessment, key: str = "step_s", progress=None, over=None) -> list[d
     return sorted(rows, key=lambda row: -row["swing"])
 
 
-def _value(design, fields, key):
+def _value(
+    design,
+    fields,
+    key,
+):
     if not fields:
         return None
     try:

@@ -25,7 +25,10 @@ from ..verdict.assess import assess
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cell:
     """One changed copy: the values of the swept inputs, verdict ("refused" where the design does
     not allow them), headline figures, why."""
@@ -37,15 +40,28 @@ class Cell:
     why: str = ""
 
 
-def cell(design, paths, at, space=None) -> Cell:
+def cell(
+    design,
+    paths,
+    at,
+    space=None,
+) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
     try:
         a = assess(design.change(dict(zip(paths, at))), space=space or plans.DEFAULT)
     except DesignError as error:
-        return Cell(at=at, verdict="refused", why=str(error))
+        return Cell(
+            at=at,
+            verdict="refused",
+            why=str(error),
+        )
     if a.verdict == "impossible":
         sums = (line for line in a.refusal if line.startswith("sum:"))
-        return Cell(at=at, verdict=a.verdict, why=next(sums, ""))
+        return Cell(
+            at=at,
+            verdict=a.verdict,
+            why=next(sums, ""),
+        )
     return Cell(
         at=at,
         verdict=a.verdict,
@@ -56,7 +72,13 @@ def cell(design, paths, at, space=None) -> Cell:
 
 
 def sweep(
-    design, over: dict, *, space=None, progress=None, scheduler=None, chunk: int = 64
+    design,
+    over: dict,
+    *,
+    space=None,
+    progress=None,
+    scheduler=None,
+    chunk: int = 64,
 ) -> list[Cell]:
     """Every combination of values, in order (the last path varies fastest).
 
@@ -70,7 +92,14 @@ def sweep(
     if scheduler is None:
         out = []
         for i, at in enumerate(grid):
-            out.append(cell(design, paths, at, space))
+            out.append(
+                cell(
+                    design,
+                    paths,
+                    at,
+                    space,
+                )
+            )
             if progress:
                 progress(i + 1, len(grid))
         return out
@@ -89,8 +118,21 @@ def sweep(
     ]
 
 
-def _cells(design, paths, part, space):
-    return [cell(design, paths, at, space) for at in part]
+def _cells(
+    design,
+    paths,
+    part,
+    space,
+):
+    return [
+        cell(
+            design,
+            paths,
+            at,
+            space,
+        )
+        for at in part
+    ]
 
 
 def edge(cells: list[Cell]) -> list[tuple]:
@@ -103,7 +145,11 @@ def edge(cells: list[Cell]) -> list[tuple]:
     ]
 
 
-def table(cells: list[Cell], over: dict, key: str) -> np.ndarray:
+def table(
+    cells: list[Cell],
+    over: dict,
+    key: str,
+) -> np.ndarray:
     """A two-way sweep as a matrix of one figure, nan where it is not feasible. [len(first values),
     len(second values)]"""
     values = [c.figures.get(key) if c.verdict == "feasible" else None for c in cells]
@@ -112,7 +158,10 @@ def table(cells: list[Cell], over: dict, key: str) -> np.ndarray:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class HeatMap:
     """A two-way sweep as matrices of shape (len(rows), len(columns)), plain lists throughout.
 
@@ -145,7 +194,13 @@ class HeatMap:
 
 
 def heat_map(
-    design, rows: tuple, columns: tuple, *, space=None, progress=None, scheduler=None
+    design,
+    rows: tuple,
+    columns: tuple,
+    *,
+    space=None,
+    progress=None,
+    scheduler=None,
 ) -> HeatMap:
     """Two inputs against each other with the edge of feasibility: `heat_map(d, ("cluster.devices",
     [4096, 8192]), ("job.global_batch", [1024, 2048]))`.
@@ -157,8 +212,18 @@ def heat_map(
     """
     over = dict((rows, columns))
     if len(over) != 2:
-        raise DesignError(rows[0], allowed="two different fields", problem="is given twice")
-    cells = sweep(design, over, space=space or plans.MAP, progress=progress, scheduler=scheduler)
+        raise DesignError(
+            rows[0],
+            allowed="two different fields",
+            problem="is given twice",
+        )
+    cells = sweep(
+        design,
+        over,
+        space=space or plans.MAP,
+        progress=progress,
+        scheduler=scheduler,
+    )
     n, m = len(rows[1]), len(columns[1])
 
     def matrix(values) -> list[list]:
@@ -194,7 +259,13 @@ def variant_designs(design, over: dict) -> list[tuple]:
 
 
 def variants(
-    designs, *, space=None, progress=None, scheduler=None, top: int = 20, counts: bool = False
+    designs,
+    *,
+    space=None,
+    progress=None,
+    scheduler=None,
+    top: int = 20,
+    counts: bool = False,
 ):
     """Searches of many designs, each streamed in chunks: the best `top` plans of each with its
     place in the list, most tokens/s first.
@@ -214,7 +285,13 @@ def variants(
             if progress and progress(i + 1, len(tasks)) is False:
                 break
     else:
-        parts = across(_best, tasks, scheduler, progress, len(tasks))
+        parts = across(
+            _best,
+            tasks,
+            scheduler,
+            progress,
+            len(tasks),
+        )
     done = [p for p in parts if p is not None]
     rows = sorted(
         itertools.chain(*(p[0] for p in done)),
@@ -226,17 +303,29 @@ def variants(
     total = {k: sum(p[1][k] for p in done) for k in ("legal", "evaluated")} | {
         "rejected": {text: sum(p[1]["rejected"].get(text, 0) for p in done) for text in reasons}
     }
-    return rows, total | {"seconds": time.perf_counter() - start, "unseen": len(tasks) - len(done)}
+    return rows, total | {
+        "seconds": time.perf_counter() - start,
+        "unseen": len(tasks) - len(done),
+    }
 
 
-def _best(design, number, space, top):
+def _best(
+    design,
+    number,
+    space,
+    top,
+):
     try:
         r = prepare(design)
         phase = r.main_phase
         space = space or plans.offered(plans.DEFAULT, r.stack)
         found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)
     except DesignError:
-        return [], dict(legal=0, evaluated=0, rejected={})
+        return [], dict(
+            legal=0,
+            evaluated=0,
+            rejected={},
+        )
     tokens = phase.global_batch * phase.seq_len
     rows = [
         dict(
@@ -251,4 +340,8 @@ def _best(design, number, space, top):
         )
         for k, i in enumerate(found.order[:top])
     ]
-    return rows, dict(legal=found.legal, evaluated=found.fitting, rejected=found.rejected)
+    return rows, dict(
+        legal=found.legal,
+        evaluated=found.fitting,
+        rejected=found.rejected,
+    )

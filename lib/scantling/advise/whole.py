@@ -17,7 +17,10 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     takes more searches (fixes, batch)."""
     tried = tries(assessment) if advice else []
     near = fixes(assessment, tried=tried) if advice else []
-    out = {"name": assessment.resolved.name, "verdict": assessment.verdict}
+    out = {
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
+    }
     if assessment.verdict == "impossible":
         return out | {
             "error": assessment.error,

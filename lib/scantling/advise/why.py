@@ -38,15 +38,35 @@ def why(assessment: Assessment, others: Found | None = None) -> list[dict]:
     found = others or alternatives(assessment) or chosen.found
     rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
     texts = {
-        axis: _axis(found, chosen, axis, rows.get(axis))
+        axis: _axis(
+            found,
+            chosen,
+            axis,
+            rows.get(axis),
+        )
         for axis in AXES
         if axis != "ep" or assessment.resolved.model.experts
     }
-    texts |= {"pins": _pins(assessment, found), "sharding": _sharding(found, chosen)}
-    return [dict(axis=axis, text=text) for axis, text in texts.items() if text]
+    texts |= {
+        "pins": _pins(assessment, found),
+        "sharding": _sharding(found, chosen),
+    }
+    return [
+        dict(
+            axis=axis,
+            text=text,
+        )
+        for axis, text in texts.items()
+        if text
+    ]
 
 
-def _axis(found: Found, chosen: Chosen, axis: str, row: dict | None) -> str:
+def _axis(
+    found: Found,
+    chosen: Chosen,
+    axis: str,
+    row: dict | None,
+) -> str:
     """An axis: where its traffic goes, and its neighbouring values."""
     value = chosen.plan[axis]
     text = f"{axis} {value}"
@@ -61,7 +81,15 @@ def _axis(found: Found, chosen: Chosen, axis: str, row: dict | None) -> str:
         text += ": not used"
     if axis == "cp" and value > 1:
         text += _exchanges(chosen)
-    sides = (_neighbour(found, chosen, axis, up) for up in (True, False))
+    sides = (
+        _neighbour(
+            found,
+            chosen,
+            axis,
+            up,
+        )
+        for up in (True, False)
+    )
     return "; ".join([text, *(side for side in sides if side)])
 
 
@@ -75,7 +103,12 @@ def _more(ratio) -> str:
     return percent(ratio - 1, sign="+")
 
 
-def _neighbour(found: Found, chosen: Chosen, axis: str, up: bool) -> str:
+def _neighbour(
+    found: Found,
+    chosen: Chosen,
+    axis: str,
+    up: bool,
+) -> str:
     """What the next value of an axis that leaves hardly a device idle would cost (else the next at
     all), at the best setting of everything else."""
     values, value = column(found, axis), chosen.plan[axis]

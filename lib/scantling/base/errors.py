@@ -38,7 +38,15 @@ class DesignError(ValueError):
 
     MISSING = _Missing.MISSING
 
-    def __init__(self, field="", value=MISSING, allowed="", nearest=None, *, problem=""):
+    def __init__(
+        self,
+        field="",
+        value=MISSING,
+        allowed="",
+        nearest=None,
+        *,
+        problem="",
+    ):
         choices = None
         if not isinstance(allowed, str) and isinstance(allowed, Iterable):
             choices = [str(a) for a in allowed]
@@ -86,18 +94,42 @@ class DesignError(ValueError):
         """The same error, its field below `prefix` ("devices" at "cluster" becomes
         "cluster.devices")."""
         field = f"{prefix}.{self.field}" if self.field else prefix
-        return type(self)(field, self.value, self.allowed, self.nearest, problem=self.problem)
+        return type(self)(
+            field,
+            self.value,
+            self.allowed,
+            self.nearest,
+            problem=self.problem,
+        )
 
 
-def _rebuilt(kind, field, value, allowed, nearest, problem):
-    return kind(field, value, allowed, nearest, problem=problem)
+def _rebuilt(
+    kind,
+    field,
+    value,
+    allowed,
+    nearest,
+    problem,
+):
+    return kind(
+        field,
+        value,
+        allowed,
+        nearest,
+        problem=problem,
+    )
 
 
 def closest(word: str, choices: Iterable[str]) -> str | None:
     """The choice spelt most like `word` (case ignored), or None when nothing is close."""
     by_lower = {c.lower(): c for c in choices}
     word = str(word).lower()[:200]
-    found = difflib.get_close_matches(word, by_lower, 1, 0.6)
+    found = difflib.get_close_matches(
+        word,
+        by_lower,
+        1,
+        0.6,
+    )
     if found:
         return by_lower[found[0]]
     inside = [
@@ -141,11 +173,20 @@ def show_value(value) -> str:
     return plain(repr(value))
 
 
-def _choices(choices, value, nearest) -> str:
+def _choices(
+    choices,
+    value,
+    nearest,
+) -> str:
     if len(choices) <= _SHOWN + 4:
         return ", ".join(plain(c) for c in choices)
     near = (
-        difflib.get_close_matches(str(value).lower()[:200], choices, _SHOWN, 0.3)
+        difflib.get_close_matches(
+            str(value).lower()[:200],
+            choices,
+            _SHOWN,
+            0.3,
+        )
         if isinstance(value, str)
         else []
     )

@@ -25,4 +25,9 @@ def clean(value):
 
 def text(value, indent: int | None = 1) -> str:
     """`value` as strict JSON text: nan and infinity are null."""
-    return json.dumps(clean(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    return json.dumps(
+        clean(value),
+        indent=indent,
+        allow_nan=False,
+        ensure_ascii=False,
+    )

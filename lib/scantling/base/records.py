@@ -32,7 +32,13 @@ def get(record, field: str):
     return record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)
 
 
-def given(record, path: str, default, why: str, say: list):
+def given(
+    record,
+    path: str,
+    default,
+    why: str,
+    say: list,
+):
     """The last field of `path` where `record` has it, else `default`, noted in `say` with the rule
     that chose it."""
     value = get(record, path.rpartition(".")[2])
@@ -71,7 +77,11 @@ def length(record) -> int:
     return 1
 
 
-def pick(condition, one, other):
+def pick(
+    condition,
+    one,
+    other,
+):
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     columns = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
     return replace(one, **{k: np.where(condition, a, b) for k, (a, b) in columns.items()})

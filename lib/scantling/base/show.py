@@ -13,7 +13,11 @@ _SCALES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, 
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
-def shown(value, kind: str, unit: str = "") -> str:
+def shown(
+    value,
+    kind: str,
+    unit: str = "",
+) -> str:
     """`value` in the manner of `kind`; see `Quantity`."""
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
@@ -39,7 +43,12 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}".replace("-", "−")
 
 
-def _scaled(value, unit, steps, base=""):
+def _scaled(
+    value,
+    unit,
+    steps,
+    base="",
+):
     for size, prefix in steps:
         if abs(value) >= size * 0.9995:
             return f"{number(value / size)} {prefix}{unit}"
@@ -121,7 +130,11 @@ _MANNERS = {
 }
 
 
-def percent(share, digits: int = 1, sign: str = "") -> str:
+def percent(
+    share,
+    digits: int = 1,
+    sign: str = "",
+) -> str:
     """A share in the manner of the tables: 11.2 %; with sign "+", +7.8 % and −3.1 %; a dash where
     there is none."""
     if share is None or share != share:
@@ -129,6 +142,10 @@ def percent(share, digits: int = 1, sign: str = "") -> str:
     return f"{100 * share:{sign},.{digits}f} %".replace("-", "−")
 
 
-def several(n: int, noun: str, more: str = "") -> str:
+def several(
+    n: int,
+    noun: str,
+    more: str = "",
+) -> str:
     """'1 node', '2 nodes'; `more` is the plural where it is not noun + s."""
     return f"{n:,} {noun if n == 1 else more or noun + 's'}"

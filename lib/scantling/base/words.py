@@ -34,7 +34,11 @@ class Words(string.Formatter):
     def __call__(self, id: str, /, **facts) -> str:
         return self.vformat(self.texts[id], (), facts)
 
-    def format_field(self, value, format_spec: str) -> str:
+    def format_field(
+        self,
+        value,
+        format_spec: str,
+    ) -> str:
         manner, _, rest = format_spec.partition(" ")
         if manner == "of":
             return show(rest, value)

@@ -15,7 +15,10 @@ from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Mixer(Block):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
@@ -119,10 +122,18 @@ class Mixer(Block):
 
     def exchanges(self):
         kv, head = self.kv_width, np.minimum(self.v_head, self.kv_width)
-        return Exchange(tensor=1.0, kv=2 * kv, kv_head=2 * head, relaid=2 * (self.q_width + kv))
+        return Exchange(
+            tensor=1.0,
+            kv=2 * kv,
+            kv_head=2 * head,
+            relaid=2 * (self.q_width + kv),
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Attention(Mixer):
     """Projections h x q, h x kv twice and q x h."""
 

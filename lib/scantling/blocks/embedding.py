@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from .table import Block, Column
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Embedding(Block):
     """`positions` rows of a learned table; `norms` weights of a norm behind it."""
 

@@ -11,7 +11,10 @@ from .saving import Keeping
 from .table import Block, Column, Saved, Time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Head(Block):
     """`tied` 1: the embedding's weights again."""
 

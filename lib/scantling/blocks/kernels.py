@@ -21,7 +21,10 @@ QUERIES = 128  # of one tile of flash attention
 STREAM_BYTES = 11
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Device:
     """What one device gives the kernels of one micro-batch; numbers or columns over plans.
 
@@ -46,12 +49,21 @@ class Device:
     stream_idle: Column  # `part_filled` of a product as wide as the stream
     newer_flash: Column  # 1 where FlashAttention-3 or its like exists
 
-    def gemm_s(self, product: Gemm, idle: bool = True):
+    def gemm_s(
+        self,
+        product: Gemm,
+        idle: bool = True,
+    ):
         """Seconds of a block's products; without `idle` as if all waves were full."""
         rate = self.linear_flops if product.rate is None else product.rate
         flops = product.flops + product.idle if idle else product.flops
         return gemm_s(
-            flops, product.elements, product.kernels, rate, self.bytes_per_s, self.constants
+            flops,
+            product.elements,
+            product.kernels,
+            rate,
+            self.bytes_per_s,
+            self.constants,
         )
 
     def idle_flops(self, hidden, *products):
@@ -71,7 +83,14 @@ class Device:
         return lost * (t * (self.constants.wave * 2 / 3 * (wave > 0) * hidden))
 
 
-def gemm_s(flops, elements, kernels, rate, bytes_per_s, constants):
+def gemm_s(
+    flops,
+    elements,
+    kernels,
+    rate,
+    bytes_per_s,
+    constants,
+):
     """Seconds of GEMMs: FLOPs / rate + c x 2 bytes per operand element / HBM + launches.
 
     The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
@@ -86,16 +105,35 @@ def part_filled(outputs, wave):
     return np.minimum(np.ceil(waves) / waves - 1, 1.0)
 
 
-def attention_core_s(on: Device, *, heads, width, keys, head_dim):
+def attention_core_s(
+    on: Device,
+    *,
+    heads,
+    width,
+    keys,
+    head_dim,
+):
     """(forward, backward) seconds of the attention core of one block on one rank.
 
     heads of the model, `width` of queries and values together, mean `keys` that a query attends to.
     """
     mine = heads / on.plan.tp
-    forward, backward = _flash_s(on, mine, width, keys, head_dim)
+    forward, backward = _flash_s(
+        on,
+        mine,
+        width,
+        keys,
+        head_dim,
+    )
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     if np.any(ring):
-        forward, backward = _ring_s(on, ring, mine * width, forward, backward)
+        forward, backward = _ring_s(
+            on,
+            ring,
+            mine * width,
+            forward,
+            backward,
+        )
     none = on.software.flash == 0
     if np.any(none):
         full = _materialised_s(on, mine, width)
@@ -103,7 +141,13 @@ def attention_core_s(on: Device, *, heads, width, keys, head_dim):
     return forward, backward
 
 
-def _flash_s(on: Device, heads, width, keys, head_dim):
+def _flash_s(
+    on: Device,
+    heads,
+    width,
+    keys,
+    head_dim,
+):
     """Causal FLOPs / (peak x share x s'/(s' + half)), s' = the chunk that a kernel sees; backward
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
     k, software = on.constants, on.software
@@ -128,7 +172,13 @@ def _flash_s(on: Device, heads, width, keys, head_dim):
     )
 
 
-def _ring_s(on: Device, ring, width, forward, backward):
+def _ring_s(
+    on: Device,
+    ring,
+    width,
+    forward,
+    backward,
+):
     """The core's times where keys and values go round a ring: steps that wait, and partial outputs
     merged in fp32."""
     k, cp = on.constants, on.plan.cp
@@ -140,7 +190,11 @@ def _ring_s(on: Device, ring, width, forward, backward):
     )
 
 
-def _materialised_s(on: Device, heads, width):
+def _materialised_s(
+    on: Device,
+    heads,
+    width,
+):
     """Forward seconds where the scores are written out: all their FLOPs as batched GEMMs, and
     passes over the scores."""
     k = on.constants

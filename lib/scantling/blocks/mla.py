@@ -12,7 +12,10 @@ from .kernels import Device
 from .table import Column, Gemm
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Mla(Mixer):
     """`q_lora` 0: queries without a low rank. Keys are nope + rope wide a head, values v_head."""
 

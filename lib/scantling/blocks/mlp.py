@@ -11,7 +11,10 @@ from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Mlp(Block):
     """`matrices` 3 gated, 2 plain; `parallel` 1: attention and MLP read the same input."""
 
@@ -32,7 +35,15 @@ class Mlp(Block):
     def gemms(self, on: Device):
         h, f = self.hidden, self.width / on.plan.tp
         up = f * (self.matrices - 1)
-        return (mlp_gemm("mlp", self, on, f, on.idle_flops(h, (up, up), (f, f))),)
+        return (
+            mlp_gemm(
+                "mlp",
+                self,
+                on,
+                f,
+                on.idle_flops(h, (up, up), (f, f)),
+            ),
+        )
 
     def kernel_s(self, on: Device):
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
@@ -41,7 +52,14 @@ class Mlp(Block):
         if np.any(on.cast_s):
             cast = 2 * h / on.cast_shards + 3 * f
         if np.any(on.software.lazy_recompute):
-            tail = on.gemm_s(Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0))
+            tail = on.gemm_s(
+                Gemm(
+                    "down",
+                    2 * t * h * f,
+                    t * (h + f) + h * f,
+                    1.0,
+                )
+            )
         return Time(
             gemm=on.gemm_s(product),
             elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
@@ -66,17 +84,34 @@ class Mlp(Block):
         return Exchange(tensor=1.0)
 
 
-def mlp_parameters(block, width, bias):
+def mlp_parameters(
+    block,
+    width,
+    bias,
+):
     """Weights and biases of one MLP of a width. [count]"""
     inner = block.matrices - 1
     return block.matrices * block.hidden * width + bias * (inner * width + block.hidden)
 
 
-def mlp_gemm(name: str, block, on: Device, f, idle=0.0):
+def mlp_gemm(
+    name: str,
+    block,
+    on: Device,
+    f,
+    idle=0.0,
+):
     """The products of an MLP that is `f` wide on one rank, for all its tokens."""
     t, h, n = on.tokens, block.hidden, block.matrices
     stream = 2 * h * t
-    return Gemm(name, stream * (n * f), stream + n * f * (t + h), 2.0, None, idle)
+    return Gemm(
+        name,
+        stream * (n * f),
+        stream + n * f * (t + h),
+        2.0,
+        None,
+        idle,
+    )
 
 
 def chain_bytes(block):

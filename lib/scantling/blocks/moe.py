@@ -12,7 +12,10 @@ from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Moe(Block):
     """`width` of one routed expert, `shared_width` of a layer's shared experts together."""
 
@@ -82,7 +85,12 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm("shared_experts", self, on, shared)
+        beside = mlp_gemm(
+            "shared_experts",
+            self,
+            on,
+            shared,
+        )
         kernels = np.where(self.shared_width > 0, 2.0, 0.0)
         return grouped, beside._replace(kernels=kernels)
 
@@ -126,4 +134,7 @@ class Moe(Block):
     def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
         tensor = np.where(self.shared_width > 0, 1.0, 0.0)[()]
-        return Exchange(tensor=tensor, copies=self.top_k)
+        return Exchange(
+            tensor=tensor,
+            copies=self.top_k,
+        )

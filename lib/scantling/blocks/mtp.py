@@ -11,7 +11,10 @@ from .saving import Keeping
 from .table import Block, Column, Saved, Time
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Mtp(Block):
     """`layer`: the blocks of one module, each with count 1 or, in other models of a column, 0.
 
@@ -39,6 +42,10 @@ class Mtp(Block):
         return self.head.saved_bytes(keep)
 
 
-def weighted_sum(block: Block, parts: dict, but: str = ""):
+def weighted_sum(
+    block: Block,
+    parts: dict,
+    but: str = "",
+):
     """Count x the sum of the parts."""
     return block.count * sum(value for name, value in parts.items() if name != but)

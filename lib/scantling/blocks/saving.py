@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from .table import Column
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Keeping:
     """How one device keeps the tensors of one micro-batch; numbers or columns over plans.
 

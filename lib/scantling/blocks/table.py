@@ -10,7 +10,10 @@ import numpy as np
 Column = Any  # float, int or numpy array of shape (n,)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Time:
     """Forward seconds of kernels on one device and micro-batch; `attention_backward` where the
     backward is not twice the forward."""
@@ -26,7 +29,10 @@ class Time:
     logits: Column = 0.0  # output head and loss, forward and backward
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Saved:
     """What a block leaves for the backward pass: bytes a token with nothing repeated, and what
     `selective` recompute leaves of them."""
@@ -42,7 +48,10 @@ class Saved:
     logits: Column = 0.0  # divided by tp
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Exchange:
     """What one block sends forward, per token."""
 
@@ -64,7 +73,10 @@ class Gemm(NamedTuple):
     idle: Column = 0.0  # FLOPs that part-filled last waves leave out
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Block:
     """`count` blocks of one kind in a model; every field one number or a column over models.
 
@@ -104,7 +116,10 @@ class Block:
         return Exchange()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Shape:
     """A model as counts of block kinds, or a column of models [n]."""
 
@@ -130,7 +145,11 @@ class Shape:
     def mtp_layers(self) -> Column:
         return self.count("mtp")
 
-    def mean(self, place: str, value) -> Column:
+    def mean(
+        self,
+        place: str,
+        value,
+    ) -> Column:
         """`value(block)` over the layers' blocks of a place, in the model's own proportion."""
         return weighted((b.count / self.layers, value(b)) for b in self.of(place))
 
@@ -160,7 +179,11 @@ def fold(kind: type, terms):
     )
 
 
-def dense_before(shape: Shape, ahead, held):
+def dense_before(
+    shape: Shape,
+    ahead,
+    held,
+):
     """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
     them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
     dense = shape.layers - shape.moe_layers

@@ -11,7 +11,10 @@ from .mla import Mla
 from .table import Column
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Sliding:
     """`window` tokens are attended to; 0 or more than a sequence: all of it."""
 
@@ -23,14 +26,20 @@ class Sliding:
         return w - w * w / (2 * seq_len)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Window(Sliding, Attention):
     """Grouped-query attention over a window."""
 
     kind = "window"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class WindowMla(Sliding, Mla):
     """Multi-head latent attention over a window."""
 

@@ -34,7 +34,12 @@ from .records import (
 )
 
 
-def _find(table: dict, word, field: str, kind: str):
+def _find(
+    table: dict,
+    word,
+    field: str,
+    kind: str,
+):
     if isinstance(word, str):
         found = table.get(word) or table.get(word.strip().lower())
         if found is not None:
@@ -96,7 +101,12 @@ def _storages() -> dict[str, Storage]:
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
     """The accelerator of this id or alias; DesignError (with the nearest id) where there is
     none."""
-    return _find(_accelerators(), id, field, "an accelerator")
+    return _find(
+        _accelerators(),
+        id,
+        field,
+        "an accelerator",
+    )
 
 
 def accelerators() -> dict[str, Accelerator]:
@@ -106,7 +116,12 @@ def accelerators() -> dict[str, Accelerator]:
 
 def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
     """The fabric of this id or alias."""
-    return _find(_fabrics(), id, field, "a fabric")
+    return _find(
+        _fabrics(),
+        id,
+        field,
+        "a fabric",
+    )
 
 
 def fabrics(kind: str | None = None) -> dict[str, Fabric]:
@@ -116,7 +131,12 @@ def fabrics(kind: str | None = None) -> dict[str, Fabric]:
 
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
-    return _find(_nodes(), id, field, "a node")
+    return _find(
+        _nodes(),
+        id,
+        field,
+        "a node",
+    )
 
 
 def nodes() -> dict[str, Node]:
@@ -152,7 +172,12 @@ def default_scale_out_bytes_per_s(accelerator_id: str) -> float:
 
 def storage(id: str, field: str = "cluster.storage") -> Storage:
     """The storage system of this id or alias."""
-    return _find(_storages(), id, field, "a storage system")
+    return _find(
+        _storages(),
+        id,
+        field,
+        "a storage system",
+    )
 
 
 def storages() -> dict[str, Storage]:
@@ -212,7 +237,12 @@ def optimizers() -> dict[str, Optimizer]:
 
 def optimizer(id: str, field: str = "job.optimizer") -> Optimizer:
     """What the optimizer of this id or alias keeps for each parameter."""
-    return _find(_optimizers(), id, field, "an optimizer")
+    return _find(
+        _optimizers(),
+        id,
+        field,
+        "an optimizer",
+    )
 
 
 @cache
@@ -280,11 +310,19 @@ def collective_fits() -> dict[str, CollectiveFit]:
 def columns(file: str | None = None) -> tuple[dict[str, str], ...]:
     """The data dictionary: file, column, unit, kind, low, high, description; of all files or of
     one."""
-    with open(HERE / "columns.csv", newline="", encoding="utf-8") as handle:
+    with open(
+        HERE / "columns.csv",
+        newline="",
+        encoding="utf-8",
+    ) as handle:
         return tuple(r for r in csv.DictReader(handle) if file in (None, r["file"]))
 
 
-def provenance(file: str, id: str, column: str) -> dict[str, str]:
+def provenance(
+    file: str,
+    id: str,
+    column: str,
+) -> dict[str, str]:
     """Where one figure comes from: value, source, date and how it was had (text, secondary, memory,
     derived)."""
     row = next((r for r in rows(file) if r["id"] == id), None)

@@ -16,7 +16,10 @@ from .load import filled, rows
 OTHER = "other"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Family:
     """One row of families.csv."""
 

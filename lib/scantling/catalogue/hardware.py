@@ -28,7 +28,10 @@ _PEAK_OF = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Accelerator:
     """One device as a framework counts it, with dense peaks [FLOP/s] (nan where it has none) and
     one-way rates [bytes/s].
@@ -95,7 +98,12 @@ class Accelerator:
         peak = getattr(self, column) if column else NAN
         if math.isnan(peak):
             why = "is unknown" if column is None else f"is not a unit that {self.name} has"
-            raise DesignError("job.precision", precision, self.precisions(), problem=why)
+            raise DesignError(
+                "job.precision",
+                precision,
+                self.precisions(),
+                problem=why,
+            )
         return peak
 
     def precisions(self) -> tuple[str, ...]:
@@ -103,7 +111,10 @@ class Accelerator:
         return tuple(p for p, column in _PEAK_OF.items() if not math.isnan(getattr(self, column)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Fabric:
     """A network that joins devices: rate per device one way, time of one step, and the share of the
     rate that large messages reach.
@@ -148,7 +159,10 @@ class Fabric:
     judged_on: str = ""  # fabric of the published curves by which estimates of it are judged
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Node:
     """A host as it is sold: devices, scale-out ports, memory, disks, power at the wall [W,
     maximum]."""

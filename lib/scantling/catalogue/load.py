@@ -27,12 +27,22 @@ UNITS = {
     "_ms": ("_s", 1e-3),
     "_kw": ("_w", 1e3),
 }
-BLANK = {"float": math.nan, "int": 0, "bool": False, "str": "", "tuple[str, ...]": ()}
+BLANK = {
+    "float": math.nan,
+    "int": 0,
+    "bool": False,
+    "str": "",
+    "tuple[str, ...]": (),
+}
 
 
 def field_of(column: str) -> tuple[str, float]:
     """(field of the record, factor) that a column named after a unit of the trade fills."""
-    for ending in sorted(UNITS, key=len, reverse=True):
+    for ending in sorted(
+        UNITS,
+        key=len,
+        reverse=True,
+    ):
         if column.endswith(ending):
             inside, factor = UNITS[ending]
             return column.removesuffix(ending) + inside, factor
@@ -46,7 +56,11 @@ class CatalogueError(ValueError):
 def read(path, key: str | None = "id") -> list[dict[str, str]]:
     """Rows of one data file, checked: source, date and a known `verified` in each, `key` unique."""
     path = Path(path)
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(
+        path,
+        newline="",
+        encoding="utf-8",
+    ) as file:
         rows = list(csv.DictReader(file))
     seen = set()
     for line, row in enumerate(rows, 2):
@@ -81,7 +95,11 @@ def filled(kind: type, of, **columns: str) -> list:
     return [kind(**{f.name: _value(f, row, *sources[f.name]) for f in fields(kind)}) for row in of]
 
 
-def _source(field: str, row: dict, columns: dict) -> tuple[str, float]:
+def _source(
+    field: str,
+    row: dict,
+    columns: dict,
+) -> tuple[str, float]:
     """(column, factor) that a field is read from; ("", 1) where the file has none."""
     column = columns.get(field, field)
     if column in row:
@@ -92,7 +110,12 @@ def _source(field: str, row: dict, columns: dict) -> tuple[str, float]:
     return "", 1.0
 
 
-def _value(field, row: dict, column: str, factor: float):
+def _value(
+    field,
+    row: dict,
+    column: str,
+    factor: float,
+):
     text = row.get(column, "")
     if not text:
         return BLANK[field.type] if field.default is MISSING else field.default

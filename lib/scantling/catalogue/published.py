@@ -36,7 +36,10 @@ AXES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Run:
     """The published run that holds a record: its model, chip, devices and source."""
 
@@ -52,7 +55,10 @@ class Run:
         return f"{self.model} on {self.devices:,} {accelerator(self.chip).name}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Best(Run):
     """The best MFU of a device, precision group and kind of model."""
 
@@ -61,7 +67,10 @@ class Best(Run):
     moe: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Reach(Run):
     """The furthest that an axis has been taken."""
 
@@ -72,7 +81,11 @@ def group_of(precision: str) -> str:
     """The precision as records are kept: 16 bit, fp8, fp4, or its own name."""
     if "fp8" in precision:
         return "fp8"
-    return {"bf16": "16 bit", "fp16": "16 bit", "nvfp4": "fp4"}.get(precision, precision)
+    return {
+        "bf16": "16 bit",
+        "fp16": "16 bit",
+        "nvfp4": "fp4",
+    }.get(precision, precision)
 
 
 @cache
@@ -88,7 +101,12 @@ def reaches() -> dict[str, Reach]:
     return {r.id: r for r in filled(Reach, rows("published_reach"))}
 
 
-def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best | None:
+def best_published(
+    chip: str,
+    precision: str,
+    moe: bool,
+    seq_len: float,
+) -> Best | None:
     """The record that a device (catalogue id) is held to for a precision and kind of model; None
     where there is none, or beyond LONGEST."""
     if seq_len > LONGEST:
@@ -102,7 +120,11 @@ def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best
         for (c, g, m), b in records().items()
         if (g, m) == (group, kind) and accelerator(c).die == accelerator(chip).die
     ]
-    return max(die, key=lambda b: b.mfu, default=None)
+    return max(
+        die,
+        key=lambda b: b.mfu,
+        default=None,
+    )
 
 
 def beyond(plan: dict, devices: int) -> list[str]:

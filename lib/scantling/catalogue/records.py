@@ -7,7 +7,10 @@ import math
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Storage:
     """A file system, object store, local disk or guidance tier: rates of one client (a host) and of
     the whole `scope` [bytes/s]."""
@@ -45,14 +48,22 @@ class Storage:
         """Read rate [bytes/s] that a job on this many hosts can have; as `write_bytes_per_s`."""
         return self._rate(nodes, self.client_read_bytes_per_s, self.total_read_bytes_per_s)
 
-    def _rate(self, nodes, client, total):
+    def _rate(
+        self,
+        nodes,
+        client,
+        total,
+    ):
         if self.scope == "32 nodes":
             total = total * max(1.0, nodes / 32)
         known = [x for x in (client * nodes, total) if not math.isnan(x)]
         return min(known) if known else math.nan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class FailurePreset:
     """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both
     come from, and how well that is known."""
@@ -65,7 +76,10 @@ class FailurePreset:
     verified: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Optimizer:
     """What an optimizer keeps for each parameter [bytes], in memory and in a checkpoint alike."""
 
@@ -77,7 +91,10 @@ class Optimizer:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Price:
     """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""
 
@@ -103,7 +120,10 @@ class Price:
         return self.value if not math.isnan(self.value) else (self.low + self.high) / 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Fact:
     """One published reliability figure as printed; `value` stays text because sources print ranges
     and bounds."""
@@ -128,7 +148,10 @@ class Fact:
             return math.nan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class GemmPoint:
     """One measured operation; `fraction` is of the dense peak of its own precision."""
 
@@ -148,7 +171,10 @@ class GemmPoint:
     verified: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Curve:
     """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the
     sequence length, or const."""
@@ -168,7 +194,10 @@ class Curve:
     verified: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CollectiveSeries:
     """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw
     2(n-1)/n, others (n-1)/n)."""
@@ -187,7 +216,10 @@ class CollectiveSeries:
     busbw_bytes_per_s: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CollectiveFit:
     """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node
     where protocols switch."""

@@ -59,7 +59,11 @@ class Commands(click.Group):
     def list_commands(self, ctx):
         return [*COMMANDS, *sorted(_plugins())]
 
-    def get_command(self, ctx, name):
+    def get_command(
+        self,
+        ctx,
+        name,
+    ):
         if name in COMMANDS:
             return COMMANDS[name]
         if name in _plugins():
@@ -67,7 +71,11 @@ class Commands(click.Group):
             return found if isinstance(found, click.Command) else _foreign(name, found)
         return None
 
-    def resolve_command(self, ctx, args):
+    def resolve_command(
+        self,
+        ctx,
+        args,
+    ):
         if args and self.get_command(ctx, args[0]) is None:
             raise DesignError(
                 args[0],
@@ -77,7 +85,11 @@ class Commands(click.Group):
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx, formatter):
+    def format_commands(
+        self,
+        ctx,
+        formatter,
+    ):
         rows = [
             (n, _first(COMMANDS[n].help) if n in COMMANDS else _summary(_plugins()[n]))
             for n in self.list_commands(ctx)
@@ -111,7 +123,11 @@ def _foreign(name, function):
         },
         help=(function.__doc__ or "").strip().partition("\n")[0],
     )
-    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    @click.argument(
+        "arguments",
+        nargs=-1,
+        type=click.UNPROCESSED,
+    )
     @click.pass_context
     def run(ctx, arguments):
         ctx.exit(function(list(arguments)) or 0)
@@ -120,9 +136,16 @@ def _foreign(name, function):
 
 
 @click.command(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+    cls=Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
 )
-@click.version_option(package_name="scantling", message="%(prog)s %(version)s")
+@click.version_option(
+    package_name="scantling",
+    message="%(prog)s %(version)s",
+)
 def cli():
     """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks
     it."""
@@ -134,7 +157,11 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))
     try:
-        code = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
+        code = cli.main(
+            args=argv,
+            prog_name="scantling",
+            standalone_mode=False,
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except DesignError as e:

@@ -19,9 +19,19 @@ class Parts(click.ParamType):
 
     name = "part"
 
-    def convert(self, value, param, ctx):
+    def convert(
+        self,
+        value,
+        param,
+        ctx,
+    ):
         if value not in PARTS:
-            raise DesignError("--part", value, PARTS, nearest=closest(value, PARTS))
+            raise DesignError(
+                "--part",
+                value,
+                PARTS,
+                nearest=closest(value, PARTS),
+            )
         return value
 
 
@@ -39,7 +49,12 @@ class Parts(click.ParamType):
     ),
 )
 @click.pass_context
-def blueprint(ctx, file, as_json, parts):
+def blueprint(
+    ctx,
+    file,
+    as_json,
+    parts,
+):
     """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
     domains, risks, roll-out, what breaks next.
 

@@ -31,7 +31,11 @@ def kinds() -> dict[str, str]:
     return {key: kind for kind, keys in layout()["kinds"].items() for key in keys.split()}
 
 
-def show_parts(name: str, parts: dict, out: Console) -> None:
+def show_parts(
+    name: str,
+    parts: dict,
+    out: Console,
+) -> None:
     """Print the named parts of a blueprint's plain data, one after the other."""
     out.print(Text(plain(name, 120), style="bold"))
     for part, data in parts.items():
@@ -45,7 +49,11 @@ def show_parts(name: str, parts: dict, out: Console) -> None:
             _any(data, out)
 
 
-def _laid_out(part: dict, data: dict, out: Console) -> None:
+def _laid_out(
+    part: dict,
+    data: dict,
+    out: Console,
+) -> None:
     for path in part.get("lines", ()):
         _lines(_at(data, path) or (), out)
     for words, key in part.get("said", {}).items():
@@ -53,7 +61,12 @@ def _laid_out(part: dict, data: dict, out: Console) -> None:
         if said:
             out.print(Text(f"· {words}{plain(said, 600)}"))
     for table in part["tables"]:
-        _table(table["title"], _at(data, table["rows"]) or [], table["columns"], out)
+        _table(
+            table["title"],
+            _at(data, table["rows"]) or [],
+            table["columns"],
+            out,
+        )
     for book in _at(data, part.get("playbooks", "")) or ():
         each = shown(book["seconds"], "seconds"), shown(book["usd"], "usd")
         out.print(Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold"))
@@ -69,7 +82,11 @@ def _at(data, path: str):
     return data
 
 
-def _lines(lines, out: Console, mark: str = "· ") -> None:
+def _lines(
+    lines,
+    out: Console,
+    mark: str = "· ",
+) -> None:
     for line in lines:
         out.print(Text(f"{mark}{plain(str(line), 400)}"))
 
@@ -88,7 +105,12 @@ def _grid(title: str, **style) -> Table:
     )
 
 
-def _table(title: str, rows, columns: dict, out: Console) -> None:
+def _table(
+    title: str,
+    rows,
+    columns: dict,
+    out: Console,
+) -> None:
     if not rows:
         return
     grid = _grid(title, header_style="dim")
@@ -108,7 +130,11 @@ def _table(title: str, rows, columns: dict, out: Console) -> None:
         out.print(Text(f"and {len(rows) - ROWS} more: --json has them", style="dim"))
 
 
-def _pairs(title: str, data: dict, out: Console) -> None:
+def _pairs(
+    title: str,
+    data: dict,
+    out: Console,
+) -> None:
     grid = _grid(title, show_header=False)
     grid.add_column()
     grid.add_column(overflow="fold")
@@ -134,7 +160,12 @@ def _any(data: dict, out: Console) -> None:
         if isinstance(first, dict):
             columns = [k for k, v in first.items() if not isinstance(v, dict | list)][:COLUMNS]
             headed = {k: k.replace("_", " ") for k in columns}
-            _table(key.replace("_", " "), value, headed, out)
+            _table(
+                key.replace("_", " "),
+                value,
+                headed,
+                out,
+            )
         elif isinstance(first, str):
             _lines(value, out)
         elif isinstance(value, dict):
@@ -147,7 +178,11 @@ def _any(data: dict, out: Console) -> None:
         _pairs("", pairs, out)
 
 
-def cell(key: str, value, unit: str | None = None) -> str:
+def cell(
+    key: str,
+    value,
+    unit: str | None = None,
+) -> str:
     """One value as people read it: the unit of the row where it has one, else the one that the
     key's ending names."""
     if value is None:

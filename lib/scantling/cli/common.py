@@ -17,10 +17,19 @@ from ..verdict.assess import assess
 from ..verdict.record import Assessment
 from .summary import fix_line
 
-EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
+EXIT = {
+    "feasible": 0,
+    "constraint-missed": 3,
+    "impossible": 4,
+}
 WRONG = 2
 FILE = click.argument("file")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+JSON = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print as JSON.",
+)
 
 
 def read(file: str):
@@ -48,7 +57,10 @@ def assessed(file: str, headline: bool = False):
     """(design, result as plain data). headline: name and verdict alone, unless impossible."""
     a = assessment_of(file)
     if headline and a.phases:
-        return a.design, {"name": a.resolved.name, "verdict": a.verdict}
+        return a.design, {
+            "name": a.resolved.name,
+            "verdict": a.verdict,
+        }
     return a.design, as_dict(a) | ({"largest_active": largest_active(a)} if a.phases else {})
 
 
@@ -72,7 +84,11 @@ def grid(*heads: str, words: tuple = ()):
     whole."""
     from rich.table import Table
 
-    out = Table(box=None, pad_edge=False, header_style="dim")
+    out = Table(
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
     for head in heads:
         out.add_column(
             head,
@@ -89,4 +105,8 @@ def put(out, table) -> None:
     from rich.measure import Measurement
 
     least = Measurement.get(out, out.options.update(max_width=1000), table).minimum
-    out.print(table, width=max(out.width, least), crop=False)
+    out.print(
+        table,
+        width=max(out.width, least),
+        crop=False,
+    )

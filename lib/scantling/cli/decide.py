@@ -28,11 +28,19 @@ from .common import EXIT, FILE, JSON, assessed, assessment_of, grid, put, read, 
 from .summary import fix_line
 
 
-def _shown(key, value, missing="") -> str:
+def _shown(
+    key,
+    value,
+    missing="",
+) -> str:
     return missing if value is None else show(key, value)
 
 
-def _assessment(ctx, file, as_json: bool = False):
+def _assessment(
+    ctx,
+    file,
+    as_json: bool = False,
+):
     """The assessment of FILE; where no plan can hold the model, the refusal is printed and the
     command ends."""
     assessment = assessment_of(file)
@@ -59,7 +67,9 @@ def axes_of(words) -> dict:
         field, equals, values = word.partition("=")
         if not equals or not values:
             raise DesignError(
-                word, allowed="field=value,value,…", problem="is no field with values"
+                word,
+                allowed="field=value,value,…",
+                problem="is no field with values",
             )
         axes[field] = _values(values)
     return axes
@@ -85,11 +95,20 @@ def axes_of(words) -> dict:
 )
 @click.option(
     "--measured",
-    type=click.Path(exists=True, dir_okay=False),
+    type=click.Path(
+        exists=True,
+        dir_okay=False,
+    ),
     help="Read a filled-in file back and say which plan won.",
 )
 @click.pass_context
-def candidates(ctx, file, output, top, measured):
+def candidates(
+    ctx,
+    file,
+    output,
+    top,
+    measured,
+):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
@@ -118,7 +137,13 @@ def candidates(ctx, file, output, top, measured):
                 else {}
             )
             found.change(
-                {"plan": back["best"], "measured": {"step_s": best["measured_step_s"], **memory}}
+                {
+                    "plan": back["best"],
+                    "measured": {
+                        "step_s": best["measured_step_s"],
+                        **memory,
+                    },
+                }
             ).write(output, force=True)
             console().print(f"{output}: the design with that plan pinned and its measured step")
         ctx.exit(EXIT[result["verdict"]])
@@ -138,7 +163,11 @@ def candidates(ctx, file, output, top, measured):
 @FILE
 @JSON
 @click.pass_context
-def diagnose(ctx, file, as_json):
+def diagnose(
+    ctx,
+    file,
+    as_json,
+):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
 
@@ -156,10 +185,20 @@ def diagnose(ctx, file, as_json):
 
 @click.command()
 @FILE
-@click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
+@click.argument(
+    "over",
+    nargs=-1,
+    required=True,
+    metavar="FIELD=V1,V2,…",
+)
 @click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
 @JSON
-def sweep(file, over, scheduler, as_json):
+def sweep(
+    file,
+    over,
+    scheduler,
+    as_json,
+):
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
 
@@ -169,11 +208,18 @@ def sweep(file, over, scheduler, as_json):
             Design.read(file),
             axes,
             scheduler=scheduler,
-            progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True),
+            progress=lambda i, n: click.echo(
+                f"\r{i} of {n}",
+                nl=i == n,
+                err=True,
+            ),
         )
     except ImportError:
         raise DesignError(
-            "--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask"
+            "--scheduler",
+            scheduler,
+            "pip install 'scantling[dask]'",
+            problem="needs Dask",
         ) from None
     if all(c.verdict == "refused" for c in cells):
         raise click.ClickException(cells[0].why)
@@ -221,14 +267,25 @@ SHOWN = {
     "tokens": "{:.3g} tokens",
     "compute_flops": "{:.3g} FLOP",
 }
-NAMED = {"mfu": "MFU ", "params": "parameters "}
+NAMED = {
+    "mfu": "MFU ",
+    "params": "parameters ",
+}
 
 
 @click.command()
 @FILE
-@click.argument("question", type=click.Choice(QUESTIONS), metavar="QUESTION")
+@click.argument(
+    "question",
+    type=click.Choice(QUESTIONS),
+    metavar="QUESTION",
+)
 @JSON
-def answer(file, question, as_json):
+def answer(
+    file,
+    question,
+    as_json,
+):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
 
@@ -309,13 +366,20 @@ def _cheaper(design, as_json):
     ),
 )
 @JSON
-def scaling(file, flops, as_json):
+def scaling(
+    file,
+    flops,
+    as_json,
+):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine."""
 
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
-            "--flops", flops, "a number from 1e15 to 1e32", problem="is no budget of a training run"
+            "--flops",
+            flops,
+            "a number from 1e15 to 1e32",
+            problem="is no budget of a training run",
         )
     try:
         said = by_scaling_laws(read(file), flops)
@@ -330,7 +394,15 @@ def scaling(file, flops, as_json):
     out = console()
     out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
     table = grid(
-        "law", "params", "tokens", "tok/param", "loss", "days", "cost", "MFU", words=("law",)
+        "law",
+        "params",
+        "tokens",
+        "tok/param",
+        "loss",
+        "days",
+        "cost",
+        "MFU",
+        words=("law",),
     )
     for r in said["rows"]:
         table.add_row(
@@ -363,7 +435,12 @@ def scaling(file, flops, as_json):
 )
 @JSON
 @click.pass_context
-def sensitivity(ctx, file, key, as_json):
+def sensitivity(
+    ctx,
+    file,
+    key,
+    as_json,
+):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
 
@@ -378,7 +455,13 @@ def sensitivity(ctx, file, key, as_json):
         )
     rows = tornado(a, key)
     if as_json:
-        print_json({"key": key, "value": numbers[key], "rows": rows})
+        print_json(
+            {
+                "key": key,
+                "value": numbers[key],
+                "rows": rows,
+            }
+        )
         return
 
     out = console()
@@ -396,7 +479,14 @@ def sensitivity(ctx, file, key, as_json):
         low, high = (
             _shown(key, r[k], "does not fit" if r[f"{k}_says"] else "") for k in ("low", "high")
         )
-        table.add_row(r["what"], r["low_says"], low, r["high_says"], high, percent(r["swing"]))
+        table.add_row(
+            r["what"],
+            r["low_says"],
+            low,
+            r["high_says"],
+            high,
+            percent(r["swing"]),
+        )
     put(out, table)
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")
@@ -419,7 +509,12 @@ def sensitivity(ctx, file, key, as_json):
     ),
 )
 @JSON
-def front(file, counts, every, as_json):
+def front(
+    file,
+    counts,
+    every,
+    as_json,
+):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""
 
@@ -433,11 +528,17 @@ def front(file, counts, every, as_json):
     )
     if all(p.tokens is None for p in r.phases):
         raise DesignError(
-            "job.tokens", allowed="tokens to train on: the front counts days", problem="is missing"
+            "job.tokens",
+            allowed="tokens to train on: the front counts days",
+            problem="is missing",
         )
     points = fronts(
         [design.change({"cluster.devices": n}) for n in values],
-        progress=lambda i, n: click.echo(f"\r{i} of {n}", nl=i == n, err=True),
+        progress=lambda i, n: click.echo(
+            f"\r{i} of {n}",
+            nl=i == n,
+            err=True,
+        ),
     )
     if as_json:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
@@ -445,7 +546,15 @@ def front(file, counts, every, as_json):
     if not points:
         raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
 
-    table = grid("days", "cost", "devices", "memory", "verdict", "plan", words=("verdict", "plan"))
+    table = grid(
+        "days",
+        "cost",
+        "devices",
+        "memory",
+        "verdict",
+        "plan",
+        words=("verdict", "plan"),
+    )
     shown = (
         points
         if every

@@ -14,9 +14,18 @@ from .summary import endurance, summary
 
 @click.command()
 @FILE
-@click.option("--json", "as_json", is_flag=True, help="Print the whole assessment as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the whole assessment as JSON.",
+)
 @click.pass_context
-def design(ctx, file, as_json):
+def design(
+    ctx,
+    file,
+    as_json,
+):
     """Assess the design in FILE (- for stdin).
 
     Exit 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file is wrong.
@@ -35,12 +44,19 @@ def design(ctx, file, as_json):
 @FILE
 @JSON
 @click.pass_context
-def goodput(ctx, file, as_json):
+def goodput(
+    ctx,
+    file,
+    as_json,
+):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
     assessment = assessment_of(file)
     if assessment.verdict == "impossible":
         ctx.exit(refuse(as_dict(assessment), as_json))
-    said = {"name": assessment.resolved.name, "verdict": assessment.verdict}
+    said = {
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
+    }
     said |= lived_through(assessment)
     if as_json:
         print_json(said)

@@ -32,7 +32,12 @@ def schema():
 
 @click.command()
 @click.argument("kind", metavar="KIND")
-@click.option("--json", "as_json", is_flag=True, help="Print all columns as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print all columns as JSON.",
+)
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
@@ -42,12 +47,27 @@ def catalogue(kind, as_json):
         return print_json(rows)
     from rich.table import Table
 
-    hidden = {"source", "date", "verified", "aliases", "notes", "links"}
+    hidden = {
+        "source",
+        "date",
+        "verified",
+        "aliases",
+        "notes",
+        "links",
+    }
     columns = [c for c in (rows[0] if rows else {}) if c not in hidden][:9]
-    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid = Table(
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
     for c in columns:
         numeric = all(isinstance(r.get(c), (int, float, type(None))) for r in rows)
-        grid.add_column(c, justify="right" if numeric else "left", no_wrap=c == "id")
+        grid.add_column(
+            c,
+            justify="right" if numeric else "left",
+            no_wrap=c == "id",
+        )
     for row in rows:
         grid.add_row(*(_cell(c, row.get(c)) for c in columns))
     console().print(grid)
@@ -74,7 +94,14 @@ def params(config, as_json):
         "layers": model.layers,
         **parts,
         "non_embedding": int(counted.non_embedding),
-        "assumed": [{"field": a.field, "value": a.value, "why": a.why} for a in assumed],
+        "assumed": [
+            {
+                "field": a.field,
+                "value": a.value,
+                "why": a.why,
+            }
+            for a in assumed
+        ],
     }
     if as_json:
         return print_json(result)
@@ -91,7 +118,11 @@ def params(config, as_json):
             style="bold",
         )
     )
-    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid = Table(
+        box=None,
+        show_header=False,
+        pad_edge=False,
+    )
     grid.add_column(style="dim")
     grid.add_column(justify="right")
     for key in (
@@ -119,9 +150,23 @@ def params(config, as_json):
         'tokens in 30 days".'
     ),
 )
-@click.option("-o", "--output", required=True, help="Design file to write (- for stdout).")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def init(like, text, output, force):
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="Design file to write (- for stdout).",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the file if it exists.",
+)
+def init(
+    like,
+    text,
+    output,
+    force,
+):
     """Write a commented design file; list what was read and what was assumed."""
 
     if like is None and text is None:
@@ -147,17 +192,31 @@ def init(like, text, output, force):
         return
 
     write_text(output, content, force)
-    _report(brief, like, [*assumed, *resolved.assumed], output)
+    _report(
+        brief,
+        like,
+        [*assumed, *resolved.assumed],
+        output,
+    )
 
 
-def _report(brief, like, assumed, output):
+def _report(
+    brief,
+    like,
+    assumed,
+    output,
+):
     from rich.table import Table
     from rich.text import Text
 
     out = console()
     if brief is not None or like:
         out.print(Text("Read", style="bold"))
-        grid = Table(box=None, show_header=False, pad_edge=False)
+        grid = Table(
+            box=None,
+            show_header=False,
+            pad_edge=False,
+        )
         for column in ("", "dim", "dim"):
             grid.add_column(style=column)
         if like:
@@ -170,7 +229,11 @@ def _report(brief, like, assumed, output):
             )
         out.print(grid)
     out.print(Text("Assumed", style="bold"))
-    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid = Table(
+        box=None,
+        show_header=False,
+        pad_edge=False,
+    )
     for column in ("", "", "dim"):
         grid.add_column(style=column)
     for a in assumed:

@@ -29,9 +29,21 @@ from .common import EXIT, FILE, assessment_of, refuse
     metavar="SCHEDULER",
     help="torchrun, slurm or kubernetes.",
 )
-@click.option("-o", "--output", required=True, type=click.Path(), help="Folder for the kit.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="Folder for the kit.",
+)
 @click.pass_context
-def launch(ctx, file, to, on, output):
+def launch(
+    ctx,
+    file,
+    to,
+    on,
+    output,
+):
     """Write a launch kit for the design in FILE (- for stdin).
 
     Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or

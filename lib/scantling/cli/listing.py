@@ -40,12 +40,27 @@ def _records(kind: str):
     if kind == "models":
         for entry in entries().values():
             count = parameters(entry.model)
-            yield SimpleNamespace(entry=entry, params=int(count.total), active=int(count.active))
+            yield SimpleNamespace(
+                entry=entry,
+                params=int(count.total),
+                active=int(count.active),
+            )
     elif kind == "prices":
         priced = ((name, price(name)) for name in accelerators())
-        yield from (SimpleNamespace(id=name, price=p) for name, p in priced if p)
+        yield from (
+            SimpleNamespace(
+                id=name,
+                price=p,
+            )
+            for name, p in priced
+            if p
+        )
     else:
-        tables = {"nodes": nodes, "fabrics": fabrics, "storage": storages}
+        tables = {
+            "nodes": nodes,
+            "fabrics": fabrics,
+            "storage": storages,
+        }
         yield from tables.get(kind, accelerators)().values()
 
 

@@ -29,7 +29,12 @@ def _table(path):
 
 @click.command()
 @click.argument("runs_csv")
-@click.option("-o", "--output", required=True, help="CSV to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="CSV to write.",
+)
 def predict(runs_csv, output):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
 
@@ -42,7 +47,12 @@ def predict(runs_csv, output):
 
 @click.command()
 @click.argument("runs_csv")
-@click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
+@click.option(
+    "--json",
+    "as_json",
+    metavar="FILE",
+    help="Also write all figures as JSON to FILE.",
+)
 def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
 
@@ -60,10 +70,22 @@ def validate(runs_csv, as_json):
     from rich.table import Table
 
     for name in ("stack", "accelerator", "source"):
-        grid = Table(box=None, pad_edge=False, header_style="dim")
-        grid.add_column(name, overflow="fold", max_width=64)
+        grid = Table(
+            box=None,
+            pad_edge=False,
+            header_style="dim",
+        )
+        grid.add_column(
+            name,
+            overflow="fold",
+            max_width=64,
+        )
         for column in ("rows", "median", "p90", "bias", "in band", "one line"):
-            grid.add_column(column, justify="right", no_wrap=True)
+            grid.add_column(
+                column,
+                justify="right",
+                no_wrap=True,
+            )
         for key, f in sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"]):
             grid.add_row(
                 plain(key, 90),
@@ -86,4 +108,13 @@ def validate(runs_csv, as_json):
         f"their median"
     )
     if as_json:
-        write_text(as_json, json.dumps(clean(got), indent=1, allow_nan=False) + "\n", force=True)
+        write_text(
+            as_json,
+            json.dumps(
+                clean(got),
+                indent=1,
+                allow_nan=False,
+            )
+            + "\n",
+            force=True,
+        )

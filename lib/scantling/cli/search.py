@@ -29,11 +29,19 @@ class Bar:
     def __init__(self, shown: bool):
         self.shown, self.stopped, self.bar = shown, False, None
 
-    def __call__(self, done, of):
+    def __call__(
+        self,
+        done,
+        of,
+    ):
         if self.shown:
             if self.bar is None or self.bar.length != of or done < self.bar.pos:
                 self._close()
-                self.bar = click.progressbar(length=of, label="searching", file=sys.stderr)
+                self.bar = click.progressbar(
+                    length=of,
+                    label="searching",
+                    file=sys.stderr,
+                )
                 self.bar.__enter__()
             self.bar.update(done - self.bar.pos)
         return not self.stopped
@@ -68,7 +76,11 @@ class Bar:
 @click.command()
 @FILE
 @click.option(
-    "--top", default=10, show_default=True, type=click.IntRange(1), help="Plans to print."
+    "--top",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Plans to print.",
 )
 @click.option(
     "--csv",
@@ -76,7 +88,12 @@ class Bar:
     type=click.Path(dir_okay=False),
     help="Write all fitting plans here (of a wide search the 50,000 fastest).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the top plans as JSON.",
+)
 @click.option(
     "--wide",
     is_flag=True,
@@ -105,7 +122,18 @@ class Bar:
     help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.",
 )
 @click.pass_context
-def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, progress):
+def search(
+    ctx,
+    file,
+    top,
+    csv_file,
+    as_json,
+    wide,
+    space,
+    over,
+    scheduler,
+    progress,
+):
     """The plans that fit the design in FILE, best first, and how many were rejected for which
     reason.
 
@@ -113,7 +141,12 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
     """
 
     if wide and space not in (None, "wide"):
-        raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
+        raise DesignError(
+            "--wide",
+            space,
+            "--wide or --space",
+            problem="contradicts --space",
+        )
     space = "wide" if wide else space or "default"
     found, result = assessed(file, headline=True)
     if result["verdict"] == "impossible" and not over:
@@ -123,10 +156,20 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
     )
     try:
         with bar.watching():
-            plans = _plans(found, SPACES[space], over, scheduler, bar, top)
+            plans = _plans(
+                found,
+                SPACES[space],
+                over,
+                scheduler,
+                bar,
+                top,
+            )
     except ImportError:
         raise DesignError(
-            "--scheduler", scheduler, "pip install 'scantling[dask]'", problem="needs Dask"
+            "--scheduler",
+            scheduler,
+            "pip install 'scantling[dask]'",
+            problem="needs Dask",
         ) from None
     except OSError as e:
         raise DesignError(
@@ -148,7 +191,12 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
             }
         )
     else:
-        leaderboard(result["name"], plans, top, console())
+        leaderboard(
+            result["name"],
+            plans,
+            top,
+            console(),
+        )
         for line in _untried(plans.head(top)):
             console().print(line)
         if plans.attrs.get("unseen"):
@@ -159,9 +207,21 @@ def search(ctx, file, top, csv_file, as_json, wide, space, over, scheduler, prog
     ctx.exit(EXIT[verdict])
 
 
-def _plans(design, space, over, scheduler, bar, top):
+def _plans(
+    design,
+    space,
+    over,
+    scheduler,
+    bar,
+    top,
+):
     if not over:
-        return searching.search(design, space, bar, scheduler)
+        return searching.search(
+            design,
+            space,
+            bar,
+            scheduler,
+        )
     import pandas as pd
 
     axes = axes_of(over)
@@ -203,7 +263,12 @@ HEADS = {
 }
 
 
-def leaderboard(name: str, plans, top: int, out) -> None:
+def leaderboard(
+    name: str,
+    plans,
+    top: int,
+    out,
+) -> None:
     """The best plans as a table, what they share in a line above it, then counts of what was looked
     at and why plans were dropped."""
 
@@ -283,7 +348,12 @@ def spaces(file, as_json):
         r = prepare(read(file))
         counts = counted(r, r.main_phase)
     if as_json:
-        print_json({"spaces": listed, **({"design": counts} if counts else {})})
+        print_json(
+            {
+                "spaces": listed,
+                **({"design": counts} if counts else {}),
+            }
+        )
         return
     out = console()
     for rows in zip(*listed.values(), strict=True):

@@ -10,7 +10,11 @@ from rich.text import Text
 from ..base.errors import plain
 from ..base.quantities.table import band, quantity, show
 
-_COLOUR = {"feasible": "bold green", "constraint-missed": "bold yellow", "impossible": "bold red"}
+_COLOUR = {
+    "feasible": "bold green",
+    "constraint-missed": "bold yellow",
+    "impossible": "bold red",
+}
 _BANDED = ("step_s", "mfu", "days")
 _HEADLINE = (
     "days mfu step_s tokens_per_s_per_device model_tflops_per_device hfu "
@@ -71,7 +75,13 @@ def summary(result: dict, out: Console) -> None:
         )
         for k, v in parts
     ]
-    _bars(out, "Where the step goes", rows, parts[0][1], show("step_s", whole))
+    _bars(
+        out,
+        "Where the step goes",
+        rows,
+        parts[0][1],
+        show("step_s", whole),
+    )
     _lines(
         out,
         "Avoid",
@@ -128,7 +138,11 @@ def value_text(value) -> str:
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
-def endurance(result: dict, keys, out: Console) -> None:
+def endurance(
+    result: dict,
+    keys,
+    out: Console,
+) -> None:
     """Failures, saves, restarts, spares; each with its formula."""
     more = result.get("endurance") or {}
     values = {key: result.get(key) for key in keys} | {
@@ -148,7 +162,10 @@ def endurance(result: dict, keys, out: Console) -> None:
 
 
 def _headline(result, out):
-    same = {"hfu": result["mfu"], "active_params": result["params"]}
+    same = {
+        "hfu": result["mfu"],
+        "active_params": result["params"],
+    }
     measured = result.get("measured") or {}
     grid = _figures("", "80 % band")
     for key in _HEADLINE:
@@ -162,10 +179,23 @@ def _headline(result, out):
 
 def _figures(*heads):
     """A table of a label, a number and what `heads` name."""
-    grid = Table(box=None, show_header=any(heads), pad_edge=False, header_style="dim")
-    grid.add_column("", style="dim", no_wrap=True)
+    grid = Table(
+        box=None,
+        show_header=any(heads),
+        pad_edge=False,
+        header_style="dim",
+    )
+    grid.add_column(
+        "",
+        style="dim",
+        no_wrap=True,
+    )
     for i, head in enumerate(heads):
-        grid.add_column(head, justify="right" if i == 0 else "left", no_wrap=i == 0)
+        grid.add_column(
+            head,
+            justify="right" if i == 0 else "left",
+            no_wrap=i == 0,
+        )
     return grid
 
 
@@ -175,7 +205,11 @@ def _section(out, title, rows, *columns):
         return
     out.print()
     out.print(Text(title, style="bold"))
-    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid = Table(
+        box=None,
+        show_header=False,
+        pad_edge=False,
+    )
     for column in columns:
         grid.add_column(**column)
     for row in rows:
@@ -183,9 +217,17 @@ def _section(out, title, rows, *columns):
     out.print(grid)
 
 
-def _lines(out, title, lines):
+def _lines(
+    out,
+    title,
+    lines,
+):
     _section(
-        out, title, [("·", Text(plain(str(line), 600))) for line in lines or []], {"width": 1}, {}
+        out,
+        title,
+        [("·", Text(plain(str(line), 600))) for line in lines or []],
+        {"width": 1},
+        {},
     )
 
 
@@ -198,13 +240,22 @@ def _assumed(rows, out):
         out,
         "Assumed",
         cells,
-        {"style": "dim", "no_wrap": True},
+        {
+            "style": "dim",
+            "no_wrap": True,
+        },
         {"no_wrap": True},
         {"style": "dim"},
     )
 
 
-def _bars(out, title, rows, full, total):
+def _bars(
+    out,
+    title,
+    rows,
+    full,
+    total,
+):
     out.print()
     out.print(Text(title, style="bold").append(f"   {total}", style="not bold"))
     grid = _figures("", "")

@@ -34,7 +34,10 @@ PARTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Blueprint:
     """What has to stand around a design's job; a part is None where it was not asked for, every
     part where the design is impossible."""

@@ -24,7 +24,10 @@ SOURCES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DomainLoss(Record):
     """One failure domain of the job and what one loss of it means. Seconds, days, dollars; None
     where nothing is published or priced."""
@@ -57,7 +60,10 @@ class DomainLoss(Record):
     one_percent_every_days: float  # how often it may happen before it costs one per cent of the run
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Domains(Record):
     """All domains, smallest first; `order` is how ranks are laid over devices, `expert_span` the
     replicas that one expert group ties together."""
@@ -80,7 +86,12 @@ class Domains(Record):
         return {one.id: one for one in self.rows}[id]
 
 
-def replicas_hit(size: int, block: int, replicas: int, devices: int) -> int:
+def replicas_hit(
+    size: int,
+    block: int,
+    replicas: int,
+    devices: int,
+) -> int:
     """Most data-parallel replicas that have a rank among `size` neighbouring devices.
 
     size : devices of the domain, aligned to multiples of itself.  block : neighbouring ranks that
@@ -117,7 +128,15 @@ def domains(assessment) -> Domains:
     bad = s.e.badput
     exact = bad["detection"] + bad["restart"] + bad["lost work"]
     factor = exact / first if first > 0 else 1.0
-    rows = tuple(_row(s, d, losses[d["id"]], 1.0 if d.get("apart") else factor) for d in table)
+    rows = tuple(
+        _row(
+            s,
+            d,
+            losses[d["id"]],
+            1.0 if d.get("apart") else factor,
+        )
+        for d in table
+    )
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
     inside = {d["id"] for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
@@ -197,7 +216,12 @@ def known_domains(s: Site) -> tuple[dict, ...]:
     )
 
 
-def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
+def _row(
+    s: Site,
+    domain: dict,
+    loss: float,
+    factor: float,
+) -> DomainLoss:
     plan, used, run, id, rate = s.plan, s.used, s.run, domain["id"], domain["rate"]
     dp = plan["dp"]
     block = plan["tp"] * plan["cp"]
@@ -208,7 +232,12 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
     nodes = devices if scattered else -(-devices // s.per_node)
     whole = scattered or domain.get("whole_nodes")
     size = min(nodes * s.per_node, used) if whole else devices
-    hit = replicas_hit(size, block, dp, used)
+    hit = replicas_hit(
+        size,
+        block,
+        dp,
+        used,
+    )
     stalled = min(dp, -(-hit // span) * span)
     evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
     covered = evicted <= s.spares + s.idle_nodes
@@ -237,7 +266,12 @@ def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
         count=max(1, -(-used // (size if scattered and nodes > 1 else devices))),
         replicas=hit,
         replicas_stalled=stalled,
-        replicas_compact=replicas_hit(size, block * plan["pp"], dp, used),
+        replicas_compact=replicas_hit(
+            size,
+            block * plan["pp"],
+            dp,
+            used,
+        ),
         of_replicas=dp,
         events_per_run=events,
         at_most_per_run=most,
@@ -262,7 +296,12 @@ def _wait_s(s: Site, stalled: int) -> float:
     dp = s.plan["dp"]
     if dp <= stalled:
         return repair
-    shrunk = elastic.wait_or_shrink(repair, float(s.micro_batches), dp, lost=stalled)
+    shrunk = elastic.wait_or_shrink(
+        repair,
+        float(s.micro_batches),
+        dp,
+        lost=stalled,
+    )
     return min(repair, shrunk["shrink_loss_s"])
 
 

@@ -26,7 +26,10 @@ TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites
 BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Group(Record):
     """The groups of one axis: how many, of how many ranks, how far apart these stand and what they
     span (the worst group)."""
@@ -45,7 +48,10 @@ class Group(Record):
     first: tuple[int, ...]  # ranks of the first group, at most 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Layout:
     """Sizes of the axes and of the blocks of devices that they stand on."""
 
@@ -92,20 +98,31 @@ class Layout:
         last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
         return np.ascontiguousarray(last.reshape(-1, self.sizes[axis]))
 
-    def crossings(self, axis: str, per: int) -> np.ndarray:
+    def crossings(
+        self,
+        axis: str,
+        per: int,
+    ) -> np.ndarray:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per`
         devices. [shape (groups,)]"""
         pairs, ends = self.edges(axis, per)
         return pairs + ends if self.sizes[axis] > 2 else pairs
 
-    def edges(self, axis: str, per: int) -> tuple[np.ndarray, np.ndarray]:
+    def edges(
+        self,
+        axis: str,
+        per: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
         pairs = np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
         return pairs, block[:, 0] != block[:, -1]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Placement(Record):
     """Where the ranks stand; `nodes` holds one column per fact, a row per node, for charts."""
 
@@ -129,7 +146,10 @@ class Placement(Record):
     orders: tuple[dict, ...]
     notes: tuple[str, ...]
     layout: Layout = field(repr=False)
-    experts: Layout | None = field(default=None, repr=False)
+    experts: Layout | None = field(
+        default=None,
+        repr=False,
+    )
 
     def as_dict(self) -> dict:
         out = super().as_dict()
@@ -211,7 +231,10 @@ def placement(assessment) -> Placement:
         "per_domain": cluster.scale_up_domain,
         "per_rack": rack,
     }
-    sizes |= {"per_unit": unit, "per_pod": pod}
+    sizes |= {
+        "per_unit": unit,
+        "per_pod": pod,
+    }
     dense, experts = layouts(
         plan,
         **sizes,
@@ -233,7 +256,12 @@ def placement(assessment) -> Placement:
         nodes=_nodes(dense),
         first_replica=_first_replica(dense),
         orders=orders,
-        notes=_notes(found, orders, dense, cluster),
+        notes=_notes(
+            found,
+            orders,
+            dense,
+            cluster,
+        ),
         layout=dense,
         experts=experts,
     )
@@ -256,10 +284,21 @@ def _nodes(layout: Layout) -> dict:
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
     tp, cp, pp = (np.arange(layout.sizes[a]) for a in ("tp", "cp", "pp"))
-    ranks = np.sort(layout.rank(tp=tp, cp=cp[:, None], pp=pp[:, None, None]), axis=None)
+    ranks = np.sort(
+        layout.rank(
+            tp=tp,
+            cp=cp[:, None],
+            pp=pp[:, None, None],
+        ),
+        axis=None,
+    )
     at = layout.coordinates(ranks)
     del at["dp"]
-    return {"rank": ranks, **{b: ranks // layout.per(b) for b in ("node", "rack")}, **at}
+    return {
+        "rank": ranks,
+        **{b: ranks // layout.per(b) for b in ("node", "rack")},
+        **at,
+    }
 
 
 def blocks(cluster) -> tuple[int, int, int]:
@@ -283,7 +322,11 @@ def leaf_nodes(cluster) -> int:
     return max(1, blocks(cluster)[0] // cluster.devices_per_node)
 
 
-def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
+def expert_groups(
+    layout: Layout,
+    ep: int,
+    etp: int,
+) -> np.ndarray:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
@@ -297,7 +340,12 @@ def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
 
 
 def bytes_over(
-    layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, vpp: int = 1
+    layout: Layout,
+    per: int,
+    sent: dict,
+    ep: int = 1,
+    etp: int = 1,
+    vpp: int = 1,
 ) -> dict:
     """Bytes of one step that leave blocks of `per` devices, one direction, all devices together, by
     axis.
@@ -339,8 +387,22 @@ def _orders(s: Site, kit: Layout) -> tuple[dict, ...]:
         row = {"order": "-".join(order)}
         for name in ("domain", "unit", "pod"):
             per = layout.per(name)
-            by = bytes_over(layout, per, sent, ep, etp, vpp) if per < layout.devices else {}
-            row |= {f"over_{name}": by, f"bytes_over_{name}": sum(by.values())}
+            by = (
+                bytes_over(
+                    layout,
+                    per,
+                    sent,
+                    ep,
+                    etp,
+                    vpp,
+                )
+                if per < layout.devices
+                else {}
+            )
+            row |= {
+                f"over_{name}": by,
+                f"bytes_over_{name}": sum(by.values()),
+            }
         rows.append(row)
     return tuple(rows)
 
@@ -352,7 +414,12 @@ def expert_share_out(case) -> float:
     return copies.card / np.maximum(copies.link + copies.card, 1e-30)
 
 
-def _notes(groups, orders, layout: Layout, cluster) -> tuple[str, ...]:
+def _notes(
+    groups,
+    orders,
+    layout: Layout,
+    cluster,
+) -> tuple[str, ...]:
     out = []
     idle = cluster.devices - layout.devices
     for g in groups:

@@ -27,7 +27,10 @@ HORIZON_DAYS = 30.0
 STANDSTILL = 0.05  # goodput below which it does not
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Run(Record):
     """Length and price of the run that shares and losses are counted on."""
 
@@ -42,7 +45,10 @@ class Run(Record):
         return None if self.usd_per_day is None or days is None else self.usd_per_day * days
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Site:
     """The main phase of an assessed design on its cluster."""
 
@@ -230,12 +236,21 @@ def run_of(a: Assessment | Site) -> Run:
     return site_of(a).run
 
 
-def _run(resolved, e: Endurance, days: float | None) -> Run:
+def _run(
+    resolved,
+    e: Endurance,
+    days: float | None,
+) -> Run:
     """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
     devices that are paid."""
     cluster = resolved.cluster
     paid = cluster.devices + e.spares * cluster.devices_per_node
-    usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
+    usd = price(
+        cluster,
+        resolved.prices,
+        wall_s=DAY_S,
+        devices_paid=paid,
+    ).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
         days=days if known else HORIZON_DAYS,

@@ -22,7 +22,10 @@ SAME = ("id", "name", "kind", "sold_by", "source", "verified")  # of the catalog
 CLOUDS = ("AWS", "GCP", "Azure", "OCI")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Need(Record):
     """What one tier must carry, what the design has of it, and the ratio (above one: it does not
     carry it; None: nobody has published it)."""
@@ -36,7 +39,10 @@ class Need(Record):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Candidate(Record):
     """One store of the catalogue against the needs of the file system or the object store."""
 
@@ -63,7 +69,10 @@ class Candidate(Record):
     verified: str  # text, secondary, derived or memory: how the catalogue had the rates
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Stores(Record):
     """The storage architecture of a design."""
 
@@ -137,13 +146,23 @@ def stores(assessment) -> Stores:
         "keep": keep,
         "milestones": milestones,
     }
-    needs = needed(s, room["provisioned"], object_bytes, values)
+    needs = needed(
+        s,
+        room["provisioned"],
+        object_bytes,
+        values,
+    )
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     market = Market(s, needs)
     found = [c for x in catalogue.storages().values() if (c := market.candidate(x)) is not None]
     found.sort(key=_rank)
     nvme = _ok(cluster.nvme_bytes)
-    twice = _twice(s, size, volume, has)
+    twice = _twice(
+        s,
+        size,
+        volume,
+        has,
+    )
     return Stores(
         run=s.run,
         checkpoint_bytes=size,
@@ -165,7 +184,12 @@ def stores(assessment) -> Stores:
         candidates=tuple(found),
         chosen=has.what,
         worth_of_twice_the_rate=twice,
-        lines=_lines(worst, found, twice, market.provider),
+        lines=_lines(
+            worst,
+            found,
+            twice,
+            market.provider,
+        ),
     )
 
 
@@ -181,7 +205,12 @@ def corpus(s: Site) -> storage.Corpus:
     return storage.corpus(tokens, s.model.vocab, **rate)
 
 
-def needed(s: Site, provisioned: float, object_bytes: float, values: dict) -> tuple[Need, ...]:
+def needed(
+    s: Site,
+    provisioned: float,
+    object_bytes: float,
+    values: dict,
+) -> tuple[Need, ...]:
     """What each tier must carry: rows of tables/needs.csv."""
     size = values["size"]
     recovery = s.e.detect_s + s.e.restart_s
@@ -236,9 +265,16 @@ def provider_of(cluster) -> str:
 class Market:
     """The catalogue's stores against the needs of one site."""
 
-    def __init__(self, s: Site, needs: tuple[Need, ...]):
+    def __init__(
+        self,
+        s: Site,
+        needs: tuple[Need, ...],
+    ):
         self.run, self.provider = s.run, provider_of(s.cluster)
-        self.wants: dict[str, dict] = {"file system": {}, "object store": {}}
+        self.wants: dict[str, dict] = {
+            "file system": {},
+            "object store": {},
+        }
         for n in needs:
             if n.tier in self.wants and n.what in ("write", "capacity"):
                 self.wants[n.tier][n.what] = n.needed
@@ -312,7 +348,12 @@ def _rank(c: Candidate) -> tuple:
     return c.tier, not c.within_reach, not c.meets, len(c.unknown), usd
 
 
-def _twice(s: Site, size: float, volume: float, has) -> dict:
+def _twice(
+    s: Site,
+    size: float,
+    volume: float,
+    has,
+) -> dict:
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
@@ -322,7 +363,10 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
     durable = e.checkpoint_durable_s - size / write / 2
     restart = e.restart_s - volume / read / 2
     now = ettr(e)
-    faster = {"checkpoint_durable_s": max(durable, 0.0), "restart_s": max(restart, 0.0)}
+    faster = {
+        "checkpoint_durable_s": max(durable, 0.0),
+        "restart_s": max(restart, 0.0),
+    }
     then = ettr(replace(e, **faster))
     gain = e.goodput * (then / now - 1) if now > 0 else 0.0
     return {
@@ -334,7 +378,12 @@ def _twice(s: Site, size: float, volume: float, has) -> dict:
     }
 
 
-def _lines(worst: Need, found, twice: dict, provider: str) -> tuple[str, ...]:
+def _lines(
+    worst: Need,
+    found,
+    twice: dict,
+    provider: str,
+) -> tuple[str, ...]:
     words = texts("advice")["stores"]
     shared = constant("read_share")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]

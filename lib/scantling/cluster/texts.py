@@ -42,15 +42,28 @@ def constant(id: str) -> float:
 class _Names(Formatter):
     """Names in a template or a cell: those given, else the site's own, else constants."""
 
-    def __init__(self, site, values: dict):
+    def __init__(
+        self,
+        site,
+        values: dict,
+    ):
         self.site, self.values = site, values
 
-    def get_value(self, key, args, kwargs):
+    def get_value(
+        self,
+        key,
+        args,
+        kwargs,
+    ):
         if key in self.values:
             return self.values[key]
         return getattr(self.site, key) if hasattr(self.site, key) else constant(key)
 
-    def format_field(self, value, format_spec):
+    def format_field(
+        self,
+        value,
+        format_spec,
+    ):
         if format_spec.startswith("#"):
             return several(value, format_spec[1:])
         scale, _, spec = format_spec.rpartition("|")

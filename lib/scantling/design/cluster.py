@@ -13,7 +13,10 @@ from ..catalogue.hardware import Accelerator, Fabric
 from ..catalogue.load import field_of
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cluster:
     """The machine of one design; bandwidths per device (per site between sites), one direction
     [bytes/s]; memory, disks and power per node."""
@@ -85,7 +88,13 @@ FABRIC_OVERRIDES = {
 }
 
 
-def _number(field, value, low=0.0, whole=False, what=None):
+def _number(
+    field,
+    value,
+    low=0.0,
+    whole=False,
+    what=None,
+):
     ok = (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
@@ -99,7 +108,11 @@ def _number(field, value, low=0.0, whole=False, what=None):
     return int(value) if whole else float(value)
 
 
-def _given(spec: Mapping, allowed, where: str) -> dict:
+def _given(
+    spec: Mapping,
+    allowed,
+    where: str,
+) -> dict:
     """The entries that say something; an unknown name is an error."""
     for key in spec:
         if key not in allowed:
@@ -141,7 +154,12 @@ def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator
         return what
     if not isinstance(what, Mapping):
         return catalogue.accelerator(what, where)
-    base, changes, _ = _figures(what, catalogue.accelerator, ACCELERATOR_OVERRIDES, where)
+    base, changes, _ = _figures(
+        what,
+        catalogue.accelerator,
+        ACCELERATOR_OVERRIDES,
+        where,
+    )
     if "hbm_bytes" in changes:
         usable = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
         changes.setdefault("hbm_usable_bytes", usable)
@@ -159,7 +177,13 @@ def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
     if not isinstance(what, Mapping):
         return catalogue.fabric(what, where)
     reduces = "in_network_reduction"
-    base, changes, rest = _figures(what, catalogue.fabric, FABRIC_OVERRIDES, where, reduces)
+    base, changes, rest = _figures(
+        what,
+        catalogue.fabric,
+        FABRIC_OVERRIDES,
+        where,
+        reduces,
+    )
     changes |= {key: bool(value) for key, value in rest.items()}
     if changes.get("efficiency", 0) > 1:
         raise DesignError(

@@ -14,7 +14,12 @@ from ..catalogue.hardware import SITE_BYTES_PER_S, Accelerator, Fabric, Node
 from .cluster import CLUSTER_FIELDS, Cluster, _given, _number, resolve_accelerator, resolve_fabric
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
-_PLAIN = {"devices": 8, "host_memory_gb": 1024.0, "nvme_gb": 7600.0, "power_factor": 1.8}
+_PLAIN = {
+    "devices": 8,
+    "host_memory_gb": 1024.0,
+    "nvme_gb": 7600.0,
+    "power_factor": 1.8,
+}
 DEFAULT_STORAGE = "superpod-better"
 
 
@@ -44,7 +49,11 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     spec = _given(spec, CLUSTER_FIELDS, "cluster")
     assumed: list[Assumed] = []
 
-    def note(field, value, why):
+    def note(
+        field,
+        value,
+        why,
+    ):
         assumed.append(Assumed(f"cluster.{field}", value, why))
         return value
 
@@ -88,17 +97,49 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         )
     share = per_node / node.devices if node else 1.0
 
-    domain = _domain(spec, chip, node, per_node, devices, note)
+    domain = _domain(
+        spec,
+        chip,
+        node,
+        per_node,
+        devices,
+        note,
+    )
     up = catalogue.fabric(chip.scale_up)
     own_link = changed and "link_gbytes_per_s" in spec["accelerator"]
     up_rate = (
         chip.link_bytes_per_s if own_link else min(chip.link_bytes_per_s, up.device_bytes_per_s)
     )
 
-    nics, rate = _scale_out(spec, node, network, per_node, note)
-    memory = _scaled(spec, "host_memory_gb", share, node, note)
-    disks = _scaled(spec, "nvme_gb", share, node, note)
-    sites = _or(spec, "sites", 1, "one site", note, whole=True)
+    nics, rate = _scale_out(
+        spec,
+        node,
+        network,
+        per_node,
+        note,
+    )
+    memory = _scaled(
+        spec,
+        "host_memory_gb",
+        share,
+        node,
+        note,
+    )
+    disks = _scaled(
+        spec,
+        "nvme_gb",
+        share,
+        node,
+        note,
+    )
+    sites = _or(
+        spec,
+        "sites",
+        1,
+        "one site",
+        note,
+        whole=True,
+    )
     wave = "a 100 Gbit/s wave between one site and the others"
     between = _or(
         spec,
@@ -123,16 +164,34 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         scale_out_efficiency=network.efficiency,
         in_network_reduction=_reduces(spec, network, note),
         nics_per_node=nics,
-        oversubscription=_or(spec, "oversubscription", 1.0, "non-blocking", note, at_least=1.0),
+        oversubscription=_or(
+            spec,
+            "oversubscription",
+            1.0,
+            "non-blocking",
+            note,
+            at_least=1.0,
+        ),
         pod_devices=_or(
-            spec, "pod_devices", devices, "one pod holds the whole job", note, whole=True
+            spec,
+            "pod_devices",
+            devices,
+            "one pod holds the whole job",
+            note,
+            whole=True,
         ),
         sites=sites,
         site_bytes_per_s=between * GB,
         host_memory_bytes=memory * GB,
         nvme_bytes=disks * GB,
         storage=_storage(spec, note),
-        node_power_w=_power(chip, node, per_node, share, note),
+        node_power_w=_power(
+            chip,
+            node,
+            per_node,
+            share,
+            note,
+        ),
         node=node.id if node else "",
     ), tuple(assumed)
 
@@ -148,7 +207,11 @@ def _storage(spec, note) -> str:
     return spec["storage"].strip().lower()
 
 
-def _reduces(spec, network: Fabric, note) -> bool:
+def _reduces(
+    spec,
+    network: Fabric,
+    note,
+) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
     own = isinstance(spec.get("scale_out"), Mapping) and bool(
@@ -168,7 +231,11 @@ def _reduces(spec, network: Fabric, note) -> bool:
     return False
 
 
-def _node(spec, chip: Accelerator, network: Fabric | None) -> Node | None:
+def _node(
+    spec,
+    chip: Accelerator,
+    network: Fabric | None,
+) -> Node | None:
     if "node" not in spec:
         return catalogue.node_for(chip.id, network.id if network else None)
     node = catalogue.node(spec["node"], "cluster.node")
@@ -183,7 +250,14 @@ def _node(spec, chip: Accelerator, network: Fabric | None) -> Node | None:
     return node
 
 
-def _domain(spec, chip, node, per_node, devices, note) -> int:
+def _domain(
+    spec,
+    chip,
+    node,
+    per_node,
+    devices,
+    note,
+) -> int:
     if "scale_up_domain" in spec:
         return _number("cluster.scale_up_domain", spec["scale_up_domain"], whole=True)
     if node and node.scale_up_domain == node.devices and chip.scale_up_domain == node.devices:
@@ -203,7 +277,12 @@ def _domain(spec, chip, node, per_node, devices, note) -> int:
     return note("scale_up_domain", domain, why)
 
 
-def _nics(node, network: Fabric, per_node: int, own: bool) -> tuple[float, str]:
+def _nics(
+    node,
+    network: Fabric,
+    per_node: int,
+    own: bool,
+) -> tuple[float, str]:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
     ports = f"{node.nics} for {node.devices} devices" if node else ""
@@ -219,7 +298,13 @@ def _nics(node, network: Fabric, per_node: int, own: bool) -> tuple[float, str]:
     return node.nics * per_node / node.devices, f"as many as node {node.id} has ports: {ports}"
 
 
-def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, float]:
+def _scale_out(
+    spec,
+    node,
+    network: Fabric,
+    per_node: int,
+    note,
+) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
     own = (
         node is not None
@@ -230,7 +315,12 @@ def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, f
     if "nics_per_node" in spec:
         nics = _number("cluster.nics_per_node", spec["nics_per_node"], whole=True)
     else:
-        count, why = _nics(node, network, per_node, own)
+        count, why = _nics(
+            node,
+            network,
+            per_node,
+            own,
+        )
         nics = note("nics_per_node", max(1, math.ceil(count)), why)
     if "scale_out_gbytes_per_s_per_device" in spec:
         return nics, _number(
@@ -247,7 +337,13 @@ def _scale_out(spec, node, network: Fabric, per_node: int, note) -> tuple[int, f
     return nics, rate
 
 
-def _scaled(spec, field, share, node, note) -> float:
+def _scaled(
+    spec,
+    field,
+    share,
+    node,
+    note,
+) -> float:
     of_node = getattr(node, field.removesuffix("_gb") + "_bytes") / GB if node else math.nan
     if field in spec:
         return _number(
@@ -269,7 +365,15 @@ def _scaled(spec, field, share, node, note) -> float:
     )
 
 
-def _or(spec, field, default, why, note, whole=False, at_least=None):
+def _or(
+    spec,
+    field,
+    default,
+    why,
+    note,
+    whole=False,
+    at_least=None,
+):
     if field not in spec:
         return note(field, default, why)
     value = _number(f"cluster.{field}", spec[field], whole=whole)
@@ -278,7 +382,13 @@ def _or(spec, field, default, why, note, whole=False, at_least=None):
     return value
 
 
-def _power(chip: Accelerator, node: Node | None, per_node: int, share: float, note) -> float:
+def _power(
+    chip: Accelerator,
+    node: Node | None,
+    per_node: int,
+    share: float,
+    note,
+) -> float:
     """Watts of a full node at the wall; nan where neither the node nor the device has a published
     figure."""
     if node is not None and not math.isnan(node.power_w):

@@ -58,7 +58,9 @@ class Design(Section):
     """
 
     scantling: Annotated[int, BeforeValidator(_version)] = Field(
-        default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
+        default=VERSION,
+        description="version of this format",
+        json_schema_extra={"const": VERSION},
     )
     name: Annotated[str | None, text()] = about(
         "name to show", example="Llama 3.1 405B, 15.6T tokens"
@@ -66,17 +68,37 @@ class Design(Section):
     notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
     model: model_field() = Field(
         description="catalogue id (scantling catalogue models) or a mapping",
-        examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
+        examples=[
+            "llama-3.1-405b",
+            {
+                "size": 175e9,
+                "layers": 96,
+                "moe": True,
+            },
+        ],
     )
     cluster: ClusterSpec = Field(
-        description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}]
+        description="the machine",
+        examples=[
+            {
+                "accelerator": "h100-sxm",
+                "devices": 16384,
+            }
+        ],
     )
     job: Annotated[Job, BeforeValidator(_or_empty)] = Field(
         description="what is trained",
-        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
+        examples=[
+            {
+                "tokens": 15.6e12,
+                "seq_len": 8192,
+                "global_batch": 2048,
+            }
+        ],
     )
     constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(
-        default_factory=Constraints, description="what the run must keep to"
+        default_factory=Constraints,
+        description="what the run must keep to",
     )
     plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(
         default_factory=PlanSpec,
@@ -86,13 +108,16 @@ class Design(Section):
         "training software (scantling catalogue stacks)", example="megatron-core"
     )
     reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(
-        default_factory=Reliability, description="failures, saves, restarts"
+        default_factory=Reliability,
+        description="failures, saves, restarts",
     )
     prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(
-        default_factory=Prices, description="money and energy"
+        default_factory=Prices,
+        description="money and energy",
     )
     measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
-        default_factory=Measured, description="measured values that replace computed ones"
+        default_factory=Measured,
+        description="measured values that replace computed ones",
     )
     calibration: Annotated[str | None, text(1000)] = about(
         "file that scantling measure wrote on these devices, relative to this file",
@@ -109,12 +134,20 @@ class Design(Section):
         return cls.from_text(design_yaml.read_text(path), folder=Path(path).parent)
 
     @classmethod
-    def from_text(cls, yaml_text: str, folder=".") -> Design:
+    def from_text(
+        cls,
+        yaml_text: str,
+        folder=".",
+    ) -> Design:
         """The design that `yaml_text` spells; paths inside it are relative to `folder`."""
         return cls.from_data(design_yaml.load(yaml_text), folder)
 
     @classmethod
-    def from_data(cls, data: Mapping, folder=".") -> Design:
+    def from_data(
+        cls,
+        data: Mapping,
+        folder=".",
+    ) -> Design:
         """The design that plain dicts, lists, numbers and text spell, laid out as in the file."""
         if not isinstance(data, Mapping):
             raise DesignError(
@@ -133,7 +166,10 @@ class Design(Section):
     def data(self) -> dict[str, Any]:
         """The given fields as plain data, in the order of the format; do not change it in place."""
         if self._data is None:
-            dumped = self.model_dump(exclude_unset=True, exclude_none=True)
+            dumped = self.model_dump(
+                exclude_unset=True,
+                exclude_none=True,
+            )
             order = type(self).model_fields
             self._data = {
                 "scantling": VERSION,
@@ -151,7 +187,11 @@ class Design(Section):
         """The design as YAML text that reads back equal."""
         return design_yaml.dump(self.data())
 
-    def write(self, path, force: bool = False) -> None:
+    def write(
+        self,
+        path,
+        force: bool = False,
+    ) -> None:
         """Write the design to `path` in one step; an existing file is replaced only with
         `force`."""
         design_yaml.write_text(path, self.to_yaml(), force)
@@ -166,7 +206,10 @@ class Design(Section):
         this design stays as it is.
         """
         data = dict(self.data())
-        paths = {**(paths or {}), **{k: v for k, v in sections.items() if "." in k}}
+        paths = {
+            **(paths or {}),
+            **{k: v for k, v in sections.items() if "." in k},
+        }
         for section, value in sections.items():
             if "." in section:
                 continue
@@ -175,10 +218,27 @@ class Design(Section):
                 and isinstance(value, Mapping)
                 and isinstance(data.get(section), dict)
             ):
-                value = {k: v for k, v in {**data[section], **value}.items() if v is not None}
-            _put(data, (section,), value, section)
+                value = {
+                    k: v
+                    for k, v in {
+                        **data[section],
+                        **value,
+                    }.items()
+                    if v is not None
+                }
+            _put(
+                data,
+                (section,),
+                value,
+                section,
+            )
         for path, value in paths.items():
-            _put(data, tuple(str(path).split(".")), value, str(path))
+            _put(
+                data,
+                tuple(str(path).split(".")),
+                value,
+                str(path),
+            )
         return type(self).from_data(data, self._folder)
 
     @classmethod
@@ -228,7 +288,12 @@ class Design(Section):
         return hash(self.key())
 
 
-def _put(data: dict, path: tuple, value, shown: str) -> None:
+def _put(
+    data: dict,
+    path: tuple,
+    value,
+    shown: str,
+) -> None:
     """Set (or with None take away) the value at `path`, copying the containers on the way."""
     here = data
     for i, step in enumerate(path[:-1]):
@@ -268,7 +333,11 @@ def _put(data: dict, path: tuple, value, shown: str) -> None:
 
 def _no_phase(phases: list, shown: str) -> DesignError:
     allowed = f"a position from 0 to {len(phases) - 1}"
-    return DesignError(shown, allowed=allowed, problem="there is no such phase")
+    return DesignError(
+        shown,
+        allowed=allowed,
+        problem="there is no such phase",
+    )
 
 
 def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:

@@ -61,9 +61,16 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
     ):
         if not any(k == path or k.startswith(path + ".") for k in fields):
             raise DesignError(
-                "text", problem=f"says nothing about {path}", allowed=f"for instance {example}"
+                "text",
+                problem=f"says nothing about {path}",
+                allowed=f"for instance {example}",
             )
-    data: dict = {"scantling": 1, "model": {}, "cluster": {}, "job": {}}
+    data: dict = {
+        "scantling": 1,
+        "model": {},
+        "cluster": {},
+        "job": {},
+    }
     for path, value in fields.items():
         section, _, name = path.partition(".")
         if name:
@@ -88,7 +95,11 @@ def starting_devices(model: str) -> int:
     return max(8, 2 ** math.ceil(math.log2(need / catalogue.accelerator(_START).hbm_usable_bytes)))
 
 
-def commented(design: Design, text: str | None, assumed) -> str:
+def commented(
+    design: Design,
+    text: str | None,
+    assumed,
+) -> str:
     """The design as YAML with a comment on every field, and what was assumed as commented lines
     that can be put to use."""
     lines = [
@@ -111,9 +122,21 @@ def commented(design: Design, text: str | None, assumed) -> str:
         value = data.get(key, {})
         lines.append("")
         if isinstance(value, dict):
-            lines += _section(key, value, info.description, gaps.pop(key, []))
+            lines += _section(
+                key,
+                value,
+                info.description,
+                gaps.pop(key, []),
+            )
         else:
-            lines.append(_line(0, key, value, info.description))
+            lines.append(
+                _line(
+                    0,
+                    key,
+                    value,
+                    info.description,
+                )
+            )
             lines += _rest("# ", gaps.pop(key, []))
     for rest in gaps.values():
         lines += ["", *_rest("# ", rest)]
@@ -123,10 +146,23 @@ def commented(design: Design, text: str | None, assumed) -> str:
 _SECTIONS = ("job", "reliability", "prices")
 
 
-def _section(key, value, what, assumed):
+def _section(
+    key,
+    value,
+    what,
+    assumed,
+):
     known = Design.section_fields(key)
     lines = [_aligned(f"{key}:", what)]
-    lines += [_line(2, k, v, known[k].description if k in known else "") for k, v in value.items()]
+    lines += [
+        _line(
+            2,
+            k,
+            v,
+            known[k].description if k in known else "",
+        )
+        for k, v in value.items()
+    ]
     for a in assumed:
         name = a.field.partition(".")[2]
         if name in value:
@@ -142,7 +178,12 @@ def _section(key, value, what, assumed):
     return lines
 
 
-def _line(indent, key, value, what):
+def _line(
+    indent,
+    key,
+    value,
+    what,
+):
     return _aligned(" " * indent + f"{key}: {design_yaml.inline(value)}", what or "")
 
 

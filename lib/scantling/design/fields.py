@@ -14,19 +14,32 @@ from ..base.errors import DesignError
 _SUFFIX = re.compile(
     r"\s*([0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([kKmMbBgGtT]?)[a-zA-Z/ ]*\s*$"
 )
-_TIMES = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_TIMES = {
+    "": 1,
+    "k": 1e3,
+    "m": 1e6,
+    "b": 1e9,
+    "g": 1e9,
+    "t": 1e12,
+}
 
 
 class Section(BaseModel):
     """A mapping of the design file: frozen, and a field it does not know is an error."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        allow_inf_nan=False,
     )
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, as plain data."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
+        return self.model_dump(
+            exclude_unset=True,
+            exclude_none=True,
+        )
 
 
 def as_number(value, allowed: str):
@@ -43,16 +56,33 @@ def as_number(value, allowed: str):
                 number = float(m[1].replace("_", "").replace(",", "")) * _TIMES[m[2].lower()]
                 nearest = f"{number:.12g}" if number < 1e6 else f"{number:g}".replace("e+", "e")
                 problem += " (unit suffixes are not read)" if m[2] else ""
-        raise DesignError("", value, allowed, nearest, problem=problem)
+        raise DesignError(
+            "",
+            value,
+            allowed,
+            nearest,
+            problem=problem,
+        )
     try:
         if not math.isfinite(value):
             raise OverflowError
     except OverflowError:
-        raise DesignError("", value, allowed, problem="is not a finite number") from None
+        raise DesignError(
+            "",
+            value,
+            allowed,
+            problem="is not a finite number",
+        ) from None
     return value
 
 
-def _bounded(value, low, high, above, allowed):
+def _bounded(
+    value,
+    low,
+    high,
+    above,
+    allowed,
+):
     if value < low or value > high or (above and value == low):
         nearest = None if above and value <= low else low if value < low else high
         raise DesignError(
@@ -83,14 +113,30 @@ def count(low: int = 1, high: int = 10**9):
         value = as_number(value, allowed)
         if value != int(value):
             raise DesignError(
-                "", value, allowed, _short(max(low, round(value))), problem="is not a whole number"
+                "",
+                value,
+                allowed,
+                _short(max(low, round(value))),
+                problem="is not a whole number",
             )
-        return int(_bounded(value, low, high, False, allowed))
+        return int(
+            _bounded(
+                value,
+                low,
+                high,
+                False,
+                allowed,
+            )
+        )
 
     return BeforeValidator(check)
 
 
-def amount(low: float = 0.0, high: float = 1e30, above: bool = True):
+def amount(
+    low: float = 0.0,
+    high: float = 1e30,
+    above: bool = True,
+):
     """Validator of a finite number above `low` (or from `low`, where `above` is false) up to
     `high`."""
     allowed = f"a number {'above' if above else 'from'} {_short(low)}" + (
@@ -100,7 +146,15 @@ def amount(low: float = 0.0, high: float = 1e30, above: bool = True):
         lambda value: (
             None
             if value is None
-            else float(_bounded(as_number(value, allowed), low, high, above, allowed))
+            else float(
+                _bounded(
+                    as_number(value, allowed),
+                    low,
+                    high,
+                    above,
+                    allowed,
+                )
+            )
         )
     )
 
@@ -119,7 +173,13 @@ def share(low: float = 0.0, high: float = 1.0):
                 if 1 < value <= 100 and low <= value / 100 <= high
                 else min(max(value, low), high)
             )
-            raise DesignError("", value, allowed, f"{nearest:g}", problem="is not a share")
+            raise DesignError(
+                "",
+                value,
+                allowed,
+                f"{nearest:g}",
+                problem="is not a share",
+            )
         return float(value)
 
     return BeforeValidator(check)
@@ -149,7 +209,10 @@ def text(longest: int = 200, lines: bool = False):
             return None
         if not isinstance(value, str):
             raise DesignError(
-                "", value, "text (in quotes where it looks like a number)", problem="is not text"
+                "",
+                value,
+                "text (in quotes where it looks like a number)",
+                problem="is not text",
             )
         if len(value) > longest:
             raise DesignError(
@@ -159,7 +222,12 @@ def text(longest: int = 200, lines: bool = False):
                 problem=f"has {len(value):,} characters",
             )
         if not value.strip():
-            raise DesignError("", value, "text", problem="is empty")
+            raise DesignError(
+                "",
+                value,
+                "text",
+                problem="is empty",
+            )
         bad = next((c for c in value if not c.isprintable() and not (lines and c in "\n\t")), None)
         if bad is not None:
             raise DesignError(
@@ -189,7 +257,13 @@ def flag():
             "1": "true",
             "0": "false",
         }.get(str(value).lower())
-        raise DesignError("", value, ("true", "false"), nearest, problem="is not true or false")
+        raise DesignError(
+            "",
+            value,
+            ("true", "false"),
+            nearest,
+            problem="is not true or false",
+        )
 
     return BeforeValidator(check)
 
@@ -218,9 +292,14 @@ def about(
 class Like(BaseModel):
     """A catalogue row with some of its figures replaced: `{like: h100-sxm, hbm_gb: 96}`."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        protected_namespaces=(),
+    )
     like: Annotated[str, text()] = Field(
-        description="the catalogue id to start from", examples=["h100-sxm"]
+        description="the catalogue id to start from",
+        examples=["h100-sxm"],
     )
 
     def given(self) -> dict[str, Any]:

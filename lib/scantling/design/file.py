@@ -33,7 +33,16 @@ class _Loader(_Parser):
 
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
-    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    (
+        "null",
+        re.compile(r"(?:~|null|Null|NULL|)$"),
+        [
+            "~",
+            "n",
+            "N",
+            "",
+        ],
+    ),
     ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
     ("int", _INT, list("-+0123456789")),
     ("float", _FLOAT, list("-+0123456789.")),
@@ -53,7 +62,11 @@ def _number(loader, node):
     return -value if text.startswith("-") and low == ".inf" else value
 
 
-def _mapping(loader, node, deep=True):
+def _mapping(
+    loader,
+    node,
+    deep=True,
+):
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
@@ -71,8 +84,16 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-def _wrong(what, node, allowed=""):
-    return DesignError(f"line {node.start_mark.line + 1}", allowed=allowed, problem=what)
+def _wrong(
+    what,
+    node,
+    allowed="",
+):
+    return DesignError(
+        f"line {node.start_mark.line + 1}",
+        allowed=allowed,
+        problem=what,
+    )
 
 
 def read_text(path) -> str:
@@ -91,7 +112,11 @@ def read_text(path) -> str:
             raw = f.read(MAX_BYTES + 1)
     except FileNotFoundError:
         near = _sibling(path)
-        raise DesignError(shown, problem="there is no such file", nearest=near) from None
+        raise DesignError(
+            shown,
+            problem="there is no such file",
+            nearest=near,
+        ) from None
     except DesignError:
         raise
     except (OSError, ValueError) as e:
@@ -191,7 +216,11 @@ def _check_events(text):
             raise _wrong("a second document (---) begins", e, "one design in one file")
 
 
-def _expanded(node, done, open_):
+def _expanded(
+    node,
+    done,
+    open_,
+):
     """Number of values below `node`, aliases counted each time they are used."""
     if isinstance(node, yaml.ScalarNode):
         return 1
@@ -246,34 +275,57 @@ _Dumper.yaml_implicit_resolvers = {
 }
 
 
-_PLAIN = dict(Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+_PLAIN = dict(
+    Dumper=_Dumper,
+    sort_keys=False,
+    allow_unicode=True,
+)
 
 
 def dump(data) -> str:
     """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
     one line."""
-    return yaml.dump(data, width=150, default_flow_style=None, **_PLAIN)
+    return yaml.dump(
+        data,
+        width=150,
+        default_flow_style=None,
+        **_PLAIN,
+    )
 
 
 def inline(value) -> str:
     """A value as YAML on one line."""
-    text = yaml.dump(value, width=10**9, default_flow_style=True, **_PLAIN)
+    text = yaml.dump(
+        value,
+        width=10**9,
+        default_flow_style=True,
+        **_PLAIN,
+    )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def write_text(path, text: str, force: bool = False) -> None:
+def write_text(
+    path,
+    text: str,
+    force: bool = False,
+) -> None:
     """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
     it did); refuses to replace a file unless `force`."""
     path = Path(os.path.realpath(path))
     if path.is_dir():
         raise DesignError(
-            plain(str(path), 200), problem="is a directory", allowed="the name of a file to write"
+            plain(str(path), 200),
+            problem="is a directory",
+            allowed="the name of a file to write",
         )
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
         path.write_text(text, encoding="utf-8")
         return
     try:
-        fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+        fd, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.",
+            dir=path.parent or ".",
+        )
         try:
             with os.fdopen(fd, "w", encoding="utf-8") as f:
                 f.write(text)

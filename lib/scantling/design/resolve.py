@@ -29,7 +29,10 @@ OPTIMIZER = "adamw"
 MOST_MFU = 0.95  # no published run comes near
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Phase:
     """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences],
     formats, and the pins that hold in it."""
@@ -43,7 +46,10 @@ class Phase:
     name: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Resolved:
     """A design with nothing left to look up; `assumed` lists every input that was not given, with
     the rule that chose it."""
@@ -83,7 +89,11 @@ def main_phase(phases: tuple[Phase, ...]) -> int:
     return max(range(len(phases)), key=lambda i: phases[i].tokens or 0)
 
 
-def default_batch(params: float, seq_len: int, nodes: int) -> int:
+def default_batch(
+    params: float,
+    seq_len: int,
+    nodes: int,
+) -> int:
     """Sequences in one step when the design gives none.
 
     About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of
@@ -112,10 +122,23 @@ def resolve(design: Design) -> Resolved:
     cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
-    phases = tuple(_phases(design, model, params, cluster, assumed))
+    phases = tuple(
+        _phases(
+            design,
+            model,
+            params,
+            cluster,
+            assumed,
+        )
+    )
     _family(cluster.accelerator, assumed)
     software = _stack(design, assumed)
-    _not_beyond_peak(design.measured, model, phases, cluster)
+    _not_beyond_peak(
+        design.measured,
+        model,
+        phases,
+        cluster,
+    )
     if design.reliability.preset is not None:
         catalogue.failure_preset(design.reliability.preset)
     return Resolved(
@@ -134,7 +157,12 @@ def resolve(design: Design) -> Resolved:
     )
 
 
-def _not_beyond_peak(measured, model, phases, cluster):
+def _not_beyond_peak(
+    measured,
+    model,
+    phases,
+    cluster,
+):
     """A measured speed that the devices' dense peak rules out is a slip of a unit."""
     phase = phases[main_phase(phases)]
     if measured.step_s is None and measured.tokens_per_s_per_device is None:
@@ -192,7 +220,11 @@ def _model(design):
 
 
 @lru_cache(maxsize=256)
-def _built_model(spec: str, folder: str, changed: float):
+def _built_model(
+    spec: str,
+    folder: str,
+    changed: float,
+):
     try:
         model, assumed = build_model(json.loads(spec), folder)
     except DesignError as e:
@@ -200,12 +232,21 @@ def _built_model(spec: str, folder: str, changed: float):
     return model, parameters(model), tuple(assumed)
 
 
-def _phases(design, model, params, cluster, assumed):
+def _phases(
+    design,
+    model,
+    params,
+    cluster,
+    assumed,
+):
     job = design.job
     specs = job.phases or (job,)
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if job.phases else "job"
-        pins = {**design.plan.given(), **(spec.plan.given() if job.phases and spec.plan else {})}
+        pins = {
+            **design.plan.given(),
+            **(spec.plan.given() if job.phases and spec.plan else {}),
+        }
         seq_len = spec.seq_len
         if seq_len is None:
             seq_len, why = (
@@ -217,15 +258,41 @@ def _phases(design, model, params, cluster, assumed):
         yield Phase(
             tokens=spec.tokens,
             seq_len=seq_len,
-            global_batch=_batch(spec, seq_len, params, cluster, at, assumed),
-            precision=_precision(job, spec, pins, cluster, at, assumed),
-            optimizer=_optimizer(job, spec, at, assumed),
+            global_batch=_batch(
+                spec,
+                seq_len,
+                params,
+                cluster,
+                at,
+                assumed,
+            ),
+            precision=_precision(
+                job,
+                spec,
+                pins,
+                cluster,
+                at,
+                assumed,
+            ),
+            optimizer=_optimizer(
+                job,
+                spec,
+                at,
+                assumed,
+            ),
             pins=pins,
             name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )
 
 
-def _batch(spec, seq_len, params, cluster, at, assumed):
+def _batch(
+    spec,
+    seq_len,
+    params,
+    cluster,
+    at,
+    assumed,
+):
     if spec.global_batch is not None:
         return spec.global_batch
     if spec.global_batch_tokens is not None:
@@ -263,7 +330,14 @@ def _batch(spec, seq_len, params, cluster, at, assumed):
     return batch
 
 
-def _precision(job, spec, pins, cluster, at, assumed):
+def _precision(
+    job,
+    spec,
+    pins,
+    cluster,
+    at,
+    assumed,
+):
     chip = cluster.accelerator
     given = spec.precision or job.precision
     pinned = pins.get("precision")
@@ -297,7 +371,12 @@ def _precision(job, spec, pins, cluster, at, assumed):
     return precision
 
 
-def _optimizer(job, spec, at, assumed):
+def _optimizer(
+    job,
+    spec,
+    at,
+    assumed,
+):
     optimizer = spec.optimizer or job.optimizer
     if optimizer is None:
         assumed.append(
@@ -322,7 +401,12 @@ def _stack(design, assumed):
         return None
     name = design.stack if isinstance(design.stack, str) else design.stack.like
     if name not in stacks():
-        raise DesignError("stack", name, list(stacks()), problem="is unknown")
+        raise DesignError(
+            "stack",
+            name,
+            list(stacks()),
+            problem="is unknown",
+        )
     if not isinstance(design.stack, str) and len(design.stack.given()) > 1:
         extra = next(k for k in design.stack.given() if k != "like")
         raise DesignError(

@@ -57,21 +57,48 @@ def _field(row: dict) -> tuple:
     elif kind == "ref":
         of = Ref if row["needed"] else Ref | None
     else:
-        of = Annotated[float | None, amount(**bounds, above=kind == "amount")]
+        of = Annotated[
+            float | None,
+            amount(
+                **bounds,
+                above=kind == "amount",
+            ),
+        ]
     if not row["needed"]:
-        return of, about(row["description"], row["unit"], example, choices)
+        return of, about(
+            row["description"],
+            row["unit"],
+            example,
+            choices,
+        )
     bound = {"ge": bounds["low"]} if bounds else {}
-    return of, about(row["description"], row["unit"], example, choices, default=..., **bound)
+    return of, about(
+        row["description"],
+        row["unit"],
+        example,
+        choices,
+        default=...,
+        **bound,
+    )
 
 
-with open(Path(__file__).with_name("fields.csv"), newline="", encoding="utf-8") as _file:
+with open(
+    Path(__file__).with_name("fields.csv"),
+    newline="",
+    encoding="utf-8",
+) as _file:
     _ROWS = list(csv.DictReader(_file))
 
 
 def table(section: str) -> type[Section]:
     """The section of that name with its fields in fields.csv."""
     fields = {row["field"]: _field(row) for row in _ROWS if row["section"] == section}
-    return create_model(f"{section}_fields", __base__=Section, __module__=__name__, **fields)
+    return create_model(
+        f"{section}_fields",
+        __base__=Section,
+        __module__=__name__,
+        **fields,
+    )
 
 
 class ModelSpec(table("model")):
@@ -148,7 +175,11 @@ class ModelSpec(table("model")):
                 )
         if self.moe is False and self.experts:
             raise DesignError(
-                "experts", self.experts, "0, or moe: true", 0, problem="contradicts moe: false"
+                "experts",
+                self.experts,
+                "0, or moe: true",
+                0,
+                problem="contradicts moe: false",
             )
         if not starts and self.experts and not self.top_k:
             raise DesignError(
@@ -194,7 +225,12 @@ class PlannedPhase(PhaseSpec):
 
 def _some(value):
     if value is not None and not (isinstance(value, (list, tuple)) and 1 <= len(value) <= 100):
-        raise DesignError("", value, "a list of 1 to 100 phases", problem="is not such a list")
+        raise DesignError(
+            "",
+            value,
+            "a list of 1 to 100 phases",
+            problem="is not such a list",
+        )
     return value
 
 

@@ -26,7 +26,10 @@ HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of man
 WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Contents:
     """Bytes of one whole copy by what they are; `total` is the sum. Missing any of the last two
     makes a resume inexact."""
@@ -42,11 +45,20 @@ class Contents:
         return sum(vars(self).values())
 
     def as_dict(self) -> dict:
-        return {**vars(self), "total": self.total}
+        return {
+            **vars(self),
+            "total": self.total,
+        }
 
 
 def contents(
-    params, *, optimizer="adamw", weight_bytes=2.0, master_bytes=4.0, ranks=1, readers=1
+    params,
+    *,
+    optimizer="adamw",
+    weight_bytes=2.0,
+    master_bytes=4.0,
+    ranks=1,
+    readers=1,
 ) -> Contents:
     """Bytes of one whole copy, each parameter once however it is sharded or replicated.
 
@@ -72,7 +84,15 @@ def contents(
     )
 
 
-def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
+def per_writer(
+    total_bytes,
+    *,
+    tp=1,
+    pp=1,
+    cp=1,
+    dp=1,
+    parallel=True,
+) -> dict:
     """Who writes how much: {writers, bytes_per_writer} of one whole copy under a plan.
 
     parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded
@@ -82,10 +102,18 @@ def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     FSDP changes who holds the bytes before the save, not their sum.
     """
     writers = np.asarray(tp) * pp * (np.asarray(cp) * dp if parallel else 1)
-    return {"writers": writers, "bytes_per_writer": np.asarray(total_bytes, float) / writers}
+    return {
+        "writers": writers,
+        "bytes_per_writer": np.asarray(total_bytes, float) / writers,
+    }
 
 
-def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
+def transfer_s(
+    checkpoint_bytes,
+    store_bytes_per_s,
+    nodes=1,
+    node_bytes_per_s=np.inf,
+):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
     b = np.asarray(checkpoint_bytes, float)
     return np.maximum(b / store_bytes_per_s, b / nodes / node_bytes_per_s)
@@ -104,7 +132,10 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Tier:
     """One place where copies live. Times in seconds, rates in bytes/s for the whole job, `survives`
     the largest domain whose loss it outlives."""
@@ -131,7 +162,12 @@ class Tier:
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
-        return clean({**vars(self), "copies": self.keeps()})
+        return clean(
+            {
+                **vars(self),
+                "copies": self.keeps(),
+            }
+        )
 
 
 def tiers(
@@ -227,7 +263,13 @@ def tiers(
     )
 
 
-def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0, milestones=0):
+def retention(
+    interval_s,
+    *,
+    detection_latency_s=0.0,
+    durable_s=0.0,
+    milestones=0,
+):
     """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight,
     plus milestones.
 
@@ -237,7 +279,11 @@ def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0, milestones=
     return (recent + (np.asarray(durable_s) > 0) + milestones).astype(int)
 
 
-def write_rate_needed(checkpoint_bytes, interval_s, stall_s=0.0):
+def write_rate_needed(
+    checkpoint_bytes,
+    interval_s,
+    stall_s=0.0,
+):
     """Write rate so that a save is durable before the next begins: B / (interval + stall)
     [bytes/s]. 1T x 14 bytes in 60 s: 233 GB/s."""
     return np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) + stall_s)

@@ -36,7 +36,10 @@ GRIDS = {
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cost(Record):
     """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
     price
@@ -63,7 +66,13 @@ class Cost(Record):
     assumed: tuple[Assumed, ...]
 
 
-def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
+def power_w(
+    cluster,
+    devices=None,
+    *,
+    pue=1.0,
+    share=POWER_SHARE,
+):
     """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where
     nobody has published the device's power."""
     n = np.asarray(cluster.devices if devices is None else devices, float)
@@ -71,7 +80,13 @@ def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
 
 
 def price(
-    cluster, prices=None, *, wall_s=None, device_seconds=None, devices_paid=None, goodput=1.0
+    cluster,
+    prices=None,
+    *,
+    wall_s=None,
+    device_seconds=None,
+    devices_paid=None,
+    goodput=1.0,
 ) -> Cost:
     """Cost of a run.
 
@@ -98,9 +113,25 @@ def price(
     hours = seconds / HOUR_S
     rate, low, high, date, source = _price(cluster, prices, say)
     site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
-    pue = float(given(prices, "prices.pue", PUE, site, say))
+    pue = float(
+        given(
+            prices,
+            "prices.pue",
+            PUE,
+            site,
+            say,
+        )
+    )
     industry = "United States, industrial, 2024; 0.05-0.12"
-    tariff = float(given(prices, "prices.usd_per_kwh", USD_PER_KWH, industry, say))
+    tariff = float(
+        given(
+            prices,
+            "prices.usd_per_kwh",
+            USD_PER_KWH,
+            industry,
+            say,
+        )
+    )
     watts = power_w(cluster, paid, pue=pue)
     kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
     if not np.all(np.isfinite(watts)):
@@ -155,7 +186,11 @@ def frontier(days, cost_usd):
     return order[keep]
 
 
-def _price(cluster, prices, say):
+def _price(
+    cluster,
+    prices,
+    say,
+):
     explicit = get(prices, "usd_per_device_hour")
     if explicit is not None:
         return *(3 * [float(explicit)]), "", "the design"

@@ -9,14 +9,22 @@ from ..catalogue.hardware import SITE_BYTES_PER_S
 from . import goodput as g
 
 
-def shrunk_micro_batches(micro_batches, replicas, lost=1):
+def shrunk_micro_batches(
+    micro_batches,
+    replicas,
+    lost=1,
+):
     """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and
     the global batch stays: ceil(m d / (d - f))."""
     m, d = np.asarray(micro_batches), np.asarray(replicas)
     return -(-(m * d) // np.maximum(d - lost, 1))
 
 
-def shrink_ratio(micro_batches, replicas, lost=1):
+def shrink_ratio(
+    micro_batches,
+    replicas,
+    lost=1,
+):
     """Step time while shrunk over step time before: ceil(m d / (d - f)) / m, the global batch
     unchanged.
 
@@ -27,7 +35,14 @@ def shrink_ratio(micro_batches, replicas, lost=1):
     return shrunk_micro_batches(micro_batches, replicas, lost) / np.asarray(micro_batches, float)
 
 
-def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0) -> dict:
+def wait_or_shrink(
+    return_s,
+    micro_batches,
+    replicas,
+    *,
+    lost=1,
+    resize_s=120.0,
+) -> dict:
     """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
     shrink_loss_s}, losses in seconds of the full job.
 
@@ -50,7 +65,13 @@ def wait_or_shrink(return_s, micro_batches, replicas, *, lost=1, resize_s=120.0)
     }
 
 
-def shrink_loss(load, spares, gang_nodes, replicas, micro_batches):
+def shrink_loss(
+    load,
+    spares,
+    gang_nodes,
+    replicas,
+    micro_batches,
+):
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
 
@@ -101,10 +122,22 @@ def in_place_or_requeue(
         )
 
     a, b = at(in_place_s), at(requeue_s)
-    return {"in_place": a, "requeue": b, "gain": a - b, "interval_s": tau}
+    return {
+        "in_place": a,
+        "requeue": b,
+        "gain": a - b,
+        "interval_s": tau,
+    }
 
 
-def ft_hsdp(mtbf_s, replicas, *, stall_s=180.0, replica_recovery_s=600.0, renewal=False):
+def ft_hsdp(
+    mtbf_s,
+    replicas,
+    *,
+    stall_s=180.0,
+    replica_recovery_s=600.0,
+    renewal=False,
+):
     """Useful share where one failure stalls all replicas shortly and takes one of them out for its
     own recovery.
 
@@ -178,7 +211,12 @@ EDGE_MTBF_S, EDGE_REPAIR_S = (
 )  # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
 
 
-def apart(params, step_s, sites, site_bytes_per_s=SITE_BYTES_PER_S) -> dict:
+def apart(
+    params,
+    step_s,
+    sites,
+    site_bytes_per_s=SITE_BYTES_PER_S,
+) -> dict:
     """What running over several sites costs in time: {share, every_step_share, sync_s, alone}.
 
     site_bytes_per_s : between one site and the others, one direction.
@@ -191,7 +229,11 @@ def apart(params, step_s, sites, site_bytes_per_s=SITE_BYTES_PER_S) -> dict:
     sync_s : one exchange [s].  alone : failures stop one site instead of all, by this factor.
     """
     relaxed = local_update(
-        params, step_s, inner_steps=INNER_STEPS, sites=sites, site_bytes_per_s=site_bytes_per_s
+        params,
+        step_s,
+        inner_steps=INNER_STEPS,
+        sites=sites,
+        site_bytes_per_s=site_bytes_per_s,
     )
     cut = sites * EDGE_REPAIR_S / EDGE_MTBF_S
     every = relaxed["sync_s"] / (step_s + relaxed["sync_s"])

@@ -18,7 +18,10 @@ _LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"
 SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cause:
     """One cause: its share of all failures, the nearest copy that survives it, and whether a node
     has to be replaced."""
@@ -35,7 +38,13 @@ class Cause:
 # counts of Table 5; its printed percentages disagree with its counts (148 of 419 is 35.3 %, printed
 # 30.1 %), so counts it is
 CAUSES = tuple(
-    Cause(id=i, share=n / 419, survivor=s, evicts=e, what=w)
+    Cause(
+        id=i,
+        share=n / 419,
+        survivor=s,
+        evicts=e,
+        what=w,
+    )
     for i, n, s, e, w in (
         (
             "accelerator",
@@ -86,7 +95,13 @@ def rates_by_cause(per_1000_node_days, devices) -> dict:
     return {c.id: per_day * c.share for c in CAUSES}
 
 
-def network_crashes_per_s(links, tors, *, links_per_month=0.00057, tors_per_month=0.00051):
+def network_crashes_per_s(
+    links,
+    tors,
+    *,
+    links_per_month=0.00057,
+    tors_per_month=0.00051,
+):
     """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a
     month (Alibaba HPN, SIGCOMM'24 s2.3).
 
@@ -99,7 +114,13 @@ def network_crashes_per_s(links, tors, *, links_per_month=0.00057, tors_per_mont
     ) / (30 * DAY_S)
 
 
-def detection_s(*, hang_share=0.099, timeout_s=600.0, explicit_s=60.0, localise_s=120.0):
+def detection_s(
+    *,
+    hang_share=0.099,
+    timeout_s=600.0,
+    explicit_s=60.0,
+    localise_s=120.0,
+):
     """Mean time until a failure is seen and localised [s]: explicit ones after `explicit_s`, hangs
     when the collective's timeout expires.
 
@@ -113,7 +134,10 @@ def detection_s(*, hang_share=0.099, timeout_s=600.0, explicit_s=60.0, localise_
     return (1 - h) * explicit_s + h * timeout_s + localise_s
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Domain:
     """A set of devices that fails, or is drained, together."""
 

@@ -66,7 +66,13 @@ def daly(mtbf_s, stall_s):
     return np.where(x < 1, np.sqrt(2 * d * m) * (1 + np.sqrt(x) / 3 + x / 9) - d, m)
 
 
-def failures_per_period(mtbf_s, stall_s, durable_s, restart_s, interval_s):
+def failures_per_period(
+    mtbf_s,
+    stall_s,
+    durable_s,
+    restart_s,
+    interval_s,
+):
     """Expected failures until one more interval is durable: X = exp((R + Delta) / M) (exp((tau +
     stall) / M) - 1).
 
@@ -81,7 +87,15 @@ def failures_per_period(mtbf_s, stall_s, durable_s, restart_s, interval_s):
         )
 
 
-def ettr(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
+def ettr(
+    mtbf_s,
+    stall_s,
+    interval_s,
+    *,
+    durable_s=0.0,
+    restart_s=0.0,
+    down_s=0.0,
+):
     """Useful share of the wall time in the long run, exactly: tau / ((M + D) X), X from
     `failures_per_period`.
 
@@ -92,7 +106,12 @@ def ettr(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.
     order and leaves the truth beyond some 30,000 devices.
     """
     return shares(
-        mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s
+        mtbf_s,
+        stall_s,
+        interval_s,
+        durable_s=durable_s,
+        restart_s=restart_s,
+        down_s=down_s,
     )["useful"]
 
 
@@ -100,7 +119,14 @@ ACCOUNTS = ("exact", "renewal", "linear")
 
 
 def shares(
-    mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0, accounts="exact"
+    mtbf_s,
+    stall_s,
+    interval_s,
+    *,
+    durable_s=0.0,
+    restart_s=0.0,
+    down_s=0.0,
+    accounts="exact",
 ) -> dict:
     """The same wall time split: {useful, saves, lost work, detection, restart}; the five sum to
     one.
@@ -121,7 +147,15 @@ def shares(
     """
     m, r = np.asarray(mtbf_s, float), np.asarray(restart_s, float)
     if accounts != "exact":
-        return _first_order(m, stall_s, interval_s, durable_s, r, down_s, accounts)
+        return _first_order(
+            m,
+            stall_s,
+            interval_s,
+            durable_s,
+            r,
+            down_s,
+            accounts,
+        )
     with np.errstate(over="ignore"):
         per_wall = np.exp(-(r + durable_s) / m) / (
             (m + down_s) * np.expm1((np.asarray(interval_s, float) + stall_s) / m)
@@ -137,7 +171,15 @@ def shares(
     }
 
 
-def _first_order(m, stall_s, interval_s, durable_s, restart_s, down_s, accounts) -> dict:
+def _first_order(
+    m,
+    stall_s,
+    interval_s,
+    durable_s,
+    restart_s,
+    down_s,
+    accounts,
+) -> dict:
     if accounts not in ACCOUNTS:
         raise ValueError(f"accounts is {accounts!r}, not one of {', '.join(ACCOUNTS)}")
     period = np.asarray(interval_s, float) + stall_s
@@ -156,7 +198,15 @@ def _first_order(m, stall_s, interval_s, durable_s, restart_s, down_s, accounts)
     }
 
 
-def ettr_meta(failures_per_s, interval_s, write_s, restart_s, *, queue_s=0.0, productive_s=np.inf):
+def ettr_meta(
+    failures_per_s,
+    interval_s,
+    write_s,
+    restart_s,
+    *,
+    queue_s=0.0,
+    productive_s=np.inf,
+):
     """Meta's first-order E[ETTR] (Kokolis et al. 2024, arXiv 2410.21680), for comparison with the
     exact one.
 
@@ -182,7 +232,13 @@ def ettr_linear(mtbf_s, loss_s):
 
 
 def ettr_tiers_nested(
-    rates_per_s, every, interval_s, stalls_s, restores_s, durables_s=None, down_s=0.0
+    rates_per_s,
+    every,
+    interval_s,
+    stalls_s,
+    restores_s,
+    durables_s=None,
+    down_s=0.0,
 ) -> float:
     """Nested approximation for tiers with delays: T_k = (1/l_k + D) e^(l_k (R_k + Delta_k)) (e^(l_k
     T) - 1), tier by tier.

@@ -53,7 +53,10 @@ def communicator_init_s(devices):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Endurance(Record):
     """How a run lives with failures. Seconds, bytes and shares of the wall time; arrays where
     `devices` was an array.
@@ -154,12 +157,23 @@ def endure(
     nodes = np.ceil(n / cluster.devices_per_node)
     disk = storage.rates(cluster, nodes)
     stall, durable, detect, restart, repair = _times(
-        cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device
+        cluster,
+        spec,
+        say,
+        n,
+        disk,
+        checkpoint_bytes,
+        state_bytes_per_device,
     )
 
     optimum = goodput.optimum_interval(m, stall)
     interval, by = chosen_interval(
-        optimum, stall, durable, constraints, get(spec, "checkpoint_interval_s"), step_s or 1.0
+        optimum,
+        stall,
+        durable,
+        constraints,
+        get(spec, "checkpoint_interval_s"),
+        step_s or 1.0,
     )
     load = failures.EVICTS * repair / (m + detect)
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
@@ -183,12 +197,20 @@ def endure(
     averaged = np.asarray(checkpoint_bytes, float) / BYTES_PER_PARAM if params is None else params
     losses = {
         "spare shortage": spares.shortage(
-            used, failures.EVICTS / m, repair, detect / failures.EVICTS
+            used,
+            failures.EVICTS / m,
+            repair,
+            detect / failures.EVICTS,
         ),
         "planned stops": planned / (1 + planned),
         "stragglers": fail_slow_share,
         "sdc": -np.expm1(-failures.SDC_SHARE / m * sdc_latency_s),
-        "sites": _between_sites(cluster, averaged, step_s or 1.0, say),
+        "sites": _between_sites(
+            cluster,
+            averaged,
+            step_s or 1.0,
+            say,
+        ),
     }
     sites = max(1, int(cluster.sites))
 
@@ -212,7 +234,10 @@ def endure(
     if n.ndim == 0:
         low, high = sorted((float(interval), float(optimum)))
         axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
-        curve = {"interval_s": axis, "goodput": split(axis)[0]}
+        curve = {
+            "interval_s": axis,
+            "goodput": split(axis)[0],
+        }
     return Endurance(
         devices=n.astype(int),
         preset=name,
@@ -241,7 +266,9 @@ def endure(
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, interval, stall),
         write_bytes_per_s=disk.write_bytes_per_s,
         retention=checkpoint.retention(
-            interval, detection_latency_s=sdc_latency_s, durable_s=durable
+            interval,
+            detection_latency_s=sdc_latency_s,
+            durable_s=durable,
         ),
         domain_nodes=hit,
         sites=sites,
@@ -252,14 +279,27 @@ def endure(
     )
 
 
-def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device):
+def _times(
+    cluster,
+    spec,
+    say,
+    n,
+    disk,
+    checkpoint_bytes,
+    state_bytes_per_device,
+):
     """Stall of a save, time until it is durable, detection, restart, repair [s]: given, or by the
     rule that goes into `say`."""
     nodes = np.ceil(n / cluster.devices_per_node)
 
     def moved(way):
         store, node = (getattr(disk, f"{at}{way}_bytes_per_s") for at in ("", "node_"))
-        return checkpoint.transfer_s(checkpoint_bytes, store, nodes, node)
+        return checkpoint.transfer_s(
+            checkpoint_bytes,
+            store,
+            nodes,
+            node,
+        )
 
     link = cluster.accelerator.host_link_bytes_per_s
     rules = {
@@ -287,18 +327,37 @@ def _times(cluster, spec, say, n, disk, checkpoint_bytes, state_bytes_per_device
         ),
     }
     *times, repair = (
-        np.asarray(given(spec, f"reliability.{field}", np.asarray(value), why, say), float)
+        np.asarray(
+            given(
+                spec,
+                f"reliability.{field}",
+                np.asarray(value),
+                why,
+                say,
+            ),
+            float,
+        )
         for field, (value, why) in rules.items()
     )
     return *times, np.maximum(repair, 1e-3)
 
 
-def _between_sites(cluster, params, step_s, say):
+def _between_sites(
+    cluster,
+    params,
+    step_s,
+    say,
+):
     """Share of the time that averaging between the sites takes; 0 for one site."""
     sites = int(cluster.sites)
     if sites <= 1:
         return 0.0
-    way = elastic.apart(params, step_s, sites, cluster.site_bytes_per_s)
+    way = elastic.apart(
+        params,
+        step_s,
+        sites,
+        cluster.site_bytes_per_s,
+    )
     say.append(
         Assumed(
             "cluster.sites",
@@ -318,10 +377,20 @@ def _left(part, losses):
     out, left = {}, 1.0
     for key, loss in losses.items():
         out[key], left = left * loss, left * (1 - loss)
-    return left * part["useful"], {**{k: left * v for k, v in part.items() if k != "useful"}, **out}
+    return left * part["useful"], {
+        **{k: left * v for k, v in part.items() if k != "useful"},
+        **out,
+    }
 
 
-def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0, seed=0) -> dict:
+def tiered(
+    cluster,
+    endurance: Endurance,
+    *,
+    state_bytes_per_device,
+    replicas=0,
+    seed=0,
+) -> dict:
     """The same job with copies in host memory and on a peer before the parallel file system.
 
     A process that dies restarts from host memory (15 % of failures), a lost node from its peer (84
@@ -356,7 +425,13 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
     def at(tau):
         every = [1, 1, max(1, int(np.ceil(durables[2] / (tau + stall))))]
         return goodput.ettr_tiers_nested(
-            rates, every, tau, [stall] * 3, restores, durables, down
+            rates,
+            every,
+            tau,
+            [stall] * 3,
+            restores,
+            durables,
+            down,
         ), every
 
     best = float(goodput.optimum_interval(m, stall))
@@ -376,10 +451,22 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device, replicas=0,
         work_s=30 * DAY_S,
         interval_s=float(tau),
         levels=tuple(
-            Level(stall_s=stall, durable_s=d, restart_s=r, every=k)
+            Level(
+                stall_s=stall,
+                durable_s=d,
+                restart_s=r,
+                every=k,
+            )
             for d, r, k in zip(durables, restores, every)
         ),
-        faults=tuple(Fault(rate_per_s=r, level=i, down_s=down) for i, r in enumerate(rates)),
+        faults=tuple(
+            Fault(
+                rate_per_s=r,
+                level=i,
+                down_s=down,
+            )
+            for i, r in enumerate(rates)
+        ),
     )
     return {
         "tiers": found,
@@ -409,7 +496,11 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     return simulate(of_endurance(endurance, work_s, **features), replicas, seed).as_dict()
 
 
-def _rate(spec, say, devices):
+def _rate(
+    spec,
+    say,
+    devices,
+):
     explicit, name = get(spec, "failures_per_1000_node_days"), get(spec, "preset")
     fleet = catalogue.failure_preset(name or "typical")
     if explicit is not None:
@@ -443,7 +534,14 @@ def _rate(spec, say, devices):
     return fleet.per_1000_node_days, fleet.planned_per_day, fleet.id
 
 
-def chosen_interval(optimum, stall, durable, constraints, pinned, step_s):
+def chosen_interval(
+    optimum,
+    stall,
+    durable,
+    constraints,
+    pinned,
+    step_s,
+):
     """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time
     is unimodal in it, so the nearest point is best."""
     if pinned is not None:

@@ -11,7 +11,10 @@ from .checkpoint import LOAD_S
 from .reliability import communicator_init_s
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rung:
     """One step of the ladder: the measure, the goodput with it and all before it, what it gained,
     the interval it runs at."""
@@ -36,7 +39,13 @@ NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
 
-def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tuple[Rung, ...]:
+def measures(
+    devices=98_304,
+    preset="bad",
+    replicas=12,
+    *,
+    endurance=None,
+) -> tuple[Rung, ...]:
     """The ladder from synchronous saves and whole-job restarts to replica-level recovery, each rung
     on top of the ones before.
 
@@ -90,7 +99,10 @@ def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tu
         ("the interval at its optimum", dict(interval=None), "exact optimum instead of a habit"),
         (
             "asynchronous saves",
-            dict(stall=stall, durable=durable),
+            dict(
+                stall=stall,
+                durable=durable,
+            ),
             (
                 "6 s of stall with asynchronous DCP (PyTorch 2024), 0.6 s in "
                 "ByteCheckpoint; minutes until durable"
@@ -137,7 +149,15 @@ def measures(devices=98_304, preset="bad", replicas=12, *, endurance=None) -> tu
             f"fault-tolerant HSDP (arXiv 2602.00277) with {replicas} replicas",
         ),
     )
-    w, rungs, before = dict(interval=None, lemons=0.0, alone=False), [], None
+    w, rungs, before = (
+        dict(
+            interval=None,
+            lemons=0.0,
+            alone=False,
+        ),
+        [],
+        None,
+    )
     for name, change, why in steps:
         w |= change
         m = float(m0) / (1 - w["lemons"])

@@ -18,7 +18,10 @@ from ..base.units import DAY_S
 from . import failures
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Level:
     """One tier of copies: written at every `every`-th save, stalls and is durable so many seconds
     later, restarts take `restart_s` from it."""
@@ -29,7 +32,10 @@ class Level:
     every: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Fault:
     """One cause of stops: its rate for the whole job, the lowest level that survives it, downtime,
     nodes it takes, wall time until it is found."""
@@ -42,7 +48,10 @@ class Fault:
     planned: bool = False  # state saved first: nothing is lost
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Lemons:
     """Nodes that fail far more often: how many at the start, failures per second of each, chance
     that a failure gets one thrown out."""
@@ -52,7 +61,10 @@ class Lemons:
     caught: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Shrink:
     """Run on without a gang instead of waiting: gangs (data-parallel replicas), nodes in each,
     micro-batches per gang, time to change size."""
@@ -63,7 +75,10 @@ class Shrink:
     resize_s: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Scenario:
     """One job. `interval_s` is rounded so that whole intervals fill `work_s`. Levels from the
     nearest copy up: each `every` divides the next,
@@ -104,7 +119,10 @@ class Scenario:
         return sum(f.rate_per_s for f in self.faults)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Simulation:
     """What came out: wall time, failures and waiting for nodes of each replica, mean seconds by
     where they went."""
@@ -147,7 +165,11 @@ class Simulation:
         }
 
 
-def simulate(scenario: Scenario, replicas: int = 1000, seed: int = 0) -> Simulation:
+def simulate(
+    scenario: Scenario,
+    replicas: int = 1000,
+    seed: int = 0,
+) -> Simulation:
     """Run `replicas` copies of the job; the same seed gives the same numbers.
 
     Time to the next event is exponential (or Weibull) in running time: nothing fails while the job
@@ -169,7 +191,12 @@ LOST = ("detection", "restart", "spare shortage", "planned stops", "sdc", "shrun
 class _Run:
     """State of the replicas that are still going; those that are done move to `out`."""
 
-    def __init__(self, s: Scenario, n: int, seed: int):
+    def __init__(
+        self,
+        s: Scenario,
+        n: int,
+        seed: int,
+    ):
         self.s, self.seed, self.rng, levels = s, seed, np.random.default_rng(seed), s.levels
         self.every, self.delay, self.restart, stalls = np.array(
             [(l.every, l.durable_s, l.restart_s, l.stall_s) for l in levels]
@@ -208,7 +235,11 @@ class _Run:
     # the clock of saves
     # ------------------------------------------------------------
 
-    def _time(self, position, pace):
+    def _time(
+        self,
+        position,
+        pace,
+    ):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
         whole = np.floor(position)
         if self.cycle == 1:
@@ -217,7 +248,11 @@ class _Run:
         rest = (whole - cycles * self.cycle).astype(int)
         return position * pace + cycles * self.stalled[-1] + self.stalled[rest]
 
-    def _progress(self, elapsed, pace):
+    def _progress(
+        self,
+        elapsed,
+        pace,
+    ):
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
@@ -256,7 +291,11 @@ class _Run:
             return np.full(n, mean)
         return self.rng.lognormal(math.log(mean) - spread**2 / 2, spread, n)
 
-    def _evict(self, taken, now):
+    def _evict(
+        self,
+        taken,
+        now,
+    ):
         """Send `taken` nodes of each replica to repair at `now`.
 
         Without shrinking there is one slot more than spares, so the job can run when any slot is
@@ -326,7 +365,12 @@ class _Run:
         position = np.where(ran > 0, np.minimum(whole + part, self.saves), self.u)
         self._stop(position, grows, pending)
 
-    def _copies(self, whole, rest, pace):
+    def _copies(
+        self,
+        whole,
+        rest,
+        pace,
+    ):
         """Note which saves of this stretch became durable on which level before the event; time
         that surviving saves still need."""
         s, every, pending, slow = self.s, self.every[:, None], 0.0, 1.0
@@ -342,7 +386,12 @@ class _Run:
         self.saved = np.where(j > self.u, np.maximum(j, self.saved), self.saved)
         return pending
 
-    def _stop(self, position, grows, pending):
+    def _stop(
+        self,
+        position,
+        grows,
+        pending,
+    ):
         """What the event destroys, how long the job is down, and where it resumes."""
         s, n = self.s, len(self.id)
         kind = np.zeros(n, int)
@@ -424,8 +473,21 @@ def single(
     return Scenario(
         work_s=work_s,
         interval_s=interval_s,
-        levels=(Level(stall_s=stall_s, durable_s=durable_s, restart_s=restart_s),),
-        faults=(Fault(rate_per_s=1 / mtbf_s, level=0, down_s=down_s, nodes=nodes),),
+        levels=(
+            Level(
+                stall_s=stall_s,
+                durable_s=durable_s,
+                restart_s=restart_s,
+            ),
+        ),
+        faults=(
+            Fault(
+                rate_per_s=1 / mtbf_s,
+                level=0,
+                down_s=down_s,
+                nodes=nodes,
+            ),
+        ),
         **features,
     )
 
@@ -449,7 +511,12 @@ def of_endurance(endurance, work_s, *, sdc_latency_s=1800.0, **features) -> Scen
         for c in failures.CAUSES
     ]
     if e.planned_per_day:
-        faults.append(Fault(rate_per_s=e.planned_per_day / DAY_S, planned=True))
+        faults.append(
+            Fault(
+                rate_per_s=e.planned_per_day / DAY_S,
+                planned=True,
+            )
+        )
     level = Level(
         stall_s=float(e.checkpoint_stall_s),
         durable_s=float(e.checkpoint_durable_s),

@@ -34,7 +34,12 @@ def stall_share(spares, load):
     return erlang_b(np.asarray(spares, int) + 1, load)
 
 
-def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
+def shortage(
+    spares,
+    evictions_per_s,
+    repair_s,
+    down_s=0.0,
+):
     """Share of the time a job stands still for want of a node where each eviction also takes
     `down_s` anyway, exactly, for exponential
     repairs and up to 150 spares (beyond, Erlang-B thinned by the downtime).
@@ -59,11 +64,21 @@ def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
                 -(s[at] + 1) * d[at] / rep[at]
             )
         else:
-            out[at] = _shortage(int(s[at]), lam[at], rep[at], d[at])
+            out[at] = _shortage(
+                int(s[at]),
+                lam[at],
+                rep[at],
+                d[at],
+            )
     return out if out.ndim else float(out)
 
 
-def _shortage(s, lam, repair, down):
+def _shortage(
+    s,
+    lam,
+    repair,
+    down,
+):
     n = np.arange(s + 2)
     up = lam / (lam + n / repair)  # chance that the next event at n in repair is an eviction
     runs = np.zeros((s + 2, s + 2))  # from n at the start of a run to m at its end
@@ -75,7 +90,10 @@ def _shortage(s, lam, repair, down):
     log = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, s + 2)))])
     for j in n:
         m = np.arange(j + 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(
+            divide="ignore",
+            invalid="ignore",
+        ):
             thin[j, : j + 1] = (
                 np.exp(log[j] - log[m] - log[j - m]) * stay**m * (1 - stay) ** (j - m)
             )
@@ -111,20 +129,36 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     repair, detect = max(float(e.repair_s), 1e-3), float(e.detect_s)
     return {
         "spares": s.tolist(),
-        "shortage": np.asarray(shortage(s, rate, repair, detect / EVICTS), float).tolist(),
+        "shortage": np.asarray(
+            shortage(
+                s,
+                rate,
+                repair,
+                detect / EVICTS,
+            ),
+            float,
+        ).tolist(),
         "wait_chance": np.asarray(
             wait_chance(s, EVICTS * repair / (float(e.mtbf_s) + detect)), float
         ).tolist(),
     }
 
 
-def spares_for(load, chance=0.99, limit=4096):
+def spares_for(
+    load,
+    chance=0.99,
+    limit=4096,
+):
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
     return _first(load, lambda k, b, done: b <= 1 - chance, limit)
 
 
-def cheapest(load, nodes, limit=4096):
+def cheapest(
+    load,
+    nodes,
+    limit=4096,
+):
     """Spare nodes that make a useful hour cheapest: S that maximises (1 - ErlangB(S + 1, a)) N / (N
     + S); broadcasts.
 
@@ -144,7 +178,11 @@ def cheapest(load, nodes, limit=4096):
     return best if best.ndim else int(best)
 
 
-def _first(load, good, limit):
+def _first(
+    load,
+    good,
+    limit,
+):
     a = np.asarray(load, float)
     b, out, done = np.ones(a.shape), np.full(a.shape, limit), np.zeros(a.shape, bool)
     for k in range(limit):
@@ -157,7 +195,11 @@ def _first(load, good, limit):
     return out if out.ndim else int(out)
 
 
-def standbys(machines, per_window, quantile=0.99):
+def standbys(
+    machines,
+    per_window,
+    quantile=0.99,
+):
     """Warm standbys as ByteRobust sizes them: the `quantile` of how many of `machines` fail in one
     window, Binomial(machines, p).
 

@@ -12,10 +12,16 @@ from ..base.records import Record
 from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
-_GROWS = {"32 nodes": 32.0, "node": 1.0}
+_GROWS = {
+    "32 nodes": 32.0,
+    "node": 1.0,
+}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rates:
     """What a job can write to and read from its store [bytes/s]; `units` appliances or TiB are
     needed for it where it is bought by the piece."""
@@ -50,10 +56,18 @@ def rates(cluster, nodes=None) -> Rates:
     wanted = np.maximum(n / 32, 1.0)
     write, read = _both(store, "total")
     wrote, fetched = _both(
-        store, "client", guide.client_write_bytes_per_s, guide.client_read_bytes_per_s
+        store,
+        "client",
+        guide.client_write_bytes_per_s,
+        guide.client_read_bytes_per_s,
     )
     if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
-        write, read = _both(store, "client", write, read)
+        write, read = _both(
+            store,
+            "client",
+            write,
+            read,
+        )
         units, say = n, say + " in every node"
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
@@ -77,7 +91,12 @@ def rates(cluster, nodes=None) -> Rates:
     )
 
 
-def _both(store, whose: str, write=np.nan, read=np.nan):
+def _both(
+    store,
+    whose: str,
+    write=np.nan,
+    read=np.nan,
+):
     """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
     other way, else as given [bytes/s]."""
     own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
@@ -87,7 +106,10 @@ def _both(store, whose: str, write=np.nan, read=np.nan):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Carrier(Record):
     """Whether one published store can carry the checkpoints: its rate for this job, the rate
     needed, copies that fit."""
@@ -104,7 +126,12 @@ class Carrier(Record):
 
 
 def carriers(
-    cluster, checkpoint_bytes, interval_s, *, stall_s=0.0, copies=3
+    cluster,
+    checkpoint_bytes,
+    interval_s,
+    *,
+    stall_s=0.0,
+    copies=3,
 ) -> tuple[Carrier, ...]:
     """Which published stores can take one checkpoint per interval, best first.
 
@@ -124,7 +151,10 @@ def carriers(
         rate = float(np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s))
         durable = COMMIT_S + float(
             transfer_s(
-                checkpoint_bytes, r.write_bytes_per_s, cluster.nodes, r.node_write_bytes_per_s
+                checkpoint_bytes,
+                r.write_bytes_per_s,
+                cluster.nodes,
+                r.node_write_bytes_per_s,
             )
         )
         room = r.capacity_bytes / checkpoint_bytes
@@ -144,7 +174,10 @@ def carriers(
     return tuple(sorted(out, key=lambda c: (not c.carries, c.durable_s)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Corpus(Record):
     """A tokenised corpus on disk: bytes, shards, and the rates at which the job reads it."""
 
@@ -207,7 +240,13 @@ def corpus(
 
 
 def capacity(
-    checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0, log_bytes=1e12, usable_share=0.8
+    checkpoint_bytes,
+    corpus_bytes,
+    *,
+    recent=3,
+    milestones=0,
+    log_bytes=1e12,
+    usable_share=0.8,
 ) -> dict:
     """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total,
     provisioned}; milestones go to the object

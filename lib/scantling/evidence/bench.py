@@ -64,7 +64,12 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     functions), by processor time."""
 
     _, where = next(places((16384,)))
-    columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE)
+    columns = enumerate_plans(
+        where.resolved.model,
+        where.phase,
+        where.resolved.cluster,
+        plans.WIDE,
+    )
     n = min(rows, columns.tp.size)
 
     def blocks():
@@ -84,7 +89,11 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     return n / own, some / plain
 
 
-def tell(name: str, times, aim: str = "") -> None:
+def tell(
+    name: str,
+    times,
+    aim: str = "",
+) -> None:
     """Print the median of (wall, processor time). [s]"""
     wall, own = np.median(times, axis=0) * 1e3
     print(f"{name}: median {wall:.0f} ms wall, {own:.0f} ms of processor{aim}")

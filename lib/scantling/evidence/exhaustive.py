@@ -68,7 +68,11 @@ def bases(where: Situation):
     return np.array(rows, float).T
 
 
-def variants(tp: bool, pp: bool, dp: bool):
+def variants(
+    tp: bool,
+    pp: bool,
+    dp: bool,
+):
     """VARIANT, the other axes, for executions with or without each degree, as columns."""
     rows = [
         (recompute, sharded, how == "norms", redo, data, tensor, *nets)
@@ -83,7 +87,11 @@ def variants(tp: bool, pp: bool, dp: bool):
     return np.array(rows, float).T
 
 
-def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
+def exhaust(
+    where: Situation,
+    top: int = 10,
+    progress=None,
+) -> Exhausted:
     """Score the whole space; memory once for what differs in traffic alone. Holds no more than a
     chunk of rows at a time.
 
@@ -97,7 +105,12 @@ def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
         inner = variants(*kind)
         most = max(CHUNK // inner.shape[1], 1)
         for i in range(0, base.shape[1], most):
-            size, counts, found = _chunk(where, base[:, i : i + most], inner, top)
+            size, counts, found = _chunk(
+                where,
+                base[:, i : i + most],
+                inner,
+                top,
+            )
             total, timed, rejected = total + size, timed + size - counts.sum(), rejected + counts
             best = sorted(best + found)[:top]
             if progress:
@@ -111,11 +124,20 @@ def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
     )
 
 
-def _chunk(where, rows, inner, top):
+def _chunk(
+    where,
+    rows,
+    inner,
+    top,
+):
     """(executions, rejected by reason, the `top` fastest as rows) of every base under every
     variant."""
     # recompute, sharded, sequence-parallel norms: what memory sees
-    state, group = np.unique(inner[:3], axis=1, return_inverse=True)
+    state, group = np.unique(
+        inner[:3],
+        axis=1,
+        return_inverse=True,
+    )
     group, states = group.ravel(), state.shape[1]
     tp, pp, dp, vpp, micro = np.repeat(rows, states, axis=1)
     recompute, sharded, norms = np.tile(state, rows.shape[1])
@@ -146,7 +168,17 @@ def _chunk(where, rows, inner, top):
     case, variant = where.cases(take(plan, r * states + group[v])), inner[:, v]
     inside = np.where(variant[6] == 0, np.maximum(sizes[r, v], case.plan.tp), 1.0)
     link = replace(where.link, domain=inside)
-    software = replace(case.software, tp_overlap=variant[5], dp_overlap=variant[4])
-    seconds = step_time(replace(case, link=link, software=software)).total
+    software = replace(
+        case.software,
+        tp_overlap=variant[5],
+        dp_overlap=variant[4],
+    )
+    seconds = step_time(
+        replace(
+            case,
+            link=link,
+            software=software,
+        )
+    ).total
     k = np.argsort(seconds, kind="stable")[:top]
     return legal.size, counts, np.vstack([seconds, rows[:, r], variant])[:, k].T.tolist()

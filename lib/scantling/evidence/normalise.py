@@ -33,7 +33,10 @@ WORDS = (
 )  # settled columns that hold a word; the others hold numbers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rule:
     """One row of run_words.csv; patterns are regular expressions over lower-case text."""
 
@@ -49,7 +52,10 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """The rows of run_words.csv, in order."""
-    with (HERE / "run_words.csv").open(newline="", encoding="utf-8") as file:
+    with (HERE / "run_words.csv").open(
+        newline="",
+        encoding="utf-8",
+    ) as file:
         return tuple(Rule(**row) for row in csv.DictReader(file))
 
 
@@ -82,7 +88,11 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
     texts = {name: frame[name].str.strip().str.lower() for name in TEXT}
     texts["options"] = texts["other_opts"] + " " + texts["recompute_as_printed"]
     said = {name: texts[name] for name in OWN}
-    blank = pd.Series("", index=frame.index, dtype=object)
+    blank = pd.Series(
+        "",
+        index=frame.index,
+        dtype=object,
+    )
     for rule in rules():
         value = texts[rule.reads].map({t: _said(rule, t) for t in set(texts[rule.reads])})
         said[rule.column] = value.fillna(said.get(rule.column, blank))
@@ -107,7 +117,12 @@ def main(paths: list[str]) -> None:
     import pandas as pd
 
     for path in paths:
-        table = pd.read_csv(path, low_memory=False, dtype=str, keep_default_na=False)
+        table = pd.read_csv(
+            path,
+            low_memory=False,
+            dtype=str,
+            keep_default_na=False,
+        )
         table = table.drop(columns=[c for c in settled() if c in table])
         made = normalise(table)
         for name in settled():
@@ -115,7 +130,11 @@ def main(paths: list[str]) -> None:
             table[name] = (
                 column if name in WORDS else [f"{v:.10g}" if v == v else "" for v in column]
             )
-        table.to_csv(path, index=False, lineterminator="\n")
+        table.to_csv(
+            path,
+            index=False,
+            lineterminator="\n",
+        )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,10 @@ def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
     rows = {} if runs.cases is None else _predicted(runs, len(at))
     out = pd.DataFrame(rows, index=at).reindex(range(len(runs.ids)))
     out = out.reindex(columns=COLUMNS).assign(
-        id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
+        id=runs.ids,
+        assumed=runs.assumed,
+        error=runs.errors,
+        fits=out.get("fits", pd.NA),
     )
     counts = ["params", "active_params"]
     out[counts] = out[counts].astype(float).round().astype("Int64")

@@ -33,13 +33,18 @@ def _best(frame):
         mfu=flops / [_peak(a, p) for a, p in zip(frame.accelerator, precision)],
     )
     rows = rows[(frame.seq_len <= LONGEST) & rows.mfu.notna() & frame.n_devices.notna()]
-    rows = rows.sort_values("mfu", ascending=False, kind="stable")
+    rows = rows.sort_values(
+        "mfu",
+        ascending=False,
+        kind="stable",
+    )
     kind = ["chip", "precision", "moe"]
     rows = rows.drop_duplicates(kind).sort_values(kind)
     names = rows[kind].astype(str).agg(" ".join, axis=1)
-    return rows.assign(id=names, mfu=rows.mfu.map("{:.4f}".format))[
-        ["id", *kind, "mfu", "devices", "run", "model", "source", "date"]
-    ]
+    return rows.assign(
+        id=names,
+        mfu=rows.mfu.map("{:.4f}".format),
+    )[["id", *kind, "mfu", "devices", "run", "model", "source", "date"]]
 
 
 def _peak(chip, precision) -> float:
@@ -62,21 +67,41 @@ def _reach(frame):
             columns[f"schedule {name}"] = frame.n_devices.where(schedule == code)
     at = [column.astype(float).idxmax() for column in columns.values()]
     values = [int(column.max()) for column in columns.values()]
-    rows = _run_of(frame).loc[at].assign(id=list(columns), field=list(columns), value=values)
+    rows = (
+        _run_of(frame)
+        .loc[at]
+        .assign(
+            id=list(columns),
+            field=list(columns),
+            value=values,
+        )
+    )
     return rows[["id", "field", "value", "run", "model", "chip", "devices", "source", "date"]]
 
 
 def _run_of(frame):
     """What both tables say of a run."""
-    names = dict(id="run", accelerator="chip", n_devices="devices", published="date")
+    names = dict(
+        id="run",
+        accelerator="chip",
+        n_devices="devices",
+        published="date",
+    )
     return frame[["id", "model", "accelerator", "n_devices", "source", "published"]].rename(
         columns=names
     )
 
 
 def _write(name, rows):
-    rows = rows.assign(devices=rows.devices.astype(int), verified="derived")
-    rows.to_csv(HERE / name, index=False, lineterminator="\n")
+    rows = rows.assign(
+        devices=rows.devices.astype(int),
+        verified="derived",
+    )
+    rows.to_csv(
+        HERE / name,
+        index=False,
+        lineterminator="\n",
+    )
 
 
 if __name__ == "__main__":

@@ -55,12 +55,21 @@ SHAPE = {  # field of a shape: column of the tables
     expert_ffn_hidden="moe_ffn_hidden",
     shared_ffn_hidden="moe_shared_ffn_hidden",
 )
-MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)  # DeepSeek-V3
+MLA = dict(
+    q_lora=1536,
+    kv_lora=512,
+    qk_nope=128,
+    qk_rope=64,
+    v_head_dim=128,
+)  # DeepSeek-V3
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Runs:
     """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
 
@@ -79,7 +88,11 @@ def read_runs(path) -> pd.DataFrame:
     are no number are named in the column `unreadable`. Raises ValueError without an id column."""
     import pandas as pd
 
-    frame = pd.read_csv(path, low_memory=False, dtype={"id": str})
+    frame = pd.read_csv(
+        path,
+        low_memory=False,
+        dtype={"id": str},
+    )
     if "id" not in frame:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
     unreadable = pd.Series("", index=frame.index)
@@ -155,7 +168,13 @@ class _Inference:
     def __init__(self, frame):
         self.frame, self.said = frame, [[] for _ in range(len(frame))]
 
-    def fill(self, name, value, rule, where=None):
+    def fill(
+        self,
+        name,
+        value,
+        rule,
+        where=None,
+    ):
         """The column with its blanks (or the rows in `where`) replaced, each noted."""
         column = self.frame[name]
         number = column.dtype.kind == "f"
@@ -183,17 +202,32 @@ def _infer(f) -> _Inference:
     chips = [catalogue.accelerator(a) for a in f.accelerator]
     kinds = [family(c.family) for c in chips]
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
-    note.fill("stack", same, "Megatron-LM since Hopper", where=f["stack"].ne(same))
+    note.fill(
+        "stack",
+        same,
+        "Megatron-LM since Hopper",
+        where=f["stack"].ne(same),
+    )
     _infer_shape(f, note)
     _infer_layout(f, note, np.array([k.torus for k in kinds]))
     _infer_batch(f, note)
     sp = _stack(f, "sequence_parallel") & (f.tp > 1)
-    note.fill("sp", sp * 1, "the stack's default", where=f.sp.isna() & (f.tp > 1))
+    note.fill(
+        "sp",
+        sp * 1,
+        "the stack's default",
+        where=f.sp.isna() & (f.tp > 1),
+    )
     f["sp"] = f.sp.fillna(0)
     zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
     note.fill("sharding", zero, "the stack's default")
     note.default("recompute")
-    note.fill("recompute", "full", "layer inputs alone are kept", where=f.layer_inputs_kept > 0)
+    note.fill(
+        "recompute",
+        "full",
+        "layer inputs alone are kept",
+        where=f.layer_inputs_kept > 0,
+    )
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
     note.fill("precision", native, "bf16, fp16 where the chip lacks it")
     for said, kind, name in zip(note.said, kinds, f["stack"]):
@@ -211,7 +245,12 @@ def _infer_shape(f, note):
     note.fill("kv_heads", f.heads, "as many as heads")
     moe = f.moe_experts > 0
     wide = np.where(f.mlp.isin(GATED), np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden)
-    note.fill("ffn_hidden", wide, "4 x hidden, 8/3 gated", where=f.ffn_hidden.isna() & ~moe)
+    note.fill(
+        "ffn_hidden",
+        wide,
+        "4 x hidden, 8/3 gated",
+        where=f.ffn_hidden.isna() & ~moe,
+    )
     f["ffn_hidden"] = np.where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
     f["moe_layers"] = np.where(moe, f.moe_layers.fillna(f.layers), 0)
     for n in ("experts", "topk", "ffn_hidden", "shared_ffn_hidden"):
@@ -222,7 +261,11 @@ def _infer_shape(f, note):
     note.fill("devices_per_node", usual, "the accelerator's usual node")
 
 
-def _infer_layout(f, note, torus):
+def _infer_layout(
+    f,
+    note,
+    torus,
+):
     """Ways to split the model and the devices."""
     n = f.n_devices.fillna(f.tp.fillna(1) * f.pp.fillna(1) * f.cp.fillna(1) * f.dp.fillna(1))
     f["n_devices"] = n
@@ -244,16 +287,31 @@ def _infer_layout(f, note, torus):
     note.fill("cp", f.ulysses_sp.fillna(1), "none printed")
     f["cp"] = np.maximum(f.cp, 1)
     left = np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1)
-    note.fill("dp", left, "devices / (tp pp cp)", where=f.dp.isna() | (f.dp <= 0))
+    note.fill(
+        "dp",
+        left,
+        "devices / (tp pp cp)",
+        where=f.dp.isna() | (f.dp <= 0),
+    )
     ranks = np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp)
     experts = f.ep.isna() & (f.moe_experts > 0)
-    note.fill("ep", ranks, "8 where experts and ranks allow", where=experts)
+    note.fill(
+        "ep",
+        ranks,
+        "8 where experts and ranks allow",
+        where=experts,
+    )
     f["ep"], f["etp"] = f.ep.fillna(1), f.etp.fillna(1)
     chunks = (
         "the stack's chunks where it has some, a layer each under an interleaving "
         "recipe, 2 where the text says interleaved, else 1"
     )
-    note.fill("vpp", _vpp(f), chunks, where=f.vpp.isna() & (f.pp > 1))
+    note.fill(
+        "vpp",
+        _vpp(f),
+        chunks,
+        where=f.vpp.isna() & (f.pp > 1),
+    )
     f["vpp"] = f.vpp.fillna(1)
 
 
@@ -297,7 +355,11 @@ def _shape(f):
     )
 
 
-def _cases(f, chips, families) -> Cases:
+def _cases(
+    f,
+    chips,
+    families,
+) -> Cases:
     """Rows without blanks as cases."""
     stacks = [stack(n) for n in f["stack"]]
     domain = _domain(f, chips)
@@ -316,7 +378,11 @@ def _cases(f, chips, families) -> Cases:
         link=_link(f, chips, domain),
         plan=plan,
         software=software_of(
-            stacks, chips, shape, plan, {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
+            stacks,
+            chips,
+            shape,
+            plan,
+            {n: f[n].to_numpy(float) for n in SWITCHES if n in f},
         ),
         constants=gather(families, f.accelerator.to_numpy(str), f["stack"].to_numpy(str)),
     )
@@ -343,13 +409,23 @@ def link_facts(chip, scale_out: str = "") -> dict:
     )
 
 
-def _link(f, chips, domain) -> Link:
+def _link(
+    f,
+    chips,
+    domain,
+) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     facts = [link_facts(c, said) for c, said in zip(chips, f.scale_out)]
     columns = {name: np.array([row[name] for row in facts]) for name in facts[0]}
     printed = f.scale_out_gbytes_per_s_per_device
     out = np.where(printed > 0, printed * 1e9, columns["out_bytes_per_s"])
-    return Link(**columns | dict(domain=domain, out_bytes_per_s=out))
+    return Link(
+        **columns
+        | dict(
+            domain=domain,
+            out_bytes_per_s=out,
+        )
+    )
 
 
 def _codes(words, names):

@@ -20,7 +20,16 @@ from .pages import kit
 from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
 
 ON = LAYOUTS
-__all__ = ["FRAMEWORKS", "ON", "Gap", "Inexpressible", "LaunchPlan", "kits", "launch_plan", "write"]
+__all__ = [
+    "FRAMEWORKS",
+    "ON",
+    "Gap",
+    "Inexpressible",
+    "LaunchPlan",
+    "kits",
+    "launch_plan",
+    "write",
+]
 
 
 def framework(to: str) -> Framework:
@@ -30,7 +39,11 @@ def framework(to: str) -> Framework:
     return FRAMEWORKS[to]
 
 
-def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
+def kits(
+    assessment,
+    to: str,
+    on: str = "torchrun",
+) -> dict[str, str]:
     """The files of a launch kit, relative path to text, ready for `write`, an archive or a
     download.
 
@@ -58,7 +71,14 @@ def kits(assessment, to: str, on: str = "torchrun") -> dict[str, str]:
     out = {}
     for i in range(len(assessment.phases)):
         folder = "" if i == assessment.resolved.main else f"phase-{i + 1}/"
-        files = kit(express(assessment, i, chosen, on))
+        files = kit(
+            express(
+                assessment,
+                i,
+                chosen,
+                on,
+            )
+        )
         out |= {folder + name: text for name, text in files.items()}
     if len(assessment.phases) > 1:
         order = ", then ".join(
@@ -84,18 +104,34 @@ def write(files: dict[str, str], folder) -> None:
     try:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(20, "is not a folder")
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(
+            parents=True,
+            exist_ok=True,
+        )
         with tempfile.TemporaryDirectory(
-            dir=folder if folder.exists() else folder.parent, prefix=".launch-"
+            dir=folder if folder.exists() else folder.parent,
+            prefix=".launch-",
         ) as scratch:
             whole = Path(scratch) / "kit"
             for name, text in files.items():
                 path = whole / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8", newline="\n")
+                path.parent.mkdir(
+                    parents=True,
+                    exist_ok=True,
+                )
+                path.write_text(
+                    text,
+                    encoding="utf-8",
+                    newline="\n",
+                )
                 path.chmod(0o755 if name.endswith((".sh", ".sbatch")) else 0o644)
             if folder.exists():
-                _replace(files, whole, folder, Path(scratch) / "before")
+                _replace(
+                    files,
+                    whole,
+                    folder,
+                    Path(scratch) / "before",
+                )
             else:
                 whole.chmod(0o755)
                 os.rename(whole, folder)
@@ -107,16 +143,27 @@ def write(files: dict[str, str], folder) -> None:
         ) from None
 
 
-def _replace(names, new: Path, folder: Path, before: Path) -> None:
+def _replace(
+    names,
+    new: Path,
+    folder: Path,
+    before: Path,
+) -> None:
     """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
     there."""
     moved = []
     try:
         for name in names:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).parent.mkdir(
+                parents=True,
+                exist_ok=True,
+            )
             old = before / name
             if (folder / name).exists():
-                old.parent.mkdir(parents=True, exist_ok=True)
+                old.parent.mkdir(
+                    parents=True,
+                    exist_ok=True,
+                )
                 os.rename(folder / name, old)
             moved.append(name)
             os.rename(new / name, folder / name)

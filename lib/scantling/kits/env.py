@@ -32,7 +32,15 @@ def environment(launch) -> tuple[Var, ...]:
     kin = family(launch.cluster.accelerator.family)
     joined = " ".join(flag for flag, _ in flags(launch))
     return tuple(
-        Var(*row) for row in rows("env", "variables", launch, kin, _fabric(launch), joined)
+        Var(*row)
+        for row in rows(
+            "env",
+            "variables",
+            launch,
+            kin,
+            _fabric(launch),
+            joined,
+        )
     )
 
 
@@ -47,7 +55,12 @@ def _fabric(launch):
 
 def site(launch) -> list[tuple[str, ...]]:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
-    return rows("env", "site", launch, _fabric(launch))
+    return rows(
+        "env",
+        "site",
+        launch,
+        _fabric(launch),
+    )
 
 
 def flags(launch) -> list[tuple[str, ...]]:

@@ -32,14 +32,23 @@ JOB = ("precision", "optimizer")
 
 
 MEMORY = "it does not fit in memory"
-WORDS = {"nvidia": "CUDA devices", "amd": "ROCm devices", "tpu": "TPUs"}
+WORDS = {
+    "nvidia": "CUDA devices",
+    "amd": "ROCm devices",
+    "tpu": "TPUs",
+}
 
 
 class Inexpressible(Exception):
     """No plan that the framework can express meets what the design asks for: the gaps, and why the
     nearest plan does not do."""
 
-    def __init__(self, to, gaps, why):
+    def __init__(
+        self,
+        to,
+        gaps,
+        why,
+    ):
         self.to, self.gaps, self.why = to, tuple(gaps), why
         said = "; ".join(f"{g.field} {g.value}: {g.why}" for g in self.gaps)
         super().__init__(
@@ -50,7 +59,10 @@ class Inexpressible(Exception):
 def misfits(launch: LaunchPlan) -> list[Gap]:
     """What of the plan is outside the framework's domain."""
     plan, out = launch.plan, []
-    silent = {"schedule": plan["pp"] == 1, "cp_type": plan["cp"] == 1}
+    silent = {
+        "schedule": plan["pp"] == 1,
+        "cp_type": plan["cp"] == 1,
+    }
     for name, domain in launch.framework.domain.items():
         value = launch.phase.optimizer if name == "optimizer" else plan[name]
         if value not in domain.values and not silent.get(name):
@@ -61,24 +73,45 @@ def misfits(launch: LaunchPlan) -> list[Gap]:
 def lacking(launch: LaunchPlan) -> list[Gap]:
     """What else of model and plan the framework lacks, in the words of its file."""
     plan, model = launch.plan, launch.model
-    named = {"model": model.name, "cluster.accelerator": launch.cluster.accelerator.name} | plan
+    named = {
+        "model": model.name,
+        "cluster.accelerator": launch.cluster.accelerator.name,
+    } | plan
     found, out = launch.framework.lacks(launch, model, **plan), []
     for name, row in launch.framework.gaps.items():
         if held := found[name]:  # a text names what is lacking
             field = row["field"]
             value = named[field] if field in named else getattr(model, field.partition(".")[2])
             said = held if isinstance(held, str) else value
-            out.append(Gap(**row | {"value": said, "why": row["why"].format(**plan)}))
+            out.append(
+                Gap(
+                    **row
+                    | {
+                        "value": said,
+                        "why": row["why"].format(**plan),
+                    }
+                )
+            )
     return out
 
 
-def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan:
+def express(
+    assessment,
+    which: int,
+    framework: Framework,
+    on: str,
+) -> LaunchPlan:
     """The launch plan of phase `which` under a framework: the assessment's own where it can be
     expressed, else the nearest, with the gaps.
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    own = launch_plan(assessment, framework, on, which)
+    own = launch_plan(
+        assessment,
+        framework,
+        on,
+        which,
+    )
     chips = framework.chips
     if own.chip not in chips:
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
@@ -101,9 +134,30 @@ def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan
     hard = [g for g in found if g.instead is None]
     if not hard:
         return replace(own, gaps=tuple(found))
-    best = nearest(assessment, which, own, hard)
-    launch = launch_plan(best, framework, on, 0, asked=own)
-    launch = replace(launch, slug=own.slug, faster=faster(assessment, which, own, hard, launch))
+    best = nearest(
+        assessment,
+        which,
+        own,
+        hard,
+    )
+    launch = launch_plan(
+        best,
+        framework,
+        on,
+        0,
+        asked=own,
+    )
+    launch = replace(
+        launch,
+        slug=own.slug,
+        faster=faster(
+            assessment,
+            which,
+            own,
+            hard,
+            launch,
+        ),
+    )
     rest = misfits(launch)
     if [g for g in rest if g.instead is None]:
         raise Inexpressible(
@@ -127,12 +181,27 @@ def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan
     return replace(launch, gaps=(*shown, *rest))
 
 
-def faster(assessment, which, own, hard, launch) -> tuple:
+def faster(
+    assessment,
+    which,
+    own,
+    hard,
+    launch,
+) -> tuple:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else ()."""
     job, space = _space(own.framework, hard)
     trial, _ = (
-        _try(single(assessment, which, {}, job), space, own)
+        _try(
+            single(
+                assessment,
+                which,
+                {},
+                job,
+            ),
+            space,
+            own,
+        )
         if assessment.phases[which].phase.pins
         else (None, "")
     )
@@ -152,7 +221,12 @@ def _space(framework: Framework, hard):
     return job, space
 
 
-def nearest(assessment, which, own: LaunchPlan, hard):
+def nearest(
+    assessment,
+    which,
+    own: LaunchPlan,
+    hard,
+):
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest."""
     outside = {g.field for g in hard}
@@ -173,7 +247,14 @@ def nearest(assessment, which, own: LaunchPlan, hard):
             }
             pins = _coherent(pins, own, outside)
             pins = own.framework.adjust(pins, own, outside)
-            found, why = _trials(assessment, which, own, pins, job, space)
+            found, why = _trials(
+                assessment,
+                which,
+                own,
+                pins,
+                job,
+                space,
+            )
             best += [min(found, key=lambda t: (_share(t) > _roomy(own), t.step_s))] if found else []
             reasons += why
         if best:
@@ -192,7 +273,14 @@ def nearest(assessment, which, own: LaunchPlan, hard):
     )
 
 
-def _trials(assessment, which, own, pins, job, space):
+def _trials(
+    assessment,
+    which,
+    own,
+    pins,
+    job,
+    space,
+):
     """(assessments, reasons why not) of these pins: with the search's own sharding, else with each
     that the framework has."""
     found, reasons = [], []
@@ -202,7 +290,16 @@ def _trials(assessment, which, own, pins, job, space):
         else list(own.framework.domain["sharding"].values)
     )
     for more in ({}, *({"sharding": s} for s in open_)):
-        trial, reason = _try(single(assessment, which, pins | more, job), space, own)
+        trial, reason = _try(
+            single(
+                assessment,
+                which,
+                pins | more,
+                job,
+            ),
+            space,
+            own,
+        )
         found += [trial] if trial else []
         reasons += [reason] if reason else []
         if trial and not more and _share(trial) <= _roomy(own):
@@ -223,7 +320,11 @@ def _roomy(own: LaunchPlan) -> float:
     return max(TIGHT, own.memory["total"] / own.memory["capacity"])
 
 
-def _try(design, space, own):
+def _try(
+    design,
+    space,
+    own,
+):
     """(assessment, None) of a design whose plan fits, can be expressed and keeps the constraints;
     (None, why not)."""
     try:
@@ -232,7 +333,18 @@ def _try(design, space, own):
         return None, str(e)
     if trial.verdict == "impossible" or not trial.phases[0].fits:
         return None, MEMORY
-    bad = [g for g in misfits(launch_plan(trial, own.framework, own.on, 0)) if g.instead is None]
+    bad = [
+        g
+        for g in misfits(
+            launch_plan(
+                trial,
+                own.framework,
+                own.on,
+                0,
+            )
+        )
+        if g.instead is None
+    ]
     if bad:
         return None, "; ".join(f"{g.field} {g.value}: {g.why}" for g in bad)
     if trial.verdict != "feasible":
@@ -240,11 +352,19 @@ def _try(design, space, own):
     return trial, None
 
 
-def _inside(framework: Framework, name, value) -> bool:
+def _inside(
+    framework: Framework,
+    name,
+    value,
+) -> bool:
     return name not in framework.domain or value in framework.domain[name].values
 
 
-def _coherent(pins, own, outside):
+def _coherent(
+    pins,
+    own,
+    outside,
+):
     """Pins without those that only make sense beside a field that is free now."""
     pins = dict(pins)
     if pins.get("sharding") != "hsdp":
@@ -264,7 +384,12 @@ def _coherent(pins, own, outside):
     return pins
 
 
-def single(assessment, which, pins, job):
+def single(
+    assessment,
+    which,
+    pins,
+    job,
+):
     """The design of one phase alone, with these pins; constraints on the whole run only where there
     is one phase."""
     phase = assessment.phases[which].phase
@@ -277,7 +402,13 @@ def single(assessment, which, pins, job):
     if phase.tokens is not None:
         spec["tokens"] = phase.tokens
     data = dict(assessment.design.data())
-    data["job"], data["plan"] = {**spec, **job}, pins
+    data["job"], data["plan"] = (
+        {
+            **spec,
+            **job,
+        },
+        pins,
+    )
     if len(assessment.phases) > 1:
         data.pop("constraints", None)
     return type(assessment.design).from_data(data, assessment.design.folder)

@@ -14,7 +14,10 @@ FOLDER = files("scantling.kits") / "frameworks"
 MERGED = ("domain", "knobs", "saves", "gaps", "notes")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Domain:
     """The values of one field of a plan that a framework has words for, the preferred first, and
     why no others."""
@@ -23,7 +26,10 @@ class Domain:
     why: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Saves:
     """A framework's checkpoints, for the reader of a kit."""
 
@@ -33,11 +39,18 @@ class Saves:
     hand_over: str
 
 
-def same_pins(pins: dict, own, outside: set[str]) -> dict:
+def same_pins(
+    pins: dict,
+    own,
+    outside: set[str],
+) -> dict:
     return pins
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Framework:
     """One framework that kits are written for.
 
@@ -126,7 +139,10 @@ def framework(name: str, **functions) -> Framework:
     """The framework of frameworks/NAME.yaml with the functions of its module."""
     facts = dict(stated(name))
     facts["domain"] = {
-        field: Domain(values=tuple(d["values"]), why=d["why"])
+        field: Domain(
+            values=tuple(d["values"]),
+            why=d["why"],
+        )
         for field, d in facts["domain"].items()
     }
     facts["saves"] = Saves(**facts["saves"])
@@ -134,4 +150,7 @@ def framework(name: str, **functions) -> Framework:
     for name in ("install", "chips"):
         if name in facts:
             facts[name] = tuple(facts[name])
-    return Framework(**facts, **functions)
+    return Framework(
+        **facts,
+        **functions,
+    )

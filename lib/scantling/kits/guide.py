@@ -18,7 +18,12 @@ def justification(launch) -> list[tuple[str, str, str]]:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
         value, text = launch.plan[field], said.get(field, "")
-        (own,) = lines("guide", "reason", launch, field)
+        (own,) = lines(
+            "guide",
+            "reason",
+            launch,
+            field,
+        )
         bare = text in ("", field, f"{field} {value}", str(value))
         if bare or (field == "sharding" and ":" not in text):
             text = own
@@ -56,7 +61,11 @@ def troubles(launch) -> list[tuple[str, str]]:
     f, memory, precision = launch.figures, launch.memory, launch.phase.precision
     share = memory["total"] / memory["capacity"]
     largest = max(("weights", "gradients", "optimizer", "activations"), key=memory.get)
-    worst = max(launch.communication, key=lambda r: r["exposed_s"], default={"exposed_s": 0.0})
+    worst = max(
+        launch.communication,
+        key=lambda r: r["exposed_s"],
+        default={"exposed_s": 0.0},
+    )
     exposed = worst["exposed_s"] / launch.step_s
     stall = launch.endurance.get("checkpoint_stall_s") or 0.0
     moe = launch.model.is_moe
@@ -72,5 +81,21 @@ def troubles(launch) -> list[tuple[str, str]]:
         "experts": 1.4 if moe else 0.0,
         "spikes": 0.9,
     }
-    kinds = sorted((k for k in likely if likely[k]), key=likely.get, reverse=True)
-    return [p for k in kinds for p in rows("guide", "trouble", k, launch, share, largest, worst)]
+    kinds = sorted(
+        (k for k in likely if likely[k]),
+        key=likely.get,
+        reverse=True,
+    )
+    return [
+        p
+        for k in kinds
+        for p in rows(
+            "guide",
+            "trouble",
+            k,
+            launch,
+            share,
+            largest,
+            worst,
+        )
+    ]

@@ -89,22 +89,44 @@ def kit(launch) -> dict[str, str]:
         wall_s=None if launch.figures["days"] is None else launch.figures["days"] * DAY_S,
     )
     own = framework.files(launch, about)
-    about["names"] = [*own, "env.sh", "launch.sh", "plan.json"]
+    about["names"] = [
+        *own,
+        "env.sh",
+        "launch.sh",
+        "plan.json",
+    ]
     plan = plan_json(launch, about)
     out = {
         **own,
         **scripts(launch, about),
-        "plan.json": json.dumps(clean(plan), indent=1, ensure_ascii=True, allow_nan=False) + "\n",
+        "plan.json": json.dumps(
+            clean(plan),
+            indent=1,
+            ensure_ascii=True,
+            allow_nan=False,
+        )
+        + "\n",
     }
     known = about | dict(
         launch=launch,
         plan=plan,
         why=justification(launch),
         troubles=troubles(launch),
-        budget=rows("guide", "budget", launch, about["wall_s"]),
+        budget=rows(
+            "guide",
+            "budget",
+            launch,
+            about["wall_s"],
+        ),
         data=lines("guide", "data", launch),
         watch=lines("guide", "watch", launch),
-        first=lines("guide", "first", launch, bus_rates(launch), unknown_network(launch)),
+        first=lines(
+            "guide",
+            "first",
+            launch,
+            bus_rates(launch),
+            unknown_network(launch),
+        ),
         network=lines("guide", "network", launch),
         site=site(launch),
         flags=flags(launch),

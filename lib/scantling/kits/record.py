@@ -42,7 +42,10 @@ def rotary_base(model) -> int:
     return 10_000 if model.attention == "mla" else 500_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LaunchPlan:
     """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
 
@@ -136,7 +139,14 @@ class LaunchPlan:
         return self.plan[key]
 
 
-def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=None) -> LaunchPlan:
+def launch_plan(
+    assessment,
+    framework: Framework,
+    on: str,
+    which: int,
+    *,
+    asked=None,
+) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen, r = assessment.phases[which], assessment.resolved
     endurance, cost = assessment.endurance, assessment.cost
@@ -165,7 +175,14 @@ def launch_plan(assessment, framework: Framework, on: str, which: int, *, asked=
         why=tuple(why(assessment)) if which == r.main else (),
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
-        assumed=tuple(dict(field=a.field, value=a.value, why=a.why) for a in said),
+        assumed=tuple(
+            dict(
+                field=a.field,
+                value=a.value,
+                why=a.why,
+            )
+            for a in said
+        ),
         asked=dict((asked or chosen).plan),
         asked_step_s=float((asked or chosen).step_s),
         stack=r.stack,

@@ -32,7 +32,10 @@ def scripts(launch, kit) -> dict[str, str]:
         grace=grace_s(launch),
         prepare=framework.prepare,
     )
-    out = {"env.sh": render("env.sh.j2", **values), "launch.sh": render("launch.sh.j2", **values)}
+    out = {
+        "env.sh": render("env.sh.j2", **values),
+        "launch.sh": render("launch.sh.j2", **values),
+    }
     if launch.on == "slurm":
         limit = min((kit["wall_s"] or 7 * DAY_S) * 1.1, 7 * DAY_S)
         links = math.ceil((kit["wall_s"] or 0) * 1.1 / (7 * DAY_S))
@@ -61,14 +64,27 @@ def scripts(launch, kit) -> dict[str, str]:
             if joined(launch)
             else {}
         )
-        out["jobset.yaml"] = render("jobset.yaml.j2", **values, k=about)
+        out["jobset.yaml"] = render(
+            "jobset.yaml.j2",
+            **values,
+            k=about,
+        )
         if framework.launcher != "python":
             roles = [("Master", 1)] + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else [])
-            out["pytorchjob.yaml"] = render("pytorchjob.yaml.j2", **values, k=about, roles=roles)
+            out["pytorchjob.yaml"] = render(
+                "pytorchjob.yaml.j2",
+                **values,
+                k=about,
+                roles=roles,
+            )
     return out
 
 
-PLUGIN = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "tpu": "google.com/tpu"}
+PLUGIN = {
+    "nvidia": "nvidia.com/gpu",
+    "amd": "amd.com/gpu",
+    "tpu": "google.com/tpu",
+}
 SLICES = {
     "tpu-v4": ("tpu-v4-podslice", 3),
     "tpu-v5e": ("tpu-v5-lite-podslice", 2),

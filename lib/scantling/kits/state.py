@@ -55,4 +55,7 @@ def state_bytes(
     else:
         raise ValueError(f"no layout of states is called {states!r}")
     out = {k: v * parameters for k, v in parts.items()}
-    return {**out, "total": sum(out.values())}
+    return {
+        **out,
+        "total": sum(out.values()),
+    }

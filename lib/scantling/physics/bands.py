@@ -82,7 +82,11 @@ def several_sources_only(offsets: dict, support: dict) -> dict:
 
 
 def without_single_source(
-    c: Cases, *, chip: str = "", family: str = "", stack: str = ""
+    c: Cases,
+    *,
+    chip: str = "",
+    family: str = "",
+    stack: str = "",
 ) -> dict | None:
     """The step of one case without the constants that one source alone supports: which names they
     are, step_s and mfu; None where there are none.
@@ -91,15 +95,28 @@ def without_single_source(
     page does for its headline.
     """
     stack = canonical(stack, family_of(family).modern) or ""
-    names = {"stack": stack, "chip": chip, "pair": f"{stack} on {chip}"}
+    names = {
+        "stack": stack,
+        "chip": chip,
+        "pair": f"{stack} on {chip}",
+    }
     alone = [name for level, name in names.items() if _support(level, name).get("single_source")]
     if not alone:
         return None
     several = several_sources_only(calibration()["offsets"], calibration()["support"])
-    shared = gather(family, chip, stack, several)
+    shared = gather(
+        family,
+        chip,
+        stack,
+        several,
+    )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
-    return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
+    return {
+        "single_source": alone,
+        "step_s": float(seconds),
+        "mfu": float(rates(case, seconds)[2]),
+    }
 
 
 def band(
@@ -157,7 +174,10 @@ FAR = {
 }
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
 SIZES = list(FAR)[:9]
-WORDS = {"seq_len": "sequence length", "micro_batch": "micro-batch"}
+WORDS = {
+    "seq_len": "sequence length",
+    "micro_batch": "micro-batch",
+}
 KINDS = {
     "moe": ("dense", "experts"),
     "low": ("16 bit", "fp8 or fp4"),
@@ -198,7 +218,12 @@ def _published():
 
 
 def nearest_runs(
-    case: Cases, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
+    case: Cases,
+    n: int = 5,
+    *,
+    chip: str = "",
+    family: str = "",
+    stack: str = "",
 ) -> list[dict]:
     """The `n` published runs nearest to one case, with how they differ.
 
@@ -209,7 +234,10 @@ def nearest_runs(
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
     far = sum(FAR[k] * np.abs(columns[k] - here[k]) for k in FAR)
-    others = {"accelerator": (chip, OTHER_CHIP), "stack": (stack, OTHER_STACK)}
+    others = {
+        "accelerator": (chip, OTHER_CHIP),
+        "stack": (stack, OTHER_STACK),
+    }
     for column, (mine, amount) in others.items():
         far = far + np.array([amount * (r[column] != mine) for r in rows])
     strange = [r["accelerator"] != chip and r["family"] != family for r in rows]
@@ -224,13 +252,25 @@ def nearest_runs(
                 "devices": int(float(row["n_devices"])),
                 "mfu": float(row["mfu"]),
                 "distance": round(float(far[i]), 2),
-                "differs": _differs(there, here, row, chip, stack),
+                "differs": _differs(
+                    there,
+                    here,
+                    row,
+                    chip,
+                    stack,
+                ),
             }
             out.append({name: row[name] for name in SHOWN} | numbers)
     return out
 
 
-def _differs(there, here, row, chip, stack) -> str:
+def _differs(
+    there,
+    here,
+    row,
+    chip,
+    stack,
+) -> str:
     said = [row["accelerator"]] if row["accelerator"] != chip else []
     said += [row["stack"]] if stack and row["stack"] != stack else []
     said += [

@@ -35,7 +35,10 @@ RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 
 SOFTWARE_LEVELS = ("stack", "pair")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Override:
     """Measured constants of one accelerator: {name: value in the unit of constants.PRIORS}, when
     and on what, and the offsets that come of them."""
@@ -59,7 +62,11 @@ class Override:
             f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"
         )
 
-    def check(self, chip, where: str = "calibration") -> None:
+    def check(
+        self,
+        chip,
+        where: str = "calibration",
+    ) -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
         if chip.id != self.accelerator:
             raise DesignError(
@@ -72,7 +79,17 @@ class Override:
 
 def prior_of(name: str, chip) -> float:
     """The sourced prior of a constant on a chip, before any fit."""
-    return float(getattr(gather(chip.family, chip.id, "", {}), name))
+    return float(
+        getattr(
+            gather(
+                chip.family,
+                chip.id,
+                "",
+                {},
+            ),
+            name,
+        )
+    )
 
 
 def read(path, where: str = "calibration") -> Override:
@@ -101,9 +118,20 @@ def read(path, where: str = "calibration") -> Override:
     given = data.get("constants") or {}
     if not isinstance(given, Mapping):
         raise DesignError(
-            f"{where}.constants", given, "a mapping of constants", problem="is not a mapping"
+            f"{where}.constants",
+            given,
+            "a mapping of constants",
+            problem="is not a mapping",
         )
-    values = {name: _value(name, entry, chip, where) for name, entry in given.items()}
+    values = {
+        name: _value(
+            name,
+            entry,
+            chip,
+            where,
+        )
+        for name, entry in given.items()
+    }
     return Override(
         path=Path(path).name,
         made=str(data.get("made", "at an unknown date")),
@@ -115,7 +143,11 @@ def read(path, where: str = "calibration") -> Override:
     )
 
 
-def _offset(name: str, value: float, chip) -> dict:
+def _offset(
+    name: str,
+    value: float,
+    chip,
+) -> dict:
     """ln(measured / sourced prior) in place of the chip's part of a constant; what published runs
     say about software stays."""
     shipped = calibration()["offsets"].get(name, {})
@@ -123,21 +155,40 @@ def _offset(name: str, value: float, chip) -> dict:
     return {"global": math.log(value / prior_of(name, chip))} | software
 
 
-def _value(name, entry, chip, where):
+def _value(
+    name,
+    entry,
+    chip,
+    where,
+):
     at = f"{where}.constants.{name}"
     if name not in SPEAKS:
-        raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
+        raise DesignError(
+            at,
+            name,
+            list(SPEAKS),
+            problem="is not a constant that can be measured",
+        )
     value = entry.get("value") if isinstance(entry, Mapping) else entry
     allowed, problem = "a number above 0", "is not a measured value"
     if type(value) in (int, float) and 0 < value < math.inf:
         allowed = f"a value near {prior_of(name, chip):.3g}"
         problem = implausible(name, value, chip)
     if problem:
-        raise DesignError(at, value, f"{allowed} [{PRIORS[name].unit}]", problem=problem)
+        raise DesignError(
+            at,
+            value,
+            f"{allowed} [{PRIORS[name].unit}]",
+            problem=problem,
+        )
     return float(value)
 
 
-def implausible(name: str, value: float, chip) -> str:
+def implausible(
+    name: str,
+    value: float,
+    chip,
+) -> str:
     """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
     far from the sourced prior."""
     prior = prior_of(name, chip)

@@ -35,7 +35,10 @@ def code(names: tuple[str, ...], value: str) -> int:
         raise ValueError(f"{value!r} is none of {', '.join(names)}") from None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Chip:
     """What one device can do. FLOP/s dense, bytes, bytes/s one direction."""
 
@@ -52,7 +55,10 @@ class Chip:
     wave_outputs: Column = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Link:
     """The network's tiers as seen from one device; bytes/s one direction, seconds."""
 
@@ -78,7 +84,10 @@ class Link:
     sharp: Column = 0  # 1 where those of the network do
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Job:
     """What one optimizer step must do."""
 
@@ -90,7 +99,10 @@ class Job:
     grad_bytes: Column = 4.0  # accumulated gradient
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Plan:
     """How the job is laid out. tp x cp x pp x dp = devices; ep divides dp x cp x tp / etp and
     multiplies nothing."""
@@ -113,7 +125,10 @@ class Plan:
     offload: Column = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Software:
     """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
 
@@ -165,7 +180,10 @@ class Software:
     released: Column = 2026.5  # year of the software, fraction of months included
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
     beside them."""
@@ -190,7 +208,11 @@ class Cases:
         return replace(self, plan=replace(self.plan, **columns))
 
 
-def accumulated(global_batch, dp, micro_batch):
+def accumulated(
+    global_batch,
+    dp,
+    micro_batch,
+):
     """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
     return np.maximum(global_batch / (dp * micro_batch), 1.0)
 

@@ -48,7 +48,10 @@ FEW = 64  # rows below which runs are not looked for
 WHOLE_POD = 1e9  # devices: no boundary
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CurveConstants:
     """Fitted factors; the sourced prior of each, and how far the series may move it, in
     `evidence.calibrate.collectives.PRIORS`."""
@@ -104,7 +107,12 @@ class Wires:
     link: Link
 
 
-def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
+def fabric_facts(
+    up,
+    out,
+    up_reach=(),
+    out_reach=(),
+) -> dict:
     """What two fabrics of the catalogue, scale-up and scale-out, do in a collective: fields of
     `Link`.
 
@@ -164,7 +172,11 @@ def domains(w: Wires):
     return w.ranks / w.inside
 
 
-def members_inside(group, packed, domain):
+def members_inside(
+    group,
+    packed,
+    domain,
+):
     """Ranks of one group that share a scale-up domain when `packed` other ranks are placed before
     the group's next member.
 
@@ -223,7 +235,11 @@ def ring_rate(w: Wires, k: CurveConstants):
     return np.where(w.ranks > m, np.minimum(across, m * out_rate(w, k)), up)
 
 
-def hop_in(w: Wires, k: CurveConstants, protocol: int):
+def hop_in(
+    w: Wires,
+    k: CurveConstants,
+    protocol: int,
+):
     """Seconds of a ring's step inside a domain."""
     own = (k.hop_ll if protocol == 0 else k.hop) * RING_HOP_S[protocol]
     return np.where(np.isnan(w.link.up_hop_s), own, w.link.up_hop_s)
@@ -248,7 +264,11 @@ def below_line(share, factor):
     return (1 + (share**-q - 1) * factor**-q) ** (-1 / q)
 
 
-def pipelined_s(start, wire, g):
+def pipelined_s(
+    start,
+    wire,
+    g,
+):
     """Seconds of a pipelined transfer: a + T + 2 g sqrt(a T) for start-up a and wire time T.
 
     Chunks of the best size; g = 1 would be one chain.
@@ -283,9 +303,19 @@ def once_per_run(formula):
             at = np.flatnonzero(head)
             if 2 * len(at) <= size:
                 of_runs = message_bytes[at] if np.ndim(message_bytes) else message_bytes
-                seconds = formula(of_runs, take(w, at), *rest, **named)
+                seconds = formula(
+                    of_runs,
+                    take(w, at),
+                    *rest,
+                    **named,
+                )
                 return np.repeat(seconds, np.diff(at, append=size))
-        return formula(message_bytes, w, *rest, **named)
+        return formula(
+            message_bytes,
+            w,
+            *rest,
+            **named,
+        )
 
     return evaluated
 
@@ -294,7 +324,12 @@ def once_per_run(formula):
 
 
 @once_per_run
-def ring_s(message_bytes, w: Wires, rounds=1.0, k: CurveConstants | None = None):
+def ring_s(
+    message_bytes,
+    w: Wires,
+    rounds=1.0,
+    k: CurveConstants | None = None,
+):
     """Seconds of a ring: `rounds` 1 for an all-gather or reduce-scatter, 2 for an all-reduce.
 
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
@@ -319,7 +354,11 @@ def ring_s(message_bytes, w: Wires, rounds=1.0, k: CurveConstants | None = None)
     return fastest_protocol_s(w, seconds)
 
 
-def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def tree_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of an all-reduce by a tree across domains; inf inside one.
 
     2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
@@ -344,7 +383,11 @@ def tree_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     return np.where(exists, fastest_protocol_s(w, seconds), np.inf)
 
 
-def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def nvls_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of an all-reduce in the switches of the domain (multicast); inf where there is none.
 
     Rate U 2(n-1)/(n+1): every device reads n shards reduced and writes its own to all. Five devices
@@ -370,7 +413,11 @@ def nvls_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     return np.where(exists, pipelined_s(start, vol * message_bytes / rate, k.fill), np.inf)
 
 
-def sharp_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def sharp_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of an all-reduce in the switches of the network; inf where they do not reduce.
 
     The ring's rate times a gain; one hop to the switches.
@@ -389,7 +436,12 @@ def sharp_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     return np.where(exists, pipelined_s(start, wire, k.fill_out), np.inf)
 
 
-def hierarchical_s(rounds, message_bytes, w: Wires, k: CurveConstants | None = None):
+def hierarchical_s(
+    rounds,
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds by tiers; inf where the group is one domain or has one member in each.
 
     All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
@@ -410,25 +462,42 @@ def hierarchical_s(rounds, message_bytes, w: Wires, k: CurveConstants | None = N
     return np.where((d > 1) & (m > 1), rounds * near + far, np.inf)
 
 
-def exchange_start_s(peers, w: Wires, k: CurveConstants):
+def exchange_start_s(
+    peers,
+    w: Wires,
+    k: CurveConstants,
+):
     """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
     peers are reached at once; no published curve)."""
     across = k.direct_start * hop_out(w, k) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers
     return np.where(w.ranks > w.inside, across, k.start * START_S[SIMPLE] + hop_in(w, k, SIMPLE))
 
 
-def far_s(out_bytes, w: Wires, k: CurveConstants):
+def far_s(
+    out_bytes,
+    w: Wires,
+    k: CurveConstants,
+):
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
     rate = w.link.out_bytes_per_s * np.minimum(k.direct_share * w.link.out_share, 1.0)
     return np.where(w.ranks > w.inside, out_bytes / rate, 0.0)
 
 
-def near_s(up_bytes, w: Wires, share=1.0):
+def near_s(
+    up_bytes,
+    w: Wires,
+    share=1.0,
+):
     """Seconds that the bytes of an all-to-all take over the links of a domain."""
     return up_bytes / (link_rate(w) * EXCHANGE_UP * share)
 
 
-def exchange_s(peers, wire, w: Wires, k: CurveConstants):
+def exchange_s(
+    peers,
+    wire,
+    w: Wires,
+    k: CurveConstants,
+):
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
     g = np.where(w.ranks > w.inside, k.fill_direct, k.fill)
     took = pipelined_s(exchange_start_s(peers, w, k), wire, g)
@@ -436,7 +505,11 @@ def exchange_s(peers, wire, w: Wires, k: CurveConstants):
 
 
 @once_per_run
-def direct_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def direct_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of an all-to-all in which each rank sends S bytes spread evenly over the group.
 
     max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
@@ -446,10 +519,19 @@ def direct_s(message_bytes, w: Wires, k: CurveConstants | None = None):
     wire = np.maximum(
         far_s(message_bytes * (n - m) / n, w, k), near_s(message_bytes * (m - 1) / n, w)
     )
-    return exchange_s(n - 1, wire, w, k)
+    return exchange_s(
+        n - 1,
+        wire,
+        w,
+        k,
+    )
 
 
-def relayed_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def relayed_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP); inf inside
     one domain."""
     k = k or constants()
@@ -473,7 +555,11 @@ LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks fr
 
 
 def times(
-    collective: str, message_bytes, w: Wires, k: CurveConstants | None = None, among=None
+    collective: str,
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+    among=None,
 ) -> dict:
     """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
 
@@ -483,11 +569,21 @@ def times(
     rounds = 2.0 if collective == "all_reduce" else 1.0
     size = np.asarray(message_bytes, float)
     by = {
-        "ring": lambda: ring_s(size, w, rounds, k),
+        "ring": lambda: ring_s(
+            size,
+            w,
+            rounds,
+            k,
+        ),
         "tree": lambda: tree_s(size, w, k),
         "nvls": lambda: nvls_s(size, w, k),
         "sharp": lambda: sharp_s(size, w, k),
-        "hierarchical": lambda: hierarchical_s(rounds, size, w, k),
+        "hierarchical": lambda: hierarchical_s(
+            rounds,
+            size,
+            w,
+            k,
+        ),
         "direct": lambda: direct_s(size, w, k),
         "relayed": lambda: relayed_s(size, w, k),
     }
@@ -496,20 +592,45 @@ def times(
     return {name: np.where((w.ranks > 1) | np.isinf(s), s, 0.0) for name, s in took.items()}
 
 
-def fastest(collective: str, message_bytes, w: Wires, k: CurveConstants | None = None):
+def fastest(
+    collective: str,
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    by = times(collective, message_bytes, w, k, LIBRARY)
+    by = times(
+        collective,
+        message_bytes,
+        w,
+        k,
+        LIBRARY,
+    )
     return reduce(np.minimum, by.values())
 
 
-def picked(collective: str, message_bytes, w: Wires) -> str:
+def picked(
+    collective: str,
+    message_bytes,
+    w: Wires,
+) -> str:
     """Name of the algorithm that a library picks for one message."""
-    by = times(collective, message_bytes, w, None, LIBRARY)
+    by = times(
+        collective,
+        message_bytes,
+        w,
+        None,
+        LIBRARY,
+    )
     return min(by, key=lambda name: float(by[name]))
 
 
-def send_s(message_bytes, w: Wires, k: CurveConstants | None = None):
+def send_s(
+    message_bytes,
+    w: Wires,
+    k: CurveConstants | None = None,
+):
     """Seconds of one send between two ranks: S over a ring's rate, and one step."""
     k = k or constants()
     across = w.ranks > w.inside
@@ -521,7 +642,10 @@ def send_s(message_bytes, w: Wires, k: CurveConstants | None = None):
 # Curves over message sizes -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Curve(Record):
     """One collective of one group over message sizes: seconds by algorithm, what a library picks,
     and its bus bandwidth."""
@@ -543,7 +667,11 @@ SIZES = tuple(2.0**e for e in range(10, 35, 2))
 
 
 def curve(
-    collective: str, w: Wires, axis: str = "", sizes=SIZES, could_reduce: bool = False
+    collective: str,
+    w: Wires,
+    axis: str = "",
+    sizes=SIZES,
+    could_reduce: bool = False,
 ) -> Curve:
     """The curve of one group by every algorithm that exists there; `could_reduce` shows what
     reduction in the network would add."""
@@ -570,7 +698,13 @@ def reducing(w: Wires) -> Wires:
     return replace(w, link=replace(w.link, sharp=1))
 
 
-def wires(cluster, ranks: int, inside: int, out_share: float = 1.0, fabric=None) -> Wires:
+def wires(
+    cluster,
+    ranks: int,
+    inside: int,
+    out_share: float = 1.0,
+    fabric=None,
+) -> Wires:
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
     of the NIC rate is its own."""
     link = link_of(cluster, fabric)

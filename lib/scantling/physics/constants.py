@@ -22,7 +22,10 @@ from ..catalogue.families import constants_of
 from .memory import constants as memory_constants
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Prior:
     """One constant before any fit.
 
@@ -60,7 +63,10 @@ def _numbers(cell: str) -> dict[str, float]:
 
 def _priors() -> dict[str, Prior]:
     """The rows of catalogue/priors.csv by name."""
-    with (files("scantling.catalogue") / "priors.csv").open(newline="", encoding="utf-8") as file:
+    with (files("scantling.catalogue") / "priors.csv").open(
+        newline="",
+        encoding="utf-8",
+    ) as file:
         return {
             row["name"]: Prior(
                 value=float(row["value"]),
@@ -94,7 +100,12 @@ def calibration() -> dict:
     return json.loads((files("scantling.catalogue") / "calibration.json").read_text())
 
 
-def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
+def gather(
+    families,
+    chips,
+    stacks,
+    offsets: dict | None = None,
+) -> Constants:
     """Constants for each case, from the names of its chip family, chip and stack (str or arrays of
     str).
 
@@ -104,19 +115,41 @@ def gather(families, chips, stacks, offsets: dict | None = None) -> Constants:
     if offsets is None and all(isinstance(each, str) for each in (families, chips, stacks)):
         return _shipped(families, chips, stacks)
     return _gather(
-        families, chips, stacks, calibration()["offsets"] if offsets is None else offsets
+        families,
+        chips,
+        stacks,
+        calibration()["offsets"] if offsets is None else offsets,
     )
 
 
 @cache
-def _shipped(family: str, chip: str, stack: str) -> Constants:
+def _shipped(
+    family: str,
+    chip: str,
+    stack: str,
+) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
-    return _gather(family, chip, stack, calibration()["offsets"])
+    return _gather(
+        family,
+        chip,
+        stack,
+        calibration()["offsets"],
+    )
 
 
-def _gather(families, chips, stacks, offsets: dict) -> Constants:
+def _gather(
+    families,
+    chips,
+    stacks,
+    offsets: dict,
+) -> Constants:
     families = constants_of(families)
-    levels = {"family": families, "chip": chips, "stack": stacks, "pair": pairs(stacks, chips)}
+    levels = {
+        "family": families,
+        "chip": chips,
+        "stack": stacks,
+        "pair": pairs(stacks, chips),
+    }
     columns = {}
     for name, prior in PRIORS.items():
         fitted = offsets.get(name, {})
@@ -125,7 +158,10 @@ def _gather(families, chips, stacks, offsets: dict) -> Constants:
             _lookup(levels[level], fitted.get(level, {}), 0.0) for level in prior.by
         )
         columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
-    return Constants(**columns, memory=memory_constants.gather(stacks))
+    return Constants(
+        **columns,
+        memory=memory_constants.gather(stacks),
+    )
 
 
 def pairs(stacks, chips):
@@ -138,7 +174,11 @@ def pairs(stacks, chips):
     return np.array([f"{s} on {c}" for s, c in zip(stacks, chips)])
 
 
-def _lookup(names, table: dict, default: float):
+def _lookup(
+    names,
+    table: dict,
+    default: float,
+):
     """The table's value of each name; one number where the table is empty or the name is one."""
     if not table:
         return default

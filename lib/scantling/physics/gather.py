@@ -39,7 +39,11 @@ def precision_code(name: str) -> int:
     return code(PRECISIONS, SAME_RATE.get(name, name))
 
 
-def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Column) -> Chip:
+def chip_of(
+    chips: Sequence[Accelerator],
+    precisions: Sequence[str],
+    domain: Column,
+) -> Chip:
     """What each device can do at the precision of its job; `domain` devices to a scale-up domain.
 
     Raises DesignError where a chip has no unit of the precision.
@@ -91,7 +95,11 @@ def job_of(
     )
 
 
-def _flash(stacks, kinds: Sequence[Family], released):
+def _flash(
+    stacks,
+    kinds: Sequence[Family],
+    released,
+):
     """Generation of flash attention: the stack's on such chips, none before the first."""
     best = [
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
@@ -122,7 +130,10 @@ def software_of(
     released = told("released", SWITCHES["released"])
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
     flash = _flash(stacks, [family(c.family) for c in chips], released)
-    own |= {"released": released, "flash": told("flash", flash)}
+    own |= {
+        "released": released,
+        "flash": told("flash", flash),
+    }
     if np.any(shape.moe_layers):
         overlapped = np.isin(plan.schedule, DUALPIPES)
         own["ep_overlap"] = np.maximum(own["ep_overlap"], overlapped)[()]
@@ -145,7 +156,10 @@ def software_of(
     return Software(**own)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Situation:
     """One phase of a design without its plan."""
 
@@ -158,7 +172,11 @@ class Situation:
     stack: Stack  # the one whose code runs
     said: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
 
-    def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
+    def cases(
+        self,
+        plan: Plan,
+        offsets: dict | None = None,
+    ) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
         if offsets is None and self.resolved.calibration is not None:
@@ -170,8 +188,20 @@ class Situation:
             chip=self.chip,
             link=self.link,
             plan=plan,
-            software=software_of([self.stack], [chip], self.shape, plan, self.said, planned=True),
-            constants=gather(chip.family, chip.id, name, offsets),
+            software=software_of(
+                [self.stack],
+                [chip],
+                self.shape,
+                plan,
+                self.said,
+                planned=True,
+            ),
+            constants=gather(
+                chip.family,
+                chip.id,
+                name,
+                offsets,
+            ),
         )
 
 

@@ -40,7 +40,15 @@ def bubble_1f1b(*, p, F, B, W, **_):
 
 def bubble_interleaved(*, p, v, F, B, W, **_):
     """(p − 1)(F + B + W)/v [s]. Narayanan et al. 2021, section 2.2.2."""
-    return bubble_1f1b(p=p, F=F, B=B, W=W) / v
+    return (
+        bubble_1f1b(
+            p=p,
+            F=F,
+            B=B,
+            W=W,
+        )
+        / v
+    )
 
 
 def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
@@ -50,7 +58,12 @@ def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
     not wait (their post-validation); a barrier makes it at least (p − 1)F, 8 to 10 % of throughput
     in their table 10.
     """
-    return _after_barrier((p - 1) * np.maximum(F + B - W, 0.0), p, F, barrier)
+    return _after_barrier(
+        (p - 1) * np.maximum(F + B - W, 0.0),
+        p,
+        F,
+        barrier,
+    )
 
 
 def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
@@ -62,10 +75,20 @@ def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
     barrier
     is that of ZB-H1.
     """
-    return _after_barrier((p - 1) * np.maximum(F + B - 2 * W / k, 0.0), p, F, barrier)
+    return _after_barrier(
+        (p - 1) * np.maximum(F + B - 2 * W / k, 0.0),
+        p,
+        F,
+        barrier,
+    )
 
 
-def _after_barrier(idle, p, F, barrier):
+def _after_barrier(
+    idle,
+    p,
+    F,
+    barrier,
+):
     """Idle time where the optimizer waits for all: the last device starts (p − 1)F after the
     first."""
     return np.where(barrier, np.maximum(idle, (p - 1) * F), idle)
@@ -163,7 +186,10 @@ def held_dualpipe_v(*, p, **_):
     return p + 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Schedule:
     """One pipeline schedule: facts, its two formulas, and where they come from.
 
@@ -329,7 +355,16 @@ def _by_schedule(question: str, schedule, **symbols):
 
 
 def bubble_time(
-    schedule, pp, vpp, m, t_forward, t_backward, t_weight, *, weight_kept=1.0, barrier=False
+    schedule,
+    pp,
+    vpp,
+    m,
+    t_forward,
+    t_backward,
+    t_weight,
+    *,
+    weight_kept=1.0,
+    barrier=False,
 ):
     """Idle time of a device per step, beyond the m·(t_forward + t_backward) that it computes. [s,
     shape of the arguments]
@@ -375,7 +410,14 @@ def bubble_time(
     return np.where(pp > 1, idle, 0.0)[()]
 
 
-def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
+def in_flight(
+    schedule,
+    pp,
+    vpp,
+    m,
+    stage=0,
+    weight_kept=1.0,
+):
     """Micro-batches whose activations a device holds at its peak, in units of its whole share of
     layers. [micro-batches]
 
@@ -398,11 +440,24 @@ def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
     """
     pp, stage = np.asarray(pp), np.asarray(stage)
     stage = np.where(stage < 0, pp + stage, stage)
-    held = _by_schedule("held", schedule, p=pp, v=vpp, m=m, s=stage, k=weight_kept)
+    held = _by_schedule(
+        "held",
+        schedule,
+        p=pp,
+        v=vpp,
+        m=m,
+        s=stage,
+        k=weight_kept,
+    )
     return np.minimum(np.where(pp > 1, held, 1.0), m)[()]
 
 
-def weight_kept(hidden, heads, seq_len, flash=True):
+def weight_kept(
+    hidden,
+    heads,
+    seq_len,
+    flash=True,
+):
     """Share of a layer's saved activations that its weight gradients still need once the input
     gradients are done. [share]
 
@@ -420,7 +475,10 @@ def weight_copies(schedule):
     return _COPIES[schedule_code(schedule)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rule:
     """One legality rule: for which schedules, what it says, whose rule it is, and a test of
     columns, True where the rule is kept."""
@@ -497,7 +555,13 @@ RULES: tuple[Rule, ...] = (
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
 
 
-def violations(schedule, pp, vpp, m, layers):
+def violations(
+    schedule,
+    pp,
+    vpp,
+    m,
+    layers,
+):
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
@@ -509,7 +573,12 @@ def violations(schedule, pp, vpp, m, layers):
     return {text: bad for text, bad in broken.items() if np.any(bad)}
 
 
-def stage_layers(layers, pp, first_less=0, last_less=0):
+def stage_layers(
+    layers,
+    pp,
+    first_less=0,
+    last_less=0,
+):
     """Layers on the first, the fullest middle and the last stage, as even as whole layers allow,
     for
     columns of plans. [layers, (first, middle, last)]

@@ -26,7 +26,10 @@ ADAM_FLOP = 16.0
 FLASH_PASSES = 3.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Kernel:
     """One kind of kernel on the fullest stage's device, forward, backward and recompute of one step
     together."""
@@ -46,7 +49,10 @@ class Kernel:
     bound: str  # compute or memory: the lower of the two roofs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Axis:
     """One axis of the plan against the link that its slowest hop takes."""
 
@@ -62,7 +68,10 @@ class Axis:
     exposed_s: float  # of it, what adds to the step [s]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Roofline:
     """Kernels and axes of one plan under the roofs of one device."""
 
@@ -111,10 +120,22 @@ def roofline(assessment) -> Roofline | None:
     c, parts, step_s = chosen.case, assessment.step_breakdown_s, assessment.step_s
     stretch = step_s / float(chosen.step.total) * float(overall(c))
     work = [*_layer_work(c, parts), _head(c, parts), _update(c, parts)]
-    kernels = tuple(_kernel(c, w, stretch, step_s) for w in work if w.seconds > 0)
+    kernels = tuple(
+        _kernel(
+            c,
+            w,
+            stretch,
+            step_s,
+        )
+        for w in work
+        if w.seconds > 0
+    )
     done = sum(k.flops for k in kernels)
     peak, hbm = float(c.chip.linear_flops), float(c.chip.hbm_bytes_per_s)
-    link = {"scale-up": float(c.link.up_bytes_per_s), "scale-out": float(c.link.out_bytes_per_s)}
+    link = {
+        "scale-up": float(c.link.up_bytes_per_s),
+        "scale-out": float(c.link.out_bytes_per_s),
+    }
     axes = tuple(
         Axis(
             axis=row["axis"],
@@ -143,7 +164,12 @@ def roofline(assessment) -> Roofline | None:
     )
 
 
-def _kernel(c: Cases, work: Work, stretch: float, step_s: float) -> Kernel:
+def _kernel(
+    c: Cases,
+    work: Work,
+    stretch: float,
+    step_s: float,
+) -> Kernel:
     """The kind under its roofs: min(peak, intensity x HBM rate)."""
     kernel, label, *figures = work
     flops, moved, once_s, seconds, peak = map(float, figures)
@@ -202,7 +228,11 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     core_s = (layer.attention + layer.attention_backward) / passes
     moved = once["elementwise"] * chip.hbm_bytes_per_s * c.constants.hbm_share
     products = (
-        Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=chip.linear_flops)
+        Work(
+            *gemm,
+            seconds=spent["gemm"] * gemm[-1] / timed,
+            peak=chip.linear_flops,
+        )
         for gemm in gemms
     )
     return [
@@ -263,4 +293,12 @@ def _update(c: Cases, parts) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
     once_s, peak = moved / optimizer_rate(c), c.chip.bf16_flops
-    return Work("optimizer", "Optimizer update", ADAM_FLOP, moved, once_s, parts["optimizer"], peak)
+    return Work(
+        "optimizer",
+        "Optimizer update",
+        ADAM_FLOP,
+        moved,
+        once_s,
+        parts["optimizer"],
+        peak,
+    )

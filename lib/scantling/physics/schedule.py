@@ -23,7 +23,10 @@ _SHARES = (
 )  # a weight gradient starts where at least this share of it fits; the best of these is kept
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Layout:
     """What every device does when, one row per pass. Arrays of shape (rows,), sorted by start then
     device.
@@ -159,7 +162,13 @@ def lay_out(
     Megatron-LM.
     """
     row = SCHEDULES[SCHEDULE_NAMES[int(schedule_code(schedule))]]
-    broken = violations(row.code, pp, vpp, m, pp * vpp)
+    broken = violations(
+        row.code,
+        pp,
+        vpp,
+        m,
+        pp * vpp,
+    )
     if broken:
         raise ValueError(
             f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
@@ -167,7 +176,13 @@ def lay_out(
     chunks = row.chunks or vpp
     parts = pp * chunks
     scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
-    given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
+    given = [
+        t_forward,
+        t_backward_input,
+        t_backward_weight,
+        t_p2p,
+        *scale,
+    ]
     if not all(t >= 0 and np.isfinite(t) for t in given):
         raise ValueError(f"times and scales must be finite and not negative; got {given}")
     if scale.shape != (parts,):
@@ -186,15 +201,41 @@ def lay_out(
         m=m,
         times=[(t / chunks * scale).tolist() for t in by_kind],
         t_p2p=float(t_p2p),
-        cap=round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else None,
+        cap=round(
+            float(
+                in_flight(
+                    row.code,
+                    pp,
+                    vpp,
+                    10**9,
+                )
+            )
+            * chunks
+        )
+        if lazy
+        else None,
         kept=weight_kept,
     )
     runs = (_Run(job, share).rows() for share in (_SHARES if lazy else (1.0,)))
-    layouts = (_layout(row, pp, vpp, m, weight_kept, rows) for rows in runs)
+    layouts = (
+        _layout(
+            row,
+            pp,
+            vpp,
+            m,
+            weight_kept,
+            rows,
+        )
+        for rows in runs
+    )
     return min(layouts, key=lambda layout: layout.span_s.max())
 
 
-def _device_of(placement, pp, m):
+def _device_of(
+    placement,
+    pp,
+    m,
+):
     """Function of (part, micro-batch): the device that holds it."""
     return {
         "ring": lambda part, mb: part % pp,
@@ -203,7 +244,10 @@ def _device_of(placement, pp, m):
     }[placement]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Job:
     """What is to be laid out: the order of every device, where parts stand, and how long passes
     take (`times[kind][part]`). With a cap, weight gradients are not in the orders."""
@@ -225,7 +269,11 @@ class _Run:
     before the next input arrives), or before a forward that would exceed the cap.
     """
 
-    def __init__(self, job: _Job, share: float):
+    def __init__(
+        self,
+        job: _Job,
+        share: float,
+    ):
         devices = range(len(job.orders))
         self.job, self.share = job, share
         longest = max((t for row in job.times for t in row), default=0.0)
@@ -246,11 +294,22 @@ class _Run:
             raise RuntimeError("the orders of the devices wait for one another")
         return self.placed
 
-    def wake(self, moment, device, second=0):
+    def wake(
+        self,
+        moment,
+        device,
+        second=0,
+    ):
         """The device looks again at a moment; `second`: after all others had their turn then."""
         heapq.heappush(self.events, (round(moment / self.tick), second, device, moment))
 
-    def ready(self, kind, part, mb, device):
+    def ready(
+        self,
+        kind,
+        part,
+        mb,
+        device,
+    ):
         """When the input of a pass is on its device, or None while that is not known; and the pass
         that it waits for."""
         if kind == PAIR:
@@ -269,7 +328,14 @@ class _Run:
             end += self.job.t_p2p
         return end, source
 
-    def put(self, now, device, kind, part, mb):
+    def put(
+        self,
+        now,
+        device,
+        kind,
+        part,
+        mb,
+    ):
         """Run a pass, or both of a pair, from now on; what runs together is sent together."""
         passes = ((FORWARD, *part), (WHOLE, *mb)) if kind == PAIR else ((kind, part, mb),)
         end = now
@@ -285,12 +351,25 @@ class _Run:
                     self.wake(now, sleeper)
         self.wake(end, device)
 
-    def put_weight(self, now, device):
+    def put_weight(
+        self,
+        now,
+        device,
+    ):
         """Run the oldest weight gradient that the device owes."""
         self.held[device] -= self.job.kept
-        self.put(now, device, WEIGHT, *self.owed[device].popleft())
+        self.put(
+            now,
+            device,
+            WEIGHT,
+            *self.owed[device].popleft(),
+        )
 
-    def start(self, now, device):
+    def start(
+        self,
+        now,
+        device,
+    ):
         """Run the next pass of the device's order."""
         kind, part, mb = self.left[device].popleft()
         if self.job.cap is not None:
@@ -299,14 +378,30 @@ class _Run:
             else:
                 self.owed[device].append((part, mb))
                 self.held[device] -= 1 - self.job.kept
-        self.put(now, device, kind, part, mb)
+        self.put(
+            now,
+            device,
+            kind,
+            part,
+            mb,
+        )
 
-    def full(self, kind, device):
+    def full(
+        self,
+        kind,
+        device,
+    ):
         """Whether a forward would exceed what the schedule may hold."""
         cap = self.job.cap
         return kind == FORWARD and cap is not None and self.held[device] + 1 > cap + 1e-9
 
-    def turn(self, moment, second, device, now):
+    def turn(
+        self,
+        moment,
+        second,
+        device,
+        now,
+    ):
         """One device decides what to do. It looks again, after all others, before it gives time to
         a weight gradient while its next input is unknown."""
         owed = self.owed[device]
@@ -315,7 +410,12 @@ class _Run:
                 self.put_weight(now, device)
             return
         kind, part, mb = self.left[device][0]
-        at, source = self.ready(kind, part, mb, device)
+        at, source = self.ready(
+            kind,
+            part,
+            mb,
+            device,
+        )
         soon = now + self.tick / 2
         if owed and self.full(kind, device):
             self.put_weight(now, device)
@@ -330,12 +430,24 @@ class _Run:
         else:
             self.wake(at, device)
 
-    def fits(self, now, at, part):
+    def fits(
+        self,
+        now,
+        at,
+        part,
+    ):
         """Whether enough of a weight gradient fits before the next input."""
         return now + self.share * self.job.times[WEIGHT][part] <= at + self.tick / 2
 
 
-def _layout(row, pp, vpp, m, kept, placed) -> Layout:
+def _layout(
+    row,
+    pp,
+    vpp,
+    m,
+    kept,
+    placed,
+) -> Layout:
     """The passes as columns, and what they add up to on each device."""
     rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]

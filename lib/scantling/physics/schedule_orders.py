@@ -19,22 +19,38 @@ import numpy as np
 FORWARD, BACKWARD, WEIGHT, WHOLE, PAIR = range(5)
 
 
-def gpipe(pp, chunks, m):
+def gpipe(
+    pp,
+    chunks,
+    m,
+):
     """All forwards, then all backwards."""
     return [[(kind, d, j) for kind in (FORWARD, BACKWARD) for j in range(m)] for d in range(pp)]
 
 
-def one_f_one_b(pp, chunks, m):
+def one_f_one_b(
+    pp,
+    chunks,
+    m,
+):
     """1F1B and ZB-H1: as many forwards ahead as stages follow."""
     return [_alternate([(d, j) for j in range(m)], pp - d) for d in range(pp)]
 
 
-def zb_h2(pp, chunks, m):
+def zb_h2(
+    pp,
+    chunks,
+    m,
+):
     """ZB-H2: twice as far ahead."""
     return [_alternate([(d, j) for j in range(m)], 2 * (pp - d) - 1) for d in range(pp)]
 
 
-def _alternate(forwards, warm_up, backwards=None):
+def _alternate(
+    forwards,
+    warm_up,
+    backwards=None,
+):
     """`warm_up` forwards, then backwards and forwards in turn, then the backwards that are left."""
     order = [(FORWARD, *each) for each in forwards[:warm_up]]
     ahead = [*forwards[warm_up:], *[None] * warm_up]
@@ -45,7 +61,11 @@ def _alternate(forwards, warm_up, backwards=None):
     return order
 
 
-def interleaved(pp, chunks, m):
+def interleaved(
+    pp,
+    chunks,
+    m,
+):
     """Micro-batches go through the chunks in groups of pp; Megatron-LM's warm-up count, then one
     forward and one backward in turn."""
 
@@ -67,25 +87,47 @@ def interleaved(pp, chunks, m):
     ]
 
 
-def dualpipe(pp, chunks, m):
+def dualpipe(
+    pp,
+    chunks,
+    m,
+):
     """Both directions through every device: lane 0 enters at the nearer end."""
 
     def order(d):
         lanes = [partial(_pass, d, 0), partial(_pass, pp - 1 - d, m // 2)]
-        return _dualpipe(pp // 2, min(d, pp - 1 - d), m // 2, lanes[:: 1 if d < pp // 2 else -1])
+        return _dualpipe(
+            pp // 2,
+            min(d, pp - 1 - d),
+            m // 2,
+            lanes[:: 1 if d < pp // 2 else -1],
+        )
 
     return [order(d) for d in range(pp)]
 
 
-def dualpipe_v(pp, chunks, m):
+def dualpipe_v(
+    pp,
+    chunks,
+    m,
+):
     """DualPipe folded: the second direction is the way back through a device's second part."""
     return [
-        _dualpipe(pp, d, m, [partial(_pass, d, 0), partial(_pass, 2 * pp - 1 - d, 0)])
+        _dualpipe(
+            pp,
+            d,
+            m,
+            [partial(_pass, d, 0), partial(_pass, 2 * pp - 1 - d, 0)],
+        )
         for d in range(pp)
     ]
 
 
-def _pass(part, first, j):
+def _pass(
+    part,
+    first,
+    j,
+):
     return part, first + j
 
 
@@ -95,14 +137,22 @@ class _Lanes:
     def __init__(self, lanes):
         self.lanes, self.taken, self.owed, self.order = lanes, Counter(), [], []
 
-    def next(self, kind, lane):
+    def next(
+        self,
+        kind,
+        lane,
+    ):
         self.taken[kind, lane] += 1
         return self.lanes[lane](self.taken[kind, lane] - 1)
 
     def forward(self, lane):
         self.order.append((FORWARD, *self.next(FORWARD, lane)))
 
-    def backward(self, lane, split=False):
+    def backward(
+        self,
+        lane,
+        split=False,
+    ):
         at = self.next(BACKWARD, lane)
         self.order.append((BACKWARD if split else WHOLE, *at))
         if split:
@@ -115,7 +165,12 @@ class _Lanes:
         self.order.append(self.owed.pop(0))
 
 
-def _dualpipe(half, depth, m, lanes):
+def _dualpipe(
+    half,
+    depth,
+    m,
+    lanes,
+):
     """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of
     `half` devices, m per lane."""
     run, before = _Lanes(lanes), half - 1 - depth
@@ -152,7 +207,11 @@ def _dualpipe(half, depth, m, lanes):
     return run.order
 
 
-def zb_v(pp, chunks, m):
+def zb_v(
+    pp,
+    chunks,
+    m,
+):
     """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn,
     each forward paid with a backward."""
 
@@ -164,7 +223,12 @@ def zb_v(pp, chunks, m):
             + turn * device
             + [(FORWARD, second), (BACKWARD, second)] * (pp - device)
         )
-        steady = [(FORWARD, first), (BACKWARD, first), (FORWARD, second), (BACKWARD, second)]
+        steady = [
+            (FORWARD, first),
+            (BACKWARD, first),
+            (FORWARD, second),
+            (BACKWARD, second),
+        ]
         seen = Counter()
         for each in warm_up + steady * (2 * m):
             if seen[each] < m:
@@ -174,7 +238,12 @@ def zb_v(pp, chunks, m):
     return [list(order(device)) for device in range(pp)]
 
 
-def _vee(pp, chunks, m, down):
+def _vee(
+    pp,
+    chunks,
+    m,
+    down,
+):
     """Order the passes of a V by repeating one micro-batch's block every six slots.
 
     On the way down (forward of chunk 0, backward of chunk 1) a block is shifted by `down` slots
@@ -189,7 +258,14 @@ def _vee(pp, chunks, m, down):
         second = first[-1] + turns[0] + (pp - 1 - d)
         third = second[0] + turns[1] + down * d
         fourth = third[-1] + turns[2] + (pp - 1 - d)
-        return np.stack([first, second, third, fourth])
+        return np.stack(
+            [
+                first,
+                second,
+                third,
+                fourth,
+            ]
+        )
 
     def crowding(turns):
         block = slots(turns)

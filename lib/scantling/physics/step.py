@@ -30,7 +30,10 @@ AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = (*COMPUTE, "logits", "recompute", *AXES, "bubble", "optimizer", "host", "straggler", "data")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class AxisTraffic:
     """What one axis of the plan exchanges in a step, as it was timed. Columns or scalars."""
 
@@ -41,10 +44,17 @@ class AxisTraffic:
 
     def stretched(self, factor) -> AxisTraffic:
         """The same traffic in so many times the time."""
-        return replace(self, exposed_s=factor * self.exposed_s, hidden_s=factor * self.hidden_s)
+        return replace(
+            self,
+            exposed_s=factor * self.exposed_s,
+            hidden_s=factor * self.hidden_s,
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Step:
     """Exposed seconds of one step by part (they sum to `total`), and the traffic of each axis.
     Columns or scalars."""
@@ -93,7 +103,12 @@ def layers_per_stage(c: Cases):
     even, ends_less = layers / pp, (layers + 2) / pp
     both = (even != np.floor(even)) & (ends_less == np.floor(ends_less))
     fewer = np.where(balanced, np.minimum(3, np.ceil(even) - 1), both)
-    return stage_layers(layers, pp, both & ~balanced, fewer)
+    return stage_layers(
+        layers,
+        pp,
+        both & ~balanced,
+        fewer,
+    )
 
 
 def device_params(c: Cases):
@@ -115,7 +130,11 @@ def exchange_passes(c: Cases) -> dict[str, tuple]:
     """
     again = recomputed(c).layer
     tp = 1 + c.constants.tp_sequence * (c.plan.sp > 0)
-    return {"tp": (1, again, tp), "cp": (1, again, 2), "ep": (1, again, 1)}
+    return {
+        "tp": (1, again, tp),
+        "cp": (1, again, 2),
+        "ep": (1, again, 1),
+    }
 
 
 def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
@@ -148,7 +167,11 @@ def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
     }
 
 
-def stage_times(c: Cases, layer_s, logits_s) -> Stages:
+def stage_times(
+    c: Cases,
+    layer_s,
+    logits_s,
+) -> Stages:
     """The slowest stage: the fullest one, or the last with output head and MTP modules.
 
     Under a mirrored schedule the outer devices hold the first and the last stage both, and run half
@@ -171,7 +194,13 @@ def stage_times(c: Cases, layer_s, logits_s) -> Stages:
     )
 
 
-def bubble_s(c: Cases, m, stage_s, forward_share, weight_share):
+def bubble_s(
+    c: Cases,
+    m,
+    stage_s,
+    forward_share,
+    weight_share,
+):
     """Idle time of a device waiting for other stages, over m micro-batches of `stage_s` on the
     average one. [s]
 
@@ -186,11 +215,20 @@ def bubble_s(c: Cases, m, stage_s, forward_share, weight_share):
         stage_s * forward_share,
         stage_s * (1 - forward_share),
         stage_s * weight_share,
-        weight_kept=weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0),
+        weight_kept=weight_kept(
+            s.hidden,
+            mean_heads(s),
+            c.job.seq_len,
+            c.software.flash > 0,
+        ),
     )
 
 
-def gathers_exposed_s(c: Cases, wire_s, work_s):
+def gathers_exposed_s(
+    c: Cases,
+    wire_s,
+    work_s,
+):
     """What sharded weights add to one micro-batch: all of the wire without overlap, else
     (work^q + wire^q)^(1/q) − work + contention · min(wire, work). [s]"""
     k = c.constants
@@ -201,7 +239,11 @@ def gathers_exposed_s(c: Cases, wire_s, work_s):
     return np.where(wire_s > 0, beside, 0.0)
 
 
-def reduction_exposed_s(c: Cases, wire_s, backward_s):
+def reduction_exposed_s(
+    c: Cases,
+    wire_s,
+    backward_s,
+):
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
     leaves, and one broadcast a rank where sharded states come back so. [s]
 
@@ -237,14 +279,23 @@ def optimizer_rate(c: Cases):
     return np.where(c.plan.offload > 0, host_rate(c), hbm)
 
 
-def optimizer_s(c: Cases, dense, experts):
+def optimizer_s(
+    c: Cases,
+    dense,
+    experts,
+):
     """Update of the parameters that this rank owns: bytes touched over the memory's rate. [s]"""
     over, experts_over = shards_of(c)
     updated = dense / over + experts / experts_over
     return c.constants.optimizer_bytes * updated / optimizer_rate(c)
 
 
-def streamed_s(c: Cases, dense, experts, slowest_s):
+def streamed_s(
+    c: Cases,
+    dense,
+    experts,
+    slowest_s,
+):
     """What offloaded parameters add to one micro-batch: weights from the host, forward and
     backward, gradients back to it, less what compute hides. [s]"""
     p = c.plan
@@ -287,7 +338,13 @@ def step_traffic(exchange: Exchange, rounds) -> AxisTraffic:
     )
 
 
-def data_parallel_traffic(c: Cases, m, held, work_s, backward_s) -> AxisTraffic:
+def data_parallel_traffic(
+    c: Cases,
+    m,
+    held,
+    work_s,
+    backward_s,
+) -> AxisTraffic:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
     forward."""
@@ -317,7 +374,13 @@ def step_time(c: Cases) -> Step:
     work = stages.slowest_s + send.exposed_s
     rounds = m * stages.layers
     axes = {axis: step_traffic(each, rounds) for axis, each in exchanges.items()} | {
-        "dp": data_parallel_traffic(c, m, held, work, stages.slowest_s * (1 - forward)),
+        "dp": data_parallel_traffic(
+            c,
+            m,
+            held,
+            work,
+            stages.slowest_s * (1 - forward),
+        ),
         "pp": step_traffic(send, m),
     }
     stretch = overall(c)
@@ -326,13 +389,24 @@ def step_time(c: Cases) -> Step:
     parts = {name: spent * seconds for name, seconds in one.items()}
     parts |= {axis: each.exposed_s for axis, each in axes.items()} | {
         "logits": stretch * m * stages.heads * logits,
-        "bubble": stretch * bubble_s(c, m, stages.mean_s, forward, layer.gemm / kernels),
+        "bubble": stretch
+        * bubble_s(
+            c,
+            m,
+            stages.mean_s,
+            forward,
+            layer.gemm / kernels,
+        ),
         "optimizer": stretch * optimizer_s(c, *held),
         "host": parts["host"]
         + stretch * step_host_s(c)
         + m * streamed_s(c, *held, stages.slowest_s),
     }
-    return Step(**parts, straggler=sum(parts.values()) * straggler_share(c), axes=axes)
+    return Step(
+        **parts,
+        straggler=sum(parts.values()) * straggler_share(c),
+        axes=axes,
+    )
 
 
 def rates(c: Cases, step_s):

@@ -49,7 +49,10 @@ from .compute import layer_mix
 ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Exchange:
     """One axis: seconds on the wire, seconds exposed, bytes that each device sends, calls. Columns
     or scalars."""
@@ -64,7 +67,11 @@ class Exchange:
         """Seconds that run beside compute."""
         return np.maximum(self.wire_s - self.exposed_s, 0)
 
-    def times(self, volume, calls) -> Exchange:
+    def times(
+        self,
+        volume,
+        calls,
+    ) -> Exchange:
         """So many times the volume in so many times the calls."""
         return Exchange(
             wire_s=self.wire_s * volume,
@@ -74,7 +81,12 @@ class Exchange:
         )
 
 
-NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
+NOTHING = Exchange(
+    wire_s=0.0,
+    exposed_s=0.0,
+    bytes=0.0,
+    calls=0.0,
+)
 
 
 def exposed(communication, window):
@@ -144,7 +156,11 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     )
 
 
-def expected_places(places, draws, limit=0):
+def expected_places(
+    places,
+    draws,
+    limit=0,
+):
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
     `limit` where one is set."""
     hit = places * (1 - (1 - 1 / np.maximum(places, 1)) ** draws)
@@ -200,7 +216,12 @@ def expert_parallel(c: Cases) -> Exchange:
     near = near_s(payload * copies.link, w, k.ep_up_share)
     far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w, fitted)
     peers = np.where(relayed, p.ep / inside + inside - 2, p.ep - 1)
-    all_to_all = exchange_s(peers, np.maximum(near, far), w, fitted)
+    all_to_all = exchange_s(
+        peers,
+        np.maximum(near, far),
+        w,
+        fitted,
+    )
     gathered = one_copy * visited(c) * p.etp * 2
     etp_inside = members_inside(p.etp, 1, c.link.domain)
     gather = 2 * ring_s(gathered, Wires(p.etp, etp_inside, w.link))
@@ -234,7 +255,10 @@ def pipeline_send(c: Cases) -> Exchange:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DataParallel:
     """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every
     micro-batch (`micro`)."""
@@ -256,7 +280,11 @@ def uplink(c: Cases, group):
     return np.where(group * np.maximum(p.tp * p.cp, 1) > link.pod_devices, free, 1.0)
 
 
-def gradient_link(c: Cases, link, ranks):
+def gradient_link(
+    c: Cases,
+    link,
+    ranks,
+):
     """The links as gradient rings reach them across domains: what the stack's rings leave of every
     card, never more than the line, less what the top of the pod shares out."""
     reached = out_rate(Wires(1, 1, link), constants()) / link.out_bytes_per_s
@@ -264,7 +292,11 @@ def gradient_link(c: Cases, link, ranks):
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
 
 
-def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
+def data_parallel(
+    c: Cases,
+    dense_params,
+    expert_params,
+) -> DataParallel:
     """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
     before data sharding.
 

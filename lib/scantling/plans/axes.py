@@ -9,7 +9,11 @@ from .enumerate import enumerate_plans
 from .space import COARSE, DEFAULT, WIDE, Space, offered
 from .words import NAMES
 
-SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
+SPACES = {
+    "coarse": COARSE,
+    "default": DEFAULT,
+    "wide": WIDE,
+}
 SHARDED_ONCE = (
     "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
     "kept whole as in zero1)"
@@ -69,7 +73,14 @@ def described(name: str) -> list[dict]:
     """The axes of one space: [{field, what, values}]. Raises KeyError for a name that is not in
     SPACES."""
     space = SPACES[name]
-    return [dict(field=f, what=what, values=_values(f, space)) for f, what in AXES.items()]
+    return [
+        dict(
+            field=f,
+            what=what,
+            values=_values(f, space),
+        )
+        for f, what in AXES.items()
+    ]
 
 
 def counted(resolved, phase) -> list[dict]:
@@ -90,5 +101,11 @@ def counted(resolved, phase) -> list[dict]:
             if hasattr(plan, field):
                 values = np.unique(np.broadcast_to(getattr(plan, field), n)).astype(int).tolist()
                 axes[field] = [NAMES[field][v] for v in values] if field in NAMES else values
-        out.append(dict(space=name, legal=int(n), axes=axes))
+        out.append(
+            dict(
+                space=name,
+                legal=int(n),
+                axes=axes,
+            )
+        )
     return out

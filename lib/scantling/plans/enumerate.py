@@ -30,7 +30,11 @@ def divisors(n: int) -> np.ndarray:
     return np.array(sorted({*small, *(n // d for d in small)}))
 
 
-def cross(columns: dict, name: str, values) -> dict:
+def cross(
+    columns: dict,
+    name: str,
+    values,
+) -> dict:
     """Columns with every row repeated for each value of one more axis."""
     values = np.asarray(values)
     n = len(next(iter(columns.values()))) if columns else 1
@@ -44,7 +48,11 @@ def keep(columns: dict, mask) -> dict:
     return columns if np.all(mask) else {k: v[mask] for k, v in columns.items()}
 
 
-def depths(layers: int, space: Space, devices: int) -> list[int]:
+def depths(
+    layers: int,
+    space: Space,
+    devices: int,
+) -> list[int]:
     """Pipeline depths of a space, ascending."""
     if space.pp:
         return [p for p in space.pp if p <= min(layers, devices)]
@@ -56,7 +64,10 @@ def depths(layers: int, space: Space, devices: int) -> list[int]:
     return sorted(p for p in even if p <= min(layers, devices, 128))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Question:
     """What plans are asked for: the space, the pins in it, and what they have to suit."""
 
@@ -66,13 +77,21 @@ class Question:
     space: Space
     pins: dict
 
-    def pick(self, name: str, default):
+    def pick(
+        self,
+        name: str,
+        default,
+    ):
         """The pin of an axis alone, else the values of the space."""
         return (self.pins[name],) if self.pins.get(name) is not None else default
 
 
 def enumerate_plans(
-    model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None
+    model,
+    phase,
+    cluster,
+    space: Space = DEFAULT,
+    pins: dict | None = None,
 ) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
@@ -80,7 +99,13 @@ def enumerate_plans(
     it, so an awkward count leaves some idle rather than none legal.
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
-    q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
+    q = Question(
+        model=model,
+        phase=phase,
+        cluster=cluster,
+        space=space,
+        pins=pins or {},
+    )
     c: dict = {}
     for name, values in degrees(q).items():
         c = cross(c, name, values)
@@ -118,8 +143,20 @@ def _data_parallel(c: dict, q: Question) -> dict:
     batch, devices, pinned = q.phase.global_batch, q.cluster.devices, q.pins.get("dp")
     room = devices // (c["tp"] * c["cp"] * c["pp"])
     if pinned is not None:
-        c = keep({**c, "dp": np.full(len(room), pinned)}, room >= pinned)
-        _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
+        c = keep(
+            {
+                **c,
+                "dp": np.full(len(room), pinned),
+            },
+            room >= pinned,
+        )
+        _some(
+            c,
+            "plan.dp",
+            pinned,
+            "at most devices / (tp x cp x pp)",
+            int(room.max()),
+        )
         return c
     table = divisors(batch)
     for name in ("micro_batch", "grad_accum"):
@@ -131,7 +168,10 @@ def _data_parallel(c: dict, q: Question) -> dict:
             q.pins.get("micro_batch"),
             f"a divisor of the global batch {batch:,}",
         )
-    c = {**c, "dp": table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]}
+    c = {
+        **c,
+        "dp": table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)],
+    }
     powers_of_two = devices & (devices - 1) == batch & (batch - 1) == 0
     return c if powers_of_two else _rounder(c, table, room)
 
@@ -146,13 +186,28 @@ def _micro_batches(c: dict, q: Question) -> dict:
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
         whole &= size == pinned
-    c = keep({**c, "micro_batch": size}, whole)
+    c = keep(
+        {
+            **c,
+            "micro_batch": size,
+        },
+        whole,
+    )
     law = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
-    _some(c, "plan.grad_accum", steps, law)
+    _some(
+        c,
+        "plan.grad_accum",
+        steps,
+        law,
+    )
     return _lawful(c, "batch", q)
 
 
-def _rounder(c, table, room):
+def _rounder(
+    c,
+    table,
+    room,
+):
     """The same rows and, where that is another number, with the divisor in (room / 2, room] that
     has most factors of two: expert
     parallelism and interleaving may need them more than the last devices."""
@@ -167,13 +222,23 @@ def _rounder(c, table, room):
             for r in rooms
         ]
     )[where]
-    more = keep({**c, "dp": other}, (other > 0) & (other != c["dp"]))
+    more = keep(
+        {
+            **c,
+            "dp": other,
+        },
+        (other > 0) & (other != c["dp"]),
+    )
     return {k: np.concatenate([v, more[k]]) for k, v in c.items()}
 
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
-        return {**c, "ep": np.ones(len(c["tp"]), int), "etp": np.ones(len(c["tp"]), int)}
+        return {
+            **c,
+            "ep": np.ones(len(c["tp"]), int),
+            "etp": np.ones(len(c["tp"]), int),
+        }
     etps = q.pick("etp", q.space.etp)  # 0 is the same as tp
     c = cross(
         c,
@@ -183,10 +248,21 @@ def _experts(c: dict, q: Question) -> dict:
     c = cross(c, "etp", etps)
     said_already = (c["etp"] == 0) & np.isin(c["tp"], [v for v in etps if v])
     c = keep(c, ~said_already)
-    return _lawful({**c, "etp": np.where(c["etp"] == 0, c["tp"], c["etp"])}, "experts", q)
+    return _lawful(
+        {
+            **c,
+            "etp": np.where(c["etp"] == 0, c["tp"], c["etp"]),
+        },
+        "experts",
+        q,
+    )
 
 
-def _chunks(name: str, q: Question, deepest: int) -> list:
+def _chunks(
+    name: str,
+    q: Question,
+    deepest: int,
+) -> list:
     """Model parts a stage that a schedule is tried with."""
     fixed = SCHEDULES[name].chunks
     if fixed is not None:
@@ -194,19 +270,40 @@ def _chunks(name: str, q: Question, deepest: int) -> list:
     return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
 
 
-def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
+def _scheduled(
+    name: str,
+    c: dict,
+    m,
+    values,
+    q: Question,
+) -> dict:
     """Rows of one schedule: every number of model parts that its rules allow."""
     layers, row = q.model.layers, SCHEDULES[name]
-    c = cross({**c, "m": m}, "vpp", values)
+    c = cross(
+        {
+            **c,
+            "m": m,
+        },
+        "vpp",
+        values,
+    )
     lawful = np.ones(len(c["tp"]), bool)
     for rule in RULES:
         if name in rule.schedules:
-            lawful &= rule.kept(c["pp"], c["vpp"], c["m"], layers)
+            lawful &= rule.kept(
+                c["pp"],
+                c["vpp"],
+                c["m"],
+                layers,
+            )
     if row.chunks is None and q.pins.get("vpp") is None:
         whole = np.where(layers % c["pp"] == 0, layers, layers + 2)
         lawful &= whole % (c["pp"] * c["vpp"]) == 0
     c = keep(c, lawful)
-    return {**c, "schedule": np.full(len(c["tp"]), row.code)}
+    return {
+        **c,
+        "schedule": np.full(len(c["tp"]), row.code),
+    }
 
 
 def _schedules(c: dict, q: Question) -> dict:
@@ -214,11 +311,25 @@ def _schedules(c: dict, q: Question) -> dict:
     m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     tried = {name: values for name in names if (values := _chunks(name, q, deepest))}
-    parts = [_scheduled(name, c, m, values, q) for name, values in tried.items()]
+    parts = [
+        _scheduled(
+            name,
+            c,
+            m,
+            values,
+            q,
+        )
+        for name, values in tried.items()
+    ]
     whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     if not len(whole["tp"]):
         rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
-        _some(whole, "plan.schedule", names[0], rules)
+        _some(
+            whole,
+            "plan.schedule",
+            names[0],
+            rules,
+        )
     del whole["m"]
     return whole
 
@@ -235,7 +346,10 @@ def _sharding(c: dict, q: Question) -> dict:
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
         c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
-        c = {**c, "sharding": np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"])}
+        c = {
+            **c,
+            "sharding": np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"]),
+        }
     return _lawful(c, "sharding", q)
 
 
@@ -244,7 +358,10 @@ def _shard_groups(c: dict, q: Question) -> dict:
     inside = np.maximum(q.cluster.scale_up_domain // np.maximum(c["tp"], 1), 1)
     group = q.pins.get("shard_group") or np.maximum(np.gcd(ranks, inside), 1)
     hybrid = c["sharding"] == HSDP
-    c = {**c, "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks)}
+    c = {
+        **c,
+        "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks),
+    }
     legal = ~hybrid | (
         (c["shard_group"] > 1)
         & (ranks % np.maximum(c["shard_group"], 1) == 0)
@@ -289,7 +406,11 @@ def _recompute(c: dict, q: Question) -> dict:
     for smaller in shares[:-1]:
         again |= (kind == full) & (share > smaller) & (np.ceil(smaller * held) == whole)
     return keep(
-        {**c, "recompute": kind, "recompute_share": np.where(kind == full, whole / held, 1.0)},
+        {
+            **c,
+            "recompute": kind,
+            "recompute_share": np.where(kind == full, whole / held, 1.0),
+        },
         ~again,
     )
 
@@ -305,9 +426,23 @@ def _sequence(c: dict, q: Question) -> dict:
         return _lawful(c, "sequence", q)
     able = c["tp"] > 1
     for law in of("sequence"):
-        able = able & law.kept({**c, "sp": 1}, q.model, q.phase, q.cluster)
+        able = able & law.kept(
+            {
+                **c,
+                "sp": 1,
+            },
+            q.model,
+            q.phase,
+            q.cluster,
+        )
     kept = able | (c["sp"] == max(q.space.sp))
-    return keep({**c, "sp": np.where(able, c["sp"], 0)}, kept)
+    return keep(
+        {
+            **c,
+            "sp": np.where(able, c["sp"], 0),
+        },
+        kept,
+    )
 
 
 def _exchange(c: dict, q: Question) -> dict:
@@ -315,20 +450,56 @@ def _exchange(c: dict, q: Question) -> dict:
     types = [code(CP_TYPES, v) for v in q.pick("cp_type", q.space.cp_type)]
     c = cross(c, "cp_type", types)
     c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), "exchange", q)
-    return {**c, "cp_type": types[0]} if len(types) == 1 else c
+    return (
+        {
+            **c,
+            "cp_type": types[0],
+        }
+        if len(types) == 1
+        else c
+    )
 
 
-def _lawful(c: dict, stage: str, q: Question) -> dict:
+def _lawful(
+    c: dict,
+    stage: str,
+    q: Question,
+) -> dict:
     """The rows that keep the laws of one stage."""
     for law in of(stage):
-        c = keep(c, law.kept(c, q.model, q.phase, q.cluster))
+        c = keep(
+            c,
+            law.kept(
+                c,
+                q.model,
+                q.phase,
+                q.cluster,
+            ),
+        )
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)
-            _some(c, f"plan.{field}", q.pins.get(field), f"{law.text} ({law.source})")
+            _some(
+                c,
+                f"plan.{field}",
+                q.pins.get(field),
+                f"{law.text} ({law.source})",
+            )
     return c
 
 
-def _some(c, field, value, allowed, nearest=None):
+def _some(
+    c,
+    field,
+    value,
+    allowed,
+    nearest=None,
+):
     if not len(c["tp"]):
-        raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
+        raise DesignError(
+            field,
+            value,
+            allowed,
+            nearest,
+            problem="leaves no legal plan",
+        )

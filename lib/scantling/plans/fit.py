@@ -54,7 +54,11 @@ def disk_bytes_per_s(cluster) -> float:
     )
 
 
-def through_disks(cluster, c: Cases, m: Memory) -> Cases:
+def through_disks(
+    cluster,
+    c: Cases,
+    m: Memory,
+) -> Cases:
     """The same cases with the host link no faster than NVMe feeds it, where state does not stay in
     the host's memory.
 

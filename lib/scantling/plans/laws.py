@@ -15,7 +15,10 @@ ULYSSES = code(CP_TYPES, "ulysses")
 ZERO3, HSDP = code(SHARDINGS, "zero3"), code(SHARDINGS, "hsdp")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Law:
     """One law: the axis after which it can be told, the field it concerns, what it says, whose it
     is."""

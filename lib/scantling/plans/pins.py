@@ -15,7 +15,13 @@ from .laws import LAWS
 _DEGREES = ("tp", "pp", "cp", "dp")
 
 
-def check_pins(pins: dict, model, phase, cluster, at: str = "plan") -> None:
+def check_pins(
+    pins: dict,
+    model,
+    phase,
+    cluster,
+    at: str = "plan",
+) -> None:
     """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
 
     A law is tried as soon as every field that it needs is pinned; the nearest value is the one
@@ -25,10 +31,20 @@ def check_pins(pins: dict, model, phase, cluster, at: str = "plan") -> None:
     _devices(pins, cluster.devices, at)
     _needs(pins, model, at)
     _batch(pins, phase.global_batch, at)
-    _laws(pins, model, phase, cluster, at)
+    _laws(
+        pins,
+        model,
+        phase,
+        cluster,
+        at,
+    )
 
 
-def _devices(pins, devices, at):
+def _devices(
+    pins,
+    devices,
+    at,
+):
     ways = {k: pins[k] for k in _DEGREES if k in pins}
     product = math.prod(ways.values())
     if product > devices:
@@ -43,34 +59,83 @@ def _devices(pins, devices, at):
         )
 
 
-def _needs(pins, model, at):
+def _needs(
+    pins,
+    model,
+    at,
+):
     """Pins that another field has to allow."""
 
-    def refuse(name, allowed, nearest, problem):
-        raise DesignError(f"{at}.{name}", pins[name], allowed, nearest, problem=problem)
+    def refuse(
+        name,
+        allowed,
+        nearest,
+        problem,
+    ):
+        raise DesignError(
+            f"{at}.{name}",
+            pins[name],
+            allowed,
+            nearest,
+            problem=problem,
+        )
 
     some, layers, pp = pins.get("recompute_layers", 0), model.layers, pins.get("pp")
     for name in ("ep", "etp"):
         if pins.get(name, 1) > 1 and not model.is_moe:
-            refuse(name, "1: the model has no experts", 1, "needs a mixture of experts")
+            refuse(
+                name,
+                "1: the model has no experts",
+                1,
+                "needs a mixture of experts",
+            )
     if "shard_group" in pins and "sharding" not in pins:
-        refuse("shard_group", "sharding: hsdp beside it", None, "is given without sharding")
+        refuse(
+            "shard_group",
+            "sharding: hsdp beside it",
+            None,
+            "is given without sharding",
+        )
     if pins.get("sp") and pins.get("tp") == 1:
         why = "false: sequence parallelism splits over tp, which is 1"
-        refuse("sp", why, "false", "needs tp above 1")
+        refuse(
+            "sp",
+            why,
+            "false",
+            "needs tp above 1",
+        )
     if some and pins.get("recompute") == "none":
         both = "0, or recompute: full or selective"
-        refuse("recompute_layers", both, 0, "contradicts recompute: none")
+        refuse(
+            "recompute_layers",
+            both,
+            0,
+            "contradicts recompute: none",
+        )
     if some > layers:
         most = f"at most the {layers} layers"
-        refuse("recompute_layers", most, layers, "is more than there are")
+        refuse(
+            "recompute_layers",
+            most,
+            layers,
+            "is more than there are",
+        )
     split = pp and ("balanced" if layers % pp else "even")
     if split and pins.get("layer_split", split) != split:
         stages = f"{split}: {layers} layers on pp {pp} stages"
-        refuse("layer_split", stages, split, "cannot be kept")
+        refuse(
+            "layer_split",
+            stages,
+            split,
+            "cannot be kept",
+        )
 
 
-def _batch(pins, batch, at):
+def _batch(
+    pins,
+    batch,
+    at,
+):
     given = [k for k in ("dp", "micro_batch", "grad_accum") if k in pins]
     product = math.prod(pins[k] for k in given)
     if not given or batch % product == 0 and (len(given) < 3 or product == batch):
@@ -84,18 +149,38 @@ def _batch(pins, batch, at):
         f"{at}.{name}",
         pins[name],
         f"{what} {'equal to' if all_three else 'that divides'} global_batch {batch:,}",
-        min(fitting, key=lambda d: abs(d - pins[name]), default=None),
+        min(
+            fitting,
+            key=lambda d: abs(d - pins[name]),
+            default=None,
+        ),
         problem=f"makes {what} = {product:,}"
         if len(given) > 1
         else f"does not divide global_batch {batch:,}",
     )
 
 
-def _laws(pins, model, phase, cluster, at):
+def _laws(
+    pins,
+    model,
+    phase,
+    cluster,
+    at,
+):
     known = _columns(pins)
     if not known:
         return
-    broken = [rule for rule in LAWS if not _kept(rule, known, model, phase, cluster)]
+    broken = [
+        rule
+        for rule in LAWS
+        if not _kept(
+            rule,
+            known,
+            model,
+            phase,
+            cluster,
+        )
+    ]
     if not broken:
         return
     first = broken[0]
@@ -111,7 +196,15 @@ def _laws(pins, model, phase, cluster, at):
         columns = {k: np.full(len(tried), v[0]) for k, v in known.items()} | {field: tried}
         good = np.ones(len(tried), bool)
         for rule in broken:
-            good &= np.broadcast_to(rule.kept(columns, model, phase, cluster), good.shape)
+            good &= np.broadcast_to(
+                rule.kept(
+                    columns,
+                    model,
+                    phase,
+                    cluster,
+                ),
+                good.shape,
+            )
         if good.any():
             nearest = int(tried[good][np.argmin(np.abs(tried[good] - value))])
     raise DesignError(
@@ -132,8 +225,23 @@ def _columns(pins):
     return columns
 
 
-def _kept(rule, columns, model, phase, cluster) -> bool:
+def _kept(
+    rule,
+    columns,
+    model,
+    phase,
+    cluster,
+) -> bool:
     try:
-        return bool(np.all(rule.kept(columns, model, phase, cluster)))
+        return bool(
+            np.all(
+                rule.kept(
+                    columns,
+                    model,
+                    phase,
+                    cluster,
+                )
+            )
+        )
     except KeyError:  # a field that the law needs is not pinned
         return True

@@ -23,13 +23,26 @@ def prepare(design: Design) -> Resolved:
     override = calibration_file.read(design.folder / design.calibration)
     override.check(resolved.cluster.accelerator)
     assumed = Assumed("calibration", override.path, override.says())
-    return replace(resolved, calibration=override, assumed=(*resolved.assumed, assumed))
+    return replace(
+        resolved,
+        calibration=override,
+        assumed=(*resolved.assumed, assumed),
+    )
 
 
-def _check(resolved, i, phase):
+def _check(
+    resolved,
+    i,
+    phase,
+):
     """The pins of one phase; an error names the phase where the pin stands there."""
     try:
-        check_pins(phase.pins, resolved.model, phase, resolved.cluster)
+        check_pins(
+            phase.pins,
+            resolved.model,
+            phase,
+            resolved.cluster,
+        )
     except DesignError as e:
         phases = resolved.design.job.phases
         own = phases[i].plan.given() if phases and phases[i].plan else {}
@@ -37,5 +50,9 @@ def _check(resolved, i, phase):
         if name not in own:
             raise
         raise DesignError(
-            f"job.phases.{i}.plan.{name}", e.value, e.allowed, e.nearest, problem=e.problem
+            f"job.phases.{i}.plan.{name}",
+            e.value,
+            e.allowed,
+            e.nearest,
+            problem=e.problem,
         ) from None

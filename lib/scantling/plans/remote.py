@@ -5,7 +5,14 @@ from __future__ import annotations
 PATIENCE_S = 10  # for a scheduler to answer
 
 
-def across(function, tasks, scheduler, progress=None, total=None, each: int = 1) -> list:
+def across(
+    function,
+    tasks,
+    scheduler,
+    progress=None,
+    total=None,
+    each: int = 1,
+) -> list:
     """Results of function(*task) for each task on a Dask cluster, in the order of the tasks; what a
     worker that dies had in hand goes to another.
 

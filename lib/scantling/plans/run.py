@@ -25,7 +25,10 @@ REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
 ZERO3 = SHARDINGS.index("zero3")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Found:
     """The outcome of one search: all legal plans as columns, which fit, their memory [bytes] and
     step [s], best first in `order`."""
@@ -75,7 +78,12 @@ class Found:
 
     def row(self, i: int) -> dict:
         """One plan as plain values."""
-        return as_dict(self.plan, i, self.situation.resolved.model, self.situation.phase)
+        return as_dict(
+            self.plan,
+            i,
+            self.situation.resolved.model,
+            self.situation.phase,
+        )
 
 
 def find(
@@ -98,15 +106,34 @@ def find(
         "cp_type": where.stack.cp_type or None,
         **(where.phase.pins if pins is None else pins),
     }
-    plan = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, space, pins)
+    plan = enumerate_plans(
+        where.resolved.model,
+        where.phase,
+        where.resolved.cluster,
+        space,
+        pins,
+    )
     n = np.size(plan.tp)
     size = CHUNK if scheduler is None else REMOTE
     parts = [slice(i, min(i + size, n)) for i in range(0, n, size)]
     if scheduler is None:
-        results = _here(where, plan, parts, progress, n)
+        results = _here(
+            where,
+            plan,
+            parts,
+            progress,
+            n,
+        )
     else:
         tasks = [(where, take(plan, part)) for part in parts]
-        results = across(scored, tasks, scheduler, progress, n, size)
+        results = across(
+            scored,
+            tasks,
+            scheduler,
+            progress,
+            n,
+            size,
+        )
     outcome = np.full((3, n), np.nan)
     for result, part in zip(results, parts):
         if result is not None:
@@ -124,7 +151,12 @@ def find(
         fits=fits,
         reason=reason,
         step_s=step_s,
-        order=by_practice(plan, step_s, known, fits),
+        order=by_practice(
+            plan,
+            step_s,
+            known,
+            fits,
+        ),
         practised=known,
         seconds=time.perf_counter() - start,
         legal=len(fits),
@@ -134,7 +166,13 @@ def find(
     )
 
 
-def _here(where, plan, parts, progress, n):
+def _here(
+    where,
+    plan,
+    parts,
+    progress,
+    n,
+):
     """Results of the parts one after the other, as far as progress lets them."""
     for part in parts:
         yield scored(where, take(plan, part))
@@ -179,19 +217,36 @@ def skipped(found: Found) -> tuple[int, float] | None:
 
 
 SIMPLICITY = {
-    **{"cp": 1e2, "ep": 10, "tp": 1},
-    **{"sharding": 1 / 8, "recompute": 1 / 64, "offload": 1 / 4},
+    **{
+        "cp": 1e2,
+        "ep": 10,
+        "tp": 1,
+    },
+    **{
+        "sharding": 1 / 8,
+        "recompute": 1 / 64,
+        "offload": 1 / 4,
+    },
 }
 
 
-def by_practice(plan: Plan, step_s, known, fits=True):
+def by_practice(
+    plan: Plan,
+    step_s,
+    known,
+    fits=True,
+):
     """Rows that fit, best first: those of a kind that has been run, then the others."""
     return np.concatenate(
         [ranked(plan, step_s, np.flatnonzero(fits & kind)) for kind in (known, ~known)]
     )
 
 
-def ranked(plan: Plan, step_s, rows):
+def ranked(
+    plan: Plan,
+    step_s,
+    rows,
+):
     """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
     ways split, less sharding, less recompute)."""
 

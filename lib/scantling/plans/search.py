@@ -34,7 +34,12 @@ def search(
 ):
     """`plan_columns` as a pandas DataFrame where pandas is installed, else as a mapping of columns;
     the counts stand in `.attrs`. Raises DesignError for a wrong design."""
-    columns = plan_columns(design, space, progress, scheduler)
+    columns = plan_columns(
+        design,
+        space,
+        progress,
+        scheduler,
+    )
     try:
         import pandas as pd
     except ImportError:
@@ -94,7 +99,11 @@ def plan_columns(
     return table
 
 
-def precisions(resolved, phase, space) -> list[str]:
+def precisions(
+    resolved,
+    phase,
+    space,
+) -> list[str]:
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)

@@ -12,7 +12,10 @@ from ..catalogue.words import CP_TYPES, OFFLOADS
 MIN_CHUNK = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Space:
     """Values of each axis that a search tries where a field is not pinned. The defaults are the
     default space:
@@ -71,7 +74,12 @@ COARSE = Space(
 
 # some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default
 # space's
-MAP = replace(COARSE, micro_batch=(1, 2), recompute=("none", "full"), recompute_share=(1.0,))
+MAP = replace(
+    COARSE,
+    micro_batch=(1, 2),
+    recompute=("none", "full"),
+    recompute_share=(1.0,),
+)
 
 
 WIDE = Space(
@@ -87,7 +95,11 @@ WIDE = Space(
 
 
 # where nothing fits as it is
-OFFLOADED = replace(DEFAULT, offload=OFFLOADS, uneven=True)
+OFFLOADED = replace(
+    DEFAULT,
+    offload=OFFLOADS,
+    uneven=True,
+)
 
 
 # the lean end of every axis that memory falls along: what does not fit here fits nowhere

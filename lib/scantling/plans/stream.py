@@ -42,11 +42,27 @@ def stream(
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
-        counts, held = _here(where, space, parts, keep, progress)
+        counts, held = _here(
+            where,
+            space,
+            parts,
+            keep,
+            progress,
+        )
     else:
         report = (lambda done, of: progress(1000 * done, 1000 * of)) if progress else None
         tasks = [(where, space, part, keep) for part in parts]
-        done = [r for r in across(_best, tasks, scheduler, report, len(parts)) if r is not None]
+        done = [
+            r
+            for r in across(
+                _best,
+                tasks,
+                scheduler,
+                report,
+                len(parts),
+            )
+            if r is not None
+        ]
         counts, held = [count for count, _ in done], [rows for _, rows in done]
     legal, fitting = (sum(count[i] for count in counts) for i in (0, 1))
     if not legal:
@@ -70,7 +86,13 @@ def stream(
     )
 
 
-def _here(where, space, parts, keep, progress):
+def _here(
+    where,
+    space,
+    parts,
+    keep,
+    progress,
+):
     """(counts of each part, rows held) of the parts one after the other, as far as progress lets
     them."""
     counts, held, going = [], [], True
@@ -82,7 +104,13 @@ def _here(where, space, parts, keep, progress):
         return going
 
     for part in parts:
-        count, rows = _best(where, space, part, keep, inner)
+        count, rows = _best(
+            where,
+            space,
+            part,
+            keep,
+            inner,
+        )
         counts.append(count)
         held.append(rows)
         if sum(len(total) for _, total, _ in held) > 4 * keep:
@@ -92,10 +120,20 @@ def _here(where, space, parts, keep, progress):
     return counts, held
 
 
-def _parts(where, space, pins):
+def _parts(
+    where,
+    space,
+    pins,
+):
     """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
     model, cluster = where.resolved.model, where.resolved.cluster
-    q = Question(model=model, phase=where.phase, cluster=cluster, space=space, pins=pins)
+    q = Question(
+        model=model,
+        phase=where.phase,
+        cluster=cluster,
+        space=space,
+        pins=pins,
+    )
     axes = degrees(q) | {"offload": q.pick("offload", space.offload)}
     names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
     for values in product(*(axes[name] for name in names)):
@@ -104,11 +142,22 @@ def _parts(where, space, pins):
             yield part
 
 
-def _best(where, space, pins, keep, progress=None):
+def _best(
+    where,
+    space,
+    pins,
+    keep,
+    progress=None,
+):
     """((legal, fitting, rejected), (plan columns, memory, step) of the fastest `keep` fitting
     plans) of one part."""
     try:
-        found = find(where, space, pins, progress=progress)
+        found = find(
+            where,
+            space,
+            pins,
+            progress=progress,
+        )
     except DesignError:  # no legal plan in this part
         return (0, 0, {}), (None, np.empty(0), np.empty(0))
     rows = found.order[:keep]
@@ -117,7 +166,11 @@ def _best(where, space, pins, keep, progress=None):
     return counts, (plan, found.total_bytes[rows], found.step_s[rows])
 
 
-def _fastest(where, held, keep):
+def _fastest(
+    where,
+    held,
+    keep,
+):
     """Plan columns, memory and step of the `keep` best among the rows of several parts."""
     plans, *figures = zip(*held)
     plan = _joined([p for p in plans if p is not None])

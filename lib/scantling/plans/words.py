@@ -24,7 +24,11 @@ KEYS = (
 )
 
 
-def named(plan: Plan, n: int, global_batch: int) -> dict:
+def named(
+    plan: Plan,
+    n: int,
+    global_batch: int,
+) -> dict:
     """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
     at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
@@ -42,7 +46,12 @@ def one(plan: Plan, i: int) -> Plan:
     return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 
-def as_dict(plan: Plan, i: int, model, phase) -> dict:
+def as_dict(
+    plan: Plan,
+    i: int,
+    model,
+    phase,
+) -> dict:
     """One row of plan columns as plain values, in the keys of the assessment."""
     row = {k: v[0].item() for k, v in named(one(plan, i), 1, phase.global_batch).items()}
     row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))

@@ -36,7 +36,10 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
         found, fits = choose(where, space)
         if found is None:
             return Assessment(
-                design=design, resolved=resolved, verdict="impossible", refusal=arithmetic(where)
+                design=design,
+                resolved=resolved,
+                verdict="impossible",
+                refusal=arithmetic(where),
             )
         measured = resolved.measured if i == resolved.main else {}
         phases.append(with_step(settle(where, found, fits), measured))
@@ -84,7 +87,11 @@ def choose(where: Situation, space: planning.Space) -> tuple[Found | None, bool]
     return None, False
 
 
-def settle(where: Situation, found: Found, fits: bool) -> Chosen:
+def settle(
+    where: Situation,
+    found: Found,
+    fits: bool,
+) -> Chosen:
     """The best plan of a search laid out alone; the leanest where none fits."""
     row = found.best() if fits else int(np.argmin(found.total_bytes))
     case = found.case(row)

@@ -17,7 +17,12 @@ LEAST_CHANCE = 1e-9
 DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
 
 
-def chance_below(limit: float, low: float, mid: float, high: float) -> float:
+def chance_below(
+    limit: float,
+    low: float,
+    mid: float,
+    high: float,
+) -> float:
     """Probability that a log-normal with 80 % band [low, high] around mid stays below limit; each
     side with its own width."""
     if limit <= 0:
@@ -70,24 +75,47 @@ def _missed(assessment, row: Constraint) -> Missed | None:
     text = row.missed.format(**said)
     if row.field in DETAILS:
         text += DETAILS[row.field](assessment, limit, value)
-    return Missed(row.field, limit, value, chance, text)
+    return Missed(
+        row.field,
+        limit,
+        value,
+        chance,
+        text,
+    )
 
 
-def _chance(assessment, row: Constraint, room: float) -> float | None:
+def _chance(
+    assessment,
+    row: Constraint,
+    room: float,
+) -> float | None:
     """The chance within the band that a figure meets its limit; `room`: the factor that is left to
     what it grows with."""
     if not row.band:
         return None
     low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
-    return chance_below(room, low / mid, 1.0, high / mid)
+    return chance_below(
+        room,
+        low / mid,
+        1.0,
+        high / mid,
+    )
 
 
-def _chance_said(assessment, row: Constraint, room: float) -> str:
+def _chance_said(
+    assessment,
+    row: Constraint,
+    room: float,
+) -> str:
     chance = max(_chance(assessment, row, room), LEAST_CHANCE)
     return say("chance", chance=chance)
 
 
-def _late(assessment, limit: float, value: float) -> str:
+def _late(
+    assessment,
+    limit: float,
+    value: float,
+) -> str:
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
@@ -99,24 +127,48 @@ def _late(assessment, limit: float, value: float) -> str:
     return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu * late)
 
 
-def _dear(assessment, limit: float, value: float) -> str:
+def _dear(
+    assessment,
+    limit: float,
+    value: float,
+) -> str:
     """The chance that a budget holds, and the price of a device-hour that meets it."""
     price = assessment.cost.usd_per_device_hour
     chance = _chance_said(assessment, CONSTRAINTS["budget_usd"], limit / value)
-    return chance + (say("price", needed=price * limit / value, price=price) if price else "")
+    return chance + (
+        say(
+            "price",
+            needed=price * limit / value,
+            price=price,
+        )
+        if price
+        else ""
+    )
 
 
-def _slow(assessment, limit: float, value: float) -> str:
+def _slow(
+    assessment,
+    limit: float,
+    value: float,
+) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
     gap = limit / assessment.mfu_high - 1
     return (
-        say("slow", a=assessment, limit=limit)
+        say(
+            "slow",
+            a=assessment,
+            limit=limit,
+        )
         + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
         + _chance_said(assessment, CONSTRAINTS["min_mfu"], value / limit)
     )
 
 
-DETAILS = {"deadline_days": _late, "budget_usd": _dear, "min_mfu": _slow}
+DETAILS = {
+    "deadline_days": _late,
+    "budget_usd": _dear,
+    "min_mfu": _slow,
+}
 
 
 def _not_survived(endurance, domain: str) -> Missed | None:
@@ -124,12 +176,29 @@ def _not_survived(endurance, domain: str) -> Missed | None:
     nodes."""
     if endurance.copies_survive == "process":
         text = CONSTRAINTS["survive"].missed.format(limit=domain)
-        return Missed("survive", domain, "process", None, text)
+        return Missed(
+            "survive",
+            domain,
+            "process",
+            None,
+            text,
+        )
     spares, needed = int(endurance.spares), int(endurance.domain_nodes.get(domain, 0))
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
-    text = say("not-survived", domain=domain, spares=spares, needed=needed)
-    return Missed("survive", domain, spares, None, text)
+    text = say(
+        "not-survived",
+        domain=domain,
+        spares=spares,
+        needed=needed,
+    )
+    return Missed(
+        "survive",
+        domain,
+        spares,
+        None,
+        text,
+    )
 
 
 def _overlapping_saves(endurance) -> list[Missed]:
@@ -139,5 +208,19 @@ def _overlapping_saves(endurance) -> list[Missed]:
     if durable <= period * (1 + EDGE):
         return []
     writes, needed = endurance.write_bytes_per_s / 1e9, endurance.write_bytes_per_s_needed / 1e9
-    text = say("overlapping", durable=durable, period=period, writes=writes, needed=needed)
-    return [Missed("reliability.checkpoint_interval_s", period, durable, None, text)]
+    text = say(
+        "overlapping",
+        durable=durable,
+        period=period,
+        writes=writes,
+        needed=needed,
+    )
+    return [
+        Missed(
+            "reliability.checkpoint_interval_s",
+            period,
+            durable,
+            None,
+            text,
+        )
+    ]

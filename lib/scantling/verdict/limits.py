@@ -46,8 +46,19 @@ def limits(assessment: Assessment) -> list[str]:
 
 def unfit(one: Chosen) -> str:
     """A line on a pinned plan that does not fit: its memory part by part."""
-    parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
-    return say("unfit", m=one.memory, parts=" + ".join(parts))
+    parts = (
+        say(
+            "piece",
+            name=k,
+            size=getattr(one.memory, k),
+        )
+        for k in MEMORY_PARTS
+    )
+    return say(
+        "unfit",
+        m=one.memory,
+        parts=" + ".join(parts),
+    )
 
 
 def stopped(assessment: Assessment) -> list[str]:
@@ -58,7 +69,17 @@ def stopped(assessment: Assessment) -> list[str]:
 def replaced(assessment: Assessment) -> list[str]:
     """A line on measured figures, with what is computed in their place."""
     said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
-    return [say("replaced", said=said, chosen=assessment.chosen)] if said else []
+    return (
+        [
+            say(
+                "replaced",
+                said=said,
+                chosen=assessment.chosen,
+            )
+        ]
+        if said
+        else []
+    )
 
 
 def largest_loss(assessment: Assessment) -> str:
@@ -67,7 +88,12 @@ def largest_loss(assessment: Assessment) -> str:
     loss = max((k for k in parts if k not in USEFUL), key=lambda k: parts[k])
     name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
     step_s = assessment.step_s
-    line = say("loss", name=name, share=parts[loss] / step_s, step_s=step_s)
+    line = say(
+        "loss",
+        name=name,
+        share=parts[loss] / step_s,
+        step_s=step_s,
+    )
     if loss != "bubble" or not guessed(assessment, "global_batch"):
         return line
     return line + say("loss-bubble", batch=chosen.phase.global_batch)
@@ -82,14 +108,28 @@ def tight(assessment) -> list[str]:
     if ZONES[zone(total, capacity)] != "tight":
         return []
     phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
-    line = say("tight", total=total, share=total / capacity, phase=phase, safe=SAFE_SHARE)
+    line = say(
+        "tight",
+        total=total,
+        share=total / capacity,
+        phase=phase,
+        safe=SAFE_SHARE,
+    )
     if not fullest.fits:
         return [line]
     safe = found.best_safe()
     if safe is None:
         return [line + say("tight-none")]
     longer = found.step_s[safe] / found.step_s[fullest.row] - 1
-    return [line + say("tight-safe", safe=SAFE_SHARE, plan=short(found.row(safe)), longer=longer)]
+    return [
+        line
+        + say(
+            "tight-safe",
+            safe=SAFE_SHARE,
+            plan=short(found.row(safe)),
+            longer=longer,
+        )
+    ]
 
 
 def guessed(assessment, field: str) -> bool:
@@ -106,14 +146,27 @@ def idle(chosen) -> list[str]:
         return []
     every = np.broadcast_to(devices(found.plan), found.fits.shape)
     rows = np.flatnonzero(found.fits & found.practised & (every > used))
-    line = say("idle", used=used, have=have, batch=batch) + rounder(chosen)
+    line = say(
+        "idle",
+        used=used,
+        have=have,
+        batch=batch,
+    ) + rounder(chosen)
     if not len(rows):
         pins = " under the pins" if found.situation.phase.pins else ""
         return [line + say("idle-none", pins=pins)]
     row = int(rows[np.argmin(found.step_s[rows])])
     longer = found.step_s[row] / found.step_s[chosen.row] - 1
     plan = short(found.row(row))
-    return [line + say("idle-more", plan=plan, devices=int(every[row]), longer=longer)]
+    return [
+        line
+        + say(
+            "idle-more",
+            plan=plan,
+            devices=int(every[row]),
+            longer=longer,
+        )
+    ]
 
 
 def bubbles(chosen) -> bool:
@@ -133,7 +186,14 @@ def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
     nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
     whole = "nodes" if nodes < cluster.devices else "devices"
     for id, unit, facts in (
-        ("nodes", nodes, {"units": nodes, "what": whole}),
+        (
+            "nodes",
+            nodes,
+            {
+                "units": nodes,
+                "what": whole,
+            },
+        ),
         ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
         ("powers", 2 ** max(int(math.log2(batch)) - 5, 0), {}),
     ):
@@ -165,7 +225,16 @@ def rounder(chosen) -> str:
             )
             if saved > 0.02 and (best is None or saved > best[0]):
                 best = saved, near, int(devices(other.case(i).plan))
-    return say("rounder", saved=best[0], batch=best[1], devices=best[2]) if best else ""
+    return (
+        say(
+            "rounder",
+            saved=best[0],
+            batch=best[1],
+            devices=best[2],
+        )
+        if best
+        else ""
+    )
 
 
 def accumulated(chosen) -> list[str]:
@@ -176,7 +245,14 @@ def accumulated(chosen) -> list[str]:
         return []
     grads, weights = float(chosen.case.job.grad_bytes), 2.0
     once = float(chosen.step.dp + chosen.step.axes["dp"].hidden_s) * grads / (grads + weights)
-    return [say("accumulated", m=m, more=once * (m - 1), step=chosen.step.total)]
+    return [
+        say(
+            "accumulated",
+            m=m,
+            more=once * (m - 1),
+            step=chosen.step.total,
+        )
+    ]
 
 
 AWAY = {

@@ -31,7 +31,11 @@ OF_ENDURANCE = ("mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoi
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
-def measured_step_s(measured: dict, case: Cases, computed: float) -> float | None:
+def measured_step_s(
+    measured: dict,
+    case: Cases,
+    computed: float,
+) -> float | None:
     """Seconds of a step that a measured step, MFU or rate of tokens says; None where none is
     given."""
     if "step_s" in measured:
@@ -48,7 +52,12 @@ def with_step(chosen: Chosen, measured: dict) -> Chosen:
     """The phase with its step and 80 % band [s]: measured, without width, or computed."""
     seconds = measured_step_s(measured, chosen.case, chosen.step_s)
     if seconds is not None:
-        return replace(chosen, step_s=seconds, step_s_low=seconds, step_s_high=seconds)
+        return replace(
+            chosen,
+            step_s=seconds,
+            step_s_low=seconds,
+            step_s_high=seconds,
+        )
     resolved = chosen.found.situation.resolved
     ends = bands.band(
         chosen.case,
@@ -61,7 +70,11 @@ def with_step(chosen: Chosen, measured: dict) -> Chosen:
     )
     wider = UNTRIED if untried(chosen) else 1.0
     low, high = (chosen.step_s * float(end**wider) for end in ends)
-    return replace(chosen, step_s_low=low, step_s_high=high)
+    return replace(
+        chosen,
+        step_s_low=low,
+        step_s_high=high,
+    )
 
 
 def endurance(resolved, chosen: Chosen) -> Endurance:
@@ -97,13 +110,22 @@ def useful_s(phases, which: str = "step_s") -> float | None:
     )
 
 
-def days(phases, goodput: float, which: str = "step_s") -> float | None:
+def days(
+    phases,
+    goodput: float,
+    which: str = "step_s",
+) -> float | None:
     """Days of the whole run: useful time / goodput."""
     seconds = useful_s(phases, which)
     return None if seconds is None else seconds / goodput / DAY_S
 
 
-def cost(resolved, endurance: Endurance, run_days: float | None, goodput: float) -> Cost | None:
+def cost(
+    resolved,
+    endurance: Endurance,
+    run_days: float | None,
+    goodput: float,
+) -> Cost | None:
     """cost.price of the whole run, spares paid for; None without tokens."""
     if run_days is None:
         return None
@@ -146,7 +168,10 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
     if "memory_gb" in resolved.measured:
         factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
         parts = {k: v * factor for k, v in parts.items()}
-    return parts | {"total": sum(parts.values()), "capacity": float(fullest.capacity)}
+    return parts | {
+        "total": sum(parts.values()),
+        "capacity": float(fullest.capacity),
+    }
 
 
 def numbers(resolved, phases) -> dict:
@@ -159,7 +184,12 @@ def numbers(resolved, phases) -> dict:
     e = endurance(resolved, chosen)
     good = float(resolved.measured.get("goodput", e.goodput))
     run_days = [days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")]
-    money = cost(resolved, e, run_days[0], good)
+    money = cost(
+        resolved,
+        e,
+        run_days[0],
+        good,
+    )
     return dict(
         endurance=e,
         cost=money,
@@ -232,7 +262,14 @@ def tables(assessment) -> dict:
         layers_by_stage=[int(np.max(x)) for x in layers_per_stage(chosen.case)],
         measured=dict(r.measured),
         without_single_source=lone(assessment),
-        assumed=[dict(field=a.field, value=a.value, why=a.why) for a in said],
+        assumed=[
+            dict(
+                field=a.field,
+                value=a.value,
+                why=a.why,
+            )
+            for a in said
+        ],
     )
 
 
@@ -250,7 +287,11 @@ def nearest(assessment) -> list[dict]:
 def _site(assessment) -> dict:
     resolved = assessment.resolved
     chip = resolved.cluster.accelerator
-    return {"chip": chip.id, "family": chip.family, "stack": resolved.stack or ""}
+    return {
+        "chip": chip.id,
+        "family": chip.family,
+        "stack": resolved.stack or "",
+    }
 
 
 def candidates(found, most: int = CANDIDATES) -> list[dict]:

@@ -16,7 +16,11 @@ from ..plans.run import Found
 REFUSAL = "Hardware constraints insufficient for model parameters"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Chosen:
     """One phase of the run with its plan."""
 
@@ -53,7 +57,11 @@ class Missed:
             return 1.0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Numbers:
     """Headline numbers of the main phase, days and bands of the whole run; None where the design
     is impossible. The names are the keys of `design --json`."""
@@ -96,7 +104,11 @@ class Numbers:
         return {f.name: getattr(self, f.name) for f in fields(Numbers)}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Assessment(Numbers):
     """What the library says of one design. What follows from it (limits, fixes, what to avoid, the
     site around the job) are functions of it."""

@@ -33,14 +33,47 @@ def arithmetic(where) -> tuple[str, ...]:
         ("gathered layer", m.gathered),
         ("buffers and framework", m.buffers + m.framework + m.fragmentation),
     )
-    said = ", ".join(say("piece", name=name, size=size) for name, size in pieces if size > 0)
-    leanest = say("leanest", legal=found.legal, plan=short(found.row(i)), m=m)
+    said = ", ".join(
+        say(
+            "piece",
+            name=name,
+            size=size,
+        )
+        for name, size in pieces
+        if size > 0
+    )
+    leanest = say(
+        "leanest",
+        legal=found.legal,
+        plan=short(found.row(i)),
+        m=m,
+    )
     if m.host > 0:
-        leanest += say("leanest-host", m=m, host=per_host)
+        leanest += say(
+            "leanest-host",
+            m=m,
+            host=per_host,
+        )
     return (
-        say("state", n=n, per=per, job=job, state=state),
-        say("devices", devices=cluster.devices, m=m, hbm=hbm, host=host),
-        say("too-much" if state > hbm + host else "enough", state=state, all=hbm + host),
+        say(
+            "state",
+            n=n,
+            per=per,
+            job=job,
+            state=state,
+        ),
+        say(
+            "devices",
+            devices=cluster.devices,
+            m=m,
+            hbm=hbm,
+            host=host,
+        ),
+        say(
+            "too-much" if state > hbm + host else "enough",
+            state=state,
+            all=hbm + host,
+        ),
         leanest,
         say("pieces", pieces=said),
     )

@@ -21,7 +21,10 @@ def record_of(chosen):
     there is none."""
     r = chosen.found.situation.resolved
     return best_published(
-        r.cluster.accelerator.id, chosen.phase.precision, r.model.is_moe, chosen.phase.seq_len
+        r.cluster.accelerator.id,
+        chosen.phase.precision,
+        r.model.is_moe,
+        chosen.phase.seq_len,
     )
 
 
@@ -51,19 +54,37 @@ def unpublished(chosen) -> list[str]:
     record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
     wider = say("wider")
     if record is not None and mfu > record.mfu:
-        line = say("beyond-record", mfu=mfu, record=record)
+        line = say(
+            "beyond-record",
+            mfu=mfu,
+            record=record,
+        )
         out.append(line + wider if mfu > ROOM * record.mfu else line)
     lines = beyond(chosen.plan, int(devices(chosen.case.plan)))
     out += [say("beyond", line=line) + wider for line in lines]
     if not found.practised[chosen.row]:
         domain = found.situation.link.domain
-        return [*out, say("tp-across", tp=chosen.plan["tp"], domain=domain)]
+        return [
+            *out,
+            say(
+                "tp-across",
+                tp=chosen.plan["tp"],
+                domain=domain,
+            ),
+        ]
     out += exchanged(chosen)
     better = skipped(found)
     if better is None:
         return out
     row, ratio = better
-    return [*out, say("skipped", plan=short(found.row(row)), gain=1 - ratio)]
+    return [
+        *out,
+        say(
+            "skipped",
+            plan=short(found.row(row)),
+            gain=1 - ratio,
+        ),
+    ]
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -77,7 +98,16 @@ def exchanges(chosen) -> dict[str, float]:
         for i, name in enumerate(CP_TYPES)
         if name != p["cp_type"]
         and all(
-            law.kept({"tp": p["tp"], "cp": p["cp"], "cp_type": i}, model, None, None)
+            law.kept(
+                {
+                    "tp": p["tp"],
+                    "cp": p["cp"],
+                    "cp_type": i,
+                },
+                model,
+                None,
+                None,
+            )
             for law in laws.of("exchange")
         )
     ]
@@ -96,7 +126,14 @@ def exchanged(chosen) -> list[str]:
     name, ratio = min(ways.items(), key=lambda kv: kv[1])
     if ratio > 1 - WORTH:
         return []
-    return [say("exchange", name=name, now=chosen.plan["cp_type"], gain=1 - ratio)]
+    return [
+        say(
+            "exchange",
+            name=name,
+            now=chosen.plan["cp_type"],
+            gain=1 - ratio,
+        )
+    ]
 
 
 def to_disk(chosen) -> float:
@@ -119,7 +156,17 @@ def offloaded(assessment) -> list[str]:
         if one.fits and size > 0:
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
             where = say(
-                f"offload-{'disk' if disk else 'host'}", kept=size - disk, disk=disk, rate=rate
+                f"offload-{'disk' if disk else 'host'}",
+                kept=size - disk,
+                disk=disk,
+                rate=rate,
             )
-            out.append(say("offload", size=size, why=why) + where)
+            out.append(
+                say(
+                    "offload",
+                    size=size,
+                    why=why,
+                )
+                + where
+            )
     return out

@@ -48,7 +48,13 @@ class Facts(DesignFacts):
 
     @cached_property
     def params_mha(self):
-        return parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
+        return parameters(
+            replace(
+                self.model,
+                attention="mha",
+                kv_heads=self.model.heads,
+            )
+        ).total
 
     @cached_property
     def params_plain(self):
@@ -102,7 +108,14 @@ class Facts(DesignFacts):
             (name, assess(self.design.change(plan=plan)))
             for name, plan in (
                 ("the best found", {}),
-                ("tp 8 · pp 16 · dp 128, as published", {"tp": 8, "pp": 16, "dp": 128}),
+                (
+                    "tp 8 · pp 16 · dp 128, as published",
+                    {
+                        "tp": 8,
+                        "pp": 16,
+                        "dp": 128,
+                    },
+                ),
                 ("tp 16: across two nodes", {"tp": 16}),
                 ("tp 4", {"tp": 4}),
             )
@@ -158,7 +171,12 @@ class Facts(DesignFacts):
     def lost(self):
         """Share of the wall time lost at Young's interval, exactly; first-order sums lie within a
         few per cent of it."""
-        return 1 - goodput.ettr(self.mtbf_s, self.stall_s, self.young_s, down_s=self.recovery_s)
+        return 1 - goodput.ettr(
+            self.mtbf_s,
+            self.stall_s,
+            self.young_s,
+            down_s=self.recovery_s,
+        )
 
     @cached_property
     def goodput_share(self):
@@ -179,7 +197,10 @@ class Facts(DesignFacts):
     @cached_property
     def lost_hourly(self):
         return 1 - goodput.ettr(
-            self.mtbf_s, self.stall_s, self.interval_hour_s, down_s=self.recovery_s
+            self.mtbf_s,
+            self.stall_s,
+            self.interval_hour_s,
+            down_s=self.recovery_s,
         )
 
     # ---- money

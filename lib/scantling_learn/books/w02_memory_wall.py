@@ -22,8 +22,18 @@ class Facts(DesignFacts):
 
     devices, seq_len, global_batch = 64, 8192, 256
     smi_mib = 81_559
-    gpt3 = SimpleNamespace(layers=96, hidden=12_288, heads=96, seq_len=2048)
-    mtnlg = SimpleNamespace(layers=105, hidden=20_480, heads=128, seq_len=2048)
+    gpt3 = SimpleNamespace(
+        layers=96,
+        hidden=12_288,
+        heads=96,
+        seq_len=2048,
+    )
+    mtnlg = SimpleNamespace(
+        layers=105,
+        hidden=20_480,
+        heads=128,
+        seq_len=2048,
+    )
 
     @cached_property
     def design(self):
@@ -66,7 +76,16 @@ class Facts(DesignFacts):
     @cached_property
     def tight(self):
         """The same plan as the kit has it, recompute left to the search."""
-        return assess(self.design.change(plan={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"}))
+        return assess(
+            self.design.change(
+                plan={
+                    "tp": 8,
+                    "pp": 1,
+                    "dp": 8,
+                    "sharding": "zero1",
+                }
+            )
+        )
 
     @property
     def recomputed(self):
@@ -77,7 +96,9 @@ class Facts(DesignFacts):
         """Bytes per device of 18 bytes a parameter, 64 ways: zero1, zero2, zero3."""
         n = self.params
         return SimpleNamespace(
-            zero1=6 * n + 12 * n / 64, zero2=2 * n + 16 * n / 64, zero3=18 * n / 64
+            zero1=6 * n + 12 * n / 64,
+            zero2=2 * n + 16 * n / 64,
+            zero3=18 * n / 64,
         )
 
     @cached_property
@@ -92,7 +113,11 @@ class Facts(DesignFacts):
                 return key
         return "d"
 
-    def zero(self, params, ways):
+    def zero(
+        self,
+        params,
+        ways,
+    ):
         """ZeRO's own count, 16 bytes a parameter."""
         return SimpleNamespace(
             zero1=4 * params + 12 * params / ways,
@@ -102,7 +127,11 @@ class Facts(DesignFacts):
 
     # ---- activations
     @staticmethod
-    def layer_bytes(shape, scores=True, batch=1):
+    def layer_bytes(
+        shape,
+        scores=True,
+        batch=1,
+    ):
         """Korthikanti et al. 2022, equation 1: s b h (34 + 5 a s / h)."""
         s, h, a = shape.seq_len, shape.hidden, shape.heads
         return s * batch * h * (34 + (5 * a * s / h if scores else 0))
@@ -131,7 +160,17 @@ class Facts(DesignFacts):
     @cached_property
     def first_stage_ratio(self):
         """Activations of the first stage at pp 8 over those at pp 4, the layers the same in all."""
-        held = [pipeline.in_flight("1f1b", p, 1, 128, stage=0) / p for p in (8, 4)]
+        held = [
+            pipeline.in_flight(
+                "1f1b",
+                p,
+                1,
+                128,
+                stage=0,
+            )
+            / p
+            for p in (8, 4)
+        ]
         return held[0] / held[1]
 
     @cached_property
@@ -147,7 +186,18 @@ class Facts(DesignFacts):
     @cached_property
     def interleaved_more(self):
         return (
-            pipeline.in_flight("interleaved", 8, 10, 128) / pipeline.in_flight("1f1b", 8, 1, 128)
+            pipeline.in_flight(
+                "interleaved",
+                8,
+                10,
+                128,
+            )
+            / pipeline.in_flight(
+                "1f1b",
+                8,
+                1,
+                128,
+            )
             - 1
         )
 
@@ -191,7 +241,13 @@ class Facts(DesignFacts):
                     self.seq_len * times,
                     assess(
                         changed.change(
-                            plan={"tp": 8, "pp": 4, "dp": 2, "micro_batch": 1, "recompute": "full"}
+                            plan={
+                                "tp": 8,
+                                "pp": 4,
+                                "dp": 2,
+                                "micro_batch": 1,
+                                "recompute": "full",
+                            }
                         )
                     ),
                 )
@@ -206,7 +262,11 @@ class Facts(DesignFacts):
     @cached_property
     def context_answer(self):
         grown = max(self.context_parts, key=self.context_parts.get)
-        return {"activations": "b", "optimizer": "c", "weights": "d"}.get(grown, "a")
+        return {
+            "activations": "b",
+            "optimizer": "c",
+            "weights": "d",
+        }.get(grown, "a")
 
     @cached_property
     def measured(self):

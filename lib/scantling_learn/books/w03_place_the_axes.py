@@ -116,7 +116,11 @@ class Facts(DesignFacts):
 
     @cached_property
     def best_tp_answer(self):
-        return {4: "a", 8: "b", 16: "c"}.get(self.best_tp, "d")
+        return {
+            4: "a",
+            8: "b",
+            16: "c",
+        }.get(self.best_tp, "d")
 
     # ---- pipeline and data
     @cached_property
@@ -160,9 +164,11 @@ class Facts(DesignFacts):
 
     @cached_property
     def order_answer(self):
-        return {("tp", "pp", "dp"): "c", ("dp", "tp", "pp"): "a", ("tp", "dp", "pp"): "b"}.get(
-            tuple(self.order), "d"
-        )
+        return {
+            ("tp", "pp", "dp"): "c",
+            ("dp", "tp", "pp"): "a",
+            ("tp", "dp", "pp"): "b",
+        }.get(tuple(self.order), "d")
 
     # ---- fully sharded data parallelism
     @cached_property
@@ -197,7 +203,13 @@ class Facts(DesignFacts):
         more devices to a sequence."""
         batch, out = self.global_batch, []
         for n in (1024, 2048, 4096, 8192, 16_384):
-            ranks = dict(tp=1, pp=1, dp=min(n, batch), cp=max(1, n // batch), sharding="zero3")
+            ranks = dict(
+                tp=1,
+                pp=1,
+                dp=min(n, batch),
+                cp=max(1, n // batch),
+                sharding="zero3",
+            )
             out.append((n, assess(self.make(devices=n).change(plan=ranks))))
         return out
 
@@ -209,7 +221,11 @@ class Facts(DesignFacts):
     # ---- the rack-scale machine
     @cached_property
     def rack(self):
-        design = self.make("gb200-nvl72", devices=4608, batch=2304)
+        design = self.make(
+            "gb200-nvl72",
+            devices=4608,
+            batch=2304,
+        )
         return {tp: assess(design.change(plan={"tp": tp})) for tp in (2, 4, 8, 16, 64)}
 
     @cached_property
@@ -225,7 +241,11 @@ class Facts(DesignFacts):
         """Tensor-parallel degrees of the published runs of this model on NVL72 racks."""
         table = published_runs()
         rows = table[
-            table.model.str.contains("405b", case=False, na=False)
+            table.model.str.contains(
+                "405b",
+                case=False,
+                na=False,
+            )
             & table.accelerator.isin(["gb200-nvl72", "gb300-nvl72"])
         ]
         return " or ".join(str(int(t)) for t in sorted(rows.tp.dropna().unique(), reverse=True))
@@ -245,8 +265,19 @@ class Facts(DesignFacts):
         """The same machine with half the bandwidth out of each device, its plan kept: what each
         axis loses."""
         return assess(
-            self.make(scale_out={"like": "ib-ndr", "device_gbytes_per_s": 25}).change(
-                plan={"tp": self.tp, "pp": self.pp, "dp": self.dp, "cp": 1, "vpp": self.parts}
+            self.make(
+                scale_out={
+                    "like": "ib-ndr",
+                    "device_gbytes_per_s": 25,
+                }
+            ).change(
+                plan={
+                    "tp": self.tp,
+                    "pp": self.pp,
+                    "dp": self.dp,
+                    "cp": 1,
+                    "vpp": self.parts,
+                }
             )
         )
 

@@ -23,7 +23,12 @@ class Facts(DesignFacts):
     devices, tokens, seq_len, global_batch = 2048, 14.8e12, 4096, 15_360
     pp, ep, limit, price, skew = 16, 64, 4, 2.0, 1.5
 
-    def make(self, model="deepseek-v3", accelerator="h800-sxm", precision="fp8-block"):
+    def make(
+        self,
+        model="deepseek-v3",
+        accelerator="h800-sxm",
+        precision="fp8-block",
+    ):
         return design(
             model,
             self.devices,
@@ -41,10 +46,29 @@ class Facts(DesignFacts):
     def design(self):
         return self.make()
 
-    def _run(self, schedule, stack="hai-llm"):
-        axes = {"tp": 1, "pp": self.pp, "cp": 1, "ep": self.ep, "etp": 1, "sharding": "zero1"}
+    def _run(
+        self,
+        schedule,
+        stack="hai-llm",
+    ):
+        axes = {
+            "tp": 1,
+            "pp": self.pp,
+            "cp": 1,
+            "ep": self.ep,
+            "etp": 1,
+            "sharding": "zero1",
+        }
         on = {"stack": stack} if stack else {}
-        return assess(self.design.change(on, plan={**axes, "schedule": schedule}))
+        return assess(
+            self.design.change(
+                on,
+                plan={
+                    **axes,
+                    "schedule": schedule,
+                },
+            )
+        )
 
     @cached_property
     def run(self):
@@ -95,7 +119,11 @@ class Facts(DesignFacts):
         return self.total / self.active
 
     # ---- memory
-    def held(self, ep, bytes_per_param=6):
+    def held(
+        self,
+        ep,
+        bytes_per_param=6,
+    ):
         """Weights and fp32 gradients on a device of an average stage."""
         routed = self.parts.routed_experts
         return ((self.total - routed) / self.pp + routed / self.pp / ep) * bytes_per_param
@@ -243,7 +271,10 @@ class Facts(DesignFacts):
         """{machine: {ep: assessment}}, bf16 on both so that the chips' formats play no part."""
         out = {}
         for name in ("h800-sxm", "gb200-nvl72"):
-            design = self.make(accelerator=name, precision="bf16")
+            design = self.make(
+                accelerator=name,
+                precision="bf16",
+            )
             out[name] = {ep: assess(design.change(plan={"ep": ep})) for ep in (8, 16, 32, 64)}
         return out
 

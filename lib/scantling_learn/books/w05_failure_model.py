@@ -79,7 +79,10 @@ class Facts:
         return {
             k: v
             for k, v in goodput.shares(
-                self.mtbf_s, self.save_s, self.best_s, restart_s=self.recovery_min * MINUTE_S
+                self.mtbf_s,
+                self.save_s,
+                self.best_s,
+                restart_s=self.recovery_min * MINUTE_S,
             ).items()
         }
 
@@ -112,7 +115,11 @@ class Facts:
     @cached_property
     def state_bytes(self):
         n = parameters(models()["llama-3.1-405b"]).total
-        return checkpoint.contents(n, ranks=self.devices, readers=self.devices // 128).total
+        return checkpoint.contents(
+            n,
+            ranks=self.devices,
+            readers=self.devices // 128,
+        ).total
 
     @property
     def state_share(self):
@@ -177,7 +184,12 @@ class Facts:
     def far_best_s(self):
         return goodput.optimum_interval(self.far_mtbf_s, self.save_s)
 
-    def far(self, stall=1.0, recovery=1.0, interval=1.0):
+    def far(
+        self,
+        stall=1.0,
+        recovery=1.0,
+        interval=1.0,
+    ):
         """Useful share on the large site with stall, recovery or interval changed by a factor; the
         interval at its optimum first."""
         tau = goodput.optimum_interval(self.far_mtbf_s, self.save_s * stall) * interval
@@ -202,7 +214,11 @@ class Facts:
 
     @cached_property
     def halved(self):
-        return {"a": self.far(stall=0.5), "b": self.far(recovery=0.5), "c": self.far(interval=2.0)}
+        return {
+            "a": self.far(stall=0.5),
+            "b": self.far(recovery=0.5),
+            "c": self.far(interval=2.0),
+        }
 
     @property
     def lever(self):
@@ -272,9 +288,13 @@ class Facts:
     def curves(self):
         axis = np.geomspace(60, 4 * HOUR_S, 60)
         ways = {
-            "saves of a minute that block": dict(stall=self.save_s, durable=0.0),
+            "saves of a minute that block": dict(
+                stall=self.save_s,
+                durable=0.0,
+            ),
             "a copy to host memory, durable later": dict(
-                stall=self.stall_s, durable=self.durable_s
+                stall=self.stall_s,
+                durable=self.durable_s,
             ),
         }
         return {
@@ -299,7 +319,12 @@ class Facts:
         return {
             "whole job restarts, saves block": (
                 n,
-                goodput.ettr(m, self.save_s, tau, restart_s=self.far_recovery_min * MINUTE_S),
+                goodput.ettr(
+                    m,
+                    self.save_s,
+                    tau,
+                    restart_s=self.far_recovery_min * MINUTE_S,
+                ),
             ),
             "whole job restarts, saves do not block": (
                 n,

@@ -76,7 +76,11 @@ class Facts:
         return self.after.resolved.cluster.accelerator.bf16_flops
 
     # ---------------------------------------------------------------- reading the dashboard
-    def _step(self, devices, mfu):
+    def _step(
+        self,
+        devices,
+        mfu,
+    ):
         return self.batch * self.seq_len * self.flops_per_token / (devices * self.peak * mfu)
 
     @property

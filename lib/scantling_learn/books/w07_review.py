@@ -36,12 +36,26 @@ class Facts:
             stack="megatron-core",
             usd=self.price,
             preset="llama3",
-            cluster={"pod_devices": 512, "oversubscription": self.oversubscription},
+            cluster={
+                "pod_devices": 512,
+                "oversubscription": self.oversubscription,
+            },
         )
 
     def _pinned(self, tp):
-        own = dict(vpp=1, cp=1, micro_batch=self.micro_batch, recompute="none")
-        return assess(self._design(tp=tp, pp=self.pp, **own))
+        own = dict(
+            vpp=1,
+            cp=1,
+            micro_batch=self.micro_batch,
+            recompute="none",
+        )
+        return assess(
+            self._design(
+                tp=tp,
+                pp=self.pp,
+                **own,
+            )
+        )
 
     @cached_property
     def stated(self):
@@ -80,7 +94,11 @@ class Facts:
     def flops(self):
         return 6 * self.params * self.tokens
 
-    def _days(self, peak, mfu):
+    def _days(
+        self,
+        peak,
+        mfu,
+    ):
         return self.flops / (self.devices * peak * mfu) / DAY_S
 
     @property
@@ -102,7 +120,12 @@ class Facts:
 
     @property
     def record(self):
-        return best_published("h100-sxm", "bf16", False, self.seq_len)
+        return best_published(
+            "h100-sxm",
+            "bf16",
+            False,
+            self.seq_len,
+        )
 
     @property
     def said_gpu_h(self):

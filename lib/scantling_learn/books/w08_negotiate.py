@@ -49,7 +49,14 @@ class Facts:
     # ---------------------------------------------------------------- the approved plan
     @cached_property
     def base(self):
-        return assess(self.run(self.devices, self.tokens, self.batch, "bf16"))
+        return assess(
+            self.run(
+                self.devices,
+                self.tokens,
+                self.batch,
+                "bf16",
+            )
+        )
 
     @property
     def params(self):
@@ -60,7 +67,10 @@ class Facts:
         """MFU of published dense bf16 runs on this device: from Llama 3's largest fleet to the
         record."""
         return runs("llama3-405b-t4-3")[0].mfu_measured, best_published(
-            "h100-sxm", "bf16", False, self.seq_len
+            "h100-sxm",
+            "bf16",
+            False,
+            self.seq_len,
         ).mfu
 
     @property
@@ -132,7 +142,14 @@ class Facts:
     # ---------------------------------------------------------------- devices
     @cached_property
     def doubled(self):
-        return assess(self.run(self.more, self.tokens, self.batch, "bf16"))
+        return assess(
+            self.run(
+                self.more,
+                self.tokens,
+                self.batch,
+                "bf16",
+            )
+        )
 
     @property
     def doubled_usd_share(self):
@@ -148,9 +165,27 @@ class Facts:
 
     @cached_property
     def scale_curves(self):
-        rows = {1024: None, 2048: self.base, 4096: self.doubled}
-        rows[1024] = assess(self.run(1024, self.tokens, self.batch, "bf16"))
-        rows[8192] = assess(self.run(8192, self.tokens, self.batch, "bf16"))
+        rows = {
+            1024: None,
+            2048: self.base,
+            4096: self.doubled,
+        }
+        rows[1024] = assess(
+            self.run(
+                1024,
+                self.tokens,
+                self.batch,
+                "bf16",
+            )
+        )
+        rows[8192] = assess(
+            self.run(
+                8192,
+                self.tokens,
+                self.batch,
+                "bf16",
+            )
+        )
         n = np.array(sorted(rows), float)
         days = np.array([rows[int(k)].days for k in n])
         return {
@@ -161,7 +196,14 @@ class Facts:
     # ---------------------------------------------------------------- precision
     @cached_property
     def low(self):
-        return assess(self.run(self.devices, self.tokens, self.batch, "fp8"))
+        return assess(
+            self.run(
+                self.devices,
+                self.tokens,
+                self.batch,
+                "fp8",
+            )
+        )
 
     @property
     def gemm_share(self):
@@ -185,11 +227,39 @@ class Facts:
     @cached_property
     def packages(self):
         return {
-            "a": assess(self.run(self.more, self.tokens, self.batch, "bf16")),
+            "a": assess(
+                self.run(
+                    self.more,
+                    self.tokens,
+                    self.batch,
+                    "bf16",
+                )
+            ),
             "b": self.low,
-            "c": assess(self.run(self.middle, self.fewer_tokens, self.middle_batch, "fp8")),
-            "d": assess(self.run(self.more, self.cut_tokens, self.batch, "bf16")),
-            "e": assess(self.run(self.more, self.tokens, self.batch, "fp8")),
+            "c": assess(
+                self.run(
+                    self.middle,
+                    self.fewer_tokens,
+                    self.middle_batch,
+                    "fp8",
+                )
+            ),
+            "d": assess(
+                self.run(
+                    self.more,
+                    self.cut_tokens,
+                    self.batch,
+                    "bf16",
+                )
+            ),
+            "e": assess(
+                self.run(
+                    self.more,
+                    self.tokens,
+                    self.batch,
+                    "fp8",
+                )
+            ),
         }
 
     @property
@@ -217,12 +287,20 @@ class Facts:
     def points(self):
         return {
             f"{k}": ([r.days], [r.cost_usd])
-            for k, r in {"approved": self.base, **self.packages}.items()
+            for k, r in {
+                "approved": self.base,
+                **self.packages,
+            }.items()
         }
 
     @cached_property
     def open_design(self):
-        return self.run(self.middle, self.fewer_tokens, self.middle_batch, "fp8")
+        return self.run(
+            self.middle,
+            self.fewer_tokens,
+            self.middle_batch,
+            "fp8",
+        )
 
     @property
     def best(self):

@@ -21,7 +21,11 @@ class Panel:
     title = ""
     always = False  # whether there is something to show for a design that no plan can hold
 
-    def __init__(self, session, choose: Callable):
+    def __init__(
+        self,
+        session,
+        choose: Callable,
+    ):
         self.session, self.choose = session, choose
         self.box = W.VBox(layout=W.Layout(grid_gap="8px"))
         self.built = False
@@ -32,22 +36,46 @@ class Panel:
         """The assessment of the design on the desk, as data."""
         return self.session.now.given
 
-    def explain(self, key: str, facts: Mapping) -> dict:
+    def explain(
+        self,
+        key: str,
+        facts: Mapping,
+    ) -> dict:
         """What a number of a table of this tab opens to."""
         return headline.explanation(key, self.session, facts or None)
 
-    def explain_alone(self, key: str, facts: Mapping) -> dict:
+    def explain_alone(
+        self,
+        key: str,
+        facts: Mapping,
+    ) -> dict:
         """The same, where the row is of another plan or design."""
-        return headline.explanation(key, self.session, facts, alone=True)
+        return headline.explanation(
+            key,
+            self.session,
+            facts,
+            alone=True,
+        )
 
-    def explain_row(self, name: str, say: Callable[[str, Mapping], str]) -> Callable:
+    def explain_row(
+        self,
+        name: str,
+        say: Callable[[str, Mapping], str],
+    ) -> Callable:
         """The same for the records of the blueprint in the table `name`; `say(key, row)` is the
         text of a cell."""
         about = tables()[name]
 
         def explain(column: str, row: Mapping) -> dict:
             key, resolved = about["prefix"] + column, headline.inputs(self.session)
-            return words.explain_row(key, say(key, row), self.given, resolved, row, about["own"])
+            return words.explain_row(
+                key,
+                say(key, row),
+                self.given,
+                resolved,
+                row,
+                about["own"],
+            )
 
         return explain
 

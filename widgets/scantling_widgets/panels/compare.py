@@ -70,13 +70,28 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
         if any(isinstance(value, (Mapping, list, tuple)) for value in (a, b)):
             continue
         truth = bool in (type(a), type(b))
-        text, sense = ("", "") if truth else headline.difference(key, b, a, better.get(key))
+        text, sense = (
+            ("", "")
+            if truth
+            else headline.difference(
+                key,
+                b,
+                a,
+                better.get(key),
+            )
+        )
         rows.append(
             [
                 cell(quantity.label, hint=key),
                 show(key, a),
                 cell(show(key, b), key=key),
-                cell(text, mark={"better": "good", "worse": "bad"}.get(sense, "")),
+                cell(
+                    text,
+                    mark={
+                        "better": "good",
+                        "worse": "bad",
+                    }.get(sense, ""),
+                ),
             ]
         )
     return rows

@@ -11,7 +11,10 @@ from .base import Panel
 from .reliability import numbers, pairs
 
 _CARBON = "cost.carbon_kg"
-_WHERE = {"tokens": "Tokens under Job", "a price": "Price under Failures, prices, measured"}
+_WHERE = {
+    "tokens": "Tokens under Job",
+    "a price": "Price under Failures, prices, measured",
+}
 
 
 class Cost(Panel):
@@ -20,7 +23,12 @@ class Cost(Panel):
     def build(self):
         self.points = []
         self.of = None
-        self.job = Job("Sweep device counts", self._start, self._step, self.ended)
+        self.job = Job(
+            "Sweep device counts",
+            self._start,
+            self._step,
+            self.ended,
+        )
         self.chart, self.why = frontier.live(), theme.text()
         self.bill = pairs("cost", self.explain)
         self.sweep = Table("device-counts", self._pick, explain=self.explain_alone)

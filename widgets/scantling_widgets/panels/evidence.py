@@ -42,9 +42,18 @@ class Evidence(Panel):
         ]
 
     def _run(self, run) -> list[dict]:
-        hints = {"source": run.get("locator") or "", "model": run["id"]}
+        hints = {
+            "source": run.get("locator") or "",
+            "model": run["id"],
+        }
         cells = zip(self.runs.names, self.runs.cells(run))
-        return [{**of, **({"hint": hints[name]} if hints.get(name) else {})} for name, of in cells]
+        return [
+            {
+                **of,
+                **({"hint": hints[name]} if hints.get(name) else {}),
+            }
+            for name, of in cells
+        ]
 
 
 def _value(row) -> str:

@@ -25,7 +25,12 @@ class Network(Panel):
     title = "Network"
 
     def build(self):
-        self.by = theme.drop("Show", ((text, by) for by, text in VIEWS.items()), "360px", "42px")
+        self.by = theme.drop(
+            "Show",
+            ((text, by) for by, text in VIEWS.items()),
+            "360px",
+            "42px",
+        )
         self.by.observe(lambda _: self._show_nodes(), "value")
         self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
         self.cluster, self.site = nodes["pp"].live(legend=True), site.live(legend=True)
@@ -67,7 +72,13 @@ class Network(Panel):
         self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
         edges = network.get("crossings") or []
         self.edges.fill([self._edge(edge) for edge in edges], edges)
-        others = [{**o["topology"], **o} for o in network["alternatives"]]
+        others = [
+            {
+                **o["topology"],
+                **o,
+            }
+            for o in network["alternatives"]
+        ]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
         self.others.fill([self._topology(o) for o in others], others)
         self.settings.rows = [[s[key] for key in self.settings.names] for s in network["settings"]]
@@ -95,7 +106,12 @@ class Network(Panel):
     def _show_nodes(self) -> None:
         by, p = self.by.value, self.placement
         self.cluster.spec = nodes[by].spec(True)
-        nodes[by].show(self.cluster, self.given, placement=p, by=by)
+        nodes[by].show(
+            self.cluster,
+            self.given,
+            placement=p,
+            by=by,
+        )
         self.note.value = theme.dim(
             f"{several(p['devices'], 'device')}: {several(p['node_count'], 'node')} of "
             f"{p['per_node']}, {several(p['unit_count'], 'leaf unit')}, "

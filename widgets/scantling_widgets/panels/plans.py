@@ -13,7 +13,13 @@ from .base import Panel
 _LISTED = 50  # the picture beside the table shows them all
 _SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")  # left out where all plans have the same
 # these follow from the rest of a plan, or are no pin of it
-_FREE = {"dp", "grad_accum", "shard_group", "precision", "sp"}
+_FREE = {
+    "dp",
+    "grad_accum",
+    "shard_group",
+    "precision",
+    "sp",
+}
 _PINS = set(PlanSpec.model_fields) - _FREE
 
 
@@ -36,7 +42,11 @@ class Plans(Panel):
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
         pins = [c for c in table.names if c not in table.about["opens"]]
         with table.hold_sync():
-            first = columns(("rank",), left=("rank",), labels={"rank": "Use"})
+            first = columns(
+                ("rank",),
+                left=("rank",),
+                labels={"rank": "Use"},
+            )
             table.columns = first + table.headed(shown)
             rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
             table.fill(rows, listed)

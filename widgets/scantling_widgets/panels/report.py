@@ -32,7 +32,11 @@ _KIT = (
 def _field(name: str, value: str) -> W.Text:
     style, layout = {"description_width": _ROOM}, W.Layout(width="100%")
     return W.Text(
-        value=value, description=name, layout=layout, style=style, continuous_update=False
+        value=value,
+        description=name,
+        layout=layout,
+        style=style,
+        continuous_update=False,
     )
 
 
@@ -48,7 +52,10 @@ class Report(Panel):
     def build(self):
         self.text = W.Textarea(
             description="Design file",
-            layout=W.Layout(width="100%", height="270px"),
+            layout=W.Layout(
+                width="100%",
+                height="270px",
+            ),
             continuous_update=False,
         )
         self.text.add_class("sd-code")
@@ -56,15 +63,47 @@ class Report(Panel):
         self.kit = _field("Folder", "launch")
         self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
         use, save, load = (self._button(*button) for button in _BUTTONS.items())
-        self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
-        self.to = theme.drop("Framework", FRAMEWORKS, "240px", _ROOM)
-        self.on = theme.drop("Start with", ON, "240px", _ROOM)
+        self.job = Job(
+            "Render the report",
+            self._start,
+            self._rendered,
+            self._ended,
+            waits=True,
+        )
+        self.to = theme.drop(
+            "Framework",
+            FRAMEWORKS,
+            "240px",
+            _ROOM,
+        )
+        self.on = theme.drop(
+            "Start with",
+            ON,
+            "240px",
+            _ROOM,
+        )
         told = partial(self._told, self.kit_said)
-        self.kit_job = Job("Write the launch kit", self._kit_start, self._kit_step, told)
+        self.kit_job = Job(
+            "Write the launch kit",
+            self._kit_start,
+            self._kit_step,
+            told,
+        )
         self.files = Table("launch-kit")
         page, kit = (theme.text(f"<p class='sd-dim'>{said}</p>") for said in (_PAGE, _KIT))
-        saved = theme.card("Save and load", self.path, theme.row(save, load, gap="8px"), self.say)
-        report = theme.card("Report", page, self.folder, self.job, self.said)
+        saved = theme.card(
+            "Save and load",
+            self.path,
+            theme.row(save, load, gap="8px"),
+            self.say,
+        )
+        report = theme.card(
+            "Report",
+            page,
+            self.folder,
+            self.job,
+            self.said,
+        )
         launch = (self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files)
         return [
             theme.side_by_side(
@@ -74,9 +113,22 @@ class Report(Panel):
             )
         ]
 
-    def _button(self, name: str, tip: str) -> W.Button:
-        acts = {"Use this text": self._use, "Save": self._save, "Load": self._load}
-        return theme.button(name, partial(self._try, acts[name]), tip, width="auto")
+    def _button(
+        self,
+        name: str,
+        tip: str,
+    ) -> W.Button:
+        acts = {
+            "Use this text": self._use,
+            "Save": self._save,
+            "Load": self._load,
+        }
+        return theme.button(
+            name,
+            partial(self._try, acts[name]),
+            tip,
+            width="auto",
+        )
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()
@@ -88,7 +140,11 @@ class Report(Panel):
         except Exception as error:  # said beside the button; the desk stays as it is
             self._told(self.say, error)
 
-    def _told(self, where: W.HTML, error) -> None:
+    def _told(
+        self,
+        where: W.HTML,
+        error,
+    ) -> None:
         if error is not None:
             where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
@@ -107,7 +163,11 @@ class Report(Panel):
         self._saved, design = path, Design.read(path)
         return self._put(design, f"{path} is on the desk.")
 
-    def _put(self, design, done: str) -> str:
+    def _put(
+        self,
+        design,
+        done: str,
+    ) -> str:
         if self.session.put(design):
             return done
         refusal = self.session.refusal
@@ -132,7 +192,12 @@ class Report(Panel):
         self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
         self.files.rows = []
         to, on = self.to.value, self.on.value
-        return rendering.launch_kit(self.session.now.result, to, on, _folder(self.kit))
+        return rendering.launch_kit(
+            self.session.now.result,
+            to,
+            on,
+            _folder(self.kit),
+        )
 
     def _kit_step(self, found) -> None:
         if isinstance(found, dict):

@@ -30,8 +30,18 @@ class Schedule(Panel):
 
     def build(self):
         names = [row.name for row in pipeline.SCHEDULES.values()]
-        self.other = theme.drop("Compare with", names, "260px", "96px")
-        self.window = theme.drop("Draw", _WINDOWS.items(), "200px", "40px")
+        self.other = theme.drop(
+            "Compare with",
+            names,
+            "260px",
+            "96px",
+        )
+        self.window = theme.drop(
+            "Draw",
+            _WINDOWS.items(),
+            "200px",
+            "40px",
+        )
         self.chosen, self.drawing = False, False
         self.other.observe(self._compare, "value")
         self.window.observe(lambda _: self.draw(), "value")
@@ -73,16 +83,35 @@ class Schedule(Panel):
         layouts = []
         names = (plan.get("schedule"), self.other.value)
         for name, chart, note in zip(names, self.charts, self.notes):
-            layout, text = lay_out(name, pp, plan.get("vpp") or 1, m) if pp > 1 else (None, "")
+            layout, text = (
+                lay_out(
+                    name,
+                    pp,
+                    plan.get("vpp") or 1,
+                    m,
+                )
+                if pp > 1
+                else (None, "")
+            )
             figure = gantt_of(layout)
             chart.spec = figure.spec()
-            figure.show(chart, self.given, layout=layout, window=self.window.value)
+            figure.show(
+                chart,
+                self.given,
+                layout=layout,
+                window=self.window.value,
+            )
             note.value = f"<p>{theme.escape(text)}</p>"
             layouts += [layout] if layout is not None else []
         held.show(self.held, self.given, layouts=layouts)
 
 
-def lay_out(name, pp, vpp, m):
+def lay_out(
+    name,
+    pp,
+    vpp,
+    m,
+):
     """(layout, words) of a schedule, in units of one forward pass; None and the rule it breaks
     where the settings do not allow it.
 
@@ -91,7 +120,15 @@ def lay_out(name, pp, vpp, m):
     problem = ""
     for chunks in dict.fromkeys((vpp, 1, 2)):
         try:
-            layout = schedule.lay_out(name, pp, chunks, m, 1.0, 1.0, 1.0)
+            layout = schedule.lay_out(
+                name,
+                pp,
+                chunks,
+                m,
+                1.0,
+                1.0,
+                1.0,
+            )
         except ValueError as error:
             problem = problem or str(error)
             continue

@@ -39,12 +39,37 @@ class Sensitivity(Panel):
         self.cells = []
         self.of = self.key = self.swept = None
         keys = [(label(key), key) for key in tornado]
-        self.what = theme.drop("What moves", keys, "250px", "92px")
+        self.what = theme.drop(
+            "What moves",
+            keys,
+            "250px",
+            "92px",
+        )
         self.what.value = next(key for key in tornado if self.given.get(key) is not None)
-        self.along = theme.drop("Along", [("", "")], "205px", "44px")
-        self.across = theme.drop("and against", [("", "")], "245px", "82px")
-        self.job = Job("Vary the inputs", self._start, self._step, self.ended)
-        self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
+        self.along = theme.drop(
+            "Along",
+            [("", "")],
+            "205px",
+            "44px",
+        )
+        self.across = theme.drop(
+            "and against",
+            [("", "")],
+            "245px",
+            "82px",
+        )
+        self.job = Job(
+            "Vary the inputs",
+            self._start,
+            self._step,
+            self.ended,
+        )
+        self.sweep_job = Job(
+            "Sweep",
+            self._sweep_start,
+            self._sweep_step,
+            self.ended,
+        )
         self.note, self.sweep_note = theme.text(), theme.text()
         self.chart = tornado[self.what.value].live()
         self.map = line[self.what.value].live(legend=True)
@@ -57,7 +82,13 @@ class Sensitivity(Panel):
             theme.row(self.what, self.job),
             self.note,
             theme.card("Each input a step down and up", self.chart),
-            theme.card("Sweep", inputs, self.sweep_note, self.map, self.table),
+            theme.card(
+                "Sweep",
+                inputs,
+                self.sweep_note,
+                self.map,
+                self.table,
+            ),
         ]
 
     def draw(self):
@@ -91,7 +122,12 @@ class Sensitivity(Panel):
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
         self.note.value = theme.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
-        tornado[key].show(self.chart, self.of.given if mine else now.given, rows=mine, key=key)
+        tornado[key].show(
+            self.chart,
+            self.of.given if mine else now.given,
+            rows=mine,
+            key=key,
+        )
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
@@ -148,15 +184,35 @@ class Sensitivity(Panel):
         )
         if across is None:
             figure, titles = line[key], {"along": along.name}
-            more = {"texts": along.texts, "name": along.name, "now": along.now}
+            more = {
+                "texts": along.texts,
+                "name": along.name,
+                "now": along.now,
+            }
         else:
-            figure, titles = heat[key], {"along": along.name, "across": across.name}
+            figure, titles = (
+                heat[key],
+                {
+                    "along": along.name,
+                    "across": across.name,
+                },
+            )
             both = along.now >= 0 and across.now >= 0
             here = across.now * len(along.values) + along.now if both else -1
-            more = {"rows": across.texts, "columns": along.texts, "now": here}
+            more = {
+                "rows": across.texts,
+                "columns": along.texts,
+                "now": here,
+            }
             more["names"] = (across.name, along.name)
         self.map.spec = figure.spec(True, **titles)
-        figure.show(self.map, of.given, cells=self.cells, key=key, **more)
+        figure.show(
+            self.map,
+            of.given,
+            cells=self.cells,
+            key=key,
+            **more,
+        )
         self._fill(key)
 
     def _fill(self, key: str) -> None:
@@ -171,11 +227,21 @@ class Sensitivity(Panel):
         }
         left = [name for name in labels if name not in (key, "memory")]
         with self.table.hold_sync():
-            self.table.columns = columns(labels, left=left, wrap=("why",), labels=labels)
+            self.table.columns = columns(
+                labels,
+                left=left,
+                wrap=("why",),
+                labels=labels,
+            )
             rows = [self._row(i, found, key) for i, found in enumerate(self.cells)]
             self.table.fill(rows, [found.figures for found in self.cells])
 
-    def _row(self, i: int, found, key: str) -> list[dict]:
+    def _row(
+        self,
+        i: int,
+        found,
+        key: str,
+    ) -> list[dict]:
         word, mark = _KINDS[kind(found)]
         value, memory = found.figures.get(key), found.memory_share
         return [

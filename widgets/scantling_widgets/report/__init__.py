@@ -62,7 +62,11 @@ class Markup:
 class Report:
     """One design's report, part by part, for a notebook to show."""
 
-    def __init__(self, design, assessment=None):
+    def __init__(
+        self,
+        design,
+        assessment=None,
+    ):
         self.design, self.assessment = design, assessment or scantling.assess(design)
         self.data = text.plain(self.assessment.as_dict())
         self.data["name"] = self.assessment.resolved.name
@@ -80,7 +84,10 @@ class Report:
             return None
         view = self.view
         if name in ("brief", "sensitivity"):
-            moved = {"key": self.moved_by, "moved": label(self.moved_by).lower()}
+            moved = {
+                "key": self.moved_by,
+                "moved": label(self.moved_by).lower(),
+            }
             view = view | moved | {"variations": self.variations}
         html = text.render(name, view)
         return Markup(html) if html else None
@@ -92,7 +99,11 @@ class Report:
         figure = charts.FIGURES[name]
         if name == "sensitivity":
             figure = charts.tornado(self.moved_by)
-            more = {"rows": self.variations, "key": self.moved_by, **more}
+            more = {
+                "rows": self.variations,
+                "key": self.moved_by,
+                **more,
+            }
         return pictures.draw(figure, self.data, **more)
 
     @cached_property
@@ -129,7 +140,11 @@ class _Result:
     def __init__(self, data: dict):
         self.data = data
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(
+        self,
+        include=None,
+        exclude=None,
+    ):
         return {
             RESULT: self.data,
             "text/plain": f"{self.data.get('name')}: {self.data.get('verdict')}",

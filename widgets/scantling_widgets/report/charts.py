@@ -13,24 +13,43 @@ AXES = ("tp", "cp", "ep", "dp", "pp")
 
 # ---------------------------------------------------------------- goodput
 def _curve(given) -> dict:
-    return (given.get("endurance") or {}).get("curve") or {"interval_s": [], "goodput": []}
+    return (given.get("endurance") or {}).get("curve") or {
+        "interval_s": [],
+        "goodput": [],
+    }
 
 
-def _interval(seconds, goodput, says: str) -> dict:
-    return {"interval_s": seconds, "goodput": goodput, "says": says}
+def _interval(
+    seconds,
+    goodput,
+    says: str,
+) -> dict:
+    return {
+        "interval_s": seconds,
+        "goodput": goodput,
+        "says": says,
+    }
 
 
 def _goodput_rows(given) -> dict:
     curve, seconds, goodput = _curve(given), given["checkpoint_interval_s"], given["goodput"]
     columns = {key: list(curve[key]) for key in ("interval_s", "goodput")}
     if not columns["goodput"]:
-        return {"curve": columns, "chosen": [], "optimum": []}
+        return {
+            "curve": columns,
+            "chosen": [],
+            "optimum": [],
+        }
     most, best = max(zip(columns["goodput"], columns["interval_s"]))
     apart = most - goodput > 5e-4  # where they all but coincide, one mark says both
     says = f"{show('checkpoint_interval_s', seconds)}: {show('goodput', goodput)}"
     optimum = _interval(best, most, f"optimum {show('checkpoint_interval_s', best)}")
     chosen = _interval(seconds, goodput, says if apart else f"{says}, the optimum")
-    return {"curve": columns, "chosen": [chosen], "optimum": [optimum] if apart else []}
+    return {
+        "curve": columns,
+        "chosen": [chosen],
+        "optimum": [optimum] if apart else [],
+    }
 
 
 def _goodput_words(given) -> str:
@@ -95,7 +114,11 @@ def _ends(rows) -> list[tuple]:
     return [(r, r[side], r[f"{side}_says"]) for r, side in sides if r[side] is not None]
 
 
-def _tornado_rows(given, rows=(), key="days") -> dict:
+def _tornado_rows(
+    given,
+    rows=(),
+    key="days",
+) -> dict:
     now = given.get(key)
     bars = [
         {
@@ -106,10 +129,17 @@ def _tornado_rows(given, rows=(), key="days") -> dict:
         }
         for row, value, _ in _ends(rows)
     ]
-    return {"bars": bars, "now": [{"to": now}] if rows else []}
+    return {
+        "bars": bars,
+        "now": [{"to": now}] if rows else [],
+    }
 
 
-def _tornado_words(given, rows=(), key="days") -> str:
+def _tornado_words(
+    given,
+    rows=(),
+    key="days",
+) -> str:
     ends = (f"{row['what']}, {says}: {show(key, value)}" for row, value, says in _ends(rows))
     return f"What moves {label(key)}, now {show(key, given.get(key))}: {'; '.join(ends)}."
 
@@ -122,12 +152,24 @@ def tornado(key: str) -> Figure:
         _tornado_words,
         title=f"{label(key)} with one input changed at a time, the plan searched again where it is "
         "open",
-        given={"title": label(key), "ticks": axis(key)[1]},
+        given={
+            "title": label(key),
+            "ticks": axis(key)[1],
+        },
     )
 
 
 # ---------------------------------------------------------------- designs side by side
-def _side_by_side(*, name, title, what, table, mapping, headline, given) -> Figure:
+def _side_by_side(
+    *,
+    name,
+    title,
+    what,
+    table,
+    mapping,
+    headline,
+    given,
+) -> Figure:
     """Stacked parts of one figure, a bar a design."""
 
     def rows(given, results=()) -> dict:
@@ -172,7 +214,10 @@ memories = _side_by_side(
     table=MEMORY,
     mapping="memory_bytes",
     headline="memory_bytes.total",
-    given={"title": f"{_UNIT} per device", "ticks": _TICKS},
+    given={
+        "title": f"{_UNIT} per device",
+        "ticks": _TICKS,
+    },
 )
 steps = _side_by_side(
     name="steps",
@@ -181,7 +226,10 @@ steps = _side_by_side(
     table=STEP,
     mapping="step_breakdown_s",
     headline="step_s",
-    given={"title": "seconds of one step", "ticks": "format(datum.value, ',~r')"},
+    given={
+        "title": "seconds of one step",
+        "ticks": "format(datum.value, ',~r')",
+    },
 )
 
 SIDE_BY_SIDE = (memories, steps)

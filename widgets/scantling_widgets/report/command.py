@@ -14,7 +14,12 @@ from .run import run
 
 
 @click.command("report")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE…",
+)
 @click.option(
     "-o",
     "--out",
@@ -29,12 +34,34 @@ from .run import run
     help="local processes; as many as cores when left out",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="run on a Dask cluster instead, such as tcp://host:8786"
+    "--scheduler",
+    metavar="ADDRESS",
+    help="run on a Dask cluster instead, such as tcp://host:8786",
 )
-@click.option("--pdf", is_flag=True, help="a PDF as well, printed by Chromium")
-@click.option("--compare", is_flag=True, help="one more page with the designs side by side")
-@click.option("--force", is_flag=True, help="make finished reports again")
-def report(files, out, workers, scheduler, pdf, compare, force):
+@click.option(
+    "--pdf",
+    is_flag=True,
+    help="a PDF as well, printed by Chromium",
+)
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="one more page with the designs side by side",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="make finished reports again",
+)
+def report(
+    files,
+    out,
+    workers,
+    scheduler,
+    pdf,
+    compare,
+    force,
+):
     """Render designs as offline HTML reports.
 
     One page and one executed notebook per design file. Finished ones are kept; a batch that was
@@ -43,11 +70,22 @@ def report(files, out, workers, scheduler, pdf, compare, force):
     impossible, 3 a constraint missed, 0.
     """
     if Path(out).exists() and not Path(out).is_dir():
-        raise DesignError("-o", out, "a folder", problem="is a file")
+        raise DesignError(
+            "-o",
+            out,
+            "a folder",
+            problem="is a file",
+        )
     screen = console(stderr=True)
     with _progress(screen, len(files)) as told:
         records = run(
-            files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force, told=told
+            files,
+            out,
+            workers=workers,
+            scheduler=scheduler,
+            pdf=pdf,
+            force=force,
+            told=told,
         )
     for record in records:
         click.echo(_line(record, Path(out)), err=record.status != "done")
@@ -77,7 +115,11 @@ class _progress:
     """A bar on a terminal; nothing where the output is a file, which gets one line a design at the
     end."""
 
-    def __init__(self, screen, total: int):
+    def __init__(
+        self,
+        screen,
+        total: int,
+    ):
         self.screen, self.total, self.bar = screen, total, None
 
     def __enter__(self):
@@ -101,9 +143,18 @@ class _progress:
             self.task = self.bar.add_task("reports", total=self.total)
         return self.told
 
-    def told(self, record, done: int, total: int):
+    def told(
+        self,
+        record,
+        done: int,
+        total: int,
+    ):
         if self.bar:
-            self.bar.update(self.task, completed=done, description=record.name[:40])
+            self.bar.update(
+                self.task,
+                completed=done,
+                description=record.name[:40],
+            )
 
     def __exit__(self, *error):
         if self.bar:

@@ -42,15 +42,26 @@ PLAN = (
 
 
 def comparison(
-    results: list[dict], title: str = "Designs side by side", date: str | None = None
+    results: list[dict],
+    title: str = "Designs side by side",
+    date: str | None = None,
 ) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
     rows = [
-        {"label": label(key), **cells}
+        {
+            "label": label(key),
+            **cells,
+        }
         for key in ROWS
         if (cells := _cells(results, key)) and any(at(r, key) is not None for r in results)
     ]
-    plans = [{"label": label(key), **_cells(results, key)} for key in (f"plan.{a}" for a in PLAN)]
+    plans = [
+        {
+            "label": label(key),
+            **_cells(results, key),
+        }
+        for key in (f"plan.{a}" for a in PLAN)
+    ]
     drawn = [r for r in results if r.get("plan")]
     draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()
     page = environment().get_template("compare.j2")
@@ -61,7 +72,12 @@ def comparison(
         plans=[row for row in plans if len(set(row["cells"])) > 1],
         pictures=[pictures.draw(figure, drawn[0], results=drawn) for figure in draw],
     )
-    return document(Markup(body), title=title, date=date or today(), kind="wide")
+    return document(
+        Markup(body),
+        title=title,
+        date=date or today(),
+        kind="wide",
+    )
 
 
 def _cells(results: list[dict], key: str) -> dict:
@@ -72,7 +88,11 @@ def _cells(results: list[dict], key: str) -> dict:
     }
 
 
-def _band(low, high, key: str) -> str:
+def _band(
+    low,
+    high,
+    key: str,
+) -> str:
     return "" if low is None or high is None else band(key, low, high)
 
 

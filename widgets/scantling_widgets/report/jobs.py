@@ -27,10 +27,17 @@ from .pictures import RESULT
 
 _REFERENCES = ("model.hf_config", "calibration")
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
-EXIT = {"feasible": 0, "constraint-missed": 3, "impossible": 4}
+EXIT = {
+    "feasible": 0,
+    "constraint-missed": 3,
+    "impossible": 4,
+}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Job:
     """A design and everything it refers to, ready to travel: text only, no path of this machine."""
 
@@ -43,7 +50,10 @@ class Job:
     files: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Done:
     """What came of a job. `status`: done, wrong (the design file) or failed (the making)."""
 
@@ -58,12 +68,18 @@ class Done:
 
     @property
     def exit(self) -> int:
-        return {"wrong": 2, "failed": 1}.get(self.status) or EXIT.get(
-            self.assessment.get("verdict"), 1
-        )
+        return {
+            "wrong": 2,
+            "failed": 1,
+        }.get(self.status) or EXIT.get(self.assessment.get("verdict"), 1)
 
 
-def job(path, name: str, template: str | None = None, date: str | None = None) -> Job:
+def job(
+    path,
+    name: str,
+    template: str | None = None,
+    date: str | None = None,
+) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = []
@@ -75,7 +91,16 @@ def job(path, name: str, template: str | None = None, date: str | None = None) -
         template if template is not None else notebook("design_report").read_text(encoding="utf-8")
     )
     text = design.to_yaml()
-    digest = hashlib.sha256(json.dumps([text, files, template, code_digest()]).encode())
+    digest = hashlib.sha256(
+        json.dumps(
+            [
+                text,
+                files,
+                template,
+                code_digest(),
+            ]
+        ).encode()
+    )
     return Job(
         name=name,
         design=text,
@@ -86,13 +111,22 @@ def job(path, name: str, template: str | None = None, date: str | None = None) -
     )
 
 
-def _read(design: Design, field: str, name: str) -> str:
+def _read(
+    design: Design,
+    field: str,
+    name: str,
+) -> str:
     """The text of a file that a design refers to."""
     try:
         return (design.folder / name).read_text(encoding="utf-8")
     except (OSError, ValueError) as e:
         problem = f"cannot be read ({type(e).__name__})"
-        raise DesignError(field, name, "a readable text file", problem=problem) from None
+        raise DesignError(
+            field,
+            name,
+            "a readable text file",
+            problem=problem,
+        ) from None
 
 
 def today() -> str:
@@ -148,7 +182,11 @@ def make(job: Job) -> Done:
             return done("wrong", error=str(e))
         except NotebookFault as e:
             status = "wrong" if e.ename == "DesignError" else "failed"
-            return done(status, error=str(e), notebook=e.notebook)
+            return done(
+                status,
+                error=str(e),
+                notebook=e.notebook,
+            )
         except Exception as e:
             return done("failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
 
@@ -156,7 +194,12 @@ def make(job: Job) -> Done:
 class NotebookFault(Exception):
     """A cell of the notebook failed."""
 
-    def __init__(self, ename, evalue, notebook):
+    def __init__(
+        self,
+        ename,
+        evalue,
+        notebook,
+    ):
         super().__init__(evalue if ename == "DesignError" else f"{ename}: {evalue}")
         self.ename, self.notebook = ename, notebook
 
@@ -199,7 +242,11 @@ def _execute(job: Job, folder: Path) -> dict:
         date=job.date,
         footer=f"scantling {metadata.version('scantling')}",
     )
-    return {"html": html, "notebook": nbformat.writes(notebook) + "\n", "assessment": assessment}
+    return {
+        "html": html,
+        "notebook": nbformat.writes(notebook) + "\n",
+        "assessment": assessment,
+    }
 
 
 def assessment_in(notebook) -> dict:

@@ -17,6 +17,15 @@ def overview(records: Iterable, title: str = "Design reports") -> str:
     body = (
         environment()
         .get_template("overview.j2")
-        .render(records=list(records), title=title, plan_text=plan_text)
+        .render(
+            records=list(records),
+            title=title,
+            plan_text=plan_text,
+        )
     )
-    return document(Markup(body), title=title, date=today(), kind="wide")
+    return document(
+        Markup(body),
+        title=title,
+        date=today(),
+        kind="wide",
+    )

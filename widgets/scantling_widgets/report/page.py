@@ -16,7 +16,13 @@ FULL = 2700
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def page(notebook, *, title: str, date: str, footer: str = "") -> str:
+def page(
+    notebook,
+    *,
+    title: str,
+    date: str,
+    footer: str = "",
+) -> str:
     """The outputs of an executed notebook as a self-contained page.
 
     Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
@@ -30,7 +36,14 @@ def page(notebook, *, title: str, date: str, footer: str = "") -> str:
     )
 
 
-def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
+def document(
+    body: Markup,
+    *,
+    title: str,
+    date: str,
+    footer: str = "",
+    kind: str = "report",
+) -> str:
     """A page of the kit around `body`."""
     css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
     return (
@@ -81,7 +94,12 @@ def output_html(output) -> str:
 
 def _offline(html: str, words: str) -> str:
     """Without scripts: a report shows what was computed and runs nothing."""
-    return re.sub(r"<script\b.*?</script\s*>", "", html, flags=re.S | re.I)
+    return re.sub(
+        r"<script\b.*?</script\s*>",
+        "",
+        html,
+        flags=re.S | re.I,
+    )
 
 
 def _svg(svg: str, words: str) -> str:

@@ -12,7 +12,12 @@ from ..chromium import chromium
 __all__ = ["chromium", "print_pdf"]
 
 
-def print_pdf(browser: str, page: Path, paper: str = "A4", timeout_s: float = 60) -> bytes:
+def print_pdf(
+    browser: str,
+    page: Path,
+    paper: str = "A4",
+    timeout_s: float = 60,
+) -> bytes:
     """The HTML file `page` as a PDF on `paper` (a CSS page size: A4, Letter), without headers, the
     network left alone.
 
@@ -42,5 +47,10 @@ def print_pdf(browser: str, page: Path, paper: str = "A4", timeout_s: float = 60
         ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.insert(1, "--no-sandbox")
-        subprocess.run(command, check=True, capture_output=True, timeout=timeout_s)
+        subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            timeout=timeout_s,
+        )
         return target.read_bytes()

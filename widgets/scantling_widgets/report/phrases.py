@@ -159,7 +159,13 @@ def _impact(risk) -> str:
 
 def _fix_figures(fix) -> str:
     """The figures that a nearest fix brings with it."""
-    names = {"mfu": "MFU ", "step_s": "step ", "days": "", "cost_usd": "", "goodput": "goodput "}
+    names = {
+        "mfu": "MFU ",
+        "step_s": "step ",
+        "days": "",
+        "cost_usd": "",
+        "goodput": "goodput ",
+    }
     given = fix if isinstance(fix, dict) else {}
     figures = [
         name + show(key, given[key]) for key, name in names.items() if given.get(key) is not None

@@ -20,11 +20,21 @@ PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the p
 RESULT = "application/vnd.scantling.assessment+json"
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
-INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
+INKS = {
+    "#1c2430": "--ink",
+    "#56616f": "--soft",
+    "#d9dee5": "--line",
+    "#fefefe": "--paper",
+}
 _INK, _SOFT, _LINE, _ = INKS
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
-THEME = spec("theme", ink=_INK, soft=_SOFT, line=_LINE)
+THEME = spec(
+    "theme",
+    ink=_INK,
+    soft=_SOFT,
+    line=_LINE,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,11 @@ class Picture:
     words: str
     caption: str
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(
+        self,
+        include=None,
+        exclude=None,
+    ):
         """A PNG on white for the notebook, which reads in any theme and without trust; the page
         takes the SVG."""
         return {
@@ -51,7 +65,11 @@ class Picture:
         import vl_convert
 
         return vl_convert.vegalite_to_png(
-            themed(self.spec, background="#ffffff", padding=8),
+            themed(
+                self.spec,
+                background="#ffffff",
+                padding=8,
+            ),
             vl_version=vega_version(),
             scale=1.25,
         )
@@ -65,7 +83,11 @@ def framed(picture, caption: str = "") -> str:
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     """A `Figure` of an assessment as a picture; None where it has nothing to show."""
-    spec = figure.static(assessment, width=width, **more)
+    spec = figure.static(
+        assessment,
+        width=width,
+        **more,
+    )
     if not any(spec["datasets"].values()):
         return None
     return Picture(_only_present(spec), spec["description"], figure.title)
@@ -79,7 +101,10 @@ def _only_present(spec: dict) -> dict:
         domain = (mapping.get("scale") or {}).get("domain")
         if there and domain and mapping.get("legend"):
             names = [name for name in domain if name in there]
-            mapping["legend"] |= {"values": names, "columns": 5}
+            mapping["legend"] |= {
+                "values": names,
+                "columns": 5,
+            }
     return spec
 
 

@@ -49,7 +49,10 @@ HEADLINE = (
 ATTEMPTS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Record:
     """One line of the batch, as it is kept beside the report."""
 
@@ -86,7 +89,10 @@ def run(
     by the address of its `scheduler`.
     """
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     files = [Path(f) for f in files]
     names = _names(files)
     browser = _browser() if pdf else None
@@ -102,7 +108,12 @@ def run(
         try:
             todo[name] = job(path, name)
         except (DesignError, OSError) as e:
-            wrong = Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0])
+            wrong = Done(
+                name=name,
+                digest="",
+                status="wrong",
+                error=str(e).splitlines()[0],
+            )
             settle(_keep(out, wrong, path))
             continue
         if not force and (record := _finished(out, todo[name], pdf)):
@@ -142,7 +153,11 @@ def _names(files: list[Path]) -> list[str]:
     return names
 
 
-def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
+def _finished(
+    out: Path,
+    job: Job,
+    pdf: bool,
+) -> Record | None:
     try:
         record = Record(**json.loads((out / f"{job.name}.json").read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
@@ -153,7 +168,11 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
     return replace(record, reused=True) if whole else None
 
 
-def _keep(out: Path, done: Done, source: Path) -> Record:
+def _keep(
+    out: Path,
+    done: Done,
+    source: Path,
+) -> Record:
     """Put the files of a finished job into `out`, each in one step, the record last: what has a
     record is whole."""
     record = Record(
@@ -173,14 +192,22 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         faulty.unlink(missing_ok=True)
     elif done.notebook:
         write(faulty, done.notebook)
-    kept = json.dumps(record.kept(), indent=1, ensure_ascii=False)
+    kept = json.dumps(
+        record.kept(),
+        indent=1,
+        ensure_ascii=False,
+    )
     write(out / f"{done.name}.json", kept + "\n")
     return record
 
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a file in one step: a reader sees the old one or the new one."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    handle, part = tempfile.mkstemp(
+        dir=path.parent,
+        prefix=".",
+        suffix=".part",
+    )
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
@@ -216,12 +243,20 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
                     del waiting[name]
                     yield done
             except (GeneratorExit, KeyboardInterrupt):
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(
+                    wait=False,
+                    cancel_futures=True,
+                )
                 raise
 
 
 def _failed(job: Job, why: str) -> Done:
-    return Done(name=job.name, digest=job.digest, status="failed", error=why)
+    return Done(
+        name=job.name,
+        digest=job.digest,
+        status="failed",
+        error=why,
+    )
 
 
 def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
@@ -235,7 +270,11 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             problem="needs dask.distributed",
         ) from None
     try:
-        client = distributed.Client(address, timeout="15s", set_as_default=False)
+        client = distributed.Client(
+            address,
+            timeout="15s",
+            set_as_default=False,
+        )
     except (OSError, ValueError) as e:
         raise DesignError(
             "--scheduler",
@@ -279,12 +318,25 @@ def table(records: Iterable[Record]) -> str:
     assessment."""
     text = io.StringIO()
     plan = ("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "micro_batch", "recompute")
-    columns = ["name", "status", "error", *HEADLINE, *(f"plan.{p}" for p in plan)]
+    columns = [
+        "name",
+        "status",
+        "error",
+        *HEADLINE,
+        *(f"plan.{p}" for p in plan),
+    ]
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for r in records:
         figures = (*map(r.headline.get, HEADLINE), *map(r.plan.get, plan))
-        writer.writerow([r.name, r.status, r.error, *figures])
+        writer.writerow(
+            [
+                r.name,
+                r.status,
+                r.error,
+                *figures,
+            ]
+        )
     return text.getvalue()
 
 

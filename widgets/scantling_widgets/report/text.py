@@ -36,7 +36,11 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals.update(n=show, band=band, unit=in_unit)
+    env.globals.update(
+        n=show,
+        band=band,
+        unit=in_unit,
+    )
     env.filters.update(FILTERS)
     return env
 
@@ -55,10 +59,18 @@ def view(data: dict, resolved) -> dict:
     """What the templates may say: an assessment as plain data, and the resolved inputs it was made
     from."""
     a, cluster = SimpleNamespace(**data), resolved.cluster
-    common = {"a": a, "title": resolved.name, "given_line": given_line(resolved)}
+    common = {
+        "a": a,
+        "title": resolved.name,
+        "given_line": given_line(resolved),
+    }
     if a.verdict == "impossible":
         proof = data.get("proof") or data.get("limits", [])
-        return {**common, "refusal": json.dumps(REFUSAL), "proof": proof}
+        return {
+            **common,
+            "refusal": json.dumps(REFUSAL),
+            "proof": proof,
+        }
     return {
         **common,
         "p": SimpleNamespace(**a.plan),
@@ -148,7 +160,13 @@ def headline(data: dict) -> list[dict]:
         ends = not notable and None not in (low, high) and low != high
         if value is not None or key not in ("days", "cost_usd"):
             below = band(key, low, high) if ends else notable
-            tiles.append({"label": name, "value": show(key, value), "band": below})
+            tiles.append(
+                {
+                    "label": name,
+                    "value": show(key, value),
+                    "band": below,
+                }
+            )
     return tiles
 
 
@@ -184,7 +202,11 @@ def losses(data: dict) -> list[dict]:
     why = {row["axis"]: row["text"] for row in data.get("why") or () if row["axis"] not in AXES}
     parts = sorted(data["step_breakdown_s"].items(), key=lambda kv: -kv[1])
     rows = [
-        {"name": WORDS["losses"].get(key, key), "time_s": value, "what": why.get(key)}
+        {
+            "name": WORDS["losses"].get(key, key),
+            "time_s": value,
+            "what": why.get(key),
+        }
         for key, value in parts
         if value > 0 and key != "gemm"
     ]
@@ -195,7 +217,11 @@ def overlap(data: dict) -> list[dict]:
     """Communication hidden under compute and exposed, by axis."""
     hidden, exposed = data.get("hidden_s") or {}, data["step_breakdown_s"]
     rows = (
-        {"axis": axis, "hidden_s": hidden.get(axis, 0), "exposed_s": exposed.get(axis, 0)}
+        {
+            "axis": axis,
+            "hidden_s": hidden.get(axis, 0),
+            "exposed_s": exposed.get(axis, 0),
+        }
         for axis in AXES
     )
     return [row for row in rows if row["hidden_s"] or row["exposed_s"]]
@@ -203,11 +229,17 @@ def overlap(data: dict) -> list[dict]:
 
 def carried(data: dict) -> dict[str, str]:
     """The axes that ride on each tier."""
-    axes = {"scale-up": {}, "scale-out": {}}
+    axes = {
+        "scale-up": {},
+        "scale-out": {},
+    }
     for row in data.get("communication") or ():
         if row["bytes"]:
             axes.setdefault(row["tier"].replace("_", "-"), {})[row["axis"].upper()] = None
-    return {"up": ", ".join(axes["scale-up"]), "out": ", ".join(axes["scale-out"])}
+    return {
+        "up": ", ".join(axes["scale-up"]),
+        "out": ", ".join(axes["scale-out"]),
+    }
 
 
 def badput(data: dict) -> list[dict]:
@@ -229,7 +261,10 @@ def given(resolved) -> list[dict]:
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
             inner = enumerate(value)
         elif not isinstance(value, dict):
-            yield {"field": ".".join(path), "value": value_text(value)}
+            yield {
+                "field": ".".join(path),
+                "value": value_text(value),
+            }
         for key, part in inner:
             yield from walk(part, [*path, str(key)])
 

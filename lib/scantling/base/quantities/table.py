@@ -19,7 +19,10 @@ from ..errors import closest
 from ..show import shown
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Quantity:
     """One number of an assessment. `kind` says how it is shown; `unit` is the unit inside and in
     JSON, `formula` plain notation over `inputs`."""
@@ -61,7 +64,11 @@ _AXIS = {
 @cache
 def table() -> dict[str, Quantity]:
     """All quantities by key, in the order of the contract."""
-    with open(Path(__file__).with_name("quantities.csv"), newline="", encoding="utf-8") as file:
+    with open(
+        Path(__file__).with_name("quantities.csv"),
+        newline="",
+        encoding="utf-8",
+    ) as file:
         rows = [row | {"inputs": tuple(row["inputs"].split())} for row in csv.DictReader(file)]
     return {row["key"]: Quantity(**row) for row in rows}
 
@@ -83,7 +90,11 @@ def show(key: str, value) -> str:
     return shown(value, quantity(key).kind, quantity(key).unit)
 
 
-def band(key: str, low, high) -> str:
+def band(
+    key: str,
+    low,
+    high,
+) -> str:
     """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
     both ends share it."""
     a, b = show(key, low), show(key, high)

@@ -27,7 +27,10 @@ class Refusal(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Moe:
     """Where the expert fields are and which layers are MoE."""
 
@@ -43,7 +46,10 @@ class Moe:
     first_k: int | None = None  # class value of first_k_dense_replace
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Architecture:
     """One entry; names of fields are tried in their order."""
 
@@ -95,7 +101,10 @@ class Architecture:
     refuse: tuple[Refusal, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Composite:
     """A multimodal config: its language part, and whose tie_word_embeddings the library heeds
     (whole, part or either)."""
@@ -123,7 +132,11 @@ def tables() -> Tables:
     for model_type, row in data["architectures"].items():
         base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)
         changes = {name: _value(name, value) for name, value in row.items()}
-        read[model_type] = replace(base, model_type=model_type, **changes)
+        read[model_type] = replace(
+            base,
+            model_type=model_type,
+            **changes,
+        )
     return Tables(
         read,
         {model_type: Composite(**row) for model_type, row in data["composites"].items()},

@@ -24,7 +24,10 @@ from .sizing import MLA, Derived, from_size
 _FIELDS = sorted(f.name for f in fields(Model))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Entry:
     """A catalogue row: the model, and the published counts it is held to."""
 
@@ -46,8 +49,20 @@ class Entry:
 @cache
 def entries() -> dict[str, Entry]:
     """All catalogue rows by id, in file order."""
-    with (HERE / "models.csv").open(newline="", encoding="utf-8") as file:
-        read = filled(Entry, [{**row, "model": _model(row)} for row in csv.DictReader(file)])
+    with (HERE / "models.csv").open(
+        newline="",
+        encoding="utf-8",
+    ) as file:
+        read = filled(
+            Entry,
+            [
+                {
+                    **row,
+                    "model": _model(row),
+                }
+                for row in csv.DictReader(file)
+            ],
+        )
     return {entry.id: entry for entry in read}
 
 
@@ -66,7 +81,13 @@ def entry(key: Any, field: str = "model") -> Entry:
         return found
     near = closest(key, [*rows, *others])
     problem = "is not a model of the catalogue"
-    raise DesignError(field, key, list(rows), others.get(near, near), problem=problem)
+    raise DesignError(
+        field,
+        key,
+        list(rows),
+        others.get(near, near),
+        problem=problem,
+    )
 
 
 def model(key: str) -> Model:
@@ -82,7 +103,17 @@ def _aliases() -> dict[str, str]:
 
 def _model(row: dict[str, str]) -> Model:
     details = dict(pair.split("=") for pair in row["details"].split())
-    return check_model(*filled(Model, [{**row, **details}]))
+    return check_model(
+        *filled(
+            Model,
+            [
+                {
+                    **row,
+                    **details,
+                }
+            ],
+        )
+    )
 
 
 def build_model(
@@ -112,7 +143,12 @@ def build_model(
             raise DesignError(field, changes[field], allowed)
     for field in changes:
         if field not in _FIELDS:
-            raise DesignError(field, changes[field], _FIELDS, problem="is unknown")
+            raise DesignError(
+                field,
+                changes[field],
+                _FIELDS,
+                problem="is unknown",
+            )
     if "like" in spec:
         return _changed(entry(spec["like"], "like").model, changes)
     if "hf_config" in spec:
@@ -128,7 +164,13 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
         return base, ()
     new = Derived(changes)
     _experts_follow(base, new)
-    layers, heads, hidden = ({**vars(base), **changes}[k] for k in ("layers", "heads", "hidden"))
+    layers, heads, hidden = (
+        {
+            **vars(base),
+            **changes,
+        }[k]
+        for k in ("layers", "heads", "hidden")
+    )
     if base.windowed_layers and layers != base.layers:
         windowed = round(layers * base.windowed_layers / base.layers)
         new.take("windowed_layers", windowed, "the row's share of the layers")
@@ -170,7 +212,11 @@ def _explicit(given: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
     for field in ("layers", "hidden", "heads"):
         if field not in given:
             allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
-            raise DesignError(field, problem="is missing", allowed=allowed)
+            raise DesignError(
+                field,
+                problem="is missing",
+                allowed=allowed,
+            )
     new = Derived(given)
     _heads_follow(new)
     _feeds_follow(new)
@@ -204,7 +250,11 @@ def _heads_follow(new: Derived) -> None:
     kind = f.get("attention")
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
-        raise DesignError("kv_heads", problem="is missing", allowed=allowed)
+        raise DesignError(
+            "kv_heads",
+            problem="is missing",
+            allowed=allowed,
+        )
     usual, why = heads, "as many as heads"
     if kind == "mqa":
         usual, why = 1, "multi-query attention"

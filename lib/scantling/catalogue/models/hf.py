@@ -19,15 +19,30 @@ _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 class _Reader:
     """One config's fields, with a record of what was taken from where."""
 
-    def __init__(self, config: Mapping[str, Any], prefix: str = ""):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        prefix: str = "",
+    ):
         self.config, self.prefix = config, prefix
         self.read: dict[str, Any] = {}
         self.assumed: list[Assumed] = []
 
-    def error(self, field: str, *found: Any, allowed: Any, problem: str | None = None):
+    def error(
+        self,
+        field: str,
+        *found: Any,
+        allowed: Any,
+        problem: str | None = None,
+    ):
         """The refusal of a field; without a value it is missing."""
         problem = "missing" if not found and problem is None else problem
-        return DesignError(self.prefix + field, *found, allowed=allowed, problem=problem or "")
+        return DesignError(
+            self.prefix + field,
+            *found,
+            allowed=allowed,
+            problem=problem or "",
+        )
 
     def get(self, *names: str) -> Any:
         """The first of the fields that the file has; a dot steps inside."""
@@ -40,7 +55,11 @@ class _Reader:
                 return value
         return None
 
-    def count(self, *names: str, least: int = 1) -> int | None:
+    def count(
+        self,
+        *names: str,
+        least: int = 1,
+    ) -> int | None:
         """A whole number from `least` to a billion, or None where no name is in the file."""
         for name in names:
             value = self.get(name)
@@ -52,7 +71,11 @@ class _Reader:
             return int(value)
         return None
 
-    def dimension(self, arch: Architecture, names: tuple[str, ...]) -> int:
+    def dimension(
+        self,
+        arch: Architecture,
+        names: tuple[str, ...],
+    ) -> int:
         """A dimension that the file has to name, where its publisher does not leave it to the
         class."""
         value = self.count(*names)
@@ -74,11 +97,21 @@ class _Reader:
             raise self.error(name, value, allowed="a list of whole numbers")
         return value
 
-    def assume(self, field: str, value: Any, why: str) -> Any:
+    def assume(
+        self,
+        field: str,
+        value: Any,
+        why: str,
+    ) -> Any:
         self.assumed.append(Assumed(field, value, why))
         return value
 
-    def of_class(self, field: str, value: Any, model_type: str) -> Any:
+    def of_class(
+        self,
+        field: str,
+        value: Any,
+        model_type: str,
+    ) -> Any:
         """What the config class puts where the file says nothing."""
         return self.assume(field, value, f"the {model_type} class's value; not in the file")
 
@@ -113,7 +146,12 @@ def from_hf(
     if kind in known.composites:
         reader, kind, tied = _language_part(kind, reader)
     name = name or str(config.get("_name_or_path") or model_type)
-    return _build(known.architectures[kind], reader, name, tied)
+    return _build(
+        known.architectures[kind],
+        reader,
+        name,
+        tied,
+    )
 
 
 def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
@@ -130,7 +168,11 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
         reader, kind = whole, text  # older files keep the text fields at the top
     else:
         problem = f"missing in this {model_type} config"
-        raise DesignError(composite.part, allowed="the language part", problem=problem)
+        raise DesignError(
+            composite.part,
+            allowed="the language part",
+            problem=problem,
+        )
     if not kind:
         raise DesignError(
             composite.part + ".model_type",
@@ -146,7 +188,12 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
 
 def _load(path: Path) -> Mapping[str, Any]:
     def wrong(allowed: str, problem: str) -> DesignError:
-        return DesignError("hf_config", str(path), allowed, problem=problem)
+        return DesignError(
+            "hf_config",
+            str(path),
+            allowed,
+            problem=problem,
+        )
 
     try:
         if path.is_dir():
@@ -198,16 +245,31 @@ def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
         allowed = sorted((*known.architectures, *known.composites))
         problem = "is not among the architectures that are read"
     if problem:
-        raise DesignError("model_type", model_type, allowed, problem=problem)
+        raise DesignError(
+            "model_type",
+            model_type,
+            allowed,
+            problem=problem,
+        )
     return model_type
 
 
-def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
+def _build(
+    arch: Architecture,
+    r: _Reader,
+    name: str,
+    tied: bool | None,
+):
     for field, understood, why in arch.refuse:
         value = r.get(field)
         if value not in understood:
             allowed = f"{understood[0]} for {arch.model_type}"
-            raise r.error(field, value, allowed=allowed, problem=f"is not read: {why}")
+            raise r.error(
+                field,
+                value,
+                allowed=allowed,
+                problem=f"is not read: {why}",
+            )
     fields: dict[str, Any] = {
         field: r.dimension(arch, getattr(arch, field))
         for field in ("layers", "hidden", "heads", "vocab")
@@ -217,8 +279,24 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = fields["kv_heads"] = _kv_heads(r, arch, heads)
     fields["attention"] = attention_kind(heads, kv_heads)
-    fields |= _mla(r, arch) if arch.mla else dict(head_dim=_head_dim(r, arch, hidden, heads))
-    fields |= _ffn(r, arch, hidden, layers)
+    fields |= (
+        _mla(r, arch)
+        if arch.mla
+        else dict(
+            head_dim=_head_dim(
+                r,
+                arch,
+                hidden,
+                heads,
+            )
+        )
+    )
+    fields |= _ffn(
+        r,
+        arch,
+        hidden,
+        layers,
+    )
     fields |= _window(r, arch, layers)
     if tied is None:
         tied = r.get("tie_word_embeddings")
@@ -244,7 +322,12 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     projected = r.count("word_embed_proj_dim") if arch.model_type == "opt" else None
     if projected not in (None, hidden):
         allowed, problem = f"hidden_size {hidden}", "is not read: a projected embedding"
-        raise DesignError("word_embed_proj_dim", projected, allowed, problem=problem)
+        raise DesignError(
+            "word_embed_proj_dim",
+            projected,
+            allowed,
+            problem=problem,
+        )
     check_model(model, read_as=_HF_NAMES)
     return model, r.read, tuple(r.assumed)
 
@@ -277,7 +360,11 @@ def _positions(r: _Reader, arch: Architecture) -> int:
     return rows + arch.positions_extra
 
 
-def _kv_heads(r: _Reader, arch: Architecture, heads: int) -> int:
+def _kv_heads(
+    r: _Reader,
+    arch: Architecture,
+    heads: int,
+) -> int:
     rule = arch.kv_rule
     if arch.mla or rule == "equal":
         return heads
@@ -297,7 +384,12 @@ def _kv_heads(r: _Reader, arch: Architecture, heads: int) -> int:
     return r.dimension(arch, arch.kv_heads)
 
 
-def _head_dim(r: _Reader, arch: Architecture, hidden: int, heads: int) -> int:
+def _head_dim(
+    r: _Reader,
+    arch: Architecture,
+    hidden: int,
+    heads: int,
+) -> int:
     value = r.count(*arch.head_dim) if arch.head_dim else None
     if value is not None:
         return value
@@ -327,10 +419,20 @@ def _mla(r: _Reader, arch: Architecture) -> dict[str, Any]:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.dimension(arch, (name,)) for field, name in _RANKS.items()}
     q_lora = r.count("q_lora_rank") or 0
-    return dict(attention="mla", q_lora=q_lora, head_dim=sizes["v_head_dim"], **sizes)
+    return dict(
+        attention="mla",
+        q_lora=q_lora,
+        head_dim=sizes["v_head_dim"],
+        **sizes,
+    )
 
 
-def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, Any]:
+def _ffn(
+    r: _Reader,
+    arch: Architecture,
+    hidden: int,
+    layers: int,
+) -> dict[str, Any]:
     moe, activation = arch.moe, r.get(*arch.activation) or arch.activation_class
     fields: dict[str, Any] = dict(mlp=_mlp(str(activation), arch.gated))
     moe_layers = _moe_layers(r, arch, layers) if moe else 0
@@ -364,10 +466,17 @@ def _ffn(r: _Reader, arch: Architecture, hidden: int, layers: int) -> dict[str, 
 def _mlp(activation: str, gated: bool) -> str:
     if gated:
         return "geglu" if "gelu" in activation else "swiglu"
-    return {"relu2": "squared-relu", "relu": "relu"}.get(activation, "gelu")
+    return {
+        "relu2": "squared-relu",
+        "relu": "relu",
+    }.get(activation, "gelu")
 
 
-def _shared(r: _Reader, rule: str, width: int) -> int:
+def _shared(
+    r: _Reader,
+    rule: str,
+    width: int,
+) -> int:
     if rule == "one":
         return width
     kind, _, field = rule.partition(":")
@@ -377,7 +486,11 @@ def _shared(r: _Reader, rule: str, width: int) -> int:
     return value * width if kind == "count" else value
 
 
-def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
+def _moe_layers(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     """Layers with experts: as the file lists the kind of each, else by the class's rule."""
     kinds = r.get("mlp_layer_types")
     if isinstance(kinds, list):
@@ -385,14 +498,27 @@ def _moe_layers(r: _Reader, arch: Architecture, layers: int) -> int:
     return _MOE_LAYERS[arch.moe.where](r, arch, layers)
 
 
-def _every_layer(r: _Reader, arch: Architecture, layers: int) -> int:
+def _every_layer(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     return layers
 
 
-def _after_first(r: _Reader, arch: Architecture, layers: int) -> int:
+def _after_first(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     if r.count("moe_layer_freq") not in (None, 1):
         frequency = r.config["moe_layer_freq"]
-        raise r.error("moe_layer_freq", frequency, allowed=1, problem="is not read")
+        raise r.error(
+            "moe_layer_freq",
+            frequency,
+            allowed=1,
+            problem="is not read",
+        )
     if r.config.get(arch.moe.experts[0], 0) is None:
         return 0
     first = r.count("first_k_dense_replace", least=0)
@@ -401,12 +527,20 @@ def _after_first(r: _Reader, arch: Architecture, layers: int) -> int:
     return layers - min(first, layers)
 
 
-def _sparse_step(r: _Reader, arch: Architecture, layers: int) -> int:
+def _sparse_step(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     step, dense = r.count("decoder_sparse_step") or 1, set(r.numbers("mlp_only_layers"))
     return sum((i + 1) % step == 0 and i not in dense for i in range(layers))
 
 
-def _interleave(r: _Reader, arch: Architecture, layers: int) -> int:
+def _interleave(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     listed = r.numbers("moe_layers")
     if listed:
         return len({i for i in listed if 0 <= i < layers})
@@ -414,7 +548,11 @@ def _interleave(r: _Reader, arch: Architecture, layers: int) -> int:
     return len(range(step - 1, layers, step))
 
 
-def _start_interval(r: _Reader, arch: Architecture, layers: int) -> int:
+def _start_interval(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> int:
     start = r.count("moe_layer_start_index", least=0)
     last = r.count("moe_layer_end_index", least=-1)
     interval = r.count("moe_layer_interval") or 1
@@ -443,17 +581,32 @@ def _layout(r: _Reader, arch: Architecture) -> str:
     return "interleaved" if step and (r.count(step) or 1) > 1 else "dense-first"
 
 
-def _window(r: _Reader, arch: Architecture, layers: int) -> dict[str, int]:
+def _window(
+    r: _Reader,
+    arch: Architecture,
+    layers: int,
+) -> dict[str, int]:
     if not arch.window:
         return {}
     width = r.count(arch.window_field)
     if width is None and arch.window_field not in r.config:
         width = arch.window_class or None
     sliding = _sliding(r, arch.window, layers) if width is not None else 0
-    return dict(window=width, windowed_layers=sliding) if sliding else {}
+    return (
+        dict(
+            window=width,
+            windowed_layers=sliding,
+        )
+        if sliding
+        else {}
+    )
 
 
-def _sliding(r: _Reader, rule: str, layers: int) -> int:
+def _sliding(
+    r: _Reader,
+    rule: str,
+    layers: int,
+) -> int:
     """Layers whose attention slides."""
     if rule == "all":
         return layers

@@ -30,11 +30,19 @@ MLPS = GATED + PLAIN
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
 QK_NORMS = ("", "head", "width")
 MOE_LAYOUTS = ("dense-first", "interleaved")
-_CHOICES = dict(mlp=MLPS, attention=ATTENTIONS, qk_norm=QK_NORMS, moe_layout=MOE_LAYOUTS)
+_CHOICES = dict(
+    mlp=MLPS,
+    attention=ATTENTIONS,
+    qk_norm=QK_NORMS,
+    moe_layout=MOE_LAYOUTS,
+)
 _SIZES = ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Model:
     """A decoder-only transformer by its dimensions.
 
@@ -108,7 +116,10 @@ class Model:
         return self.layers - self.moe_layers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Params:
     """Parameters by part [count]; `mtp` stands apart, the parts from embedding to other sum to
     `total`."""
@@ -140,7 +151,10 @@ class Params:
         return self.total - self.embedding - self.lm_head
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Flops:
     """Training FLOP per token by part (3 x forward, matrix products); `mtp` apart, the others sum
     to `total`."""
@@ -164,7 +178,12 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     for field, holds, allowed, problem in _rules(model, names):
         if not holds:
             value = getattr(model, field)
-            raise DesignError(names.get(field, field), value, allowed, problem=problem)
+            raise DesignError(
+                names.get(field, field),
+                value,
+                allowed,
+                problem=problem,
+            )
     return model
 
 
@@ -228,24 +247,60 @@ def make_shape(**columns: Any) -> Shape:
     as 0 (the dense width of a model with no dense layer); whether a dimension is missing is for the
     caller to say.
     """
-    unknown = set(columns) - _DEFAULTS.keys() - {"name", "source", "seq_len", "moe_layout"}
+    unknown = (
+        set(columns)
+        - _DEFAULTS.keys()
+        - {
+            "name",
+            "source",
+            "seq_len",
+            "moe_layout",
+        }
+    )
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
-    raw = {**_DEFAULTS, **columns}
+    raw = {
+        **_DEFAULTS,
+        **columns,
+    }
     m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
     m.norm = m.hidden * (1 + m.norm_bias)
     mixers, feeds = _mixers(m), _feeds(m)
-    ends = dict(count=1, hidden=m.hidden, vocab=m.vocab)
-    head = Head(**ends, tied=m.tied_embeddings, bias=m.head_bias, norms=m.final_norm * m.norm)
+    ends = dict(
+        count=1,
+        hidden=m.hidden,
+        vocab=m.vocab,
+    )
+    head = Head(
+        **ends,
+        tied=m.tied_embeddings,
+        bias=m.head_bias,
+        norms=m.final_norm * m.norm,
+    )
     blocks = [
-        Embedding(**ends, positions=m.position_rows, norms=m.embedding_norm * m.norm),
+        Embedding(
+            **ends,
+            positions=m.position_rows,
+            norms=m.embedding_norm * m.norm,
+        ),
         *mixers,
         *feeds,
         head,
     ]
     if np.any(m.mtp_layers):
-        blocks.append(_mtp(m, mixers, feeds, head))
-    return Shape(layers=m.layers, hidden=m.hidden, blocks=tuple(blocks))
+        blocks.append(
+            _mtp(
+                m,
+                mixers,
+                feeds,
+                head,
+            )
+        )
+    return Shape(
+        layers=m.layers,
+        hidden=m.hidden,
+        blocks=tuple(blocks),
+    )
 
 
 def _mixers(m) -> list[Block]:
@@ -261,26 +316,54 @@ def _mixers(m) -> list[Block]:
     )
     ranks = {k: getattr(m, k) for k in ("q_lora", "kv_lora", "qk_nope", "qk_rope")}
     ranks["v_head"] = m.v_head_dim
-    heads = dict(kv_heads=m.kv_heads, head_dim=m.head_dim)
+    heads = dict(
+        kv_heads=m.kv_heads,
+        head_dim=m.head_dim,
+    )
     blocks = []
     for has, whole, windowed, own in (
         (1 - latent, Attention, Window, heads),
         (latent, Mla, WindowMla, ranks),
     ):
         if np.any(has):
-            own = {**common, **own}
-            blocks.append(whole(count=has * (m.layers - m.windowed_layers), **own))
+            own = {
+                **common,
+                **own,
+            }
+            blocks.append(
+                whole(
+                    count=has * (m.layers - m.windowed_layers),
+                    **own,
+                )
+            )
             if np.any(has * m.windowed_layers):
                 count = has * m.windowed_layers
-                blocks.append(windowed(count=count, window=m.window, **own))
+                blocks.append(
+                    windowed(
+                        count=count,
+                        window=m.window,
+                        **own,
+                    )
+                )
     return blocks
 
 
 def _feeds(m) -> list[Block]:
     """The feed-forward blocks of the layers: the dense MLP, and the experts where there are any."""
-    common = dict(hidden=m.hidden, matrices=2 + _flag(m.mlp, GATED), parallel=m.parallel_block)
+    common = dict(
+        hidden=m.hidden,
+        matrices=2 + _flag(m.mlp, GATED),
+        parallel=m.parallel_block,
+    )
     dense = m.layers - m.moe_layers
-    blocks: list[Block] = [Mlp(count=dense, width=m.ffn_hidden, bias=m.mlp_bias, **common)]
+    blocks: list[Block] = [
+        Mlp(
+            count=dense,
+            width=m.ffn_hidden,
+            bias=m.mlp_bias,
+            **common,
+        )
+    ]
     if np.any(m.moe_layers):
         moe = Moe(
             count=m.moe_layers,
@@ -294,7 +377,12 @@ def _feeds(m) -> list[Block]:
     return blocks
 
 
-def _mtp(m, mixers, feeds, head: Head) -> Mtp:
+def _mtp(
+    m,
+    mixers,
+    feeds,
+    head: Head,
+) -> Mtp:
     """The MTP modules: a layer of the last kind over the whole sequence."""
     last, latent = 1 * (m.moe_layers > 0), _flag(m.attention, ("mla",))
     layer = [replace(b, count=latent if b.kind == "mla" else 1 - latent) for b in mixers]
@@ -368,7 +456,11 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
     mtp = parts.pop("mtp", 0)
     named = {f.name: parts.get(f.name, 0) for f in fields(Flops) if f.name not in ("total", "mtp")}
-    return Flops(total=sum(parts.values()), **named, mtp=mtp)
+    return Flops(
+        total=sum(parts.values()),
+        **named,
+        mtp=mtp,
+    )
 
 
 def _by_part(blocks, answer) -> dict[str, Any]:

@@ -16,7 +16,13 @@ SMALLEST, LARGEST = 2e7, 1e15  # parameters: below, a vocabulary alone is the mo
 TOLERANCE = 0.01
 ASPECT = 128  # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
 _HEAD, _KV_HEADS = 128, 8
-MLA = dict(q_lora=1536, kv_lora=512, qk_nope=128, qk_rope=64, v_head_dim=128)
+MLA = dict(
+    q_lora=1536,
+    kv_lora=512,
+    qk_nope=128,
+    qk_rope=64,
+    v_head_dim=128,
+)
 _SPARSE = ("experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers")
 _WIDTH_STEPS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -46,7 +52,12 @@ def from_size(
     given contradicts the size.
     """
     known = {k: v for k, v in given.items() if v is not None}
-    return _Sizing(float(size), active, moe, known).model(name)
+    return _Sizing(
+        float(size),
+        active,
+        moe,
+        known,
+    ).model(name)
 
 
 class Derived:
@@ -56,7 +67,12 @@ class Derived:
         self.fields: dict[str, Any] = dict(given)
         self.assumed: list[Assumed] = []
 
-    def take(self, field: str, value: Any, why: str) -> Any:
+    def take(
+        self,
+        field: str,
+        value: Any,
+        why: str,
+    ) -> Any:
         """The field as it is, or the derived value with its rule."""
         if field not in self.fields:
             self.fields[field] = value
@@ -68,7 +84,11 @@ class _Sizing(Derived):
     """The derivation in progress: what was given, what has been derived."""
 
     def __init__(
-        self, size: float, active: float | None, moe: bool | None, given: Mapping[str, Any]
+        self,
+        size: float,
+        active: float | None,
+        moe: bool | None,
+        given: Mapping[str, Any],
     ):
         self.size, self.active, self.given = size, active, given
         self._check_given()
@@ -104,8 +124,16 @@ class _Sizing(Derived):
         self._hold()
         kind = f"{_short(self.size)}-A{_short(self.active)}" if self.active else _short(self.size)
         self.fields.setdefault("ffn_hidden", 0)
-        fields = {**self.fields, "name": name or f"{kind} {'MoE' if self.moe else 'dense'}"}
-        return check_model(Model(source="from its size", **fields)), tuple(self.assumed)
+        fields = {
+            **self.fields,
+            "name": name or f"{kind} {'MoE' if self.moe else 'dense'}",
+        }
+        return check_model(
+            Model(
+                source="from its size",
+                **fields,
+            )
+        ), tuple(self.assumed)
 
     def _check_given(self) -> None:
         if not SMALLEST <= self.size <= LARGEST:
@@ -114,7 +142,12 @@ class _Sizing(Derived):
         known = [f for f in Model.__dataclass_fields__ if f not in ("name", "source")]
         for field, value in self.given.items():
             if field not in known:
-                raise DesignError(field, value, known, problem="is unknown")
+                raise DesignError(
+                    field,
+                    value,
+                    known,
+                    problem="is unknown",
+                )
 
     def _check_active(self) -> None:
         if self.active is None:
@@ -175,19 +208,39 @@ class _Sizing(Derived):
         why = f"hidden / layers about {ASPECT}, in steps of {step}"
         self.take("layers", max(1, step * round(layers / step)), why)
 
-    def _candidate(self, hidden: Any, layers: Any) -> dict[str, Any]:
+    def _candidate(
+        self,
+        hidden: Any,
+        layers: Any,
+    ) -> dict[str, Any]:
         """Fields of a model of this hidden [n] and the usual proportions."""
-        f, given = {"attention": "gqa", **self.fields}, self.given
-        f |= dict(hidden=hidden, layers=layers)
+        f, given = (
+            {
+                "attention": "gqa",
+                **self.fields,
+            },
+            self.given,
+        )
+        f |= dict(
+            hidden=hidden,
+            layers=layers,
+        )
         mla = f["attention"] == "mla"
         f["head_dim"] = given.get("head_dim", np.where(hidden < 1024, 64, _HEAD))
         many = np.maximum(hidden // (64 if mla else f["head_dim"]), 1)
         heads = f["heads"] = given.get("heads", many)
-        usual = {"mha": heads, "mla": heads, "mqa": 1}
+        usual = {
+            "mha": heads,
+            "mla": heads,
+            "mqa": 1,
+        }
         kv_heads = usual.get(f["attention"], np.minimum(_KV_HEADS, heads))
         f["kv_heads"] = given.get("kv_heads", kv_heads)
         if mla:
-            f = {**MLA, **f}
+            f = {
+                **MLA,
+                **f,
+            }
         natural = 8 / 3 * hidden if f["mlp"] in GATED else 4.0 * hidden
         f["ffn_hidden"] = given.get("ffn_hidden", natural)
         if self.moe:
@@ -222,7 +275,10 @@ class _Sizing(Derived):
         # the experts' width is free: hidden is bounded by what the active count leaves for
         # attention and embedding
         idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
-        f |= dict(expert_ffn_hidden=0, shared_ffn_hidden=0)
+        f |= dict(
+            expert_ffn_hidden=0,
+            shared_ffn_hidden=0,
+        )
         fits = grid[parameters(make_shape(**f)).total <= self.active - idle]
         wanted = grid[np.argmin(np.abs(np.log(grid / (ASPECT * layers))))]
         return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
@@ -273,7 +329,14 @@ class _Sizing(Derived):
 
     def _params(self, **changes: Any):
         return parameters(
-            make_shape(**{"expert_ffn_hidden": 0, "ffn_hidden": 0, **self.fields, **changes})
+            make_shape(
+                **{
+                    "expert_ffn_hidden": 0,
+                    "ffn_hidden": 0,
+                    **self.fields,
+                    **changes,
+                }
+            )
         )
 
     def _per_width(self, field: str) -> float:
@@ -295,15 +358,28 @@ class _Sizing(Derived):
             )
         if abs(p.total / self.size - 1) > TOLERANCE or f[width] < 1:
             about = f"about {_short(p.total)} with these"
-            raise DesignError("size", self.size, about, problem=f"cannot be met with {said}")
+            raise DesignError(
+                "size",
+                self.size,
+                about,
+                problem=f"cannot be met with {said}",
+            )
 
 
 # layers from which the next step goes, the step
 _LAYER_STEPS = ((256, 32), (88, 16), (48, 8), (8, 4), (0, 1))
-_KV_RULES = {"mha": "as many as heads", "mqa": "multi-query", "mla": "as many as heads"}
+_KV_RULES = {
+    "mha": "as many as heads",
+    "mqa": "multi-query",
+    "mla": "as many as heads",
+}
 
 
-def _rounded(width: float, per_width: float, size: float) -> int:
+def _rounded(
+    width: float,
+    per_width: float,
+    size: float,
+) -> int:
     """The width in the largest usual step that keeps the count within 0.3 % of `size`."""
     for step in _WIDTH_STEPS:
         rounded = step * round(width / step)

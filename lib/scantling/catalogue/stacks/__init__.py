@@ -17,7 +17,10 @@ import yaml
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Stack:
     """Defaults of one software stack; the fields of a YAML file, `name` being that of the file."""
 
@@ -57,7 +60,11 @@ class Stack:
 def _read(path) -> Stack:
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     offers = {axis: tuple(values) for axis, values in data.pop("offers", {}).items()}
-    return Stack(name=path.stem, offers=offers, **data)
+    return Stack(
+        name=path.stem,
+        offers=offers,
+        **data,
+    )
 
 
 @cache

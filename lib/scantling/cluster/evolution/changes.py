@@ -50,7 +50,10 @@ MLA = ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
 RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Figure(Record):
     """One figure before and after a change."""
 
@@ -60,7 +63,10 @@ class Figure(Record):
     unit: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Change(Record):
     """One change evaluated: the figure that it moves most, others beside it, what breaks and what
     would mend it."""
@@ -81,7 +87,12 @@ class Base:
 
     def __init__(self, site: Site):
         self.s, self.searches = site, 0
-        self.design = site.a.design.change({"measured": None, "constraints": None})
+        self.design = site.a.design.change(
+            {
+                "measured": None,
+                "constraints": None,
+            }
+        )
 
     @property
     def job(self) -> str:
@@ -97,7 +108,17 @@ class Base:
         """The site of a changed design with the plan's own pins dropped where they cannot hold;
         None where nothing fits."""
         pins = self.unpinned
-        for paths in (changes, {**changes, **pins}) if pins else (changes,):
+        for paths in (
+            (
+                changes,
+                {
+                    **changes,
+                    **pins,
+                },
+            )
+            if pins
+            else (changes,)
+        ):
             try:
                 self.searches += 1
                 found = assess(self.design.change(paths), space=planning.COARSE)
@@ -155,7 +176,11 @@ def step_shares(s: Site) -> dict[str, float]:
     return {p: getattr(s.chosen.step, p) / s.model_step_s for p in PARTS}
 
 
-def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
+def growth_losses(
+    now: Site,
+    then: Site,
+    devices: int,
+) -> dict[str, float]:
     """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
     it."""
     before = step_shares(now)
@@ -174,7 +199,10 @@ def grown(b: Base, k: int) -> Change:
     now = b.coarse
     id = f"devices-{k}"
     n = cluster.devices * k
-    paths = {"cluster.devices": n, "reliability.spares": None}
+    paths = {
+        "cluster.devices": n,
+        "reliability.spares": None,
+    }
     paths |= {f"plan.{axis}": None for axis in RESIZED}
     if s.torus and cluster.scale_up_domain >= cluster.devices:
         most = cluster.accelerator.scale_up_domain_max
@@ -316,7 +344,12 @@ def sparser(b: Base) -> Change | None:
     if shape is None:
         return None
     try:
-        then = b.look({"model": shape, **b.unpinned})
+        then = b.look(
+            {
+                "model": shape,
+                **b.unpinned,
+            }
+        )
     except DesignError:
         return None
     what = fill(
@@ -355,8 +388,16 @@ def longer(b: Base, k: int) -> Change | None:
     if batch < 1:
         return None
     paths = {f"plan.{axis}": None for axis in (*RESIZED, "cp")}
-    paths |= {f"{b.job}.seq_len": tokens, f"{b.job}.global_batch": batch}
-    then = b.look({**paths, f"{b.job}.global_batch_tokens": None})
+    paths |= {
+        f"{b.job}.seq_len": tokens,
+        f"{b.job}.global_batch": batch,
+    }
+    then = b.look(
+        {
+            **paths,
+            f"{b.job}.global_batch_tokens": None,
+        }
+    )
     if then is None:
         return change(
             b.s,
@@ -461,7 +502,12 @@ def two_sites(b: Base) -> Change | None:
         state_bytes_per_device=size / s.figures["devices_used"],
         step_s=s.step_s,
     )
-    way = elastic.apart(resolved.params.total, s.step_s, 2, cluster.site_bytes_per_s)
+    way = elastic.apart(
+        resolved.params.total,
+        s.step_s,
+        2,
+        cluster.site_bytes_per_s,
+    )
     return change(
         s,
         "sites-2",

@@ -11,7 +11,10 @@ from ..site import site_of
 from .changes import CHANGES, Base, Change
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Evolution(Record):
     """All changes in the order of the list, and the first thing that breaks as the cluster
     grows."""

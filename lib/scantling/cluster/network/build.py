@@ -21,7 +21,10 @@ RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXi
 NEWEST = "sn5600"  # switch of a fabric for which the catalogue has none
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Switch(Record):
     """One switch of catalogue/switches.csv; the rate of a port in bytes/s, None where light passes
     whatever its rate."""
@@ -83,7 +86,10 @@ def radix_of(switch: Switch, rate: float) -> int:
     return switch.ports * (2 if splits else 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Prices(Record):
     """Dollars of network parts, per port and per cable with both its ends, at 400 Gb/s; other rates
     in proportion."""
@@ -126,7 +132,10 @@ def usd(t: Topology) -> float | None:
     return (ports + t.all_cables * prices().usd_per_cable_400g) * t.port_bytes_per_s / 50e9
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Wiring:
     """What the networks of one site are built from."""
 
@@ -150,12 +159,28 @@ class Wiring:
         """Fat tree, every card of a node on its own rail, oversubscribed r : 1."""
         kind = "rail-optimised" if self.rails > 1 else "fat-tree"
         return shapes.clos(
-            self.cards, self.radix, self.rate, rails=self.rails, oversubscription=r, kind=kind
+            self.cards,
+            self.radix,
+            self.rate,
+            rails=self.rails,
+            oversubscription=r,
+            kind=kind,
         )
 
-    def pods(self, inside: int, r: float) -> Topology:
+    def pods(
+        self,
+        inside: int,
+        r: float,
+    ) -> Topology:
         """Pods of so many cards, oversubscribed r : 1 above."""
-        return shapes.pods(self.cards, inside, self.radix, self.rate, r, rails=self.rails)
+        return shapes.pods(
+            self.cards,
+            inside,
+            self.radix,
+            self.rate,
+            r,
+            rails=self.rails,
+        )
 
     def groups(self, build) -> Topology:
         """A dragonfly of either kind."""
@@ -167,7 +192,13 @@ def wiring(cluster) -> Wiring:
     one = one_site(cluster)
     n, rate = cards(one)
     radix = radix_of(switch_of(one), rate)
-    return Wiring(cluster=one, cards=n, rate=rate, radix=radix, rails=one.nics_per_node)
+    return Wiring(
+        cluster=one,
+        cards=n,
+        rate=rate,
+        radix=radix,
+        rails=one.nics_per_node,
+    )
 
 
 def switch_of(cluster) -> Switch:
@@ -181,7 +212,12 @@ def one_site(cluster):
         return cluster
     devices = ceil(cluster.devices / cluster.sites)
     pod = min(cluster.pod_devices or devices, devices)
-    return replace(cluster, devices=devices, sites=1, pod_devices=pod)
+    return replace(
+        cluster,
+        devices=devices,
+        sites=1,
+        pod_devices=pod,
+    )
 
 
 def built(cluster) -> tuple[Topology, str, bool]:
@@ -212,7 +248,15 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n:
         above = fill(words["above" if r > 1 else "above flat"], r=r)
-        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
+        return (
+            w.pods(pod, r),
+            fill(
+                words["pods"],
+                cluster=cluster,
+                above=above,
+            ),
+            True,
+        )
     if n > k**3 // 4:
         if n <= half * (half + 1):
             return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
@@ -220,7 +264,12 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     t = w.tree(r)
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
+    why = fill(
+        words["flat" if r == 1 else "stated"],
+        k=k,
+        r=r,
+        tiers=t.tiers,
+    )
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
@@ -228,9 +277,17 @@ def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
     fabric = catalogue.fabric(cluster.scale_up)
     chips = min(cluster.scale_up_domain, cluster.devices)
     slices = ceil(cluster.devices / chips)
-    why = fill(words["torus"], name=fabric.name, chips=chips)
+    why = fill(
+        words["torus"],
+        name=fabric.name,
+        chips=chips,
+    )
     if slices > 1:
-        why += fill(words["slices"], slices=slices, cluster=cluster)
+        why += fill(
+            words["slices"],
+            slices=slices,
+            cluster=cluster,
+        )
     return torus_of(fabric, chips), why, True
 
 
@@ -240,7 +297,10 @@ def torus_of(fabric, chips: int) -> Topology:
     return shapes.torus(sides, fabric.p2p_bytes_per_s)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Alternative(Record):
     """One other network for the same design: counts, price, what the step model makes of its
     bandwidth, and the price of that over the run."""
@@ -266,7 +326,10 @@ def candidates(cluster) -> list[tuple[str, Topology, dict]]:
 
 
 def _view(pod: float = 1e9, r: float = 1.0) -> dict:
-    return {"pod_devices": float(pod), "oversubscription": r}
+    return {
+        "pod_devices": float(pod),
+        "oversubscription": r,
+    }
 
 
 def _candidates(w: Wiring):
@@ -278,10 +341,21 @@ def _candidates(w: Wiring):
     if n <= reach:
         yield f"non-blocking fat tree{on_rails}", w.tree(), _view()
     if w.rails > 1 and 1 < cluster.nodes <= reach:
-        rails = shapes.rail_only(cluster.nodes, w.rails, k, w.rate)
+        rails = shapes.rail_only(
+            cluster.nodes,
+            w.rails,
+            k,
+            w.rate,
+        )
         yield "one network per rail, none between", rails, _view()
     if k < n <= 8 * reach:
-        split = shapes.clos(n, 2 * k, w.rate / 2, planes=2, rails=w.rails)
+        split = shapes.clos(
+            n,
+            2 * k,
+            w.rate / 2,
+            planes=2,
+            rails=w.rails,
+        )
         yield "cards split over two planes", split, _view()
     stated = w.pod_devices
     whole = stated == cluster.devices
@@ -334,7 +408,12 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
         rows.insert(0, ("the design's own", own, {}))
         same = 0
 
-    def alternative(what: str, t: Topology, view: dict, chosen: bool) -> Alternative:
+    def alternative(
+        what: str,
+        t: Topology,
+        view: dict,
+        chosen: bool,
+    ) -> Alternative:
         seconds = base
         if not chosen:
             seconds *= s.step_ratio(link=s.link(**view))

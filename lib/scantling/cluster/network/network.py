@@ -34,7 +34,10 @@ from .traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, se
 PAIRS_PER_LINK = 4
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ScaleUp(Record):
     """The domain inside which every device reaches every other at the link's rate."""
 
@@ -54,7 +57,10 @@ class ScaleUp(Record):
     ratio_as_printed: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Tier(Record):
     """One tier of the network as a device sees it."""
 
@@ -67,7 +73,10 @@ class Tier(Record):
     oversubscription: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Crossing(Record):
     """What one step sends over one kind of edge, and how long that keeps the edge busy when spread
     evenly."""
@@ -81,7 +90,10 @@ class Crossing(Record):
     busy_share: float  # of the step
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Network(Record):
     """Everything point by point; `topology` is what the design is built with, `alternatives` starts
     with it."""
@@ -160,12 +172,23 @@ def network(assessment) -> Network:
         axes=rows,
         crossings=crossings(s, own, place),
         bursts=bursts(s, rows),
-        settings=settings(s, own, switch, rows),
+        settings=settings(
+            s,
+            own,
+            switch,
+            rows,
+        ),
         curves=curves_of(s),
         curve_errors=trust(cluster),
         measured_curves=measured(cluster),
         published=tuple(sorted(published(), key=far)[: 1 if torus else 3]),
-        notes=_notes(s, own, switch, provided, rows),
+        notes=_notes(
+            s,
+            own,
+            switch,
+            provided,
+            rows,
+        ),
     )
 
 
@@ -207,12 +230,20 @@ def scale_up(cluster) -> ScaleUp:
     )
 
 
-def tiers(cluster, t: Topology, switch: Switch | None) -> tuple[Tier, ...]:
+def tiers(
+    cluster,
+    t: Topology,
+    switch: Switch | None,
+) -> tuple[Tier, ...]:
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     return tuple(_tiers(cluster, t, switch))
 
 
-def _tiers(cluster, t: Topology, switch: Switch | None):
+def _tiers(
+    cluster,
+    t: Topology,
+    switch: Switch | None,
+):
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
     devices = cluster.devices
     sites = max(1, cluster.sites)
@@ -230,10 +261,16 @@ def _tiers(cluster, t: Topology, switch: Switch | None):
         return min(devices, max(round(endpoints * per), cluster.devices_per_node))
 
     def tier(name: str, **own) -> Tier:
-        return Tier(tier=name, **out | own)
+        return Tier(
+            tier=name,
+            **out | own,
+        )
 
     def passed(n: int) -> dict:
-        return {"switches_passed": n, "switching_s": n * delay}
+        return {
+            "switches_passed": n,
+            "switching_s": n * delay,
+        }
 
     widest = max(1, min(cluster.scale_up_domain, devices))
     yield tier(
@@ -246,20 +283,37 @@ def _tiers(cluster, t: Topology, switch: Switch | None):
     )
     if t.kind == "torus":
         if devices > cluster.scale_up_domain:
-            yield tier("slices", switches_passed=3, switching_s=0.0)
+            yield tier(
+                "slices",
+                switches_passed=3,
+                switching_s=0.0,
+            )
         return
     if devices > widest:
         widest = within(t.unit_endpoints)
-        yield tier("leaf unit", devices=widest, **passed(1))
+        yield tier(
+            "leaf unit",
+            devices=widest,
+            **passed(1),
+        )
         pod = within(t.pod_endpoints)
         if pod > widest:
             widest = pod
-            yield tier("pod", devices=pod, **passed(hops_in_a_pod(t, sites)))
+            yield tier(
+                "pod",
+                devices=pod,
+                **passed(hops_in_a_pod(t, sites)),
+            )
         site = -(-devices // sites)
         r = t.oversubscription
         if widest < site:
             rate = cluster.scale_out_bytes_per_s / r
-            yield tier("site", devices=site, device_bytes_per_s=rate, oversubscription=r)
+            yield tier(
+                "site",
+                devices=site,
+                device_bytes_per_s=rate,
+                oversubscription=r,
+            )
     if sites > 1:
         yield tier(
             "sites",
@@ -281,7 +335,11 @@ def hops_in_a_pod(t: Topology, sites: int) -> int:
     return own.get(t.kind, t.hops)
 
 
-def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
+def crossings(
+    s: Site,
+    t: Topology,
+    place: Placement,
+) -> tuple[Crossing, ...]:
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""
@@ -289,7 +347,11 @@ def crossings(s: Site, t: Topology, place: Placement) -> tuple[Crossing, ...]:
     last = 0
     over = t.oversubscription
     narrow = t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
-    for name, ratio in {"domain": 1.0, "unit": over if narrow else 1.0, "pod": over}.items():
+    for name, ratio in {
+        "domain": 1.0,
+        "unit": over if narrow else 1.0,
+        "pod": over,
+    }.items():
         by = place.orders[0][f"over_{name}"]
         count = ceil(place.devices / place.per(name))
         if by and count != last:
@@ -319,7 +381,13 @@ def is_mesh(cluster) -> bool:
     return round(up.device_bytes_per_s / up.p2p_bytes_per_s) == up.domain_devices - 1 > 1
 
 
-def _notes(s: Site, t: Topology, switch, provided: bool, rows) -> tuple[str, ...]:
+def _notes(
+    s: Site,
+    t: Topology,
+    switch,
+    provided: bool,
+    rows,
+) -> tuple[str, ...]:
     cluster = s.cluster
     words = texts("networks")
     longer = 0.0

@@ -25,7 +25,10 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Topology(Record):
     """Counts of one network. `cables` by what they join; a cable has two ends, each a transceiver
     unless it is copper."""
@@ -72,7 +75,11 @@ class Topology(Record):
         return super().as_dict() | {name: getattr(self, name) for name in counted}
 
 
-def used_ports(radix: int, down: int, up: int = 0) -> dict:
+def used_ports(
+    radix: int,
+    down: int,
+    up: int = 0,
+) -> dict:
     """Ports of one switch: {down, up, free}."""
     return {
         "down": down,
@@ -104,7 +111,11 @@ def leaf_ports(radix: int, oversubscription: float) -> tuple[int, int]:
     return min(int(up * oversubscription), radix - up), up
 
 
-def _leaves(endpoints: int, down: int, rails: int) -> int:
+def _leaves(
+    endpoints: int,
+    down: int,
+    rails: int,
+) -> int:
     """First-tier switches; with rails, each unit of `down` nodes has one a rail."""
     nodes = ceil(endpoints / rails)
     return ceil(endpoints / down) if rails == 1 or nodes <= down else rails * ceil(nodes / down)
@@ -202,7 +213,12 @@ def clos(
     )
 
 
-def rail_only(nodes: int, rails: int, radix: int, rate: float) -> Topology:
+def rail_only(
+    nodes: int,
+    rails: int,
+    radix: int,
+    rate: float,
+) -> Topology:
     """One network per rail and no switch between rails: rank i of every node reaches rank i of the
     others; the rest goes over NVLink.
 
@@ -305,7 +321,11 @@ def dragonfly_reach(radix: int) -> int:
     return p * a * (a * h + 1)
 
 
-def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
+def dragonfly(
+    endpoints: int,
+    radix: int,
+    rate: float,
+) -> Topology:
     """Balanced dragonfly: p = h = k/4 cards and global links a router, a = k/2 routers a group, all
     joined; at most a h + 1 groups.
 
@@ -341,7 +361,12 @@ def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
         port_bytes_per_s=rate,
         bisection_bytes_per_s=endpoints / 2 * rate * min(1.0, cross),
         hops=4 if many else 2,
-        mean_hops=mean_hops(endpoints, (p, 1), (group, 2), (endpoints, 3.5)),
+        mean_hops=mean_hops(
+            endpoints,
+            (p, 1),
+            (group, 2),
+            (endpoints, 3.5),
+        ),
         unit_endpoints=p,
         pod_endpoints=group,
         reach_endpoints=reach,
@@ -355,7 +380,11 @@ def half_of_groups(groups: int) -> float:
     return groups / (groups - 1) / 2 if groups > 1 else 1.0
 
 
-def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
+def dragonfly_plus(
+    endpoints: int,
+    radix: int,
+    rate: float,
+) -> Topology:
     """Dragonfly+: groups of k/2 leaves and k/2 spines, (k/2)^2 cards each; the spines' other half
     are global links.
 
@@ -371,7 +400,12 @@ def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
         raise ValueError(f"{endpoints} cards are beyond a dragonfly+ of {radix} ports ({reach:,})")
     if groups == 1:
         kind = "dragonfly+" if endpoints > radix else "fat-tree"
-        return clos(endpoints, radix, rate, kind=kind)
+        return clos(
+            endpoints,
+            radix,
+            rate,
+            kind=kind,
+        )
     cross = half_of_groups(groups)
     ports = used_ports(radix, half, half)
     return Topology(
@@ -390,11 +424,19 @@ def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
         port_bytes_per_s=rate,
         bisection_bytes_per_s=endpoints / 2 * rate * min(1.0, cross),
         hops=4,
-        mean_hops=mean_hops(endpoints, (half, 1), (size, 3), (endpoints, 4)),
+        mean_hops=mean_hops(
+            endpoints,
+            (half, 1),
+            (size, 3),
+            (endpoints, 4),
+        ),
         unit_endpoints=half,
         pod_endpoints=size,
         reach_endpoints=reach,
-        ports={"leaf": ports, "spine": ports},
+        ports={
+            "leaf": ports,
+            "spine": ports,
+        },
         source="Shpiner et al. 2017, HiPINEB",
     )
 
@@ -411,7 +453,11 @@ def copies(t: Topology, n: int) -> Topology:
     )
 
 
-def near_cube(chips: int, dimensions: int = 3, step: int = 4) -> tuple[int, ...]:
+def near_cube(
+    chips: int,
+    dimensions: int = 3,
+    step: int = 4,
+) -> tuple[int, ...]:
     """Sides of the most compact torus of so many chips, each a multiple of `step` where that is
     possible."""
     best = None
@@ -432,7 +478,13 @@ def _sides(n: int, dimensions: int) -> tuple[int, ...]:
     return min((tuple(sorted(o)) for o in options), key=lambda o: (max(o), o))
 
 
-def torus(sides, link_bytes_per_s: float, *, cube: int = 4, ports: int = 128) -> Topology:
+def torus(
+    sides,
+    link_bytes_per_s: float,
+    *,
+    cube: int = 4,
+    ports: int = 128,
+) -> Topology:
     """Torus of those sides; three-dimensional ones are cubes of 4 x 4 x 4 in copper, joined by
     optical circuit switches.
 
@@ -454,7 +506,10 @@ def torus(sides, link_bytes_per_s: float, *, cube: int = 4, ports: int = 128) ->
     wide = ceil(2 * cubes / ports)
     links = sum(n if s > 2 else n // 2 for s in sides if s > 1)
     copper = links - fibres // 2 if joined else links
-    own = {"inside cubes": copper, "cube to circuit switch": fibres}
+    own = {
+        "inside cubes": copper,
+        "cube to circuit switch": fibres,
+    }
     return Topology(
         kind="torus",
         endpoints=n,

@@ -29,7 +29,10 @@ COLLECTIVE_OF = {
 _RACK = "gb200-so-ndr"  # the network whose curves were measured between racks of one domain
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Axis(Record):
     """One axis in one step of one device."""
 
@@ -48,7 +51,10 @@ class Axis(Record):
     alone_s: float  # the same calls by the curves, nothing beside them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Burst(Record):
     """How uneven the cards' load is: mean and peak rate of a device's scale-out traffic over a
     step, fan-in, bytes that pile up."""
@@ -67,7 +73,10 @@ class Burst(Record):
     rows: tuple[dict, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Setting(Record):
     """One setting of the fabric that follows from this design's numbers: what, the choice, why, and
     the figure it rests on."""
@@ -115,7 +124,14 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
                 time_s=row["time_s"],
                 exposed_s=row["exposed_s"],
                 share=row["exposed_s"] / s.model_step_s,
-                alone_s=calls * one_call_s(s, axis, n, per, message),
+                alone_s=calls
+                * one_call_s(
+                    s,
+                    axis,
+                    n,
+                    per,
+                    message,
+                ),
             )
         )
     return tuple(out)
@@ -145,7 +161,13 @@ def inside(chosen, axis: str) -> int:
     return int(members_inside(size, packed, chosen.case.link.domain))
 
 
-def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
+def one_call_s(
+    s: Site,
+    axis: str,
+    n: int,
+    per: int,
+    message: float,
+) -> float:
     """Seconds of one call of an axis, alone on the wires."""
     cluster = s.cluster
     if axis == "pp":
@@ -179,7 +201,12 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
         ("32 domains", many, min(domain, many), "all_reduce all_gather all_to_all"),
     )
     return tuple(
-        curves.curve(collective, curves.wires(cluster, n, per), name, could_reduce=could)
+        curves.curve(
+            collective,
+            curves.wires(cluster, n, per),
+            name,
+            could_reduce=could,
+        )
         for name, n, per, run in groups
         for collective in run.split()
         if n > 1
@@ -269,8 +296,17 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
             }
         )
     mean = sum(row["bytes_per_step"] for row in out) / step
-    none = {"axis": "", "bytes": 0.0, "burst_s": 0.0, "period_s": step}
-    big = max(out, key=lambda r: r["bytes"], default=none)
+    none = {
+        "axis": "",
+        "bytes": 0.0,
+        "burst_s": 0.0,
+        "period_s": step,
+    }
+    big = max(
+        out,
+        key=lambda r: r["bytes"],
+        default=none,
+    )
     most = max(fan.values(), default=0)
     return Burst(
         mean_bytes_per_s=mean,
@@ -324,10 +360,23 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = {k: texts("settings")[id][k] for k in ("what", "choice", "why", "unit")}
-    return Setting(**fill(words, s, figure=figure, **values), figure=float(figure))
+    return Setting(
+        **fill(
+            words,
+            s,
+            figure=figure,
+            **values,
+        ),
+        figure=float(figure),
+    )
 
 
-def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Setting, ...]:
+def settings(
+    s: Site,
+    t: Topology,
+    switch,
+    rows: tuple[Axis, ...],
+) -> tuple[Setting, ...]:
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
     fabric = catalogue.fabric(s.cluster.scale_out)
     step = s.model_step_s
@@ -337,8 +386,18 @@ def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Sett
     if not leaving:
         return (_setting(s, "unused", 0.0),)
     out = [
-        *_routing(s, t, fabric.technology, leaving),
-        *_congestion(s, fabric.technology, bursts(s, rows), len(leaving)),
+        *_routing(
+            s,
+            t,
+            fabric.technology,
+            leaving,
+        ),
+        *_congestion(
+            s,
+            fabric.technology,
+            bursts(s, rows),
+            len(leaving),
+        ),
     ]
     by_axis = {a.axis: a for a in leaving}
     wire = sum(a.time_s for a in leaving)
@@ -350,11 +409,23 @@ def settings(s: Site, t: Topology, switch, rows: tuple[Axis, ...]) -> tuple[Sett
     if dp is not None and (own or switch is not None and switch.reduction == "sharp"):
         out += _reduction(s, dp)
     if wire / step < constant("small_share"):
-        out.append(_setting(s, "priority", wire, share=wire / step))
+        out.append(
+            _setting(
+                s,
+                "priority",
+                wire,
+                share=wire / step,
+            )
+        )
     return tuple(out)
 
 
-def _routing(s: Site, t: Topology, technology: str, leaving):
+def _routing(
+    s: Site,
+    t: Topology,
+    technology: str,
+    leaving,
+):
     """How flows find their uplinks, and over how many queue pairs they are spread."""
     uplinks = t.ports.get("leaf", {}).get("up", 0) if t.tiers > 1 else 0
     near = ("leaf unit", "node", "scale-up domain")
@@ -375,7 +446,12 @@ def _routing(s: Site, t: Topology, technology: str, leaving):
             "axes": axes,
             "crossing": spent,
         }
-        yield _setting(s, technology, bad, hashed=fill(words["hashed"], **values))
+        yield _setting(
+            s,
+            technology,
+            bad,
+            hashed=fill(words["hashed"], **values),
+        )
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
             full = words["queue pairs"]["full"] if left > limit else ""
@@ -385,13 +461,23 @@ def _routing(s: Site, t: Topology, technology: str, leaving):
                 "lost": spent * (bad - 1),
                 "fully": full,
             }
-            yield _setting(s, "queue pairs", need, **values)
+            yield _setting(
+                s,
+                "queue pairs",
+                need,
+                **values,
+            )
     elif not uplinks and crossing and t.kind.startswith("dragonfly") and t.oversubscription > 1:
         # a group's links share out over so many others
         yield _setting(s, "dragonfly", -(-t.endpoints // t.pod_endpoints) - 1)
 
 
-def _congestion(s: Site, technology: str, load: Burst, axes: int):
+def _congestion(
+    s: Site,
+    technology: str,
+    load: Burst,
+    axes: int,
+):
     """What holds senders back where several meet at a card."""
     words = texts("settings")
     if load.incast > 1:
@@ -405,10 +491,19 @@ def _congestion(s: Site, technology: str, load: Burst, axes: int):
         )
     elif technology == "ethernet":
         said = words["congestion control"]["several" if axes > 1 else "one"]
-        yield _setting(s, "congestion control", load.incast, senders=fill(said, axes=axes))
+        yield _setting(
+            s,
+            "congestion control",
+            load.incast,
+            senders=fill(said, axes=axes),
+        )
 
 
-def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
+def _classes(
+    s: Site,
+    pp: Axis,
+    dp: Axis,
+) -> Setting:
     """Whether pipeline sends should pass gradients on the cards."""
     share = min(1.0, dp.time_s / s.model_step_s)
     words = texts("settings")["classes"]
@@ -428,7 +523,12 @@ def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
 def _reduction(s: Site, dp: Axis):
     """What reduction in the switches would save of the data-parallel traffic."""
     if s.plan["sharding"].startswith("zero"):
-        yield _setting(s, "reduction sharded", 0.0, dp=dp)
+        yield _setting(
+            s,
+            "reduction sharded",
+            0.0,
+            dp=dp,
+        )
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))

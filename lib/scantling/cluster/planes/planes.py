@@ -23,7 +23,10 @@ from ..texts import constant, fill, records, texts
 from .step import CollectiveRow, Piece, collectives, timeline
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Plane(Record):
     """One plane: its question, what answers it here, how much of it there is, what happens without
     it."""
@@ -37,7 +40,10 @@ class Plane(Record):
     without: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class State(Record):
     """One item of the state: bytes of one whole copy, who holds it, what a copy without it does."""
 
@@ -51,7 +57,10 @@ class State(Record):
     without: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Planes(Record):
     """Everything point by point."""
 
@@ -127,7 +136,10 @@ def states(s: Site) -> tuple[State, ...]:
         activations=memory["activations"] * s.used,
     )
     return tuple(
-        State(**row, bytes_per_device=row["bytes"] / s.used if row["plane"] == "training" else 0.0)
+        State(
+            **row,
+            bytes_per_device=row["bytes"] / s.used if row["plane"] == "training" else 0.0,
+        )
         for row in table
     )
 

@@ -20,7 +20,10 @@ from ..texts import constant, fill, rows
 KERNELS = ("gemm", "attention", "elementwise")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Piece(Record):
     """One stretch of the step, in the order in which it first happens. Exposed seconds lengthen the
     step; hidden ones run beside `beside`."""
@@ -36,7 +39,10 @@ class Piece(Record):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CollectiveRow(Record):
     """One collective (or send) of the step."""
 
@@ -76,7 +82,10 @@ def passes(chosen) -> dict:
     shares = {part: _shares(x) for part, x in times.items()}
     step = {k: getattr(chosen.step, k) for k in KERNELS}
     forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / max(sum(step.values()), 1e-30)
-    shares["bubble"] = {"forward": forward, "backward": 1 - forward}
+    shares["bubble"] = {
+        "forward": forward,
+        "backward": 1 - forward,
+    }
     return shares | {"dp": dp_shares(chosen)}
 
 
@@ -217,11 +226,31 @@ def collectives(assessment) -> tuple[CollectiveRow, ...]:
             for op in operations(s, row):
                 share = op["share"] * part
                 if share > 0 and op["times"] >= 1:
-                    out.append(_collective(op, row, share, whose, n, per, ranks, wires))
+                    out.append(
+                        _collective(
+                            op,
+                            row,
+                            share,
+                            whose,
+                            n,
+                            per,
+                            ranks,
+                            wires,
+                        )
+                    )
     return tuple(out) + _small(s)
 
 
-def _collective(op, row, share, whose, n, per, ranks, wires) -> CollectiveRow:
+def _collective(
+    op,
+    row,
+    share,
+    whose,
+    n,
+    per,
+    ranks,
+    wires,
+) -> CollectiveRow:
     """One operation of an axis in one of its groups."""
     operation = op["operation"]
     size = row["bytes"] * share
@@ -256,7 +285,12 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
         return ()
     every = curves.wires(s.cluster, ranks, min(domain, ranks))
 
-    def exchange(what: str, size: float, hidden: str, beside: str) -> CollectiveRow:
+    def exchange(
+        what: str,
+        size: float,
+        hidden: str,
+        beside: str,
+    ) -> CollectiveRow:
         return CollectiveRow(
             axis="all",
             what=what,
@@ -277,12 +311,26 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
     norm = constant("norm_bytes")
     log = constant("log_bytes")
     return (
-        exchange("gradient norm", norm, "in the host's time", "nothing: clipping needs it"),
-        exchange("loss and timers", log, "yes", "the next forward"),
+        exchange(
+            "gradient norm",
+            norm,
+            "in the host's time",
+            "nothing: clipping needs it",
+        ),
+        exchange(
+            "loss and timers",
+            log,
+            "yes",
+            "the next forward",
+        ),
     )
 
 
-def _groups(axis: str, chosen, row) -> list[tuple]:
+def _groups(
+    axis: str,
+    chosen,
+    row,
+) -> list[tuple]:
     """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis:
     experts are reduced over their own replicas."""
     plan = chosen.plan

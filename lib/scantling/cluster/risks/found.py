@@ -38,7 +38,10 @@ FLEETS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Found:
     """One kind of trouble on one design: the chance, what it costs where it happens, and the
     numbers that its words name."""
@@ -86,19 +89,37 @@ def interval_s(s: Site, e) -> float:
     return chosen[0]
 
 
-def short(s: Site, e, shrinks=False) -> float:
+def short(
+    s: Site,
+    e,
+    shrinks=False,
+) -> float:
     """Share of the run lost for want of nodes: waiting, or shrunk by whole replicas where that
     costs less."""
     span = s.expert_span
     rate = failures.EVICTS / e.mtbf_s
     n = int(e.spares) + s.idle_nodes
-    wait = spares.shortage(n, rate, e.repair_s, e.detect_s)
+    wait = spares.shortage(
+        n,
+        rate,
+        e.repair_s,
+        e.detect_s,
+    )
     gangs = s.plan["dp"] // span
     if not shrinks or gangs < 2 or wait < 1e-4:
         return wait
     gang = -(-s.replica * span // s.per_node)
     accumulated = max(s.plan["grad_accum"], 1) * span
-    return min(wait, elastic.shrink_loss(rate * e.repair_s, n, gang, gangs, accumulated))
+    return min(
+        wait,
+        elastic.shrink_loss(
+            rate * e.repair_s,
+            n,
+            gang,
+            gangs,
+            accumulated,
+        ),
+    )
 
 
 def days_at(s: Site, goodput: float) -> float:
@@ -146,14 +167,26 @@ def slower_than_estimated(s: Site):
     deadline = s.a.resolved.constraints.deadline_days
     late = ""
     if deadline is not None and f["days"] is not None:
-        missed = 1 - chance_below(deadline, f["days_low"], f["days"], f["days_high"])
+        missed = 1 - chance_below(
+            deadline,
+            f["days_low"],
+            f["days"],
+            f["days_high"],
+        )
         if missed >= 0.01:
-            late = fill(texts("risks")["slow-step"]["late"], deadline=deadline, missed=missed)
+            late = fill(
+                texts("risks")["slow-step"]["late"],
+                deadline=deadline,
+                missed=missed,
+            )
     return Found(
         id="slow-step",
         likelihood=EVEN,
         days=s.run.days * mean_excess(math.log(high) / Z80),
-        words={"edge": days_of_step(s, high), "late": late},
+        words={
+            "edge": days_of_step(s, high),
+            "late": late,
+        },
         left=EVEN * s.run.days * mean_excess(constant("scatter") / 0.6745),
         cost_usd=s.run.usd(100 * s.step_s / DAY_S),
     )
@@ -178,7 +211,11 @@ def late_delivery(s: Site):
         likelihood=number("R143") / 100,
         days=late,
         usd=usd,
-        words={"watts": watts, "months": months, "says": says},
+        words={
+            "watts": watts,
+            "months": months,
+            "says": says,
+        },
     )
 
 
@@ -254,12 +291,21 @@ def slow_repairs(s: Site):
     load = s.evictions_per_s * DAY_S
     need = spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096))
     slow = goodput_at(s, repair_s=DAY_S)
-    fixed = goodput_at(s, repair_s=DAY_S, spares=float(max(need, s.spares)))
+    fixed = goodput_at(
+        s,
+        repair_s=DAY_S,
+        spares=float(max(need, s.spares)),
+    )
     return Found(
         id="repairs",
         likelihood=SLOW_REPAIRS,
         days=days_at(s, slow),
-        words={"load": load, "slow": slow, "idle": idle(s), "need": need},
+        words={
+            "load": load,
+            "slow": slow,
+            "idle": idle(s),
+            "need": need,
+        },
         left=SLOW_REPAIRS * days_at(s, fixed),
         cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
     )
@@ -272,7 +318,15 @@ def corruption(s: Site):
     if chance <= 0:
         return None
     later_s = constant("late_h") * HOUR_S - reliability.SDC_LATENCY_S
-    every, overhead = map(float, stragglers.verified_interval(0.0, rate, s.step_s, 0.0))
+    every, overhead = map(
+        float,
+        stragglers.verified_interval(
+            0.0,
+            rate,
+            s.step_s,
+            0.0,
+        ),
+    )
     lost = overhead * s.run.days
     return Found(
         id="corruption",
@@ -296,17 +350,30 @@ def slow_store(s: Site):
     more = (constant("slow_store") - 1) * e.checkpoint_bytes
     durable = e.checkpoint_durable_s + more / write
     restart = e.restart_s + more / max(has.read_bytes_per_s, 1.0)
-    slow = goodput_at(s, checkpoint_durable_s=durable, restart_s=restart)
+    slow = goodput_at(
+        s,
+        checkpoint_durable_s=durable,
+        restart_s=restart,
+    )
     days = days_at(s, slow)
     if days <= 0:
         return None
     near = min(constant("peers_s"), durable)
-    peers = goodput_at(s, checkpoint_durable_s=near, restart_s=restart)
+    peers = goodput_at(
+        s,
+        checkpoint_durable_s=near,
+        restart_s=restart,
+    )
     return Found(
         id="store",
         likelihood=EVEN,
         days=days,
-        words={"what": has.what, "write": write, "durable": durable, "slow": slow},
+        words={
+            "what": has.what,
+            "write": write,
+            "durable": durable,
+            "slow": slow,
+        },
         left=EVEN * days_at(s, peers),
     )
 
@@ -326,7 +393,11 @@ def slow_network(s: Site):
         id="network-ethernet" if ethernet else "network",
         likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
         days=longer if ethernet else (slow - 1) * found_s / DAY_S,
-        words={"factor": factor, "slow": slow, "unnoticed": longer},
+        words={
+            "factor": factor,
+            "slow": slow,
+            "unnoticed": longer,
+        },
         left=0.0,
         cost_usd=0.0,
     )
@@ -343,7 +414,10 @@ def unscreened(s: Site):
         id="stragglers",
         likelihood=chance,
         days=s.run.days * extra,
-        words={"line": cut.lines[1], "cut": cut.evict_slower_than},
+        words={
+            "line": cut.lines[1],
+            "cut": cut.evict_slower_than,
+        },
         left=chance * after * s.run.days,
         cost_usd=cut.usd_cost,
     )
@@ -357,7 +431,11 @@ def divergence(s: Site):
         id="spikes",
         likelihood=chance,
         days=count * seconds / DAY_S,
-        words={"rewinds": round(count), "seconds": seconds, "steps": steps},
+        words={
+            "rewinds": round(count),
+            "seconds": seconds,
+            "steps": steps,
+        },
     )
 
 
@@ -374,7 +452,10 @@ def memory_over(s: Site):
         id="memory",
         likelihood=0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2)),
         days=days_of_step(s, ratio),
-        words={"share": share, "longer": ratio - 1},
+        words={
+            "share": share,
+            "longer": ratio - 1,
+        },
         left=0.0,
         cost_usd=0.0,
     )
@@ -430,7 +511,10 @@ def low_precision(s: Site):
         id="precision",
         likelihood=chance,
         days=days_of_step(s, ratio),
-        words={"ratio": ratio, "source": published},
+        words={
+            "ratio": ratio,
+            "source": published,
+        },
     )
 
 
@@ -446,7 +530,11 @@ def sites_apart(s: Site):
         id="sites",
         likelihood=chance,
         days=events * back / 24 / n / chance,
-        words={"every_h": every, "back_h": back, "events": events},
+        words={
+            "every_h": every,
+            "back_h": back,
+            "events": events,
+        },
         left=0.0,
     )
 
@@ -463,7 +551,10 @@ def lost_replica(s: Site):
         likelihood=chance,
         days=events * s.e.repair_s / DAY_S / max(chance, 1e-12),
         in_headline=True,
-        words={"events": events, "ratio": ratio},
+        words={
+            "events": events,
+            "ratio": ratio,
+        },
         left=0.0,
         cost_usd=usd_of_nodes(s, 1),
     )
@@ -472,7 +563,12 @@ def lost_replica(s: Site):
 def standstill(s: Site):
     if s.e.goodput > STANDSTILL:
         return None
-    return Found(id="standstill", likelihood=1.0, days=s.run.days, in_headline=True)
+    return Found(
+        id="standstill",
+        likelihood=1.0,
+        days=s.run.days,
+        in_headline=True,
+    )
 
 
 FOUND = (

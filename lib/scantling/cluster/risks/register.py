@@ -13,7 +13,10 @@ from .found import FOUND, Found
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Risk(Record):
     """One risk. Impact is what it costs where it happens; expected = likelihood x impact. Dollars
     are None where nothing is priced."""
@@ -35,7 +38,10 @@ class Risk(Record):
     owner: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Risks(Record):
     """The register, ordered by expected dollars (days where nothing is priced), and what was looked
     at and is harmless here."""

@@ -26,7 +26,14 @@ CUTS = np.concatenate([[0.0], np.geomspace(1e-5, 0.2, 120)])
 RATIOS = np.linspace(0.2, 1.0, 81)
 GROUPS = 32  # groups of nodes under one leaf that are tested every pair of; beyond that neighbours
 ROUNDS = 25  # iterations of one nccl-tests point: 5 to warm up, 20 counted
-SIZES = np.array([1e6, 64e6, 1e9, 16e9])
+SIZES = np.array(
+    [
+        1e6,
+        64e6,
+        1e9,
+        16e9,
+    ]
+)
 LARGE = 16e9
 START_S = 10.0  # processes and communicators of one small test
 SMOKE_STEPS = 300
@@ -34,7 +41,10 @@ BY_CURVES = "the kit's curves of collectives"
 ACCEPTED = "published acceptance test"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Test(Record):
     """One burn-in test with what a sound part shows and the threshold that evicts it. Rates in
     `unit`."""
@@ -60,7 +70,10 @@ class Test(Record):
     by_size: tuple[dict, ...] = ()  # {message_bytes, busbw_bytes_per_s} expected
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Screen(Record):
     """The straggler screen: where to cut, what it costs and what it brings. Shares of the step or
     of the nodes."""
@@ -108,7 +121,10 @@ def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **val
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
     own = Test.__dataclass_fields__
     row = {k: fill(v, s, **values) for k, v in texts("burn_in")[id].items() if k in own}
-    row = {"unit": "bytes/s", "tool": "rings"} | row
+    row = {
+        "unit": "bytes/s",
+        "tool": "rings",
+    } | row
     row |= {k: v for k, v in values.items() if k in own}
     row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
     return Test(
@@ -127,13 +143,32 @@ def device_tests(s: Site):
     chip = s.case.chip
     constants = s.case.constants
     ratio = 1 / (1 + 2.0 * _spread())
-    yield _test(s, "matrix products", constants.gemm * chip.bf16_flops, ratio, 600.0)
-    yield _test(s, "device memory", constants.hbm_share * chip.hbm_bytes_per_s, ratio, 300.0)
+    yield _test(
+        s,
+        "matrix products",
+        constants.gemm * chip.bf16_flops,
+        ratio,
+        600.0,
+    )
+    yield _test(
+        s,
+        "device memory",
+        constants.hbm_share * chip.hbm_bytes_per_s,
+        ratio,
+        300.0,
+    )
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
         rated = float(host["rated"])
         ratio = float(host["value"]) / rated
-        yield _test(s, "host link", rated * 1e9, ratio, 60.0, expected_from=host["source"])
+        yield _test(
+            s,
+            "host link",
+            rated * 1e9,
+            ratio,
+            60.0,
+            expected_from=host["source"],
+        )
 
 
 def ring_test(
@@ -152,7 +187,12 @@ def ring_test(
 ) -> Test:
     """All-reduce over so many ranks, `inside` of them in a domain: the published rate where
     `shown` has one, never below the accepted `floor`."""
-    sizes = _busbw(s.cluster, ranks, inside, share)
+    sizes = _busbw(
+        s.cluster,
+        ranks,
+        inside,
+        share,
+    )
     rate, where = shown or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
     off = {row["tier"]: row["large_error"] for row in trust(s.cluster)}
     error = off["scale-up" if ranks <= inside else "scale-out"]
@@ -178,21 +218,65 @@ def scale_up_tests(s: Site):
     cluster = s.cluster
     n = s.per_node
     limits = acceptance_limits("node all-reduce")
-    ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", limits)
+    ratio, why = slow_tier(
+        s.case,
+        s.nodes,
+        "up_bytes_per_s",
+        limits,
+    )
     if s.torus and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
-        own = {"message_bytes": 1e9, "why": why, "expected_from": where}
+        own = {
+            "message_bytes": 1e9,
+            "why": why,
+            "expected_from": where,
+        }
         what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=n)
-        yield _test(s, "node all-reduce", rate, ratio, 60.0, what=what, devices=n, **own)
-        yield _test(s, "torus axes", rate, ratio, 180.0, rounds=3, **own)
+        yield _test(
+            s,
+            "node all-reduce",
+            rate,
+            ratio,
+            60.0,
+            what=what,
+            devices=n,
+            **own,
+        )
+        yield _test(
+            s,
+            "torus axes",
+            rate,
+            ratio,
+            180.0,
+            rounds=3,
+            **own,
+        )
     elif n > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
         floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
-        yield ring_test(s, "node all-reduce", n, n, ratio, why, shown=best, floor=floor, devices=n)
+        yield ring_test(
+            s,
+            "node all-reduce",
+            n,
+            n,
+            ratio,
+            why,
+            shown=best,
+            floor=floor,
+            devices=n,
+        )
     unit = joined_devices(cluster)
     if unit > n:
-        yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, devices=unit)
+        yield ring_test(
+            s,
+            "rack all-reduce",
+            unit,
+            unit,
+            ratio,
+            why,
+            devices=unit,
+        )
 
 
 def joined_devices(cluster) -> int:
@@ -210,15 +294,38 @@ def scale_out_tests(s: Site):
     if units < 2 or s.torus:
         return
     limits = acceptance_limits("card to card")
-    ratio, why = slow_tier(s.case, s.nodes, "out_bytes_per_s", limits)
+    ratio, why = slow_tier(
+        s.case,
+        s.nodes,
+        "out_bytes_per_s",
+        limits,
+    )
     accept = min(max(ratio, limits[0]), constant("node_accept_high"))
-    yield _test(s, "card to card", cards(cluster)[1], accept, 60.0, why=why, rounds=2)
+    yield _test(
+        s,
+        "card to card",
+        cards(cluster)[1],
+        accept,
+        60.0,
+        why=why,
+        rounds=2,
+    )
     near = max(2, blocks(cluster)[0] // unit)
     many = min(units, near)
     groups = -(-units // near)
     name = "racks" if unit > s.per_node else "nodes"
     pair = 2 * unit
-    yield ring_test(s, "pairs", pair, unit, ratio, why, rounds=many - 1, many=many, name=name)
+    yield ring_test(
+        s,
+        "pairs",
+        pair,
+        unit,
+        ratio,
+        why,
+        rounds=many - 1,
+        many=many,
+        name=name,
+    )
     if groups > 1:
         wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
         across = wide and cluster.oversubscription > 1
@@ -247,10 +354,22 @@ def job_test(s: Site):
     low = s.step_s / s.figures["step_s_high"]
     schedule = SCHEDULE_NAMES[s.case.plan.schedule]
     seconds = max(4 * HOUR_S, 100 * s.step_s)
-    yield _test(s, "the job itself", flops, low, seconds, schedule=schedule)
+    yield _test(
+        s,
+        "the job itself",
+        flops,
+        low,
+        seconds,
+        schedule=schedule,
+    )
 
 
-def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tuple[float, str]:
+def slow_tier(
+    case,
+    nodes: int,
+    field: str,
+    limits: tuple[float, float],
+) -> tuple[float, str]:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
     link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
@@ -270,13 +389,31 @@ def slow_tier(case, nodes: int, field: str, limits: tuple[float, float]) -> tupl
     return ratio, why + fill(bound, ratio=ratio)
 
 
-def _busbw(cluster, ranks: int, inside: int, share: float) -> tuple[dict, ...]:
+def _busbw(
+    cluster,
+    ranks: int,
+    inside: int,
+    share: float,
+) -> tuple[dict, ...]:
     """Expected bus bandwidth of an all-reduce by message size, by the kit's curves of
     collectives."""
-    seconds = curves.fastest("all_reduce", SIZES, curves.wires(cluster, ranks, inside, share))
+    seconds = curves.fastest(
+        "all_reduce",
+        SIZES,
+        curves.wires(
+            cluster,
+            ranks,
+            inside,
+            share,
+        ),
+    )
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
     return tuple(
-        {"message_bytes": size, "busbw_bytes_per_s": rate} for size, rate in zip(SIZES, bus)
+        {
+            "message_bytes": size,
+            "busbw_bytes_per_s": rate,
+        }
+        for size, rate in zip(SIZES, bus)
     )
 
 
@@ -323,10 +460,19 @@ def node_busbw(cluster) -> tuple[float, str]:
     if is_torus(cluster):
         return ring_of_two_links(cluster)
     per = cluster.devices_per_node
-    return _busbw(cluster, per, per, 1.0)[-1]["busbw_bytes_per_s"], BY_CURVES
+    return _busbw(
+        cluster,
+        per,
+        per,
+        1.0,
+    )[-1]["busbw_bytes_per_s"], BY_CURVES
 
 
-def _seconds(message_bytes: float, ranks: int, busbw: float) -> float:
+def _seconds(
+    message_bytes: float,
+    ranks: int,
+    busbw: float,
+) -> float:
     """ROUNDS all-reduces of a message: 2 (n - 1) / n x bytes / bus bandwidth each [s]."""
     return ROUNDS * 2 * (ranks - 1) / ranks * message_bytes / max(busbw, 1.0) + START_S
 
@@ -400,12 +546,23 @@ def screen(assessment) -> Screen:
         usd_cost=s.run.usd(s.run.days * expected / max(nodes, 1)),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
         curve=tuple(
-            {"cut": q, "waits": max(w, 0), "paid_per_step": x}
+            {
+                "cut": q,
+                "waits": max(w, 0),
+                "paid_per_step": x,
+            }
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
     )
     words = texts("burn_in")["screen"]
-    said = fill(words, found, used=used, nodes=nodes, expected=expected, share=share)
+    said = fill(
+        words,
+        found,
+        used=used,
+        nodes=nodes,
+        expected=expected,
+        share=share,
+    )
     return replace(found, lines=said)
 
 

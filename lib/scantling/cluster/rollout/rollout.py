@@ -13,7 +13,10 @@ from .burn_in import Screen, Test, burn_in, screen, smoke
 from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rollout(Record):
     """The roll-out of a design, every threshold worked out from it."""
 
@@ -67,6 +70,12 @@ def rollout(assessment) -> Rollout:
         drills=staged,
         drills_usd=s.run.usd(drilled / DAY_S),
         on_call=on_call(s),
-        calendar=tuple({"what": what, "days": days} for what, days in calendar.items()),
+        calendar=tuple(
+            {
+                "what": what,
+                "days": days,
+            }
+            for what, days in calendar.items()
+        ),
         source=source("R128", "R167"),
     )

@@ -21,7 +21,10 @@ FALSE_ALARMS_PER_DAY = 1 / 30
 ROTATION = 32  # nodes from which a site has a rotation of its own
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Alert(Record):
     """One line of the dashboards: metric, its value in a sound run, the threshold, how long, what
     to do. Units in `unit`."""
@@ -38,7 +41,10 @@ class Alert(Record):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Playbook(Record):
     """What to do when training goes wrong in one way; seconds and dollars of one occurrence,
     occurrences per run."""
@@ -106,7 +112,11 @@ def timeout_gain(assessment) -> dict:
     default = constant("default_timeout_s")
     now = hang_timeout_s(s.step_s, s.e.checkpoint_stall_s)
     slow, fast = (
-        failures.detection_s(hang_share=constant("hang"), timeout_s=t) for t in (default, now)
+        failures.detection_s(
+            hang_share=constant("hang"),
+            timeout_s=t,
+        )
+        for t in (default, now)
     )
     return {
         "timeout_s": now,
@@ -165,7 +175,12 @@ def collectives(assessment) -> dict:
         "one_card_less": less,
         "run_on_for_s": run_on,
         "rule": rule,
-        "source": source("R085", "R105", "R117", "R118"),
+        "source": source(
+            "R085",
+            "R105",
+            "R117",
+            "R118",
+        ),
     }
 
 
@@ -198,7 +213,15 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     rate = failures.SDC_SHARE / e.mtbf_s
     keep = int(np.max(e.retention))
     rounds = halvings(s.plan["dp"]) + halvings(s.replica)
-    every, overhead = map(float, stragglers.verified_interval(0.0, rate, step, 0.0))
+    every, overhead = map(
+        float,
+        stragglers.verified_interval(
+            0.0,
+            rate,
+            step,
+            0.0,
+        ),
+    )
     find = rounds * 2 * step
     seconds = {
         "spike": back * step + period / 2 + e.restart_s,
@@ -234,7 +257,15 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
         swing=1 + constant("fleet_pace"),
         slowest=1 + screen.evict_slower_than,
     )
-    return tuple(Playbook(**{**row, "source": source(*row["source"].split())}) for row in table)
+    return tuple(
+        Playbook(
+            **{
+                **row,
+                "source": source(*row["source"].split()),
+            }
+        )
+        for row in table
+    )
 
 
 def drills(assessment) -> tuple[dict, ...]:

@@ -17,7 +17,10 @@ from ..texts import constant, fill, texts
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Queue(Record):
     """Waiting by share of the cluster, availability by size of block, and the chain from paid to
     useful time."""
@@ -48,7 +51,11 @@ def gather(nodes: int, wanted: int) -> tuple[float, float]:
     return gaps.sum(), (gaps * (i - 1)).sum()
 
 
-def whole_blocks(block: int, down: float, spare: int = 0) -> float:
+def whole_blocks(
+    block: int,
+    down: float,
+    spare: int = 0,
+) -> float:
     """Share of blocks that have all but `spare` of their nodes up: P(Binomial(block, down) <=
     spare); nodes fail on their own."""
     from scipy.special import bdtr
@@ -88,7 +95,12 @@ def queue(s: Site, topology: dict) -> Queue:
             good = whole_blocks(size, down, spare)
             usable = good * (size - spare) / size
             fragments.append(
-                {"block_nodes": size, "spare_nodes": spare, "whole": good, "usable": usable}
+                {
+                    "block_nodes": size,
+                    "spare_nodes": spare,
+                    "whole": good,
+                    "usable": usable,
+                }
             )
     held = 1 - e.badput["spare shortage"]
     stages = {
@@ -103,7 +115,11 @@ def queue(s: Site, topology: dict) -> Queue:
         fragments=tuple(fragments),
         node_down=down,
         chain=tuple(
-            {"stage": stage, "share": share, "running": x}
+            {
+                "stage": stage,
+                "share": share,
+                "running": x,
+            }
             for (stage, share), x in zip(stages.items(), running)
         ),
         useful=left,

@@ -13,7 +13,10 @@ from ..rollout.watch import hang_timeout_s
 from ..site import Site, pods_of
 from ..texts import fill, rows, source, texts
 
-LEVELS = {"block": "nvlink domain", "slice": "slice"}
+LEVELS = {
+    "block": "nvlink domain",
+    "slice": "slice",
+}
 
 
 def request(s: Site, choice: str) -> dict:
@@ -136,13 +139,19 @@ def health_checks(s: Site) -> tuple[dict, ...]:
 
     def limit(test: str) -> dict | None:
         row = accepted(name, test)
-        return row and {"rate": float(row["value"]) * 1e9, "source": row["source"]}
+        return row and {
+            "rate": float(row["value"]) * 1e9,
+            "source": row["source"],
+        }
 
     ring = limit("node all-reduce")
     card = accepted(name, "card to card")
     if ring is None:
         rate = node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0]
-        ring = {"rate": rate, "source": "the burn-in's threshold"}
+        ring = {
+            "rate": rate,
+            "source": "the burn-in's threshold",
+        }
     share = acceptance_limits("card to card")[0]
     loosest = "loosest published acceptance test"
     if card is not None:
@@ -158,7 +167,10 @@ def health_checks(s: Site) -> tuple[dict, ...]:
         ring=ring if s.per_node > 1 else None,
         wired=s.nodes > 1 and not s.torus,
         port=port,
-        card={"rate": share * port, "source": loosest},
+        card={
+            "rate": share * port,
+            "source": loosest,
+        },
         silent_s=hang_timeout_s(s.step_s, 0.0),
     )
     keys = ("check", "when_checked", "threshold", "unit", "on_fail", "source")

@@ -20,7 +20,10 @@ TIE = constant("tie")  # closer than this, the one with fewer control planes
 WORDS = texts("scheduler")["criteria"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Criterion(Record):
     """One criterion as this design puts it: what is at stake [share of the run's useful time], and
     why it is that much."""
@@ -31,7 +34,10 @@ class Criterion(Record):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Option(Record):
     """One scheduler judged: goodput it keeps of what is at stake, whether it can be used at all,
     and why it loses."""
@@ -46,7 +52,10 @@ class Option(Record):
     against: tuple[str, ...]  # dearest first
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Scheduler(Record):
     """The scheduler of a design and what it is asked for."""
 
@@ -90,7 +99,15 @@ def scheduler(assessment) -> Scheduler:
         for k, (stake, why) in stakes(s).items()
     )
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
-    found = [_judge(id, asked, nodes, s.cluster) for id in _table()]
+    found = [
+        _judge(
+            id,
+            asked,
+            nodes,
+            s.cluster,
+        )
+        for id in _table()
+    ]
     order = _ordered(found)
     if not order[0].usable:  # beyond every published size: the one that is stretched least
         order = sorted(
@@ -104,7 +121,15 @@ def scheduler(assessment) -> Scheduler:
         run=s.run,
         choice=best.id,
         name=best.name,
-        why=(*_why(s, order, asked, nodes), *_steady(found, best)),
+        why=(
+            *_why(
+                s,
+                order,
+                asked,
+                nodes,
+            ),
+            *_steady(found, best),
+        ),
         criteria=asked,
         options=tuple(order),
         request=asks,
@@ -113,7 +138,13 @@ def scheduler(assessment) -> Scheduler:
         requeue=again,
         health_checks=health_checks(s),
         queue=queue(s, asks["topology"]),
-        lines=_lines(order, asks, held, again, nodes),
+        lines=_lines(
+            order,
+            asks,
+            held,
+            again,
+            nodes,
+        ),
     )
 
 
@@ -180,14 +211,24 @@ def _most_nodes(id: str, cluster) -> int:
     return int(number("R160")) if google and own == int(number("R159")) else own
 
 
-def _judge(id: str, asked, nodes: int, cluster) -> Option:
+def _judge(
+    id: str,
+    asked,
+    nodes: int,
+    cluster,
+) -> Option:
     table = _table()[id]
     most = _most_nodes(id, cluster)
     words = texts("scheduler")["against"]
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
-        row = {"criterion": c.id, "stake": c.stake, "fit": fit, "costs": c.stake * (1 - fit)}
+        row = {
+            "criterion": c.id,
+            "stake": c.stake,
+            "fit": fit,
+            "costs": c.stake * (1 - fit),
+        }
         fits.append(row | {k: table[c.id][k] for k in ("says", "source")})
     dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
     refused = {
@@ -197,11 +238,23 @@ def _judge(id: str, asked, nodes: int, cluster) -> Option:
     }
     against = (
         *(
-            fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
+            fill(
+                words[k],
+                nodes=nodes,
+                most=most,
+                says=table[row]["says"],
+            )
             for k, row in refused.items()
             if row
         ),
-        *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
+        *(
+            fill(
+                words["cost"],
+                what=WORDS[f["criterion"]],
+                **f,
+            )
+            for f in dear
+        ),
     )
     return Option(
         id=id,
@@ -219,7 +272,12 @@ def _gates(id: str, cluster) -> bool:
     return _fit(id, "gang") >= 1 and (not is_torus(cluster) or _fit(id, "torus") > 0)
 
 
-def _why(s: Site, order, asked, nodes: int) -> tuple[str, ...]:
+def _why(
+    s: Site,
+    order,
+    asked,
+    nodes: int,
+) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
@@ -272,14 +330,25 @@ def _requeue(s: Site) -> dict:
     )
 
 
-def _lines(order, asks, held, again, nodes: int) -> tuple[str, ...]:
+def _lines(
+    order,
+    asks,
+    held,
+    again,
+    nodes: int,
+) -> tuple[str, ...]:
     best, second, words = *order[:2], texts("scheduler")
     topology = asks["topology"]
     spare = held["nodes"]
     level = second.usable and second.score >= best.score - TIE
     less = abs(second.score - best.score)
     block = topology.get("block_nodes")
-    equal = fill(words["loses"], best=best, second=second, less=less)
+    equal = fill(
+        words["loses"],
+        best=best,
+        second=second,
+        less=less,
+    )
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(
         words["lines"],

@@ -22,7 +22,10 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     share = scattered(s)
     waits = unshrunk(s)
     idle = 1 - s.used / s.run.devices_paid
-    found = {"gang": 0.0, "nodes": 0.0}
+    found = {
+        "gang": 0.0,
+        "nodes": 0.0,
+    }
     if is_torus(s.cluster) or s.nodes > 1:
         wide = s.cluster.scale_up_domain > s.per_node
         found["torus" if is_torus(s.cluster) else "rack" if wide else "leaf"] = share

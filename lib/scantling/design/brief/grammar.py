@@ -40,7 +40,11 @@ class Match:
     def __getitem__(self, name: str) -> str | None:
         return self.match.groupdict().get(name)
 
-    def num(self, name="v", k=1e3) -> float:
+    def num(
+        self,
+        name="v",
+        k=1e3,
+    ) -> float:
         """A number with its scale: 175B, 1.5 trillion, 1e12."""
         scale = (self[name + "_s"] or "").lower()
         times = k if scale == "k" else phrases()["scales"].get(scale, 1.0)
@@ -48,7 +52,11 @@ class Match:
         exact = value == round(value) and abs(value) < 1e18
         return round(value) if exact else float(f"{value:.15g}")
 
-    def whole(self, name="v", k=1000) -> int:
+    def whole(
+        self,
+        name="v",
+        k=1000,
+    ) -> int:
         return int(self.num(name, k))
 
     def whole_1024(self) -> int:
@@ -79,7 +87,14 @@ class Match:
         return self.plain() * (1000 if self["u"].upper() == "TB" else 1)
 
     def megawatts(self) -> float:
-        return self.plain() * {"kw": 1e-3, "mw": 1.0, "gw": 1e3}[self["u"].lower()]
+        return (
+            self.plain()
+            * {
+                "kw": 1e-3,
+                "mw": 1.0,
+                "gw": 1e3,
+            }[self["u"].lower()]
+        )
 
     def word(self) -> str:
         return self["v"].lower()
@@ -91,7 +106,10 @@ class Match:
         return f"zero{self['v']}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rule:
     """One way to say something: `field` becomes `value` or what `read` makes of the match; `do` is
     an action of several steps; a rule with neither is understood and sets nothing, saying `why`."""
@@ -117,7 +135,10 @@ def _expanded(pattern: str) -> str:
 def _rule(pattern: str, case: bool = False, **rest) -> Rule:
     """A rule of one pattern, which ends at a word's end."""
     flags = 0 if case else re.IGNORECASE
-    return Rule(pattern=re.compile(rf"(?:{_expanded(pattern)})(?![A-Za-z0-9])", flags), **rest)
+    return Rule(
+        pattern=re.compile(rf"(?:{_expanded(pattern)})(?![A-Za-z0-9])", flags),
+        **rest,
+    )
 
 
 @cache
@@ -125,7 +146,11 @@ def rules() -> tuple[Rule, ...]:
     """Catalogue models by their ids, written with spaces, dots or dashes; the rules of
     phrases.yaml; software stacks."""
     models = [
-        _rule(r"[\s_-]*".join(map(re.escape, name.split("-"))), field="model", value=entry.id)
+        _rule(
+            r"[\s_-]*".join(map(re.escape, name.split("-"))),
+            field="model",
+            value=entry.id,
+        )
         for entry in entries().values()
         for name in (entry.id, *entry.aliases)
     ]
@@ -135,7 +160,11 @@ def rules() -> tuple[Rule, ...]:
         for pattern in row["say"]
     ]
     named = [
-        _rule(rf"(?:{stack.brief})(?:\s+(?:framework|stack))?", field="stack", value=stack.name)
+        _rule(
+            rf"(?:{stack.brief})(?:\s+(?:framework|stack))?",
+            field="stack",
+            value=stack.name,
+        )
         for stack in stacks().values()
         if stack.brief
     ]
@@ -163,28 +192,63 @@ class Notes:
     read: list = field(default_factory=list)
     clashes: list = field(default_factory=list)
 
-    def set(self, path: str, value, m: Match, why: str = "") -> None:
+    def set(
+        self,
+        path: str,
+        value,
+        m: Match,
+        why: str = "",
+    ) -> None:
         """Field `path` is `value`; a second, different value is a clash."""
         if path in self.fields and self.fields[path] != value:
             self.clashes.append((path, self.fields[path], value, m.said))
         self.fields[path] = value
-        self.read.append(Read(m.said, path, value, why))
+        self.read.append(
+            Read(
+                m.said,
+                path,
+                value,
+                why,
+            )
+        )
 
-    def fact(self, name: str, value, m: Match) -> None:
+    def fact(
+        self,
+        name: str,
+        value,
+        m: Match,
+    ) -> None:
         """Something that a field is worked out from when all has been read."""
         if name in self.facts and self.facts[name][0] != value:
             self.clashes.append((name, self.facts[name][0], value, m.said))
         self.facts[name] = (value, m.said)
 
-    def follow(self, rule: Rule, m: Match, actions: dict) -> None:
+    def follow(
+        self,
+        rule: Rule,
+        m: Match,
+        actions: dict,
+    ) -> None:
         """Do what a rule says with its match."""
         if rule.do:
             actions[rule.do](self, m, rule.value)
         elif rule.field:
             value = getattr(m, rule.read)() if rule.read else rule.value
-            self.set(rule.field, value, m, rule.why)
+            self.set(
+                rule.field,
+                value,
+                m,
+                rule.why,
+            )
         else:
-            self.read.append(Read(m.said, "", None, rule.why))
+            self.read.append(
+                Read(
+                    m.said,
+                    "",
+                    None,
+                    rule.why,
+                )
+            )
 
 
 def in_digits(text: str) -> str:
@@ -193,7 +257,12 @@ def in_digits(text: str) -> str:
     p = phrases()
     digits = {word: str(i) for i, word in enumerate(p["numbers"], 1)}
     words = rf"\b({'|'.join(digits)})(?={p['counted']})|\ba(?={p['counted_after_a']})"
-    return re.sub(words, lambda m: digits.get(m[0].lower(), "1"), text, flags=re.IGNORECASE)
+    return re.sub(
+        words,
+        lambda m: digits.get(m[0].lower(), "1"),
+        text,
+        flags=re.IGNORECASE,
+    )
 
 
 def scan(text: str, actions: dict) -> tuple[Notes, list[str]]:
@@ -205,7 +274,11 @@ def scan(text: str, actions: dict) -> tuple[Notes, list[str]]:
             at = gap.end()
             continue
         found = [(m, rule) for rule in rules() if (m := rule.pattern.match(text, at))]
-        m, rule = max(found, key=lambda f: f[0].end(), default=(None, None))
+        m, rule = max(
+            found,
+            key=lambda f: f[0].end(),
+            default=(None, None),
+        )
         if m and m.end() > at:
             notes.follow(rule, Match(m), actions)
             at = m.end()

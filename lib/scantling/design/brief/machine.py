@@ -22,18 +22,30 @@ def _family(m: Match) -> tuple:
     )
 
 
-def accelerator(n: Notes, m: Match, _=None):
+def accelerator(
+    n: Notes,
+    m: Match,
+    _=None,
+):
     n.fact("accelerator", _family(m), m)
     if m["box"]:
         n.fact("box", True, m)
 
 
-def accelerators(n, m, _=None):
+def accelerators(
+    n,
+    m,
+    _=None,
+):
     accelerator(n, m)
     n.set("cluster.devices", m.devices("c"), m)
 
 
-def nodes(n, m, _=None):
+def nodes(
+    n,
+    m,
+    _=None,
+):
     n.fact("nodes", m.whole("n"), m)
     if m["acc"]:
         accelerator(n, m)
@@ -41,35 +53,74 @@ def nodes(n, m, _=None):
         n.set("cluster.devices_per_node", m.whole("per"), m)
 
 
-def per_node(n, m, _=None):
+def per_node(
+    n,
+    m,
+    _=None,
+):
     n.set("cluster.devices_per_node", m.whole("per"), m)
     accelerator(n, m)
 
 
-def _groups(n, m, field, value):
+def _groups(
+    n,
+    m,
+    field,
+    value,
+):
     n.set(field, value, m)
     if m["acc"]:
         accelerator(n, m)
     n.set("cluster.devices", m.whole("n") * m.devices("c"), m)
 
 
-def sites(n, m, _=None):
-    _groups(n, m, "cluster.sites", m.whole("n"))
+def sites(
+    n,
+    m,
+    _=None,
+):
+    _groups(
+        n,
+        m,
+        "cluster.sites",
+        m.whole("n"),
+    )
 
 
-def pods(n, m, _=None):
-    _groups(n, m, "cluster.pod_devices", m.devices("c"))
+def pods(
+    n,
+    m,
+    _=None,
+):
+    _groups(
+        n,
+        m,
+        "cluster.pod_devices",
+        m.devices("c"),
+    )
 
 
-def nvlink(n, m, value):
+def nvlink(
+    n,
+    m,
+    value,
+):
     n.fact("nvlink", value, m)
 
 
-def rdma(n, m, _=None):
+def rdma(
+    n,
+    m,
+    _=None,
+):
     n.fact("rdma", True, m)
 
 
-def link_rate(n, m, _=None):
+def link_rate(
+    n,
+    m,
+    _=None,
+):
     raise DesignError(
         "text",
         problem=f"cannot use '{plain(m.said, 60)}'",
@@ -80,7 +131,11 @@ def link_rate(n, m, _=None):
     )
 
 
-def fabric(n, m, kind):
+def fabric(
+    n,
+    m,
+    kind,
+):
     """A network by kind; InfiniBand and its generation may be said apart."""
     said = n.facts.get("fabric", ("",))[0]
     if "ib" in (said, kind) and kind.startswith("ib") and said.startswith("ib"):
@@ -89,20 +144,36 @@ def fabric(n, m, kind):
     n.fact("fabric", kind, m)
 
 
-def infiniband(n, m, _=None):
+def infiniband(
+    n,
+    m,
+    _=None,
+):
     fabric(n, m, "ib-" + (m["g"] or m["h"]).lower())
 
 
-def efa(n, m, _=None):
+def efa(
+    n,
+    m,
+    _=None,
+):
     fabric(n, m, "efa-" + (m["v"] or "v2").lower())
 
 
-def network_at(n, m, _=None):
+def network_at(
+    n,
+    m,
+    _=None,
+):
     fabric(n, m, "ib" if m["ib"] else "rocev2" if m["roce"] else "eth")
     n.fact("rate", float(m["r"]), m)
 
 
-def rate(n, m, _=None):
+def rate(
+    n,
+    m,
+    _=None,
+):
     """A rate in Gb/s; lower-case gb/s leaves open whether bits or bytes are meant."""
     unit, said = m["u"], m["r"]
     if unit in ("gb/s", "tb/s"):
@@ -114,15 +185,25 @@ def rate(n, m, _=None):
         rate_of(n, m)
 
 
-def rate_of(n, m, _=None):
+def rate_of(
+    n,
+    m,
+    _=None,
+):
     """What a rate is of: a node, a port or a device."""
-    kinds = {"node": "node", "host": "node", "server": "node"} | dict.fromkeys(
-        ("nic", "port", "link", "rail"), "port"
-    )
+    kinds = {
+        "node": "node",
+        "host": "node",
+        "server": "node",
+    } | dict.fromkeys(("nic", "port", "link", "rail"), "port")
     n.fact("rate_of", kinds.get(m["of"].lower(), "device"), m)
 
 
-def total_and_active(n, m, _=None):
+def total_and_active(
+    n,
+    m,
+    _=None,
+):
     n.set("model.size", m.num("p"), m)
     n.set("model.active", m.num("a"), m)
 
@@ -149,7 +230,10 @@ def _is_of(row, family: str) -> bool:
 
 
 def choose_accelerator(
-    family: str, memory: int | None, form: str | None, nvlink: bool | None
+    family: str,
+    memory: int | None,
+    form: str | None,
+    nvlink: bool | None,
 ) -> tuple[str, str]:
     """(catalogue id, why) of an accelerator by family, memory and form. Raises DesignError where
     the catalogue has no such card."""
@@ -203,11 +287,18 @@ def _holds(row, memory: int) -> bool:
     return abs(row.hbm_bytes / GB - memory) < 1 or named
 
 
-def choose_fabric(kind: str | None, rate: tuple | None, per_node: int) -> dict:
+def choose_fabric(
+    kind: str | None,
+    rate: tuple | None,
+    per_node: int,
+) -> dict:
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate
     (Gb/s, per "port", "device" or "node")."""
     if rate is None:
-        usual = {"rocev2": "rocev2-400", "eth": "eth-100"}.get(kind, kind)
+        usual = {
+            "rocev2": "rocev2-400",
+            "eth": "eth-100",
+        }.get(kind, kind)
         return {} if kind == "ib" else {"scale_out": usual}
     bits, of = rate
     port = bits / per_node if of == "node" else bits
@@ -224,7 +315,14 @@ def choose_fabric(kind: str | None, rate: tuple | None, per_node: int) -> dict:
     exact = [f for f in wanted if off(f) < 1]
     near = exact[0] if exact else min(wanted, key=off)
     as_it_is = exact or of != "port"
-    fields = {"scale_out": near.id if as_it_is else {"like": near.id, "port_gbits_per_s": port}}
+    fields = {
+        "scale_out": near.id
+        if as_it_is
+        else {
+            "like": near.id,
+            "port_gbits_per_s": port,
+        }
+    }
     if of in ("device", "node"):
         fields["scale_out_gbytes_per_s_per_device"] = float(f"{port / 8:.6g}")
     return fields

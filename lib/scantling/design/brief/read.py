@@ -16,7 +16,10 @@ from .machine import ACTIONS, choose_accelerator, choose_fabric
 LONGEST = 5000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Brief:
     """Fields by dotted path, the words each came from, and the readings that were a choice."""
 
@@ -89,12 +92,23 @@ def _gather(notes: Notes) -> Brief:
         del fields["model.moe"]
         if any(k in fields for k in ("model.experts", "model.top_k", "model.active")):
             raise DesignError(
-                "text", problem="says dense and gives experts", allowed="one of the two"
+                "text",
+                problem="says dense and gives experts",
+                allowed="one of the two",
             )
     elif "model.like" not in fields and any(k in fields for k in ("model.experts", "model.active")):
         fields["model.moe"] = True
-    _machine(fields, facts, read, assumed)
-    return Brief(fields=fields, read=tuple(read), assumed=tuple(assumed))
+    _machine(
+        fields,
+        facts,
+        read,
+        assumed,
+    )
+    return Brief(
+        fields=fields,
+        read=tuple(read),
+        assumed=tuple(assumed),
+    )
 
 
 def _named(fields):
@@ -131,13 +145,33 @@ def _named(fields):
         fields["model.like"] = fields.pop("model")
 
 
-def _machine(fields, facts, read, assumed):
+def _machine(
+    fields,
+    facts,
+    read,
+    assumed,
+):
     """Fields that several words make up together: accelerator, count of devices, network."""
-    _accelerator(fields, facts, read, assumed)
+    _accelerator(
+        fields,
+        facts,
+        read,
+        assumed,
+    )
     if "nodes" in facts:
-        _nodes(fields, *facts["nodes"], read, assumed)
+        _nodes(
+            fields,
+            *facts["nodes"],
+            read,
+            assumed,
+        )
     if "fabric" in facts or "rate" in facts:
-        _network(fields, facts, read, assumed)
+        _network(
+            fields,
+            facts,
+            read,
+            assumed,
+        )
     if "rate_of" in facts and "rate" not in facts:
         raise DesignError(
             "text",
@@ -146,25 +180,62 @@ def _machine(fields, facts, read, assumed):
         )
     if "rdma" in facts:
         why = "the fabric does RDMA; there is no field for it"
-        read.append(Read(facts["rdma"][1], "", None, why))
+        read.append(
+            Read(
+                facts["rdma"][1],
+                "",
+                None,
+                why,
+            )
+        )
 
 
-def _accelerator(fields, facts, read, assumed):
+def _accelerator(
+    fields,
+    facts,
+    read,
+    assumed,
+):
     linked, link_said = facts.get("nvlink", (None, ""))
     if "accelerator" not in facts:
         if link_said:
-            read.append(Read(link_said, "", None, "no accelerator is named"))
+            read.append(
+                Read(
+                    link_said,
+                    "",
+                    None,
+                    "no accelerator is named",
+                )
+            )
         return
     (family, memory, form), said = facts["accelerator"]
-    id, why = choose_accelerator(family, memory, form, linked)
+    id, why = choose_accelerator(
+        family,
+        memory,
+        form,
+        linked,
+    )
     fields["cluster.accelerator"] = id
     said = ", ".join(filter(None, (said, link_said)))
-    read.append(Read(said, "cluster.accelerator", id, why))
+    read.append(
+        Read(
+            said,
+            "cluster.accelerator",
+            id,
+            why,
+        )
+    )
     if why:
         assumed.append(Assumed("cluster.accelerator", id, why))
 
 
-def _nodes(fields, nodes, said, read, assumed):
+def _nodes(
+    fields,
+    nodes,
+    said,
+    read,
+    assumed,
+):
     each = _per_node(fields)
     devices = nodes * each
     given = fields.setdefault("cluster.devices", devices)
@@ -174,13 +245,25 @@ def _nodes(fields, nodes, said, read, assumed):
             problem=f"gives {given:,} devices and {nodes:,} nodes of {each}",
             allowed="one count",
         )
-    read.append(Read(said, "cluster.devices", devices, f"{nodes:,} nodes of {each}"))
+    read.append(
+        Read(
+            said,
+            "cluster.devices",
+            devices,
+            f"{nodes:,} nodes of {each}",
+        )
+    )
     if "cluster.devices_per_node" not in fields:
         why = f"{nodes:,} nodes with {each} devices each, as this accelerator's usual node has"
         assumed.append(Assumed("cluster.devices", devices, why))
 
 
-def _network(fields, facts, read, assumed):
+def _network(
+    fields,
+    facts,
+    read,
+    assumed,
+):
     kind, rate, of = (facts.get(k, (None, ""))[0] for k in ("fabric", "rate", "rate_of"))
     said = " ".join(facts[k][1] for k in ("rate", "fabric", "rate_of") if k in facts)
     found = choose_fabric(kind, rate and (rate, of or "port"), _per_node(fields))
@@ -188,7 +271,14 @@ def _network(fields, facts, read, assumed):
         fields[f"cluster.{k}"] = v
         read.append(Read(said, f"cluster.{k}", v))
     if not found:
-        read.append(Read(said, "", None, "InfiniBand of the accelerator's usual node"))
+        read.append(
+            Read(
+                said,
+                "",
+                None,
+                "InfiniBand of the accelerator's usual node",
+            )
+        )
     if kind is None:
         why = "a rate without a network: InfiniBand"
         assumed.append(Assumed("cluster.scale_out", found.get("scale_out"), why))

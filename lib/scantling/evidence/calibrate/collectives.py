@@ -38,11 +38,18 @@ from ...physics.collectives import (
 from ..runs import link_facts
 
 LARGE_BYTES = 2.0**26
-LIMITS = {"large": 0.15, "small": 0.35}
+LIMITS = {
+    "large": 0.15,
+    "small": 0.35,
+}
 WHOLE = "all of the fabric"
 # fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up
 # one follows from the accelerator)
-OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8x200G": "gcp-tcpxo"}
+OUTSIDE = {
+    "xGMI": "rocev2-400",
+    "RoCE 8x400G": "rocev2-400",
+    "NVLink4 + TCPXO 8x200G": "gcp-tcpxo",
+}
 # value, spread of the log (of the value itself where it is a log factor), source
 PRIORS = {
     "ring_share": (0.76, 0.05, "busbw 367 of 450 and 682 of 900 (catalogue fabrics.csv)"),
@@ -156,7 +163,12 @@ def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
     seconds = np.full(len(p.series), np.nan)
     for collective in np.unique(p.collective):
         at = p.collective == collective
-        seconds[at] = fastest(str(collective), p.message_bytes[at], take(p.wires, at), k)
+        seconds[at] = fastest(
+            str(collective),
+            p.message_bytes[at],
+            take(p.wires, at),
+            k,
+        )
     return seconds
 
 
@@ -207,7 +219,14 @@ def fit(p: Points) -> CurveConstants:
             0.35 * x / spread,
         ]
 
-    return build(least_squares(residuals, np.zeros(len(names)), diff_step=1e-4, max_nfev=60).x)
+    return build(
+        least_squares(
+            residuals,
+            np.zeros(len(names)),
+            diff_step=1e-4,
+            max_nfev=60,
+        ).x
+    )
 
 
 def errors(refit: bool = False) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -249,7 +268,10 @@ def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.n
         )[0]
         sizes, bus = np.asarray(s.message_bytes), np.asarray(s.busbw_bytes_per_s)
         took = fastest(
-            "all_reduce", sizes, wires(cluster, s.devices, s.devices // s.nvlink_domains), k
+            "all_reduce",
+            sizes,
+            wires(cluster, s.devices, s.devices // s.nvlink_domains),
+            k,
         )
         out[name] = (sizes, took * bus / (float(volume("all_reduce", s.devices)) * sizes) - 1)
     return out
@@ -272,11 +294,19 @@ def table(found=None, fabric=fabric_of) -> list[dict]:
     return rows
 
 
-def _row(fabric, series, parts) -> dict:
+def _row(
+    fabric,
+    series,
+    parts,
+) -> dict:
     size = np.concatenate([s for s, _ in parts])
     error = np.abs(np.concatenate([e for _, e in parts]))
     large = size >= LARGE_BYTES
-    row = {"fabric": fabric, "series": series, "count": len(parts)}
+    row = {
+        "fabric": fabric,
+        "series": series,
+        "count": len(parts),
+    }
     for name, keep in (("large", large), ("small", ~large)):
         row[f"{name}_error"] = float(np.median(error[keep])) if keep.any() else float("nan")
         row[f"{name}_points"] = int(keep.sum())

@@ -97,13 +97,33 @@ def fit(rows: Rows) -> dict:
     sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
     high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
     starts = [np.zeros(len(keys)), high][: 2 if dense else 1]
-    _, best = min((_descend(rows, keys, sd, x) for x in starts), key=lambda one: one[0])
+    _, best = min(
+        (
+            _descend(
+                rows,
+                keys,
+                sd,
+                x,
+            )
+            for x in starts
+        ),
+        key=lambda one: one[0],
+    )
     return _offsets(keys, best * sd)
 
 
-def _descend(rows, keys, sd, x):
+def _descend(
+    rows,
+    keys,
+    sd,
+    x,
+):
     """(loss, standardised offsets) at the end of the descent from x."""
-    _, source, counts = np.unique(rows.sources, return_inverse=True, return_counts=True)
+    _, source, counts = np.unique(
+        rows.sources,
+        return_inverse=True,
+        return_counts=True,
+    )
     weight = (counts[source] / 10.0) ** -0.25
     peak = np.isfinite(rows.measured)
 
@@ -143,7 +163,13 @@ def _loss(raw, x):
 def _offsets(keys, values) -> dict:
     offsets = {}
     for (name, stack), value in zip(keys, np.round(values, 4).tolist()):
-        entry = offsets.setdefault(name, {"global": 0.0, "stack": {}})
+        entry = offsets.setdefault(
+            name,
+            {
+                "global": 0.0,
+                "stack": {},
+            },
+        )
         if stack is None:
             entry["global"] = value
         else:
@@ -151,7 +177,11 @@ def _offsets(keys, values) -> dict:
     return offsets
 
 
-def score(rows: Rows, total, capacity) -> dict:
+def score(
+    rows: Rows,
+    total,
+    capacity,
+) -> dict:
     """Median and 90th percentile of the error on peaks, and the shares of calls that are right, all
     and by source."""
     error = np.abs(total / rows.measured - 1)

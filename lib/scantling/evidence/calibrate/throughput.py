@@ -66,7 +66,12 @@ def load(path) -> Table:
         f.id.to_numpy(),
         f.source.to_numpy(),
         f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int),
-        dict(family=families, chip=chips, stack=stacks, pair=pairs(stacks, chips)),
+        dict(
+            family=families,
+            chip=chips,
+            stack=stacks,
+            pair=pairs(stacks, chips),
+        ),
         f,
     )
 
@@ -117,7 +122,11 @@ class Model:
         """Log tokens/s per device of every row."""
         return self._log_rate(self._values(theta))
 
-    def slopes(self, theta, step=1e-3):
+    def slopes(
+        self,
+        theta,
+        step=1e-3,
+    ):
         """(log rate, {constant: d log rate / d log constant}) by forward differences."""
         values = self._values(theta)
         at = self._log_rate(values)
@@ -141,7 +150,13 @@ def source_weights(source, rows=None):
     return np.where(rows, 1 / np.sqrt(np.maximum(count, 1)), 0.0)
 
 
-def fit(model: Model, rows=None, start=None, iterations=40, tolerance=1e-4):
+def fit(
+    model: Model,
+    rows=None,
+    start=None,
+    iterations=40,
+    tolerance=1e-4,
+):
     """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1
     weights from the last residuals."""
     table, free = model.table, model.free
@@ -189,13 +204,25 @@ def to_offsets(model: Model, theta) -> dict:
     return offsets
 
 
-def left_out(model: Model, groups, start):
+def left_out(
+    model: Model,
+    groups,
+    start,
+):
     """Log rate of every row predicted by constants fitted without the row's group, each fit started
     from `start`."""
     out = np.full(len(groups), np.nan)
     for g in np.unique(groups):
         held = groups == g
-        out[held] = model.log_rate(fit(model, ~held, start, iterations=12, tolerance=1e-3))[held]
+        out[held] = model.log_rate(
+            fit(
+                model,
+                ~held,
+                start,
+                iterations=12,
+                tolerance=1e-3,
+            )
+        )[held]
     return out
 
 
@@ -251,7 +278,14 @@ def main(argv=None) -> int:
             **({"bands": bands} if bands else {}),
         )
         write_conditions(table, here / "run_conditions.csv")
-        (here / "calibration.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
+        (here / "calibration.json").write_text(
+            json.dumps(
+                result,
+                indent=1,
+                sort_keys=True,
+            )
+            + "\n"
+        )
     return 0
 
 
@@ -271,9 +305,18 @@ def band_quantiles(table, kinds) -> dict:
         ]
         return [round(float(x), 4) for x in np.mean(found, axis=0)]
 
-    out: dict = {"known": {}, "unknown": {}}
+    out: dict = {
+        "known": {},
+        "unknown": {},
+    }
     for name, rows in (("dense", ~moe), ("moe", moe)):
-        known = ends(rows, {"folds": 0, "source left out": 1})
+        known = ends(
+            rows,
+            {
+                "folds": 0,
+                "source left out": 1,
+            },
+        )
         low, high = ends(rows, {"stack left out": 0})
         out["known"][name] = known
         # never narrower than what is known
@@ -316,7 +359,11 @@ def _supports(table) -> dict:
     for level, names in table.levels.items():
         for name, own in pd.Series(table.source).groupby(names):
             sources = own.nunique()
-            out[level][name] = dict(rows=len(own), sources=sources, single_source=sources == 1)
+            out[level][name] = dict(
+                rows=len(own),
+                sources=sources,
+                single_source=sources == 1,
+            )
     return out
 
 

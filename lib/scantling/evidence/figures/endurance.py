@@ -29,7 +29,12 @@ def _mtbf_curves():
 
 def _ettr(g, interval_min):
     m = _mtbf_s(g["preset"], g["devices"]) / MINUTE_S
-    return goodput.ettr_meta(1 / m, interval_min, g["stall_min"], g["restart_min"])
+    return goodput.ettr_meta(
+        1 / m,
+        interval_min,
+        g["stall_min"],
+        g["restart_min"],
+    )
 
 
 def _positive(axis, y):
@@ -61,10 +66,22 @@ def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str
     }
 
 
-def exact_ettr(preset: str, devices, interval_s, *, stall_s=0.0, restart_s=0.0):
+def exact_ettr(
+    preset: str,
+    devices,
+    interval_s,
+    *,
+    stall_s=0.0,
+    restart_s=0.0,
+):
     """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order
     figures of the papers should have been."""
-    return goodput.ettr(_mtbf_s(preset, devices), stall_s, interval_s, restart_s=restart_s)
+    return goodput.ettr(
+        _mtbf_s(preset, devices),
+        stall_s,
+        interval_s,
+        restart_s=restart_s,
+    )
 
 
 def _scale(r) -> float:
@@ -77,19 +94,45 @@ def _scale(r) -> float:
         case "ft-hsdp":
             stall_s, recovery_s = g["stall_min"] * MINUTE_S, g["loss_min"] * MINUTE_S
             return elastic.ft_hsdp(
-                m * MINUTE_S, g["replicas"], stall_s=stall_s, replica_recovery_s=recovery_s
+                m * MINUTE_S,
+                g["replicas"],
+                stall_s=stall_s,
+                replica_recovery_s=recovery_s,
             )
         case "meta":
             save = g["save_min"]
-            return goodput.ettr_meta(1 / m, goodput.young(m, save), save, g["restart_min"])
+            return goodput.ettr_meta(
+                1 / m,
+                goodput.young(m, save),
+                save,
+                g["restart_min"],
+            )
         case "exact":
-            return goodput.ettr(m, 0.0, g["interval_min"], restart_s=g["restart_min"])
+            return goodput.ettr(
+                m,
+                0.0,
+                g["interval_min"],
+                restart_s=g["restart_min"],
+            )
 
 
 def _scale_curves():
     axis = np.geomspace(2000, 131_072, 40)
     return {
-        r["series"]: _positive(axis, np.array([_scale({**r, "x": n}) for n in axis]))
+        r["series"]: _positive(
+            axis,
+            np.array(
+                [
+                    _scale(
+                        {
+                            **r,
+                            "x": n,
+                        }
+                    )
+                    for n in axis
+                ]
+            ),
+        )
         for r in printed("ettr-scale")
     }
 
@@ -108,7 +151,13 @@ def _save_stall(r) -> float:
 def _save_stall_points():
     points = points_of("save-stall", _save_stall)
     return [
-        replace(p, counted=False, why="sets the step time") if p.series == "Megatron" else p
+        replace(
+            p,
+            counted=False,
+            why="sets the step time",
+        )
+        if p.series == "Megatron"
+        else p
         for p in points
     ]
 

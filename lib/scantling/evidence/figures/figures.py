@@ -17,7 +17,12 @@ import yaml
 from . import endurance, forms, kernels, runs
 from .record import READ, Figure, Recreation, points_of
 
-__all__ = ["READ", "figures", "recreate", "recreate_all"]
+__all__ = [
+    "READ",
+    "figures",
+    "recreate",
+    "recreate_all",
+]
 
 
 @cache
@@ -35,7 +40,12 @@ def figures() -> dict[str, Figure]:
             points[id] = partial(runs.points, said["unit"], **which)
             curves[id] = partial(runs.lines, said["unit"], **which)
     return {
-        id: Figure(id=id, points=points[id], curves=curves.get(id, dict), **said)
+        id: Figure(
+            id=id,
+            points=points[id],
+            curves=curves.get(id, dict),
+            **said,
+        )
         for id, said in about.items()
     }
 
@@ -46,7 +56,11 @@ def recreate(id: str) -> Recreation:
     if id not in figures():
         raise KeyError(f"{id!r} is none of {', '.join(figures())}")
     figure = figures()[id]
-    return Recreation(figure=figure, points=tuple(figure.points()), curves=dict(figure.curves()))
+    return Recreation(
+        figure=figure,
+        points=tuple(figure.points()),
+        curves=dict(figure.curves()),
+    )
 
 
 def recreate_all() -> dict[str, Recreation]:

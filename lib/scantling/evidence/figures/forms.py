@@ -26,13 +26,34 @@ GENERIC = Chip(
     usable_bytes=85e9,
     host_bytes_per_s=55e9,
 )
-SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
+SCHEDULES = {
+    "1f1b": "1f1b",
+    "zb-h1": "zb-1p",
+    "zb-h2": "zb-2p",
+}
 
 
-def bubble_rate(schedule: str, p, m, f, b, w, comm=0.0) -> float:
+def bubble_rate(
+    schedule: str,
+    p,
+    m,
+    f,
+    b,
+    w,
+    comm=0.0,
+) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    span = lay_out(SCHEDULES[schedule], int(p), 1, int(m), f, b, w, t_p2p=comm).span_s.max()
+    span = lay_out(
+        SCHEDULES[schedule],
+        int(p),
+        1,
+        int(m),
+        f,
+        b,
+        w,
+        t_p2p=comm,
+    ).span_s.max()
     return float(1 - m * (f + b + w) / span)
 
 
@@ -46,7 +67,15 @@ def _bubble_curves():
     p, m = 8, np.arange(8, 73)
     out = {}
     for series, name in SCHEDULES.items():
-        idle = bubble_time(name, p, 1, m, 1.0, 2.0, 1.0)
+        idle = bubble_time(
+            name,
+            p,
+            1,
+            m,
+            1.0,
+            2.0,
+            1.0,
+        )
         out[series] = (m / p, idle / (3 * m + idle))
     return out
 
@@ -55,19 +84,42 @@ def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Case
     """A case in which only the formulas speak: one generic chip, no fitted constant."""
     if constants is None:
         memory = memory_constants.gather("megatron-lm", {})
-        constants = replace(gather("hopper", "h100-sxm", None, {}), memory=memory)
+        constants = replace(
+            gather(
+                "hopper",
+                "h100-sxm",
+                None,
+                {},
+            ),
+            memory=memory,
+        )
     return Cases(
         shape=shape,
-        job=Job(**{"seq_len": 2048, "global_batch": 4096, "precision": 0, **job}),
+        job=Job(
+            **{
+                "seq_len": 2048,
+                "global_batch": 4096,
+                "precision": 0,
+                **job,
+            }
+        ),
         chip=chip,
-        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
+        link=Link(
+            domain=8,
+            up_bytes_per_s=450e9,
+            out_bytes_per_s=50e9,
+        ),
         plan=Plan(**plan),
         software=Software(flash=flash),
         constants=constants,
     )
 
 
-def gpt(layers, hidden, heads):
+def gpt(
+    layers,
+    hidden,
+    heads,
+):
     """A GPT shape as the Megatron papers have them."""
     layers, hidden, heads = int(layers), int(hidden), int(heads)
     return make_shape(
@@ -84,7 +136,16 @@ def gpt(layers, hidden, heads):
     )
 
 
-def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recompute: str) -> float:
+def layer_activations(
+    layers,
+    hidden,
+    heads,
+    micro_batch,
+    seq_len,
+    tp,
+    sp,
+    recompute: str,
+) -> float:
     """Bytes that one GPT layer keeps for its backward pass under a recompute policy: sbh(34 +
     5as/h) and what is left of it.
 
@@ -95,8 +156,21 @@ def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recom
     if recompute == "full":
         return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
     flash = 2.0 if recompute == "selective" else 0.0
-    plan = dict(micro_batch=micro_batch, tp=tp, sp=sp)
-    return float(saved_bytes(bare(gpt(layers, hidden, heads), plan, flash, seq_len=seq_len))[0])
+    plan = dict(
+        micro_batch=micro_batch,
+        tp=tp,
+        sp=sp,
+    )
+    return float(
+        saved_bytes(
+            bare(
+                gpt(layers, hidden, heads),
+                plan,
+                flash,
+                seq_len=seq_len,
+            )
+        )[0]
+    )
 
 
 def _saved(r) -> float:
@@ -106,11 +180,24 @@ def _saved(r) -> float:
     return 1 - now / was
 
 
-def state_bytes(params, dp, sharding: str):
+def state_bytes(
+    params,
+    dp,
+    sharding: str,
+):
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
-    m = memory(bare(shape, dict(dp=dp, sharding=code(SHARDINGS, sharding)), grad_bytes=2.0))
+    m = memory(
+        bare(
+            shape,
+            dict(
+                dp=dp,
+                sharding=code(SHARDINGS, sharding),
+            ),
+            grad_bytes=2.0,
+        )
+    )
     return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
 
 

@@ -24,11 +24,18 @@ from .record import Point
 SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 
 
-def _link(accelerator: str, domain, out_bytes_per_s=50e9) -> Link:
+def _link(
+    accelerator: str,
+    domain,
+    out_bytes_per_s=50e9,
+) -> Link:
     """Links of one chip of the catalogue, `domain` of them together, InfiniBand between."""
     return Link(
         **link_facts(catalogue.accelerator(accelerator), "ib-ndr")
-        | dict(domain=domain, out_bytes_per_s=out_bytes_per_s)
+        | dict(
+            domain=domain,
+            out_bytes_per_s=out_bytes_per_s,
+        )
     )
 
 
@@ -40,7 +47,10 @@ def bus_bytes_per_s(series, message_bytes):
     out = series.link_bytes_per_s if series.nvlink_domains > 1 else 50e9
     w = Wires(n, min(domain, n), _link(series.accelerator, domain, out))
     sizes = np.asarray(message_bytes, float)
-    ring = {"all_reduce": 2.0, "all_gather": 1.0}.get(kind)
+    ring = {
+        "all_reduce": 2.0,
+        "all_gather": 1.0,
+    }.get(kind)
     seconds = collectives.ring_s(sizes, w, ring) if ring else collectives.direct_s(sizes, w)
     return collectives.volume(kind, n) * sizes / seconds
 
@@ -63,7 +73,10 @@ def _point(name, x, series, bus, ours, **about) -> Point:
         ours=float(ours) / 1e9,
         title=series.source,
         url=_address(series.source),
-        **{"locator": f"series {series.id}", **about},
+        **{
+            "locator": f"series {series.id}",
+            **about,
+        },
     )
 
 
@@ -86,7 +99,13 @@ def alone_bytes_per_s(id: str, message_bytes=None):
 
 def collectives_by_size():
     return [
-        _point(name, size, s, bus, ours)
+        _point(
+            name,
+            size,
+            s,
+            bus,
+            ours,
+        )
         for name, id in SIZES.items()
         for s in [catalogue.collective_series()[id]]
         for size, bus, ours in zip(
@@ -107,12 +126,25 @@ def all_to_all_by_ranks():
         s = catalogue.collective_series()[id]
         size, bus = max(zip(s.message_bytes, s.busbw_bytes_per_s))
         ours = bus_bytes_per_s(s, size)
-        out.append(_point("8 H100 a node, largest message", float(n), s, bus, ours))
+        out.append(
+            _point(
+                "8 H100 a node, largest message",
+                float(n),
+                s,
+                bus,
+                ours,
+            )
+        )
     return out
 
 
 def dispatch_bytes_per_s(
-    ranks: int, tokens=4096, hidden=7168, top_k=8, value_bytes=1.0, experts_nodes=4
+    ranks: int,
+    tokens=4096,
+    hidden=7168,
+    top_k=8,
+    value_bytes=1.0,
+    experts_nodes=4,
 ):
     """Dispatch bandwidth as DeepEP prints it for H800 [bytes/s]: on one node all copies by the
     links' clock, across nodes the copies counted
@@ -128,7 +160,12 @@ def dispatch_bytes_per_s(
         one * copies * (inside - 1) / inside, w, gather(chip.family, chip.id, None).ep_up_share
     )
     far = far_s(one * leaving, w, fitted)
-    seconds = exchange_s(nodes + inside - 2, np.maximum(near, far), w, fitted)
+    seconds = exchange_s(
+        nodes + inside - 2,
+        np.maximum(near, far),
+        w,
+        fitted,
+    )
     return one * counted / float(seconds)
 
 
@@ -143,8 +180,21 @@ def dispatch_by_ranks():
                 f"{way}, 4,096 tokens, top 8",
                 dispatch_bytes_per_s(ranks, value_bytes=width),
             )
-            about = dict(locator="normal kernels", counted=not why, why=why)
-            out.append(_point(name, float(ranks), s, s.busbw_bytes_per_s[0], ours, **about))
+            about = dict(
+                locator="normal kernels",
+                counted=not why,
+                why=why,
+            )
+            out.append(
+                _point(
+                    name,
+                    float(ranks),
+                    s,
+                    s.busbw_bytes_per_s[0],
+                    ours,
+                    **about,
+                )
+            )
     return out
 
 
@@ -156,7 +206,13 @@ GEMMS = {
 }
 
 
-def gemm_share(accelerator: str, precision: str, m, n, k):
+def gemm_share(
+    accelerator: str,
+    precision: str,
+    m,
+    n,
+    k,
+):
     """Share of the dense peak that an m x n x k product reaches in the model: 2mnk / (peak x
     seconds)."""
     chip = catalogue.accelerator(accelerator)
@@ -170,7 +226,14 @@ def gemm_share(accelerator: str, precision: str, m, n, k):
     )
     m, n, k = (np.asarray(v, float) for v in (m, n, k))
     flops = 2 * m * n * k
-    seconds = device(case).gemm_s(Gemm("product", flops, m * k + k * n + m * n, 1))
+    seconds = device(case).gemm_s(
+        Gemm(
+            "product",
+            flops,
+            m * k + k * n + m * n,
+            1,
+        )
+    )
     return flops / seconds / case.chip.linear_flops
 
 
@@ -180,7 +243,15 @@ def gemm_by_size():
             series=name,
             x=g.m,
             published=g.fraction,
-            ours=float(gemm_share(chip, precision, g.m, g.n, g.k)),
+            ours=float(
+                gemm_share(
+                    chip,
+                    precision,
+                    g.m,
+                    g.n,
+                    g.k,
+                )
+            ),
             title=g.source.split(" (")[0],
             locator="cuBLASLt, random data, sustained",
             url=_address(g.source),
@@ -198,7 +269,16 @@ def gemm_by_size():
 def _gemm_curves():
     axis = np.geomspace(1024, 32768, 40)
     return {
-        name: (axis, gemm_share(chip, precision, axis, axis, axis))
+        name: (
+            axis,
+            gemm_share(
+                chip,
+                precision,
+                axis,
+                axis,
+                axis,
+            ),
+        )
         for name, (chip, precision) in GEMMS.items()
     }
 

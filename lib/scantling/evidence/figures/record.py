@@ -10,10 +10,16 @@ import numpy as np
 
 from ...catalogue import HERE, read
 
-READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
+READ = {
+    "printed": "printed in the source",
+    "quoted": "quoted by another text",
+}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Point:
     """One published value and ours.
 
@@ -36,7 +42,10 @@ class Point:
     why: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Figure:
     """A published figure or table: what it shows, the formula behind ours, and the bounds on the
     error.
@@ -86,7 +95,10 @@ class Figure:
     missed: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Recreation:
     """A figure with its points computed."""
 

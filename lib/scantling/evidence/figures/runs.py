@@ -43,10 +43,22 @@ def step_s(row, rate) -> float:
     return row.global_batch_seqs * row.seq_len / (rate * row.n_devices)
 
 
-VALUES = {"TFLOP/s": hardware_tflops, "s": step_s, "tokens/s": lambda row, rate: rate}
+VALUES = {
+    "TFLOP/s": hardware_tflops,
+    "s": step_s,
+    "tokens/s": lambda row, rate: rate,
+}
 
 
-def points(unit: str, ids: str, series: str, *, x="n_devices", where=None, words=None):
+def points(
+    unit: str,
+    ids: str,
+    series: str,
+    *,
+    x="n_devices",
+    where=None,
+    words=None,
+):
     """Points of the runs whose id matches `ids`, plotted in `unit`, a key of VALUES.
 
     series : label, with columns of the run and named groups of `ids` in braces; `words` are said
@@ -88,12 +100,27 @@ def lines(unit: str, **which):
 def _fsdp_rate(g, devices: int) -> float:
     """Tokens/s per device of the design behind the figure, on so many devices."""
     each = int(g["micro_batch"])
-    plan = dict(tp=1, pp=1, cp=1, sharding="zero3", micro_batch=each, recompute="none")
+    plan = dict(
+        tp=1,
+        pp=1,
+        cp=1,
+        sharding="zero3",
+        micro_batch=each,
+        recompute="none",
+    )
     data = dict(
         model=g["model"],
-        cluster=dict(accelerator="h100-sxm", devices=devices, scale_out="ib-ndr"),
+        cluster=dict(
+            accelerator="h100-sxm",
+            devices=devices,
+            scale_out="ib-ndr",
+        ),
         stack="pytorch-fsdp",
-        job=dict(tokens=1e12, seq_len=int(g["seq_len"]), global_batch=devices * each),
+        job=dict(
+            tokens=1e12,
+            seq_len=int(g["seq_len"]),
+            global_batch=devices * each,
+        ),
         plan=plan,
     )
     return assess(Design.from_data(data)).tokens_per_s_per_device
@@ -107,7 +134,15 @@ def _fsdp_drop(row):
 
 def _fsdp_curves():
     (row,) = printed("fsdp-drop")
-    n = np.array([128, 256, 512, 1024, 2048])
+    n = np.array(
+        [
+            128,
+            256,
+            512,
+            1024,
+            2048,
+        ]
+    )
     rate = np.array([_fsdp_rate(row["given"], int(k)) for k in n])
     return {row["series"]: (n, 1 - rate / rate[0])}
 

@@ -54,7 +54,11 @@ class Bench:
         batches = 5 if once * many * 5 < 4 * self.seconds else 3
         return statistics.median(self._seconds(call, many) for _ in range(batches))
 
-    def _seconds(self, call, many: int) -> float:
+    def _seconds(
+        self,
+        call,
+        many: int,
+    ) -> float:
         """Seconds of one of `many` calls in a row."""
         self._sync()
         start = time.perf_counter()
@@ -73,7 +77,11 @@ class Bench:
         """The largest value of any rank: every rank must repeat a collective equally often."""
         import torch
 
-        tensor = torch.tensor([value], device=self.device, dtype=torch.float32)
+        tensor = torch.tensor(
+            [value],
+            device=self.device,
+            dtype=torch.float32,
+        )
         torch.distributed.all_reduce(tensor, op=torch.distributed.ReduceOp.MAX)
         return float(tensor.item())
 
@@ -90,7 +98,12 @@ def start(device: str | None, quick: bool) -> Bench:
         torch.cuda.set_device(where)
     if ranks > 1 and not torch.distributed.is_initialized():
         torch.distributed.init_process_group("nccl" if where.type == "cuda" else "gloo")
-    return Bench(where, 0.1 if quick else 0.4, ranks, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return Bench(
+        where,
+        0.1 if quick else 0.4,
+        ranks,
+        int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
+    )
 
 
 def finish(bench: Bench) -> None:
@@ -106,7 +119,10 @@ def describe(bench: Bench) -> tuple[dict, dict]:
     measured with."""
     import torch
 
-    software = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    software = {
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
     if bench.cuda:
         about = torch.cuda.get_device_properties(bench.device)
         name, memory_bytes, more = about.name, about.total_memory, {}
@@ -115,7 +131,12 @@ def describe(bench: Bench) -> tuple[dict, dict]:
     else:
         name, more = _processor(), {"threads": torch.get_num_threads()}
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"name": name, "memory_bytes": memory_bytes, "count": bench.ranks, **more}, software
+    return {
+        "name": name,
+        "memory_bytes": memory_bytes,
+        "count": bench.ranks,
+        **more,
+    }, software
 
 
 def _processor() -> str:
@@ -161,16 +182,50 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
         return f"{op.replace('_', '-')} of {n / 1e6:,.3g} MB over {bench.ranks}"
 
     return [
-        *each("gemm.{}", gemm, _gemm, size["dtypes"], products),
-        *each("memory", copy, _copy, ("copy", "triad"), copies),
-        *each("attention", attention, _attend, size["attention"], size["backends"]),
+        *each(
+            "gemm.{}",
+            gemm,
+            _gemm,
+            size["dtypes"],
+            products,
+        ),
+        *each(
+            "memory",
+            copy,
+            _copy,
+            ("copy", "triad"),
+            copies,
+        ),
+        *each(
+            "attention",
+            attention,
+            _attend,
+            size["attention"],
+            size["backends"],
+        ),
         Step("launch", "launching a small kernel", partial(_launch, bench)),
-        *each("host", host_copy, _host_copy, ("to the device", "to the host"), host),
-        *each("collectives", collective, _collective, OPS if bench.ranks > 1 else (), messages),
+        *each(
+            "host",
+            host_copy,
+            _host_copy,
+            ("to the device", "to the host"),
+            host,
+        ),
+        *each(
+            "collectives",
+            collective,
+            _collective,
+            OPS if bench.ranks > 1 else (),
+            messages,
+        ),
     ]
 
 
-def _gemm(bench, dtype, mnk):
+def _gemm(
+    bench,
+    dtype,
+    mnk,
+):
     import torch
 
     m, n, k = mnk
@@ -179,16 +234,39 @@ def _gemm(bench, dtype, mnk):
         a, b = (on(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
         one = torch.ones((), device=bench.device)
         call = partial(
-            torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16
+            torch._scaled_mm,
+            a,
+            b.t(),
+            scale_a=one,
+            scale_b=one,
+            out_dtype=torch.bfloat16,
         )
     else:
-        kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
+        kind = {
+            "bf16": torch.bfloat16,
+            "fp16": torch.float16,
+            "fp32": torch.float32,
+        }[dtype]
         a, b = on(m, k, dtype=kind), on(k, n, dtype=kind)
-        call = partial(torch.mm, a, b, out=a.new_empty(m, n))
-    return {"m": m, "n": n, "k": k, "seconds": bench.time(call)}
+        call = partial(
+            torch.mm,
+            a,
+            b,
+            out=a.new_empty(m, n),
+        )
+    return {
+        "m": m,
+        "n": n,
+        "k": k,
+        "seconds": bench.time(call),
+    }
 
 
-def _copy(bench, op, size):
+def _copy(
+    bench,
+    op,
+    size,
+):
     import torch
 
     count = size // 4
@@ -197,12 +275,29 @@ def _copy(bench, op, size):
     call, moved = (
         (partial(b.copy_, a), 2)
         if op == "copy"
-        else (partial(torch.add, a, c, alpha=2.0, out=b), 3)
+        else (
+            partial(
+                torch.add,
+                a,
+                c,
+                alpha=2.0,
+                out=b,
+            ),
+            3,
+        )
     )
-    return {"op": op, "bytes": moved * count * 4, "seconds": bench.time(call)}
+    return {
+        "op": op,
+        "bytes": moved * count * 4,
+        "seconds": bench.time(call),
+    }
 
 
-def _attend(bench, shape, backend):
+def _attend(
+    bench,
+    shape,
+    backend,
+):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -217,34 +312,74 @@ def _attend(bench, shape, backend):
         else torch.float16
     )
     batch, seq_len, heads, head_dim = shape
-    q, k, v = torch.randn(3, batch, heads, seq_len, head_dim, device=bench.device, dtype=dtype)
+    q, k, v = torch.randn(
+        3,
+        batch,
+        heads,
+        seq_len,
+        head_dim,
+        device=bench.device,
+        dtype=dtype,
+    )
 
     def call():
         with sdpa_kernel(kind), torch.no_grad():
-            torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            torch.nn.functional.scaled_dot_product_attention(
+                q,
+                k,
+                v,
+                is_causal=True,
+            )
 
     about = dict(zip(("batch", "seq_len", "heads", "head_dim"), shape))
-    return {**about, "backend": backend, "seconds": bench.time(call)}
+    return {
+        **about,
+        "backend": backend,
+        "seconds": bench.time(call),
+    }
 
 
 def _launch(bench):
     import torch
 
     x = torch.zeros(8, device=bench.device)
-    return {"what": "one kernel on 8 numbers", "seconds": bench.time(partial(x.add_, 1.0))}
+    return {
+        "what": "one kernel on 8 numbers",
+        "seconds": bench.time(partial(x.add_, 1.0)),
+    }
 
 
-def _host_copy(bench, way, size):
+def _host_copy(
+    bench,
+    way,
+    size,
+):
     import torch
 
-    there = torch.empty(size, dtype=torch.uint8, device=bench.device)
-    here = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty(
+        size,
+        dtype=torch.uint8,
+        device=bench.device,
+    )
+    here = torch.empty(
+        size,
+        dtype=torch.uint8,
+        pin_memory=True,
+    )
     into, source = (there, here) if way == "to the device" else (here, there)
     seconds = bench.time(partial(into.copy_, source, non_blocking=True))
-    return {"way": way, "bytes": size, "seconds": seconds}
+    return {
+        "way": way,
+        "bytes": size,
+        "seconds": seconds,
+    }
 
 
-def _collective(bench, op, size):
+def _collective(
+    bench,
+    op,
+    size,
+):
     """bytes: the whole tensor of an all-reduce, all-gather or reduce-scatter; what one rank sends
     in an all-to-all."""
     import torch
@@ -252,7 +387,11 @@ def _collective(bench, op, size):
 
     kind = torch.bfloat16 if bench.cuda else torch.float32
     count = size // kind.itemsize // bench.ranks * bench.ranks
-    whole = torch.zeros(count, device=bench.device, dtype=kind)
+    whole = torch.zeros(
+        count,
+        device=bench.device,
+        dtype=kind,
+    )
     part = whole.new_zeros(count // bench.ranks)
     # renamed in PyTorch 2.13
     gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor

@@ -23,16 +23,25 @@ from .fit import constants_of, match, rounded, saturation
 
 @click.command()
 @click.option(
-    "-o", "--output", required=True, help="File to write; a design names it as `calibration: FILE`."
+    "-o",
+    "--output",
+    required=True,
+    help="File to write; a design names it as `calibration: FILE`.",
 )
-@click.option("--quick", is_flag=True, help="Fewer sizes: under a minute on one device.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Fewer sizes: under a minute on one device.",
+)
 @click.option(
     "--accelerator",
     metavar="ID",
     help="What the device is in the catalogue, where its name does not tell.",
 )
 @click.option(
-    "--device", type=click.Choice(["cuda", "cpu"]), help="What to time; the GPU where there is one."
+    "--device",
+    type=click.Choice(["cuda", "cpu"]),
+    help="What to time; the GPU where there is one.",
 )
 @click.option(
     "--scale-out",
@@ -41,8 +50,19 @@ from .fit import constants_of, match, rounded, saturation
     metavar="GB/S",
     help="Network rate of one device, one direction, for runs across nodes.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def command(output, quick, accelerator, device, scale_out, force):
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the file if it exists.",
+)
+def command(
+    output,
+    quick,
+    accelerator,
+    device,
+    scale_out,
+    force,
+):
     """Time this machine's devices and write a calibration override.
 
     Matrix products, attention, memory, launches and host copies on one device; under torchrun
@@ -74,14 +94,27 @@ def command(output, quick, accelerator, device, scale_out, force):
 
         if not torch.cuda.is_available():
             there = "cpu, or a machine with a GPU that PyTorch sees"
-            raise DesignError("--device", "cuda", there, problem="is not there")
+            raise DesignError(
+                "--device",
+                "cuda",
+                there,
+                problem="is not there",
+            )
     bench = measure_bench.start(device, quick)
     first = int(os.environ.get("RANK", "0")) == 0
     curves, skipped, stopped = run(measure_bench.steps(bench, quick), show=first)
     if first:
         about = measure_bench.describe(bench)
         rate = scale_out * 1e9 if scale_out else None
-        data = result(curves, *about, chip, quick, skipped, stopped, rate)
+        data = result(
+            curves,
+            *about,
+            chip,
+            quick,
+            skipped,
+            stopped,
+            rate,
+        )
         head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
         write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
         _tell(data, output, stopped)
@@ -107,7 +140,12 @@ def run(steps, show: bool = True):
             # out of memory, or a kernel that this device lacks
             except (RuntimeError, AttributeError, ValueError) as e:
                 why, *_ = str(e).strip().splitlines() or [type(e).__name__]
-                skipped.append({"step": step.says, "why": plain(why, 160)})
+                skipped.append(
+                    {
+                        "step": step.says,
+                        "why": plain(why, 160),
+                    }
+                )
                 continue
             section, _, kind = step.section.partition(".")
             if kind:
@@ -119,7 +157,14 @@ def run(steps, show: bool = True):
 
 
 def result(
-    curves, device, software, chip, quick, skipped, stopped, scale_out_bytes_per_s=None
+    curves,
+    device,
+    software,
+    chip,
+    quick,
+    skipped,
+    stopped,
+    scale_out_bytes_per_s=None,
 ) -> dict:
     """What the file holds: date, device, software, constants with the reason for each, and all
     curves.
@@ -140,26 +185,52 @@ def result(
     whole = {
         "scantling_calibration": VERSION,
         "made": date.today().isoformat(),
-        "device": {"accelerator": chip.id if chip else None, **device},
+        "device": {
+            "accelerator": chip.id if chip else None,
+            **device,
+        },
         "software": software,
         "quick": quick,
         "constants": constants,
     }
-    more = {"left_out": left, "fitted": fitted, "skipped": skipped, "stopped_before": stopped}
+    more = {
+        "left_out": left,
+        "fitted": fitted,
+        "skipped": skipped,
+        "stopped_before": stopped,
+    }
     return whole | {k: v for k, v in more.items() if v or v is fitted} | {"curves": curves}
 
 
-def _tell(data, output, stopped):
+def _tell(
+    data,
+    output,
+    stopped,
+):
     from rich.table import Table
 
     out = console()
     if data["constants"]:
-        grid = Table(box=None, pad_edge=False, header_style="dim")
+        grid = Table(
+            box=None,
+            pad_edge=False,
+            header_style="dim",
+        )
         for name in ("constant", "measured", "prior", "unit", "from"):
             side = "right" if name in ("measured", "prior") else "left"
-            grid.add_column(name, justify=side, overflow="fold")
+            grid.add_column(
+                name,
+                justify=side,
+                overflow="fold",
+            )
         for name, c in data["constants"].items():
-            grid.add_row(name, f"{c['value']:.4g}", f"{c['prior']:.4g}", c["unit"], c["from"])
+            grid.add_row(
+                name,
+                f"{c['value']:.4g}",
+                f"{c['prior']:.4g}",
+                c["unit"],
+                c["from"],
+            )
         out.print(grid)
     for row in data.get("left_out", []):
         out.print(f"{row['constant']} {row['value']:.4g} left out: {row['why']}")
@@ -191,4 +262,8 @@ def _progress(total, show):
         transient=True,
     ) as progress:
         task, done = progress.add_task("", total=total), count()
-        yield lambda text: progress.update(task, description=text, completed=next(done))
+        yield lambda text: progress.update(
+            task,
+            description=text,
+            completed=next(done),
+        )

@@ -23,7 +23,11 @@ LARGE_BYTES = 32e6  # copies and collectives from here on show a rate
 HALF = ("bf16", "fp16")
 
 
-def gemm_law(points, bytes_per_s: float, passes: float):
+def gemm_law(
+    points,
+    bytes_per_s: float,
+    passes: float,
+):
     """(FLOP/s, seconds per kernel, root mean square log error) of 2mnk/R + passes x 2 (mk + kn +
     mn) / B + t0, fitted to log seconds.
 
@@ -56,10 +60,18 @@ def saturation(points) -> dict:
     """The catalogue's form of a GEMM curve, rate = a G / (G + h): a [FLOP/s], h [FLOP] and the rms
     log error, from two points or more."""
     rate, start, rms = gemm_law(points, 1.0, 0.0)
-    return {"flops_per_s": rate, "half_flop": rate * start, "rms_log_error": rms}
+    return {
+        "flops_per_s": rate,
+        "half_flop": rate * start,
+        "rms_log_error": rms,
+    }
 
 
-def attention_share(points, chip, launch_s: float) -> float:
+def attention_share(
+    points,
+    chip,
+    launch_s: float,
+) -> float:
     """Median share of the bf16 peak, as blocks.kernels.attention_core_s defines it, over causal
     forward
     timings of flash attention.
@@ -83,7 +95,11 @@ def attention_share(points, chip, launch_s: float) -> float:
     return float(np.median([share(p) for p in points]))
 
 
-def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None):
+def constants_of(
+    curves: dict,
+    chip,
+    scale_out_bytes_per_s: float | None = None,
+):
     """({constant: {value, unit, from}}, [{constant, value, why}]): what the curves say about a
     catalogue accelerator, and what was left out.
 
@@ -92,7 +108,11 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
     """
     found: dict = {}
 
-    def say(name, value, origin):
+    def say(
+        name,
+        value,
+        origin,
+    ):
         if value == value and value > 0:
             found[name] = (float(value), origin)
 
@@ -104,7 +124,12 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
     if memory:
         origin = f"{len(memory)} copies, the fastest at {bytes_per_s / 1e9:.0f} GB/s"
         say("hbm_share", bytes_per_s / hbm, origin)
-    launch_s = _gemms(curves.get("gemm", {}), chip, bytes_per_s, say)
+    launch_s = _gemms(
+        curves.get("gemm", {}),
+        chip,
+        bytes_per_s,
+        say,
+    )
     best: dict = {}  # the fastest backend of each size
     for p in sorted(curves.get("attention", []), key=lambda p: p["seconds"]):
         if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024:
@@ -113,7 +138,12 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
         kinds = ", ".join(sorted({p["backend"] for p in best.values()}))
         share = attention_share(best.values(), chip, launch_s)
         say("attention", share, f"{len(best)} sizes of causal attention, {kinds}")
-    _collectives(curves.get("collectives", []), chip, scale_out_bytes_per_s, say)
+    _collectives(
+        curves.get("collectives", []),
+        chip,
+        scale_out_bytes_per_s,
+        say,
+    )
     up = "scale_up_share"
     if up in found and implausible(up, found[up][0], chip):
         found.pop("ep_up_share", None)  # it is a ratio to that rate
@@ -121,7 +151,13 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
     for name, (value, origin) in found.items():
         why, prior = implausible(name, value, chip), prior_of(name, chip)
         if why:
-            left.append({"constant": name, "value": rounded(value), "why": why})
+            left.append(
+                {
+                    "constant": name,
+                    "value": rounded(value),
+                    "why": why,
+                }
+            )
         else:
             constants[name] = {
                 "value": rounded(value),
@@ -133,7 +169,12 @@ def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None)
     return constants, left
 
 
-def _gemms(gemm, chip, bytes_per_s, say):
+def _gemms(
+    gemm,
+    chip,
+    bytes_per_s,
+    say,
+):
     """Say what the products of each kind show; seconds of a kernel's launch."""
     launch_s = prior_of("gemm_launch_s", chip)
     shown = [d for d in (*HALF, "fp8") if len(gemm.get(d, ())) >= 3 and _peak(chip, d) > 0]
@@ -155,7 +196,12 @@ def _peak(chip, dtype) -> float:
     return getattr(chip, f"{dtype}_flops")
 
 
-def _collectives(points, chip, scale_out_bytes_per_s, say):
+def _collectives(
+    points,
+    chip,
+    scale_out_bytes_per_s,
+    say,
+):
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
     any large message reached."""
     out = scale_out_bytes_per_s or catalogue.default_scale_out_bytes_per_s(chip.id)
@@ -173,14 +219,38 @@ def _collectives(points, chip, scale_out_bytes_per_s, say):
 
     rings, turns, across = of(True, False), of(True, True), of(False, False)
     if rings:
-        share = _best(rings, lambda p, x: _alone_s(p, chip, x * up, out))
+        share = _best(
+            rings,
+            lambda p, x: _alone_s(
+                p,
+                chip,
+                x * up,
+                out,
+            ),
+        )
         say("scale_up_share", share, f"{len(rings)} collectives of {rings[0]['ranks']} devices")
         up *= share
     if turns and rings:
-        share = _best(turns, lambda p, x: _alone_s(p, chip, x * up, out))
+        share = _best(
+            turns,
+            lambda p, x: _alone_s(
+                p,
+                chip,
+                x * up,
+                out,
+            ),
+        )
         say("ep_up_share", share, f"{len(turns)} all-to-alls beside {len(rings)} rings")
     if across:
-        share = _best(across, lambda p, x: _alone_s(p, chip, up, x * out))
+        share = _best(
+            across,
+            lambda p, x: _alone_s(
+                p,
+                chip,
+                up,
+                x * out,
+            ),
+        )
         say("scale_out_share", share, f"{len(across)} collectives across nodes")
 
 
@@ -195,9 +265,17 @@ def _best(points, seconds) -> float:
     return max(shares)
 
 
-def _alone_s(point, chip, up_bytes_per_s: float, out_bytes_per_s: float) -> float:
+def _alone_s(
+    point,
+    chip,
+    up_bytes_per_s: float,
+    out_bytes_per_s: float,
+) -> float:
     """Seconds that the model of collectives gives a measured point."""
-    rates = dict(up_bytes_per_s=up_bytes_per_s, out_bytes_per_s=out_bytes_per_s)
+    rates = dict(
+        up_bytes_per_s=up_bytes_per_s,
+        out_bytes_per_s=out_bytes_per_s,
+    )
     link = Link(**link_facts(chip) | rates)
     ranks = point["ranks"]
     w = Wires(ranks, min(ranks, point["ranks_per_node"]), link)

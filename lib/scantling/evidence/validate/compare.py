@@ -52,7 +52,13 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     pp, dp = table.pp.fillna(1), table.dp.fillna(1)
     m = accumulated(table.global_batch_seqs, dp, table.micro_batch.fillna(1)).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
-    idle = bubble_interleaved(p=pp, v=table.vpp.fillna(1), F=third, B=third, W=third)
+    idle = bubble_interleaved(
+        p=pp,
+        v=table.vpp.fillna(1),
+        F=third,
+        B=third,
+        W=third,
+    )
     recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
@@ -110,7 +116,12 @@ def validate_frame(frame: pd.DataFrame) -> dict:
         medians = [v["median"] for v in by["source"].values()]
         overall["over_sources"] = float(np.median(medians)) if medians else 0.0
     worst = counted.loc[counted.error.abs().nlargest(15).index]
-    unanswered = counted[counted.error.isna()].rename(columns={"error": "", "why_not": "error"})
+    unanswered = counted[counted.error.isna()].rename(
+        columns={
+            "error": "",
+            "why_not": "error",
+        }
+    )
     return dict(
         overall=overall,
         sparse=figures(sparse) if len(sparse) else None,

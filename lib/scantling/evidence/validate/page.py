@@ -38,7 +38,11 @@ CSV = (
 BEGIN, END = "<!-- validation: begin -->", "<!-- validation: end -->"
 
 
-def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
+def compute(
+    runs=RUNS,
+    memory=MEMORY,
+    told=lambda text: None,
+):
     """(rows, figures, memory rows): one line per counted run, all tables as plain data, one line
     per run of the memory table. Takes minutes; `told` is called with progress."""
     rows = build(runs, told)
@@ -111,13 +115,20 @@ def memory_figures(path=MEMORY):
         fold_out_bytes=fold_out,
         stack_out_bytes=stack_out,
     )
-    return {"sweep": sweep, "figures": scores}, pd.DataFrame(lines)
+    return {
+        "sweep": sweep,
+        "figures": scores,
+    }, pd.DataFrame(lines)
 
 
 def summary(figures: dict) -> str:
     """The figures in one screen of markdown."""
     template = Path(__file__).with_name("summary.md.j2").read_text(encoding="utf-8")
-    return Template(template, trim_blocks=True, keep_trailing_newline=True).render(
+    return Template(
+        template,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    ).render(
         figures=figures,
         percent=percent,
         signed=_signed,
@@ -129,25 +140,52 @@ def _signed(x) -> str:
     return "–" if x is None or x != x else f"{100 * x:+.1f} %".replace("-", "−")
 
 
-def write(rows, figures, folder, readme=None, peaks=None) -> None:
+def write(
+    rows,
+    figures,
+    folder,
+    readme=None,
+    peaks=None,
+) -> None:
     """validation.csv, memory.csv, validation.json and summary.md into `folder`; the summary between
     the marks of `readme` where it has them."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     rows[CSV].round({c: 4 for c in CSV if rows[c].dtype.kind == "f"}).to_csv(
-        folder / "validation.csv", index=False, lineterminator="\n"
+        folder / "validation.csv",
+        index=False,
+        lineterminator="\n",
     )
     if peaks is not None:
-        peaks.to_csv(folder / "memory.csv", index=False, lineterminator="\n", float_format="%.0f")
+        peaks.to_csv(
+            folder / "memory.csv",
+            index=False,
+            lineterminator="\n",
+            float_format="%.0f",
+        )
     (folder / "validation.json").write_text(
-        json.dumps(clean(figures), indent=1, allow_nan=False, ensure_ascii=False) + "\n",
+        json.dumps(
+            clean(figures),
+            indent=1,
+            allow_nan=False,
+            ensure_ascii=False,
+        )
+        + "\n",
         encoding="utf-8",
     )
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
     if readme is not None and Path(readme).is_file():
         old = Path(readme).read_text(encoding="utf-8")
-        new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{text}{END}", old, flags=re.S)
+        new = re.sub(
+            f"{BEGIN}.*?{END}",
+            lambda _: f"{BEGIN}\n{text}{END}",
+            old,
+            flags=re.S,
+        )
         if new != old:
             Path(readme).write_text(new, encoding="utf-8")
 
@@ -155,12 +193,20 @@ def write(rows, figures, folder, readme=None, peaks=None) -> None:
 def main(argv=None) -> int:
     """Compute all figures, write them, print the summary."""
     parser = argparse.ArgumentParser(
-        prog="python -m scantling.evidence.validate.page", description=__doc__.split("\n")[0]
+        prog="python -m scantling.evidence.validate.page",
+        description=__doc__.split("\n")[0],
     )
     parser.add_argument(
-        "runs", nargs="?", default=RUNS, help="table of runs; the kit's own by default"
+        "runs",
+        nargs="?",
+        default=RUNS,
+        help="table of runs; the kit's own by default",
     )
-    parser.add_argument("--memory", default=MEMORY, help="table of measured peaks and failures")
+    parser.add_argument(
+        "--memory",
+        default=MEMORY,
+        help="table of measured peaks and failures",
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -169,7 +215,13 @@ def main(argv=None) -> int:
     )
     args = parser.parse_args(sys.argv[1:] if argv is None else argv)
     rows, figures, peaks = compute(
-        args.runs, args.memory, told=lambda text: print(text, file=sys.stderr, flush=True)
+        args.runs,
+        args.memory,
+        told=lambda text: print(
+            text,
+            file=sys.stderr,
+            flush=True,
+        ),
     )
     own = Path(args.output) == Path("gallery/validation") and Path(args.runs) == RUNS
     head = figures["headline"]
@@ -181,7 +233,13 @@ def main(argv=None) -> int:
             ),
             file=sys.stderr,
         )
-    write(rows, figures, args.output, "README.md" if own else None, peaks)
+    write(
+        rows,
+        figures,
+        args.output,
+        "README.md" if own else None,
+        peaks,
+    )
     print(summary(figures))
     return 0
 

@@ -113,11 +113,24 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
     for name, groups in (("fold", None), ("source", table.source), ("stack", stack)):
         known, single, chip = _standing(table, groups)
-        low, high = bands.band(table.cases, known, chip, inferred != "", single, share)
+        low, high = bands.band(
+            table.cases,
+            known,
+            chip,
+            inferred != "",
+            single,
+            share,
+        )
         put(f"{name}_low", low)
         put(f"{name}_high", high)
         put(f"{name}_known", known.astype(float))
-    _note(rows, at, table, share, inferred)
+    _note(
+        rows,
+        at,
+        table,
+        share,
+        inferred,
+    )
     rows["twin"], rows["twins_apart"] = twins(frame)
     rows[list(PLAN)] = frame[list(PLAN)]
     rows["job"] = _configuration(frame, but=PLAN)
@@ -127,7 +140,12 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
 def _without_single(table):
     known, levels = calibration(), table.levels
     offsets = bands.several_sources_only(known["offsets"], known.get("support", {}))
-    constants = gather(levels["family"], levels["chip"], levels["stack"], offsets)
+    constants = gather(
+        levels["family"],
+        levels["chip"],
+        levels["stack"],
+        offsets,
+    )
     return np.exp(calibrate.log_rate(replace(table.cases, constants=constants)))
 
 
@@ -137,7 +155,13 @@ def _standing(table, groups):
     out = []
     group = table.source if groups is None else groups
     for level in ("stack", "chip"):
-        pairs = pd.DataFrame(dict(name=table.levels[level], source=table.source, group=group))
+        pairs = pd.DataFrame(
+            dict(
+                name=table.levels[level],
+                source=table.source,
+                group=group,
+            )
+        )
         for by in (["name"], ["name", "group"]):
             of = pairs.groupby(by).source
             out.append(np.stack([of.transform("size"), of.transform("nunique")], axis=1))
@@ -149,7 +173,11 @@ def _standing(table, groups):
 def _configuration(frame, but=()):
     """A number for each distinct configuration, a column named in `but` not counting."""
     columns = frame[[c for c in SAME if c in frame and c not in but]]
-    return columns.groupby(list(columns), dropna=False, sort=False).ngroup()
+    return columns.groupby(
+        list(columns),
+        dropna=False,
+        sort=False,
+    ).ngroup()
 
 
 def twins(frame: pd.DataFrame):
@@ -161,7 +189,11 @@ def twins(frame: pd.DataFrame):
     return key, apart.where(measured.transform("size") > 1)
 
 
-def _seen(table, share, inferred) -> dict:
+def _seen(
+    table,
+    share,
+    inferred,
+) -> dict:
     """{condition: (rows that show it, *details for its words)}, columns over the rows."""
     c: Cases = table.cases
     p, shape, domain = c.plan, c.shape, c.link.domain
@@ -193,7 +225,13 @@ def _seen(table, share, inferred) -> dict:
     }
 
 
-def _note(rows, at, table, share, inferred):
+def _note(
+    rows,
+    at,
+    table,
+    share,
+    inferred,
+):
     """Add a boolean column per condition, and `sees`: the conditions of each row in words."""
     said = [[] for _ in at]
     for name, found in _seen(table, share, inferred).items():

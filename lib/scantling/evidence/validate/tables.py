@@ -48,7 +48,10 @@ def headline(rows: pd.DataFrame) -> dict:
             over_sources=over_sources(error(rows, column), rows.source),
             answered=float(rows[column].notna().mean()),
         )
-        for kind, column in {**KINDS, "one line": "baseline"}.items()
+        for kind, column in {
+            **KINDS,
+            "one line": "baseline",
+        }.items()
     }
 
 
@@ -88,9 +91,17 @@ def coverage(rows: pd.DataFrame, kind: str) -> dict:
     # widest and narrowest measurement over the prediction
     low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
     share = done.measured / done[f"{kind}_out"]
-    parts = dict(coverage=share.between(low, high), below=share < low, above=share > high)
+    parts = dict(
+        coverage=share.between(low, high),
+        below=share < low,
+        above=share > high,
+    )
     means = {name: float(part.mean()) for name, part in parts.items()}
-    return dict(rows=len(done), **means, width=float((high - low).median()))
+    return dict(
+        rows=len(done),
+        **means,
+        width=float((high - low).median()),
+    )
 
 
 def bands_table(rows: pd.DataFrame) -> list[dict]:
@@ -106,7 +117,14 @@ def bands_table(rows: pd.DataFrame) -> list[dict]:
         ("sources not seen, dense", rows[moe == 0], "source"),
         ("sources not seen, mixture of experts", rows[moe == 1], "source"),
     )
-    return [{"key": said, **coverage(part, kind)} for said, part, kind in parts if len(part)]
+    return [
+        {
+            "key": said,
+            **coverage(part, kind),
+        }
+        for said, part, kind in parts
+        if len(part)
+    ]
 
 
 def single_source(rows: pd.DataFrame) -> list[dict]:
@@ -117,13 +135,24 @@ def single_source(rows: pd.DataFrame) -> list[dict]:
         "stack or chip from one source": rows[alone],
         "several sources": rows[~alone],
     }
-    ways = {"with": "predicted", "without": "without_single"}
+    ways = {
+        "with": "predicted",
+        "without": "without_single",
+    }
 
     def of(part):
         found = {way: spread(error(part, column)) for way, column in ways.items()}
         return {f"{way}_{k}": f[k] for way, f in found.items() for k in ("median", "p90")}
 
-    return [dict(key=k, rows=len(part), **of(part)) for k, part in parts.items() if len(part)]
+    return [
+        dict(
+            key=k,
+            rows=len(part),
+            **of(part),
+        )
+        for k, part in parts.items()
+        if len(part)
+    ]
 
 
 def repeats(rows: pd.DataFrame) -> dict:
@@ -139,15 +168,27 @@ def repeats(rows: pd.DataFrame) -> dict:
         configurations=int(same.ngroups),
         variance=float((around**2).sum() / free) if free else 0.0,
         **_of(off),
-        by_source=[dict(key=str(k), **_of(g)) for k, g in off.groupby(again.source)],
+        by_source=[
+            dict(
+                key=str(k),
+                **_of(g),
+            )
+            for k, g in off.groupby(again.source)
+        ],
     )
 
 
 def _of(off) -> dict:
     """Rows, median and 90th percentile."""
-    shares = {"median": 0.5, "p90": 0.9}
+    shares = {
+        "median": 0.5,
+        "p90": 0.9,
+    }
     found = {name: float(off.quantile(p)) if len(off) else 0.0 for name, p in shares.items()}
-    return dict(rows=len(off), **found)
+    return dict(
+        rows=len(off),
+        **found,
+    )
 
 
 def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
@@ -171,7 +212,10 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
         reasons = [*_reasons(row), _neighbour(rows, i)]
         out.append(
             {name: row[name] for name in names}
-            | dict(devices=int(row.devices), measured=float(row.measured))
+            | dict(
+                devices=int(row.devices),
+                measured=float(row.measured),
+            )
             | {name: _number(row[name]) for name in ("error", "fold_error", "baseline_error")}
             | dict(
                 reason="; ".join(filter(None, reasons))
@@ -262,7 +306,11 @@ def _mean_square(r) -> float:
     return float((r**2).mean())
 
 
-def _condition(name, r, where) -> dict:
+def _condition(
+    name,
+    r,
+    where,
+) -> dict:
     """How much of the squared log error `r` lies on the rows that show a condition."""
     size = np.expm1(r).abs()
     return dict(
@@ -291,7 +339,11 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
 
     Step-time error: predicted / measured - 1 of seconds, as the rivals print it.
     """
-    kinds = dict(source_left_out="source_out", in_sample="predicted", one_line="baseline")
+    kinds = dict(
+        source_left_out="source_out",
+        in_sample="predicted",
+        one_line="baseline",
+    )
     out = []
     for name in dict.fromkeys(p["set"] for p in published):
         about = [p for p in published if p["set"] == name]
@@ -301,7 +353,14 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
         if len(mine):
             ours = {kind: _step_error(mine, column) for kind, column in kinds.items()}
             rivals = [{k: p[k] for k in RIVAL} for p in about]
-            out.append(dict(set=name, rows=len(mine), **ours, rivals=rivals))
+            out.append(
+                dict(
+                    set=name,
+                    rows=len(mine),
+                    **ours,
+                    rivals=rivals,
+                )
+            )
     return out
 
 

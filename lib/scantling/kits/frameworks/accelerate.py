@@ -15,7 +15,8 @@ def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
     """Partial recompute too."""
     full = recompute == "full"
     return model_lacks(launch, m) | dict(
-        partial=full and recompute_layers < m.layers, plain=full and sharding == "none"
+        partial=full and recompute_layers < m.layers,
+        plain=full and sharding == "none",
     )
 
 
@@ -65,4 +66,8 @@ def files(launch, kit):
     }
 
 
-FRAMEWORK = framework("accelerate", files=files, lacks=lacks)
+FRAMEWORK = framework(
+    "accelerate",
+    files=files,
+    lacks=lacks,
+)

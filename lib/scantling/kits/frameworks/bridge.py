@@ -22,8 +22,20 @@ def files(launch, kit):
     """bridge.overrides and pretrain_bridge.py."""
     values = megatron.values(launch, kit)
     precision = PRECISION[launch.phase.precision]
-    lines = render("bridge.overrides.j2", **values, mixed_precision=precision)
-    return {"bridge.overrides": lines, "pretrain_bridge.py": source("pretrain_bridge.py")}
+    lines = render(
+        "bridge.overrides.j2",
+        **values,
+        mixed_precision=precision,
+    )
+    return {
+        "bridge.overrides": lines,
+        "pretrain_bridge.py": source("pretrain_bridge.py"),
+    }
 
 
-FRAMEWORK = framework("bridge", files=files, lacks=megatron.lacks, adjust=megatron.adjust)
+FRAMEWORK = framework(
+    "bridge",
+    files=files,
+    lacks=megatron.lacks,
+    adjust=megatron.adjust,
+)

@@ -13,10 +13,17 @@ def files(launch, kit):
     slow, why = compressed(launch)
     return {
         "train_ddp.py": render(
-            "train_ddp.py.j2", **header(launch, kit), compress=slow, compress_why=why
+            "train_ddp.py.j2",
+            **header(launch, kit),
+            compress=slow,
+            compress_why=why,
         ),
         **own(),
     }
 
 
-FRAMEWORK = framework("ddp", files=files, lacks=lacks)
+FRAMEWORK = framework(
+    "ddp",
+    files=files,
+    lacks=lacks,
+)

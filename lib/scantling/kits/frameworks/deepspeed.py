@@ -9,7 +9,12 @@ from ..framework import framework
 from ..render import source
 from .fsdp import lacks, own
 
-STAGE = {"none": 0, "zero1": 1, "zero2": 2, "zero3": 3}
+STAGE = {
+    "none": 0,
+    "zero1": 1,
+    "zero2": 2,
+    "zero3": 3,
+}
 
 
 def config(launch) -> dict:
@@ -32,9 +37,15 @@ def config(launch) -> dict:
             "stage3_gather_16bit_weights_on_model_save": False,
         }
     if p["offload"] != "none":
-        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+        zero["offload_optimizer"] = {
+            "device": "cpu",
+            "pin_memory": True,
+        }
         if p["offload"] == "optimizer+params" and stage == 3:
-            zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+            zero["offload_param"] = {
+                "device": "cpu",
+                "pin_memory": True,
+            }
     out = {
         "train_batch_size": job.global_batch,
         "train_micro_batch_size_per_gpu": p["micro_batch"],
@@ -68,4 +79,8 @@ def files(launch, kit):
     }
 
 
-FRAMEWORK = framework("deepspeed", files=files, lacks=lacks)
+FRAMEWORK = framework(
+    "deepspeed",
+    files=files,
+    lacks=lacks,
+)

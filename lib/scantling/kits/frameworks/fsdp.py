@@ -84,4 +84,8 @@ def files(launch, kit):
     }
 
 
-FRAMEWORK = framework("fsdp", files=files, lacks=lacks)
+FRAMEWORK = framework(
+    "fsdp",
+    files=files,
+    lacks=lacks,
+)

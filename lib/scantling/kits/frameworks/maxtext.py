@@ -32,11 +32,18 @@ def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **p
     )
 
 
-def adjust(pins, own, outside):
+def adjust(
+    pins,
+    own,
+    outside,
+):
     """Pins of a nearest plan: experts without tensor parallelism, or no stages, where that is what
     stands in the way."""
     if "etp" in outside or "ep" in outside and own.model.is_moe:
-        pins = {k: v for k, v in pins.items() if k not in ("sp", "ep")} | {"tp": 1, "etp": 1}
+        pins = {k: v for k, v in pins.items() if k not in ("sp", "ep")} | {
+            "tp": 1,
+            "etp": 1,
+        }
     if "pp" in outside:
         pins = {k: v for k, v in pins.items() if k not in ("vpp", "schedule")} | {"pp": 1}
     if "cp_type" in outside and pins.get("cp", 1) > 1:
@@ -59,4 +66,9 @@ def files(launch, kit):
     return {"maxtext.yml": render("maxtext.yml.j2", **values)}
 
 
-FRAMEWORK = framework("maxtext", files=files, lacks=lacks, adjust=adjust)
+FRAMEWORK = framework(
+    "maxtext",
+    files=files,
+    lacks=lacks,
+    adjust=adjust,
+)

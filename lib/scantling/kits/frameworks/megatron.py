@@ -9,9 +9,21 @@ from ..framework import framework
 from ..render import render
 from ..schedule import schedule
 
-FP8 = {"fp8": "delayed", "fp8-current": "tensorwise", "fp8-block": "blockwise", "mxfp8": "mxfp8"}
-CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
-ZERO = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
+FP8 = {
+    "fp8": "delayed",
+    "fp8-current": "tensorwise",
+    "fp8-block": "blockwise",
+    "mxfp8": "mxfp8",
+}
+CP = {
+    "ring": "p2p",
+    "all-gather": "all_gather",
+    "ulysses": "a2a",
+}
+ZERO = {
+    "zero2": "optim_grads",
+    "zero3": "optim_grads_params",
+}
 
 
 def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
@@ -29,11 +41,26 @@ def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) 
     )
 
 
-def adjust(pins, own, outside):
+def adjust(
+    pins,
+    own,
+    outside,
+):
     """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
     if "vpp" in outside or "schedule" in outside:
-        pins = {**pins, "vpp": 1, "schedule": "1f1b"}
-    return {**pins, "sp": not own.plan["sp"]} if "sp" in outside and pins.get("tp", 1) > 1 else pins
+        pins = {
+            **pins,
+            "vpp": 1,
+            "schedule": "1f1b",
+        }
+    return (
+        {
+            **pins,
+            "sp": not own.plan["sp"],
+        }
+        if "sp" in outside and pins.get("tp", 1) > 1
+        else pins
+    )
 
 
 def chunks(launch) -> list[int]:
@@ -111,4 +138,9 @@ def files(launch, kit) -> dict[str, str]:
     return {"megatron.args": render("megatron.args.j2", **values(launch, kit))}
 
 
-FRAMEWORK = framework("megatron", files=files, lacks=lacks, adjust=adjust)
+FRAMEWORK = framework(
+    "megatron",
+    files=files,
+    lacks=lacks,
+    adjust=adjust,
+)

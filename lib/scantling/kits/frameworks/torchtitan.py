@@ -32,13 +32,24 @@ def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan
     )
 
 
-def adjust(pins, own, outside):
+def adjust(
+    pins,
+    own,
+    outside,
+):
     """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism
     gathers."""
     if "sharding" in outside and pins.get("pp", 1) > 1:
-        pins = {**pins, "vpp": 1, "schedule": "1f1b"}
+        pins = {
+            **pins,
+            "vpp": 1,
+            "schedule": "1f1b",
+        }
     return (
-        {**pins, "cp_type": "all-gather"}
+        {
+            **pins,
+            "cp_type": "all-gather",
+        }
         if "cp_type" in outside and own.plan["cp"] > 1 and "cp" in pins
         else pins
     )
@@ -119,4 +130,9 @@ def files(launch, kit):
     }
 
 
-FRAMEWORK = framework("torchtitan", files=files, lacks=lacks, adjust=adjust)
+FRAMEWORK = framework(
+    "torchtitan",
+    files=files,
+    lacks=lacks,
+    adjust=adjust,
+)

@@ -34,7 +34,10 @@ class Prior(NamedTuple):
 def _priors() -> dict[str, Prior]:
     """The rows of catalogue/memory_priors.csv by name."""
     path = files("scantling.catalogue") / "memory_priors.csv"
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(
+        newline="",
+        encoding="utf-8",
+    ) as file:
         rows = list(csv.reader(file))[1:]
     return {
         name: Prior(*map(float, numbers), unit, source) for name, *numbers, unit, source in rows

@@ -27,7 +27,10 @@ VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=flo
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
 LOW_BYTES = np.array(
     [
-        {"mxfp8": 33 / 32, "nvfp4": 9 / 16}.get(name, 1.0 if name.startswith("fp8") else 0.0)
+        {
+            "mxfp8": 33 / 32,
+            "nvfp4": 9 / 16,
+        }.get(name, 1.0 if name.startswith("fp8") else 0.0)
         for name in PRECISIONS
     ]
 )
@@ -38,7 +41,10 @@ SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 np.empty(3_900_000)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LayerSort:
     """Layers that share a kind of feed-forward, the mixers in the model's own proportion; bytes of
     one layer and micro-batch on one device."""
@@ -53,7 +59,10 @@ class LayerSort:
     last: Column  # 1 where an MTP module's layer is of this sort
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ParameterBytes:
     """Bytes of one parameter on a device."""
 
@@ -68,7 +77,10 @@ class ParameterBytes:
     stays: Column  # weight, gradient and states together
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Frame:
     """What all devices of a case share."""
 
@@ -89,7 +101,10 @@ class Frame:
     split_kept: Column  # what weight gradients that wait keep of a layer's activations
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Place:
     """What stands on one pipeline device; embeds and heads (with the MTP modules) are copies over
     the schedule's copies of a weight, tail is 1 where the loss is."""
@@ -101,7 +116,10 @@ class Place:
     tail: Column
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Held:
     """What one pipeline device holds."""
 
@@ -294,7 +312,12 @@ def frame(c: Cases) -> Frame:
         transient=k.activation * (largest * k.working + dropped),
         most=k.activation * k.working * largest,
         buffers=exchange_buffers(c, sorts),
-        split_kept=weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
+        split_kept=weight_kept(
+            s.hidden,
+            mean_heads(s),
+            c.job.seq_len,
+            c.software.flash > 0,
+        )
         if waits
         else 1.0,
     )
@@ -307,7 +330,11 @@ def _largest(sorts, value):
     return np.maximum(*(np.where(sort.feed.count > 0, value(sort), 0.0) for sort in sorts))
 
 
-def device(c: Cases, f: Frame, at: Place) -> Held:
+def device(
+    c: Cases,
+    f: Frame,
+    at: Place,
+) -> Held:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k = c.shape, constants_of(c)
@@ -332,7 +359,14 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     logits = at.tail * f.logits
     activations = activations + logits
     # the head's weight gradient, before it is accumulated
-    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, k, trunk, experts, ends)
+    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(
+        f,
+        at,
+        k,
+        trunk,
+        experts,
+        ends,
+    )
     if np.any(f.bytes.step):
         # fp32 gradients of the optimizer's step take the place of the activations
         step = trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0)
@@ -347,7 +381,14 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     )
 
 
-def _gathered(f: Frame, at: Place, k, trunk, experts, ends):
+def _gathered(
+    f: Frame,
+    at: Place,
+    k,
+    trunk,
+    experts,
+    ends,
+):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     if not np.any(f.bytes.gathered) and not (f.routed and np.any(f.expert_bytes.gathered)):
         return 0.0
@@ -361,12 +402,29 @@ def _gathered(f: Frame, at: Place, k, trunk, experts, ends):
     return gathered
 
 
-def in_flight_of(c: Cases, f: Frame, stages):
+def in_flight_of(
+    c: Cases,
+    f: Frame,
+    stages,
+):
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
     p, m, kept = c.plan, f.micro_batches, f.split_kept
-    ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
+    ndim = np.broadcast(
+        p.schedule,
+        p.pp,
+        p.vpp,
+        m,
+        kept,
+    ).ndim
     stages = np.reshape(stages, (len(stages),) + (1,) * ndim)
-    return in_flight(p.schedule, p.pp, p.vpp, m, stages, kept)
+    return in_flight(
+        p.schedule,
+        p.pp,
+        p.vpp,
+        m,
+        stages,
+        kept,
+    )
 
 
 def states_of(f: Frame, held: Held):

@@ -134,10 +134,22 @@ def memory(c: Cases) -> Memory:
             more = exists & (size > total)
             held = pick(more, other, held)
             total, where = np.where(more, size, total), np.where(more, code, where)
-    return _memory_of(c, f, held, total, where)
+    return _memory_of(
+        c,
+        f,
+        held,
+        total,
+        where,
+    )
 
 
-def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
+def _memory_of(
+    c: Cases,
+    f: Frame,
+    held: Held,
+    total,
+    stage,
+) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
     k, gathered, buffers = constants_of(c), held.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
@@ -169,30 +181,68 @@ def _three_places(c: Cases, f: Frame):
         reach = s.layers - first - last - (middle - 1) * np.maximum(p.pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
-    counts = [_counts(c, f, before, held) for before, held in zip(ahead, layers)]
+    counts = [
+        _counts(
+            c,
+            f,
+            before,
+            held,
+        )
+        for before, held in zip(ahead, layers)
+    ]
     if np.any(mirror):  # the outer devices share their layers
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
     places = (True, 1.0, lone), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
     return [
-        (exists, Place(held=here, counts=tuple(n), **_ends(at_first, at_last, vee, mirror)))
+        (
+            exists,
+            Place(
+                held=here,
+                counts=tuple(n),
+                **_ends(
+                    at_first,
+                    at_last,
+                    vee,
+                    mirror,
+                ),
+            ),
+        )
         for here, n, (exists, at_first, at_last) in zip(held, counts, places)
     ]
 
 
-def _ends(at_first, at_last, vee, mirror) -> dict:
+def _ends(
+    at_first,
+    at_last,
+    vee,
+    mirror,
+) -> dict:
     """What a device has of the embedding, the head and the loss: a V has both ends on its first
     device, the outer two of a mirrored pipeline both ends once each."""
     if not (np.any(vee) or np.any(mirror)):
-        return dict(embeds=at_first, heads=at_last, tail=at_last)
+        return dict(
+            embeds=at_first,
+            heads=at_last,
+            tail=at_last,
+        )
     tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
     copies = 1.0 - mirror / 2
     embeds = copies * np.maximum(at_first, at_last * mirror)
-    return dict(embeds=embeds, heads=copies * tail, tail=tail)
+    return dict(
+        embeds=embeds,
+        heads=copies * tail,
+        tail=tail,
+    )
 
 
-def _counts(c: Cases, f: Frame, ahead, held) -> list:
+def _counts(
+    c: Cases,
+    f: Frame,
+    ahead,
+    held,
+) -> list:
     """Layers of each sort among the `held` that follow `ahead` others."""
     if len(f.sorts) == 1:
         return [held]
@@ -240,16 +290,40 @@ def memory_by_stage(c: Cases) -> tuple[dict, ...]:
     if pp > 2 and spare > 0:
         layers[-1 - spare : -1] -= 1
     index = np.arange(pp)
-    counts = _counts(c, f, np.cumsum(layers) - layers, layers)
+    counts = _counts(
+        c,
+        f,
+        np.cumsum(layers) - layers,
+        layers,
+    )
     vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
-    ends = _ends(1.0 * (index == 0), 1.0 * (index == pp - 1), vee, mirror)
-    place = Place(held=np.ravel(in_flight_of(c, f, index)), counts=tuple(counts), **ends)
+    ends = _ends(
+        1.0 * (index == 0),
+        1.0 * (index == pp - 1),
+        vee,
+        mirror,
+    )
+    place = Place(
+        held=np.ravel(in_flight_of(c, f, index)),
+        counts=tuple(counts),
+        **ends,
+    )
     on = device(c, f, place)
-    m = _memory_of(c, f, on, _held_total(f, on), index)
+    m = _memory_of(
+        c,
+        f,
+        on,
+        _held_total(f, on),
+        index,
+    )
     columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
     return tuple(
-        {"stage": i, "layers": int(n), **dict(zip((*PARTS, "total"), map(float, row)))}
+        {
+            "stage": i,
+            "layers": int(n),
+            **dict(zip((*PARTS, "total"), map(float, row))),
+        }
         for i, (n, *row) in enumerate(zip(layers, *columns))
     )
