@@ -43,10 +43,10 @@ def missed(assessment: Assessment) -> tuple[Missed, ...]:
 
 def value_of(assessment: Assessment, row: Constraint) -> float | None:
     """The figure that answers a constraint, in the unit of its field; None where there is none."""
-    if row.field == "max_power_mw":
-        return _power_w(assessment) / row.scale
-    value = attrgetter(row.figure)(assessment)
-    return None if value is None else float(value) / row.scale
+    power = row.field == "max_power_mw"
+    value = _power_w(assessment) if power else attrgetter(row.figure)(assessment)
+    known = value is not None and not math.isnan(value)
+    return float(value) / row.scale if known else None
 
 
 def _power_w(assessment) -> float:
