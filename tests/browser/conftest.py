@@ -4,6 +4,7 @@ tests."""
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,8 +52,7 @@ def lab(tmp_path_factory):
             log=log,
         ) as server,
     ):
-        server.work = work
-        yield server
+        yield SimpleNamespace(**vars(server), work=work)
 
 
 FAILED = pytest.StashKey[bool]()

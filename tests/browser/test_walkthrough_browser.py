@@ -128,10 +128,7 @@ def test_the_page_answers_as_the_kernel_does(opened):
             continue
         given = (
             [learn.right_answer(q, facts)]
-            + [
-                (s.value(facts) if callable(s.value) else getattr(facts, s.value)) / q.scale
-                for s in q.slips
-            ]
+            + [s.amount(facts) / q.scale for s in q.slips]
             + [123456.789]
         )
         box = card(page, q.id)
