@@ -5,10 +5,11 @@ PYTEST ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+AUDIT  := .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-launch properties lint calibrate validation bench bench-desk gallery walkthroughs pictures clean
+.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -21,7 +22,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "Installing scantling and what it needs into $(VENV); the first time takes about a minute."
-	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -q --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 lab: $(READY)        ## the design desk in JupyterLab, on DESIGN
@@ -33,10 +35,18 @@ page: $(READY)        ## the desk as a web page, without code
 report: $(READY)        ## the report of DESIGN, into build/
 	@$(BIN)/scantling report $(DESIGN) -o build
 
-test: $(READY)        ## every test, two processes at a time; those in a browser need Chromium and run alone
+test: $(READY)        ## the tests but those marked slow, in a browser, or before launch frameworks; two processes
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not launch and not long" $(PYTEST)
+
+test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium and run alone
 	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not browser" $(PYTEST) || exit $$?; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not browser and not launch and not long" $(PYTEST) || exit $$?; \
 	$(BIN)/python -m pytest -m browser $(PYTEST) || [ $$? -eq 5 ]
+
+test-long: $(READY)        ## closed form and Monte-Carlo of 500 fleets against each other: ten minutes
+	@$(BIN)/python -m pytest -m long $(PYTEST)
+
+test-all: test test-slow test-long test-launch        ## everything: the tests, and the launch kits before their frameworks
 
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
@@ -48,11 +58,40 @@ DESIGNS ?= 10000
 properties: $(READY)        ## 10,000 designs drawn at random, and what must hold for each: about 30 minutes
 	@$(BIN)/python tests/random_designs.py $(DESIGNS)
 
+ACCEPT ?=
+gate: $(READY)        ## what a change of the models moved since the accepted state (tests/gate.csv), and rules that it broke; ACCEPT=1 accepts
+	@$(BIN)/python tests/gate.py $(if $(ACCEPT),--accept)
+
+LOGS ?=
+learn-bench: $(READY)        ## what learn reaches: figures read (LOGS=folder with truth.csv), steps after one row, pairs, 1 GB
+	@$(BIN)/python tests/logs/bench.py $(LOGS)
+
+PART ?=
+mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors
+	@$(BIN)/python tests/mutants.py $(PART)
+
+HOSTILE ?=
+hostile: $(READY)        ## 20,000 hostile files and arguments, 20,000 designs, 300 of them through every command: hours; HOSTILE="--seed 2 --files 500"
+	@$(BIN)/python tests/hostile.py $(HOSTILE)
+
+$(AUDIT)/ready: .ci/audit.txt
+	@$(PYTHON) -m venv --clear $(AUDIT) && $(AUDIT)/bin/python -m pip install -q --require-hashes -r .ci/audit.txt && touch $@
+
+audit: $(AUDIT)/ready        ## known vulnerabilities of the pinned packages (pip-audit); says so where its service cannot be reached
+	@$(PYTHON) .ci/audit $(AUDIT)/bin/pip-audit constraints.txt build/audit.json
+
+sbom: $(READY) $(AUDIT)/ready        ## build/sbom.cdx.json: the packages of the environment as CycloneDX
+	@mkdir -p build; $(AUDIT)/bin/cyclonedx-py environment --of JSON --output-reproducible --pyproject pyproject.toml -o build/sbom.cdx.json $(BIN)/python
+	@echo build/sbom.cdx.json
+
+licences: $(READY)        ## the licence of every package that scantling needs
+	@$(BIN)/python .ci/licences
+
 lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
 
-validation: $(READY)        ## predicted beside published: gallery/validation/ and the accuracy table of the README
+validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
 	@$(BIN)/python -m scantling.evidence.validate.page
 	@$(BIN)/python -m scantling_widgets.validation_page
 
@@ -60,22 +99,37 @@ calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m scantling.evidence.calibrate.throughput
 	@$(BIN)/python -m scantling.evidence.calibrate.memory
 
+published: $(READY)        ## the tables of the best published MFU and the furthest reach, from the published runs
+	@$(BIN)/python tests/best_published.py
+
+CALCULON ?=
+SIMUMAX ?=
+LLM_ANALYSIS ?=
+leaderboard: $(READY)        ## this kit, other planners and one line on the same published runs (CALCULON=DIR SIMUMAX=DIR LLM_ANALYSIS=DIR PEER_PYTHON=python)
+	@CALCULON=$(CALCULON) SIMUMAX=$(SIMUMAX) LLM_ANALYSIS=$(LLM_ANALYSIS) $(BIN)/python tests/leaderboard.py
+
+predictions: $(READY)        ## what announced machines will do, frozen under today's date in gallery/predictions/
+	@$(BIN)/python tests/predictions.py
+
 bench: $(READY)        ## how fast an assessment and a search are
-	@$(BIN)/python -m scantling.evidence.bench
+	@$(BIN)/python tests/bench.py
 
 bench-desk: $(READY)        ## how fast the desk follows a slider
-	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m scantling_widgets.bench
+	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m tests.browser.bench
 
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
 	@$(BIN)/python -m scantling_widgets.gallery
+
+walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered, into build/site/
+	@$(BIN)/python -m scantling_widgets.walkthroughs build/site/walkthroughs
+	@$(BIN)/python -m scantling_widgets.reference build/site/reference
+
+site: gallery walkthroughs        ## every page, into build/site/: any web server publishes the folder
 	@$(BIN)/python -m scantling_widgets.validation_page
 
-walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered: gallery/walkthroughs/, gallery/reference/
-	@$(BIN)/python -m scantling_widgets.walkthroughs gallery/walkthroughs
-	@$(BIN)/python -m scantling_widgets.reference gallery/reference
-
-pictures: $(READY)        ## the pictures of the desk in the README, light and dark
+pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an example, the map of the house
+	@$(BIN)/python tests/documents.py
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of
 
 clean:        ## remove what was built, the environment too
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT) build dist .pytest_cache .ruff_cache .hypothesis

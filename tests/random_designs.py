@@ -26,13 +26,13 @@ from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.evaluate import find, unpinned
 from scantling.plans.fit import why_not
-from scantling.plans.run import find, unpinned
 from scantling.verdict.limits import limits
+from scantling.verdict.verdicts import VERDICTS
 
-VERDICTS = ("feasible", "constraint-missed", "impossible")
 FIXES_EVERY, MORE_EVERY = 100, 20  # the dear properties are looked at in one design of so many
-MAY_FALL = ("avoid", "why", "convention")
+MAY_FALL = ("avoid", "why", "convention", "assumed")
 WIDE_SAMPLE = 400
 
 
@@ -196,13 +196,16 @@ def looked_at(number: int, dear: bool | None = None) -> str:
     for path, x in numbers(result):
         assert math.isfinite(x), f"{path} is {x}"
         assert x >= 0 or path.split(".")[1].split("[")[0] in MAY_FALL, f"{path} is {x}"
+    for assumed in result.get("assumed", ()):  # a switch says in its own words what -1 means
+        if isinstance(assumed["value"], (float, np.floating)) and assumed["value"] < 0:
+            assert f"{assumed['value']:g}: " in assumed["why"], f"{assumed}"
     if a.verdict == "impossible":
         refused(a)
     else:
         answered(a, result)
     if dear or (dear is None and number % MORE_EVERY == 0):
         more_never_hurts(a)
-    if a.verdict != "feasible" and (dear or (dear is None and number % FIXES_EVERY == 0)):
+    if not a.met and (dear or (dear is None and number % FIXES_EVERY == 0)):
         fixes_hold(a)
     return a.verdict
 
@@ -257,7 +260,7 @@ def answered(a, d):
     assert p["dp"] * p["micro_batch"] * p["grad_accum"] == phase.global_batch, "the global batch"
     fits = all(c.fits for c in a.phases)
     assert fits == (d["memory_bytes"]["total"] <= d["memory_bytes"]["capacity"]), "fits"
-    assert (a.verdict == "feasible") == (fits and not a.missed), "verdict"
+    assert (a.verdict == "constraint-missed") == bool(not fits or a.missed), "verdict"
     assert all(m.chance is None or 0 <= m.chance <= 1 for m in a.missed), "chance"
     if not fits:
         assert d["limits"][0].startswith("memory:"), "first limit"

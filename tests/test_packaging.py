@@ -20,6 +20,7 @@ TOP = {
     "Makefile",
     "README.md",
     "LICENSE",
+    "NOTICE",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "constraints.txt",
@@ -161,12 +162,10 @@ def test_every_pin_is_exact_and_covers_what_is_asked_for():
         *project["optional-dependencies"]["test"],
         *project["optional-dependencies"]["dev"],
     ]
-    pins = [
-        line
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
-    assert [p for p in pins if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", p)] == []
+    text = re.sub(r"^#.*\n", "", (ROOT / "constraints.txt").read_text(), flags=re.M)
+    pins = re.sub(r"\\\n\s*", "", text).splitlines()
+    sure = r"[\w.-]+==[\w.!+-]+( ; [^#]+?)?( --hash=sha256:[0-9a-f]{64})+"
+    assert [p[:80] for p in pins if not re.fullmatch(sure, p)] == []
     normal = lambda name: re.sub(r"[-_.]+", "-", name).lower()
     missing = (
         {normal(re.match(r"[\w.-]+", a).group()) for a in asked}
@@ -181,10 +180,11 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     code = {
         f"{p.relative_to(ROOT / top)}"
         for top in ("lib", "widgets")
-        for p in (ROOT / top).rglob("*")
-        if p.is_file() and "__pycache__" not in p.parts and p.name != "NOTES.md"
+        for p in (ROOT / top).glob("*/**/*")
+        if p.is_file() and "__pycache__" not in p.parts
     }
     assert code - inside == set()
+    assert not [name for name in inside if "NOTES" in name]
     assert any(n.startswith("scantling/catalogue/") and n.endswith(".csv") for n in inside)
     assert {
         f"scantling_widgets/notebooks/{n}.ipynb" for n in ("design_desk", "design_report")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.base.quantities.table import Quantity, band, quantity, show, table, tooltip
+from scantling.base.quantities.table import Quantity, band, quantity, show, table
 from scantling.base.show import number
 from scantling.design.design import Design
 
@@ -72,6 +72,7 @@ PLAN = [
     "micro_batch",
     "grad_accum",
     "recompute",
+    "recompute_modules",
     "recompute_layers",
     "layer_split",
     "cp_type",
@@ -114,13 +115,16 @@ def test_endurance_has_a_row_for_every_field():
 
     from scantling.endure.reliability import BADPUT, Endurance
 
-    assert not {f"endurance.{f.name}" for f in fields(Endurance)} - table().keys()
+    assert (
+        not {f"endurance.{f.name}" for f in fields(Endurance) if f.name != "life"} - table().keys()
+    )
     assert not {f"endurance.badput.{k}" for k in BADPUT} - table().keys()
 
 
 def test_units_match_the_names():
     """A key that ends in _s is in seconds, in _bytes in bytes, in _usd in dollars: the name carries
     the unit."""
+    seen = 0
     for q in table().values():
         for ending, unit in {
             r"(?<!_per)_s$": "s",
@@ -130,10 +134,12 @@ def test_units_match_the_names():
             r"_bytes_per_s$": "bytes/s",
         }.items():
             if re.search(ending, q.key):
+                seen += 1
                 assert q.unit == unit, q.key
         assert q.label, q.key
         assert not q.label.endswith("."), q.key
         assert q.formula or q.convention, q.key
+    assert seen
 
 
 def _known_inputs():
@@ -166,7 +172,6 @@ def test_row(q: Quantity):
     if q.function:
         module, name = q.function.rsplit(".", 1)
         assert callable(getattr(importlib.import_module(f"scantling.{module}"), name))
-    assert tooltip(q.key).startswith(q.label)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ ORDER = (
     "advise",
     "cluster",
     "evidence",
+    "logs",
     "kits",
     "cli",
 )
@@ -124,7 +125,7 @@ def test_only_heavy_modules_are_imported_where_they_are_used():
     [
         ("    from ..verdict.assess import assess", "comes after"),
         ("    from scantling.cli.app import main", "comes after"),
-        ("    import scantling.plans.run", "comes after"),
+        ("    import scantling.plans.evaluate", "comes after"),
         ("    from ..base.errors import DesignError", "inside a function"),
         ("    import_module('scantling.base.errors')", "inside a function"),
         ("    import csv", "is not heavy"),

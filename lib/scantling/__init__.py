@@ -7,15 +7,19 @@ from .api import (
     assess,
     avoid,
     blueprint,
+    compare,
     explain,
     fixes,
     goodput,
     launch,
+    learn,
     predict,
+    report,
     search,
     sensitivity,
     sweep,
 )
+from .base.extensions import run_modules
 
 __all__ = [
     "Assessment",
@@ -24,15 +28,20 @@ __all__ = [
     "assess",
     "avoid",
     "blueprint",
+    "compare",
     "explain",
     "fixes",
     "goodput",
     "launch",
+    "learn",
     "predict",
+    "report",
     "search",
     "sensitivity",
     "sweep",
 ]
+
+run_modules()
 
 
 def __dir__() -> list[str]:

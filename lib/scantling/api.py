@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.metadata import entry_points
+from pathlib import Path
 
 from .advise.avoid import avoid
+from .advise.comparison import SHOWN, Comparison
+from .advise.comparison import compare as _compare
+from .advise.explanation import at, explain
 from .advise.fixes import fixes
-from .advise.recovery import goodput
 from .advise.sensitivity import tornado as sensitivity
 from .advise.sweeps import sweep
-from .advise.whole import as_dict
-from .advise.why import why as explain
 from .base.errors import DesignError
+from .base.quantities.table import quantity, show
 from .cluster import blueprint
-from .design.design import Design
+from .cluster.promise import goodput, said
+from .design.brief.read import read_brief
+from .design.design import Design as _Design
+from .design.draft import draft
 from .evidence.predict import predict_frame as predict
 from .kits import kits as launch
-from .plans.search import search
+from .logs.learning import learn
+from .plans.axes import SPACES
+from .plans.leaderboard import search
+from .plans.prepare import prepare
 from .plans.space import DEFAULT
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
+from .verdict.verdicts import VERDICTS
 
 __all__ = [
     "Assessment",
@@ -28,15 +39,39 @@ __all__ = [
     "assess",
     "avoid",
     "blueprint",
+    "compare",
     "explain",
     "fixes",
     "goodput",
     "launch",
+    "learn",
     "predict",
+    "report",
     "search",
     "sensitivity",
     "sweep",
 ]
+
+
+class Design(_Design):
+    """A design: model, cluster, job, and what is asked of them. See `read`, `from_yaml`,
+    `from_data` and `from_text`."""
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        folder=".",
+    ) -> Design:
+        """The design that a line says: "70B on 512 H100, 2T tokens, 30 days". What it leaves open
+        is filled in as by `scantling init --text`. The text of a design file is read as one.
+
+        Raises DesignError for a line that contradicts itself.
+        """
+        if "\n" in text or text.lstrip().startswith("{"):
+            return cls.from_yaml(text, folder)
+        made, _, _ = draft(read_brief(text), None, prepare)
+        return cls.from_data(made.data(), folder)
 
 
 class Assessment(_Assessment):
@@ -44,17 +79,88 @@ class Assessment(_Assessment):
 
     def as_dict(self, advice: bool = True) -> dict:
         """The JSON of `design --json`; `advice=False` leaves out what takes more searches."""
-        return as_dict(self, advice)
+        return said(self, advice)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """(label, value) of the figures that lead, and the plan."""
+        given = {
+            "verdict": self.verdict,
+            **self.headline(),
+        }
+        said = [(quantity(key).label, show(key, at(given, key))) for key in SHOWN["leading"]]
+        axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in SHOWN["axes"] and v != 1)
+        return [
+            ("Verdict", VERDICTS[self.verdict].name),
+            *((label, text) for label, text in said if text != "—"),
+            ("Plan", " · ".join(axes) or "none fits"),
+        ]
+
+    def __repr__(self) -> str:
+        lines = (f"{label:32}{text}" for label, text in self._lines())
+        return "\n".join([self.resolved.name[:100], *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>"
+            for label, text in self._lines()
+        )
+        return f"<p><b>{escape(self.resolved.name)}</b></p><table>{rows}</table>"
 
 
-def assess(design, *, space=DEFAULT) -> Assessment:
+def assess(
+    design,
+    *,
+    space=DEFAULT,
+    progress=None,
+) -> Assessment:
     """Search the plans of a design and judge the best against what it asks for.
 
     design : a Design, the path of a design file, or a mapping.
+    space : a space of plans, or its name: coarse, default or wide.
+    progress : function(done, of), may return False to end a search with what it has.
     Raises DesignError for a wrong design and for pins that break a rule.
     """
     if isinstance(design, Mapping):
         design = Design.from_data(design)
-    elif not isinstance(design, Design):
+    elif not isinstance(design, _Design):
         design = Design.read(design)
-    return Assessment(**vars(_assess(design, space=space)))
+    if isinstance(space, str):
+        if space not in SPACES:
+            raise DesignError("space", space, list(SPACES))
+        space = SPACES[space]
+    return Assessment(
+        **vars(
+            _assess(
+                design,
+                space=space,
+                progress=progress,
+            )
+        )
+    )
+
+
+def compare(designs: Iterable) -> Comparison:
+    """Designs side by side: what was asked where it differs, the plans, the figures.
+
+    designs : two or more, each an Assessment or whatever `assess` takes.
+    Raises DesignError for fewer than two and for a wrong design.
+    """
+    return _compare(one if isinstance(one, _Assessment) else assess(one) for one in designs)
+
+
+def report(designs, out, **options) -> list[Path]:
+    """Render designs as offline HTML reports, one page each, into the folder `out`.
+
+    designs : the path of a design file, or several.
+    options : workers, scheduler, pdf, force, as `scantling report` has them.
+    Returns the paths of the pages. Raises DesignError for a wrong design and where the view
+    (scantling_widgets) is not installed.
+    """
+    made = entry_points(
+        group="scantling.python",
+        name="report",
+    )
+    if not made:
+        raise DesignError("report", problem="needs the view, scantling_widgets, which is missing")
+    files = [designs] if isinstance(designs, (str, Path)) else list(designs)
+    return next(iter(made)).load()(files, out, **options)

@@ -7,10 +7,9 @@ check("01.params", 405e9)           # the verdict alone
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-from .beside import Beside, Row, beside
 from .books import (
     w01_full_round,
     w02_memory_wall,
@@ -21,6 +20,8 @@ from .books import (
     w07_review,
     w08_negotiate,
 )
+from .books.base import facts_of
+from .comparison_table import Comparison, Row, compare
 from .grade import Verdict, grade, right_answer
 from .question import (
     Choice,
@@ -39,7 +40,7 @@ from .rubric import rubric
 from .session import Session
 
 __all__ = [
-    "Beside",
+    "Comparison",
     "Choice",
     "Explain",
     "Number",
@@ -54,7 +55,7 @@ __all__ = [
     "Verdict",
     "Walkthrough",
     "begin",
-    "beside",
+    "compare",
     "check",
     "right_answer",
     "rubric",
@@ -76,7 +77,7 @@ def walkthroughs() -> dict[str, Walkthrough]:
         w07_review,
         w08_negotiate,
     )
-    found = [read(Path(b.__file__).with_suffix(".yaml"), b.Facts) for b in books]
+    found = [read(Path(b.__file__).with_suffix(".yaml"), partial(facts_of, b)) for b in books]
     return {w.number: w for w in found}
 
 
@@ -116,18 +117,14 @@ def check(
     `grade`.
     Raises KeyError for a question that there is not.
     """
-    if isinstance(question, tuple):
-        return grade(
-            *question[:1],
-            answer,
-            question[1],
-            mine,
-        )
-    which, _, ident = str(question).partition(".")
-    w = walkthrough(which)
+    if not isinstance(question, tuple):
+        which, _, ident = str(question).partition(".")
+        w = walkthrough(which)
+        question = w.question(ident), _facts(w.number)
+    asked, facts = question
     return grade(
-        w.question(ident),
+        asked,
         answer,
-        _facts(w.number),
+        facts,
         mine,
     )

@@ -8,7 +8,7 @@ from scantling import assess
 from scantling.base.show import number, shown
 
 from .question import Choice, Number, Plan, Question, value_of
-from .tell import tell
+from .texts import fill_text
 from .typed import read_number
 
 
@@ -29,7 +29,7 @@ def right_answer(question: Question, facts):
             for name in fields
             if best[name] not in (None, "none") and (name in question.names or best[name] != 1)
         }
-    return tell(question.model, facts)
+    return fill_text(question.model, facts)
 
 
 def shown_answer(
@@ -49,7 +49,8 @@ def shown_answer(
     if isinstance(question, Choice):
         keys = [answer] if isinstance(answer, str) else list(answer)
         return "; ".join(
-            f"{k}: {tell(o.text, facts)}" if (o := question.option(k)) else str(k) for k in keys
+            f"{k}: {fill_text(o.text, facts)}" if (o := question.option(k)) else str(k)
+            for k in keys
         )
     if isinstance(question, Plan) and isinstance(answer, Mapping):
         return " · ".join(f"{k} {v}" for k, v in answer.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from scantling import assess
@@ -27,8 +28,8 @@ from .question import (
     Question,
     value_of,
 )
-from .tell import tell
-from .typed import confusions, read_keys, read_number, read_plan
+from .texts import fill_text
+from .typed import FACTORS, confusions, read_keys, read_number, read_plan
 
 __all__ = [
     "Verdict",
@@ -78,6 +79,9 @@ class Verdict:
         return show.block(show.verdict_part(self))
 
 
+OTHER_SIGN, NOT_ZERO = "The answer has the other sign.", "The answer is not zero."
+
+
 def unanswered(answer) -> bool:
     """True for `...`, None, blank text and an empty list."""
     return (
@@ -97,30 +101,27 @@ def grade(
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
     that the reader finds made, instead of the found ones."""
     if unanswered(answer):
+        asked = (
+            "" if answer is ... or answer is None else f"Type an answer: {show.wanted(question)}."
+        )
         return Verdict(
             question=question,
             answer=None,
             status=OPEN,
-            says="",
+            says=asked,
             facts=facts,
         )
     judge = {
         "number": _number,
         "choice": _choice,
         "plan": _plan,
-        "explain": _explain,
+        "explain": partial(_explain, mine=mine),
     }
-    said = judge[question.kind](
-        question,
-        answer,
-        facts,
-        mine,
-    )
     return Verdict(
         question=question,
         answer=answer,
         facts=facts,
-        **said,
+        **judge[question.kind](question, answer, facts),
     )
 
 
@@ -146,7 +147,6 @@ def _number(
     q: Number,
     answer,
     facts,
-    mine,
 ):
     try:
         given = read_number(answer, q.unit) * q.scale
@@ -154,27 +154,36 @@ def _number(
         return _said(BAD, f"{e}.")
     right = float(value_of(q.expected, facts))
     if _apart(given, right) <= q.within * (1 + 1e-9):
-        return _said(RIGHT, f"Right: {_shown(q, right)}.", 1.0)
-    near = []
-    for i, slip in enumerate(q.slips):
-        if (apart := _apart(given, slip.amount(facts))) <= slip.within:
-            near.append((apart, i))
+        return _said(RIGHT, f"{_shown(q, right)}.", 1.0)
+    aparts = [_apart(given, slip.amount(facts)) for slip in q.slips]
+    near = [(apart, i) for i, apart in enumerate(aparts) if apart <= q.slips[i].within]
     if near:
         i = min(near)[1]
-        return _said(SLIP, tell(q.slips[i].says, facts), slip=i)
+        return _said(SLIP, fill_text(q.slips[i].says, facts), slip=i)
     for factor, within, says in confusions(q.unit):
         if _apart(given * factor, right) <= within:
             return _said(SLIP, says)
     if given * right <= 0:
         if _apart(-given, right) <= q.within:
             return _said(WRONG, "The size is right, the sign is not.")
-        return _said(WRONG, "The answer has the other sign." if given else "It is not nothing.")
+        return _said(WRONG, OTHER_SIGN if given else NOT_ZERO)
     apart, way = _apart(given, right), "high" if abs(given) > abs(right) else "low"
     if apart <= q.within**2 or apart <= 1.10:
-        close = f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away."
-        return _said(NEAR, close, 0.5)
-    twice = " (one way for both, or a pair counted once?)" if _apart(apart, 2.0) < 1.01 else ""
-    return _said(WRONG, f"Too {way} by a factor of {number(apart, 2)}{twice}.")
+        return _said(
+            NEAR,
+            f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.",
+            0.5,
+        )
+    return _said(WRONG, _off(apart, way))
+
+
+def _off(apart: float, way: str) -> str:
+    """How far an answer is off, and what that factor usually is."""
+    if apart > 1e5:
+        return f"Too {way} by {math.log10(apart):.0f} powers of ten."
+    usual = next((said for factor, *said in FACTORS if _apart(apart, factor) < 1.02), ("", ""))
+    why = usual[way == "low"]
+    return f"Too {way} by a factor of {number(apart, 2)}{': ' if why else ''}{why}."
 
 
 def _tolerance(q: Number) -> str:
@@ -196,37 +205,33 @@ def _choice(
     q: Choice,
     answer,
     facts,
-    mine,
 ):
     right = q.right(facts)
+    keys = read_keys(answer, q.options) or ()
     if not q.several:
-        keys = read_keys(answer, q.options) or ()
         option = q.option(keys[0]) if len(keys) == 1 else None
         if option is None:
             return _said(BAD, f"One of {', '.join(o.key for o in q.options)} is wanted.")
         position = q.options.index(option)
         if option.key == right:
-            return _said(RIGHT, f"Right. {tell(option.says, facts)}".rstrip(), 1.0)
-        return _said(SLIP, tell(option.says, facts), slip=position)
-    keys = set(read_keys(answer, q.options) or ())
+            return _said(RIGHT, fill_text(option.says, facts), 1.0)
+        return _said(SLIP, fill_text(option.says, facts), slip=position)
+    keys = set(keys)
     if not keys:
         return _said(BAD, f"Any of {', '.join(o.key for o in q.options)} are wanted.")
     right = set(right)
     if keys == right:
-        return _said(RIGHT, "Right: all of them, and no other.", 1.0)
-    lines = [
-        f"**{o.key}** does not belong: {tell(o.says, facts)}"
-        for o in q.options
-        if o.key in keys - right
-    ]
+        return _said(RIGHT, "All of them, and no other.", 1.0)
+    extra = [o for o in q.options if o.key in keys - right]
+    lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
     missing = len(right - keys)
     if missing:
         lines.append(f"{missing} more {'belongs' if missing == 1 else 'belong'} to the list.")
-    wrong = next((i for i, o in enumerate(q.options) if o.key in keys - right), None)
+    wrong = q.options.index(extra[0]) if extra else None
     credit = max(0.0, (len(keys & right) - len(keys - right)) / len(right))
-    status = SLIP if wrong is not None else NEAR
+    few = 2 * len(keys & right) < len(right)  # one of five is no near miss
     return _said(
-        status,
+        SLIP if extra else WRONG if few else NEAR,
         "  \n".join(lines),
         min(credit, 0.75),
         slip=wrong,
@@ -238,7 +243,6 @@ def _plan(
     q: Plan,
     answer,
     facts,
-    mine,
 ):
     answer = read_plan(answer, q.names)
     if answer is None:
@@ -256,7 +260,7 @@ def _plan(
         if slip.made(answer):
             return _said(
                 SLIP,
-                tell(
+                fill_text(
                     slip.says,
                     facts,
                     a=tried,
@@ -266,9 +270,7 @@ def _plan(
             )
     m = tried.memory_bytes
     if not tried.chosen.fits:
-        part = max(
-            ("weights", "gradients", "optimizer", "activations", "other"), key=lambda k: m[k]
-        )
+        part = max(("weights", "gradients", "optimizer", "activations", "other"), key=m.get)
         return _said(
             WRONG,
             f"It does not fit: {shown(m['total'], 'bytes')} on the fullest device of "
@@ -287,15 +289,13 @@ def _plan(
             else f"{shown(slower - 1, 'share')} behind the best that the search finds"
         )
         return _said(RIGHT, f"It fits and holds: {said}; {where}.", 1.0)
-    lost = max(
-        tried.step_breakdown_s, key=lambda k: tried.step_breakdown_s[k] - best.step_breakdown_s[k]
-    )
+    parts, least = tried.step_breakdown_s, best.step_breakdown_s
+    lost = max(parts, key=lambda k: parts[k] - least[k])
     return _said(
         NEAR,
         f"It fits: {said}. But it is {shown(slower - 1, 'share')} slower than the "
         f"best; most of that is {lost}: "
-        f"{shown(tried.step_breakdown_s[lost], 'seconds')} against "
-        f"{shown(best.step_breakdown_s[lost], 'seconds')}.",
+        f"{shown(parts[lost], 'seconds')} against {shown(least[lost], 'seconds')}.",
         0.5,
     )
 
@@ -313,7 +313,7 @@ def _explain(
     share = sum(hits) / len(hits)
     how = "words that point to" if mine is None else "by your own count"
     says = f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}."
-    status = RIGHT if share == 1 else NEAR if share > 0 else WRONG
+    status = RIGHT if share == 1 else NEAR if share >= 0.5 else WRONG
     return _said(
         status,
         says,

@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from scantling import catalogue
+from scantling.base.words import table_rows
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
-from .beside import Row
+from .comparison_table import Row
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Total:
     kind: str
     source: str
 
-    def beside(
+    def against(
         self,
         ours: float,
         what: str = "",
@@ -57,15 +58,14 @@ class Run:
 
 @cache
 def _totals() -> dict[str, dict]:
-    return {row["id"]: row for row in catalogue.read(Path(__file__).with_name("published.csv"))}
+    return {row["id"]: row for row in table_rows(__file__, "published")}
 
 
 def published(ident: str) -> Total:
     """A published total by id. Raises KeyError naming what there is."""
-    try:
-        row = _totals()[ident]
-    except KeyError:
-        raise KeyError(f"no published total {ident!r}; there are: {', '.join(_totals())}") from None
+    row = _totals().get(ident)
+    if row is None:
+        raise KeyError(f"no published total {ident!r}; there are: {', '.join(_totals())}")
     return Total(
         row["what"],
         float(row["value"]),
@@ -74,10 +74,15 @@ def published(ident: str) -> Total:
     )
 
 
+def value(ident: str) -> float:
+    """The figure alone of a published total."""
+    return published(ident).value
+
+
 @cache
-def published_runs():
-    """The table of published runs, a row a run."""
-    return read_runs(Path(catalogue.__file__).with_name("published_runs.csv"))
+def published_runs(name: str = "published_runs"):
+    """A table of published runs of the catalogue, a row a run."""
+    return read_runs(Path(catalogue.__file__).with_name(f"{name}.csv"))
 
 
 def rate(ident: str) -> float:
@@ -88,18 +93,14 @@ def rate(ident: str) -> float:
 
 def _table(name: str, idents):
     """(rows of a run table by id, their predictions), in the order of the ids."""
-    table = (
-        published_runs()
-        if name == "published_runs.csv"
-        else read_runs(Path(catalogue.__file__).with_name(name))
-    )
-    ids = [str(i).lower() for i in idents]
+    table = published_runs(name)
+    ids = [i.lower() for i in idents]
     missing = set(ids) - set(table.id.str.lower())
     if missing:
         raise KeyError(f"no published run {', '.join(sorted(missing))}")
     found = table[table.id.str.lower().isin(ids)].reset_index(drop=True)
     pairs = {
-        str(row.id).lower(): (row, said)
+        row.id.lower(): (row, said)
         for row, said in zip(found.itertuples(), predict_frame(found).itertuples())
     }
     return [pairs[i] for i in ids]
@@ -129,7 +130,7 @@ def peaks(*idents: str) -> tuple[Peak, ...]:
             float(row.measured_peak_memory_gb) * 1e9,
             row.source,
         )
-        for row, said in _table("published_memory.csv", idents)
+        for row, said in _table("published_memory", idents)
     )
 
 
@@ -138,7 +139,7 @@ def runs(*idents: str) -> tuple[Run, ...]:
     """Published runs by id, in that order, each predicted with its printed plan. Raises KeyError
     for an id that is not in the catalogue."""
     out = []
-    for row, said in _table("published_runs.csv", idents):
+    for row, said in _table("published_runs", idents):
         measured, ours = (
             float(row.measured_tokens_per_s_per_device),
             float(said.tokens_per_s_per_device),

@@ -1,21 +1,22 @@
 """Questions as data: what is asked, what is right, which wrong answers people give and what to say
 to each.
 
-The questions of a walkthrough stand in a YAML file beside its facts. No answer is typed there:
-`expected` and every slip name a fact of the walkthrough, worked out by the models when it is asked
-for. Texts hold {placeholders}, filled from the same facts (see `tell`).
+The questions of a walkthrough stand in a YAML file beside its formulas, with what is given. No
+answer is typed there: `expected` and every slip name a fact of the walkthrough, worked out by the
+models when it is asked for. Texts hold {placeholders}, filled from the same facts (`fill_text`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
+from scantling.base.records import Lines, record
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
 Value = str | float  # a fact by name (dots reach inside), or a number as it stands
@@ -35,10 +36,7 @@ def _product(values, facts):
     return math.prod(value_of(v, facts) for v in several)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Slip:
     """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, each a fact or
     several, and what to say. `within`: ratio up to which an answer counts as this slip."""
@@ -55,10 +53,7 @@ class Slip:
         return float(value * times / over)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Option:
     """One answer of a Choice; `says` is why it is wrong (or, of the right one, why it is right)."""
 
@@ -67,10 +62,7 @@ class Option:
     says: str = ""
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class PlanSlip:
     """A usual wrong plan: `example` is one such plan; others are recognised by fields of at least,
     at most or among these values (an axis that a plan does not name is 1, null stands for any field
@@ -91,22 +83,16 @@ class PlanSlip:
         )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Point:
     """One point that a strong explanation makes; `words` are regular expressions, one of which
     shows that it was made."""
 
     says: str
-    words: tuple[str, ...]
+    words: Lines
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Question:
     """What all questions share.
 
@@ -127,20 +113,8 @@ class Question:
     minutes: float = 3
     kind: ClassVar[str] = ""
 
-    def texts(self):
-        """Every text of the question, for tests of their numbers."""
-        return [
-            self.ask,
-            *self.hints,
-            self.worked,
-            self.takeaway,
-        ]
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Number(Question):
     """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five
     per cent; 1: exactly)."""
@@ -155,14 +129,8 @@ class Number(Question):
     shown: str = ""
     kind: ClassVar[str] = "number"
 
-    def texts(self):
-        return super().texts() + [s.says for s in self.slips]
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Choice(Question):
     """One of several options (`several`: all that are right, a list of keys)."""
 
@@ -180,14 +148,8 @@ class Choice(Question):
     def option(self, key: str) -> Option | None:
         return next((o for o in self.options if o.key == str(key).strip()), None)
 
-    def texts(self):
-        return super().texts() + [t for o in self.options for t in (o.text, o.says)]
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Plan(Question):
     """A plan (a mapping, as in a design file); any that fits and takes at most `slower` times the
     best step is right.
@@ -196,19 +158,13 @@ class Plan(Question):
     """
 
     design: Value = ""
-    names: tuple[str, ...] = ("tp", "pp", "dp")
+    names: Lines = ("tp", "pp", "dp")
     slower: float = 1.10
     slips: tuple[PlanSlip, ...] = ()
     kind: ClassVar[str] = "plan"
 
-    def texts(self):
-        return super().texts() + [s.says for s in self.slips]
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Explain(Question):
     """A few sentences in the reader's own words, set beside the points that a strong answer makes;
     `model` is such an answer."""
@@ -217,14 +173,8 @@ class Explain(Question):
     model: str = ""
     kind: ClassVar[str] = "explain"
 
-    def texts(self):
-        return super().texts() + [self.model] + [p.says for p in self.points]
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Walkthrough:
     """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts
     (made without arguments) and its questions."""
@@ -269,12 +219,14 @@ def _question(given: dict) -> Question:
     )
 
 
-def read(path: Path, facts: Callable[[], Any]) -> Walkthrough:
-    """The walkthrough of a YAML file; `facts` is the class whose attributes the file names."""
-    given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    questions = tuple(_question(q) for q in given.pop("questions"))
+def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:
+    """The walkthrough of a YAML file; `facts` makes the class whose attributes the file names, of
+    what the file says about them."""
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    known = facts(data.pop("facts"))
+    questions = tuple(map(_question, data.pop("questions")))
     return Walkthrough(
-        **given,
-        facts=facts,
+        **data,
+        facts=known,
         questions=questions,
     )

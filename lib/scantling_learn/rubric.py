@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-import yaml
+from scantling.base.words import table
 
 LEVELS = ("mid", "senior", "staff")
 
@@ -35,7 +34,7 @@ class Level:
 @cache
 def rubric() -> tuple[dict[str, Axis], tuple[Level, ...]]:
     """(axes by key, levels from mid to staff) of `rubric.yaml`."""
-    data = yaml.safe_load(Path(__file__).with_name("rubric.yaml").read_text(encoding="utf-8"))
+    data = table(__file__, "rubric")
     axes = {key: Axis(key, **row) for key, row in data["axes"].items()}
     return axes, tuple(
         Level(name, row["from"], row["says"]) for name, row in data["levels"].items()

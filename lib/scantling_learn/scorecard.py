@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from markupsafe import Markup
+from scantling.base.records import Lines, record
 
 from . import show
 from .grade import Verdict, grade
@@ -16,10 +17,7 @@ from .rubric import LEVELS, Axis, Level, level_of, rubric
 HINT_COST, TRY_COST, LEAST = 0.15, 0.25, 0.25
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class AxisScore:
     """One axis that was asked: points earned and points there were to earn (one for senior
     questions, one more for staff ones)."""
@@ -27,7 +25,7 @@ class AxisScore:
     axis: Axis
     points: float
     most: float
-    questions: tuple[str, ...]
+    questions: Lines
 
     @property
     def shows(self) -> str:

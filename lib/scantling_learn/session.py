@@ -17,21 +17,18 @@ from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
 from .scorecard import HINT_COST, LEAST, TRY_COST, scorecard
-from .tell import tell
+from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")
 
 
+@dataclass(eq=False)
 class Card:
     """What a check shows: the question, the verdict, hints and the worked answer folded."""
 
-    def __init__(
-        self,
-        session: Session,
-        question: Question,
-        verdict: Verdict,
-    ):
-        self.session, self.question, self.verdict = session, question, verdict
+    session: Session
+    question: Question
+    verdict: Verdict
 
     @property
     def right(self) -> bool:
@@ -62,18 +59,15 @@ class Card:
         )
 
 
+@dataclass(eq=False)
 class Folded:
     """Something behind a fold: the work on a question, open for an instructor and once the answer
     was right."""
 
-    def __init__(
-        self,
-        title: str,
-        html: str,
-        text: str,
-        opened: bool,
-    ):
-        self.title, self.html, self.text, self.opened = title, html, text, opened
+    title: str
+    html: str
+    text: str
+    opened: bool
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
@@ -89,11 +83,11 @@ class Folded:
         )
 
 
+@dataclass(eq=False)
 class Said:
     """A paragraph with computed numbers."""
 
-    def __init__(self, text: str):
-        self.text = text
+    text: str
 
     def __repr__(self) -> str:
         return self.text
@@ -149,8 +143,7 @@ class Session:
         q = self.walkthrough.question(ident)
         if self.mode == "instructor" and unanswered(answer):
             answer = right_answer(q, self.facts)
-        verdict = self.judge(q, answer, mine)
-        return Card(self, q, verdict)
+        return Card(self, q, self.judge(q, answer, mine))
 
     def judge(
         self,
@@ -182,7 +175,7 @@ class Session:
         """The next hint of a question."""
         q = self.walkthrough.question(ident)
         n = self.hints[ident] = min(self.hints.get(ident, 0) + 1, len(q.hints))
-        return Said(f"Hint {n} of {len(q.hints)}: {tell(q.hints[n - 1], self.facts)}")
+        return Said(f"Hint {n} of {len(q.hints)}: {fill_text(q.hints[n - 1], self.facts)}")
 
     def answer(self, ident: str) -> Said:
         """The worked answer of a question."""
@@ -192,7 +185,7 @@ class Session:
 
     def say(self, text: str, **more) -> Said:
         """A paragraph of markdown with {placeholders} filled from the facts."""
-        return Said(tell(text, self.facts, **more))
+        return Said(fill_text(text, self.facts, **more))
 
     def work(
         self,
@@ -208,9 +201,9 @@ class Session:
         html, text = [], []
         for part in filter(lambda p: p is not None, parts):
             html.append(self._html_of(part))
-            text.append(tell(part, self.facts) if isinstance(part, str) else repr(part))
+            text.append(fill_text(part, self.facts) if isinstance(part, str) else repr(part))
         if q.takeaway:
-            take = tell(q.takeaway, self.facts)
+            take = fill_text(q.takeaway, self.facts)
             html.append(
                 f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>'
             )
@@ -230,7 +223,7 @@ class Session:
     # ------------------------------------------------------------ inside
     def _html_of(self, part) -> str:
         if isinstance(part, str):
-            return show.markdown(tell(part, self.facts))
+            return show.markdown(fill_text(part, self.facts))
         if hasattr(part, "figure"):
             return part.figure()
         if hasattr(part, "_repr_html_"):

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from scantling import assess
 
 from .answers import right_answer, shown_answer
-from .question import OPEN, RIGHT, Choice, Explain, Number, Plan, Question, value_of
+from .question import OPEN, Choice, Explain, Number, Plan, Question, value_of
 from .rubric import LEVELS, rubric
-from .tell import tell
-from .typed import confusions, factors
+from .texts import fill_text
+from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
 
 HERE = Path(__file__).parent
 _SIGN = {
@@ -43,10 +43,9 @@ def parts():
     """The macros of walkthrough.j2: each gives one part of a page as markup."""
     from jinja2 import Environment, FileSystemLoader
 
-    loader = FileSystemLoader(HERE)
     return (
         Environment(
-            loader=loader,
+            loader=FileSystemLoader(HERE),
             autoescape=True,
         )
         .get_template("walkthrough.j2")
@@ -78,24 +77,20 @@ def verdict_text(v) -> str:
 
 
 def ask_text(q: Question, facts) -> str:
-    lines = [tell(q.ask, facts)]
+    lines = [fill_text(q.ask, facts)]
     if isinstance(q, Choice):
-        lines += [f"  {o.key}  {tell(o.text, facts)}" for o in q.options]
+        lines += [f"  {o.key}  {fill_text(o.text, facts)}" for o in q.options]
     return "\n".join(lines)
 
 
 def answer_text(q: Question, facts) -> str:
-    return f"Answer: {shown_answer(q, right_answer(q, facts), facts)}\n{tell(q.worked, facts)}"
+    return f"Answer: {shown_answer(q, right_answer(q, facts), facts)}\n{fill_text(q.worked, facts)}"
 
 
 # ---------------------------------------------------------------- HTML
-def verdict_html(v) -> str:
-    return block(verdict_part(v))
-
-
 def verdict_part(v) -> str:
     if v.status == OPEN:
-        return ""
+        return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
     said = markdown(v.says) if v.says else ""
     points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
     return str(
@@ -127,7 +122,9 @@ def points_part(
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
     found = hits or [False] * len(q.points)
-    return _marked(("✓" if hit else "○", tell(p.says, facts)) for p, hit in zip(q.points, found))
+    return _marked(
+        ("✓" if hit else "○", fill_text(p.says, facts)) for p, hit in zip(q.points, found)
+    )
 
 
 def _marked(items) -> str:
@@ -151,9 +148,10 @@ def hints_part(
 ) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
-    for i in range(len(q.hints), 0, -1):
-        hint = markdown(tell(q.hints[i - 1], facts))
-        inside = str(parts().fold(f"Hint {i}", hint + inside, opened=i <= opened))
+    for i, hint in reversed([*enumerate(q.hints, 1)]):
+        inside = str(
+            parts().fold(f"Hint {i}", markdown(fill_text(hint, facts)) + inside, opened=i <= opened)
+        )
     return inside
 
 
@@ -171,7 +169,7 @@ def answer_part(
         head = points_part(q, facts, (True,) * len(q.points)) + f"<p><em>{escape(value)}</em></p>"
     else:
         head = f"<p><strong>{escape(value)}</strong></p>"
-    worked = markdown(tell(q.worked, facts))
+    worked = markdown(fill_text(q.worked, facts))
     return str(
         parts().fold(
             "Worked answer",
@@ -187,12 +185,14 @@ def slips_part(q: Question, facts) -> str:
     theirs with the numbers of the plan that was tried."""
     if isinstance(q, Number):
         rows = [
-            (shown_answer(q, s.amount(facts) / q.scale, facts), tell(s.says, facts))
+            (shown_answer(q, s.amount(facts) / q.scale, facts), fill_text(s.says, facts))
             for s in q.slips
         ]
     elif isinstance(q, Choice):
         right = q.right(facts)
-        rows = [(o.key, tell(o.says, facts)) for o in q.options if o.key not in right and o.says]
+        rows = [
+            (o.key, fill_text(o.says, facts)) for o in q.options if o.key not in right and o.says
+        ]
     elif isinstance(q, Plan):
         rows = [(shown_answer(q, dict(s.example), facts), "") for s in q.slips]
     else:
@@ -210,22 +210,20 @@ def ask_part(
 ) -> str:
     """The question itself, with its options unless they stand elsewhere."""
     axis = rubric()[0][q.axis]
-    head = str(
+    asked = str(
         parts().head(
             axis.name,
             q.level,
             f"{q.minutes:g}",
             q.id,
         )
-    )
-    body = markdown(tell(q.ask, facts))
-    if options and isinstance(q, Choice):
-        body += options_part(q.options, facts)
-    return head + body
+    ) + markdown(fill_text(q.ask, facts))
+    with_options = options and isinstance(q, Choice)
+    return asked + options_part(q.options, facts) if with_options else asked
 
 
 def options_part(options, facts) -> str:
-    return _marked((o.key, tell(o.text, facts)) for o in options)
+    return _marked((o.key, fill_text(o.text, facts)) for o in options)
 
 
 def wanted(q: Question) -> str:
@@ -282,6 +280,9 @@ def _key(q: Question, facts) -> str:
             "unit": q.unit,
             "units": factors(q.unit),
             "confusions": confusions(q.unit),
+            "factors": FACTORS,
+            "dimensions": DIMENSIONS,
+            "asked": dimension(q.unit),
             "within": q.within,
             "right": float(value_of(q.expected, facts)) / q.scale,
             "shown": shown_answer(q, right_answer(q, facts), facts),
@@ -289,7 +290,7 @@ def _key(q: Question, facts) -> str:
                 {
                     "value": s.amount(facts) / q.scale,
                     "within": s.within,
-                    "says": markdown(tell(s.says, facts)),
+                    "says": markdown(fill_text(s.says, facts)),
                 }
                 for s in q.slips
             ],
@@ -299,7 +300,7 @@ def _key(q: Question, facts) -> str:
         data |= {
             "several": q.several,
             "right": sorted(right) if q.several else right,
-            "says": {o.key: markdown(tell(o.says, facts)) for o in q.options},
+            "says": {o.key: markdown(fill_text(o.says, facts)) for o in q.options},
         }
     elif isinstance(q, Plan):
         data |= plan_table(q, facts)
@@ -307,7 +308,7 @@ def _key(q: Question, facts) -> str:
         data |= {
             "points": [
                 {
-                    "says": _inline(tell(p.says, facts)),
+                    "says": _inline(fill_text(p.says, facts)),
                     "words": list(p.words),
                 }
                 for p in q.points
@@ -336,18 +337,17 @@ def plan_table(q: Plan, facts) -> dict:
     )
     least = np.full(len(keys), np.inf)
     np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
-    steps = {
-        ",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4)
-        for k, s in zip(keys.tolist(), least.tolist())
-    }
     return {
         "names": list(q.names),
         "slower": q.slower,
         "best": float(best.step_s),
-        "steps": steps,
+        "steps": {
+            ",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4)
+            for k, s in zip(keys.tolist(), least.tolist())
+        },
     }
 
 
 def mark(v) -> str:
     """One sign for a verdict, for tables."""
-    return "·" if v is None or v.status == OPEN else "✓" if v.status == RIGHT else _SIGN[v.status]
+    return "·" if v is None or v.status == OPEN else _SIGN[v.status]

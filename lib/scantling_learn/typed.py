@@ -6,19 +6,19 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 
-import yaml
+from scantling.base.records import Lines
+from scantling.base.typed import digits
+from scantling.base.words import table
 
-_WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_WORDS = table(__file__, "typed")
 _PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))
+# (pattern of a unit, what it counts); (factor, said too high, said too low)
+DIMENSIONS, FACTORS = tuple(_WORDS["dimensions"].items()), tuple(map(tuple, _WORDS["factors"]))
 _TIME = {name: size for names, size in _WORDS["times"].items() for name in names.split()}
-_DECIMAL = {
-    "": 1.0,
-    **{p: _PREFIX[p] for p in "kKMGTP"},
-}
+_DECIMAL = {"": 1.0} | {p: _PREFIX[p] for p in "kKMGTP"}
 _BYTES = {
     **{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")},
     **{f"{p}{b}": size for p, size in _DECIMAL.items() for b in ("B", "byte", "bytes")},
@@ -27,10 +27,7 @@ _BYTES = {
 _RATES = {f"{name}{per}": size for name, size in _BYTES.items() for per in ("/s", "ps")}
 _MONEY = {
     f"{p}{d}": size
-    for p, size in {
-        "": 1.0,
-        **_PREFIX,
-    }.items()
+    for p, size in ({"": 1.0} | _PREFIX).items()
     for d in ("$", "usd", "dollars", "dollar")
 }
 _FAMILIES = (
@@ -46,12 +43,14 @@ _FAMILIES = (
     _PREFIX,
 )
 _NEAR = 1.05
-_SUM = re.compile(r"(?:[\d.,_\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
+_SUM = re.compile(r"(?:[\d.,_'’\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
+_TERM = re.compile(r"\d(?:[\d.,_'’]*\d)?")
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
@@ -65,7 +64,11 @@ def factors(unit: str) -> dict[str, float]:
     first as typed, then in small letters."""
     family = next((f for f in _FAMILIES if unit in f), {})
     one = family[unit] if family and family is not _TIME else 1.0
-    own = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
+    own = {
+        unit,
+        unit.rstrip("s"),
+        *_ALSO.get(unit, ()),
+    } - {""}
     exact = {p: size / one for p, size in _PREFIX.items()}
     exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in own}
     exact |= {name: size / family[unit] for name, size in family.items()}
@@ -102,13 +105,8 @@ def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
         )
     out = []
     if unit in _BYTES or unit in _RATES:
-        binary = {
-            "K": 1,
-            "M": 2,
-            "G": 3,
-            "T": 4,
-        }.get(unit[0], 0)
-        out += [
+        binary = max(0, " KMGT".find(unit[0]))
+        out = [
             (1 / 8, _NEAR, f"Those are bits; {asked} are asked, eight times fewer."),
             (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {asked} are asked."),
         ]
@@ -124,6 +122,20 @@ def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
     return tuple(out)
 
 
+def dimension(unit: str) -> str:
+    """What a unit counts; nothing where it is unknown."""
+    letters = unit.strip().lower().replace(" ", "")
+    return next((name for form, name in DIMENSIONS if re.fullmatch(form, letters)), "")
+
+
+def misfit(typed: str, unit: str) -> str:
+    """Why an answer in the unit `typed` is none in `unit`."""
+    asked, given = _NAMED.get(unit, unit) or "plain numbers", dimension(typed)
+    if given and given != dimension(unit):
+        return f"{typed} is {given}, the answer is wanted in {asked}"
+    return f"the answer is wanted in {asked}, not in {typed!r}"
+
+
 def read_number(text, unit: str = "") -> float:
     """The number that a person typed, in the unit asked for: 1.2e3, 1,200, 405B, 41 %, $3.5M, "186
     min" where hours are asked, 6 * 405e9 * 15.6e12.
@@ -134,7 +146,15 @@ def read_number(text, unit: str = "") -> float:
         raise ValueError("a number is wanted")
     if hasattr(text, "__float__") and not isinstance(text, str):
         return _finite(float(text))
-    typed = str(text).strip().lstrip("~≈$ ")
+    typed = (
+        re.sub(
+            "[\u00a0\u2009\u202f]",
+            " ",
+            str(text),
+        )
+        .strip()
+        .lstrip("~≈$ ")
+    )
     if not (found := _SUM.match(typed)):
         raise ValueError(f"{str(text).strip()[:40]!r} is not a number")
     value, rest = _leading(found[0]), typed[found.end() :]
@@ -147,7 +167,7 @@ def read_number(text, unit: str = "") -> float:
     known = factors(unit)
     factor = 1.0 if not rest else known.get(rest, known.get(rest.lower()))
     if factor is None:
-        raise ValueError(f"the answer is wanted in {unit or 'plain numbers'}, not in {rest[:20]!r}")
+        raise ValueError(misfit(rest[:20], unit))
     return _finite(value * factor)
 
 
@@ -160,35 +180,59 @@ def _finite(value: float) -> float:
 def _leading(text: str) -> float | None:
     """The value of a number or a sum of numbers; None where it is neither."""
     plain = (
-        re.sub(r"(?<=\d)[,_ ](?=\d{3}(?!\d))", "", text)
+        _TERM.sub(
+            lambda m: digits(m[0]) or m[0],
+            re.sub(
+                r"(?<=\d) (?=\d{3}(?!\d))",
+                "",
+                text,
+            ),
+        )
         .replace("x", "*")
         .translate(
             str.maketrans(
-                {
-                    "×": "*",
-                    "·": "*",
-                    "÷": "/",
-                    "−": "-",
-                    "_": "",
-                }
+                "×·÷−",
+                "**/-",
+                "_",
             )
         )
         .replace("^", "**")
         .strip()
     )
     try:
-        return _value(ast.parse(plain, mode="eval").body)
+        return worth(ast.parse(plain, mode="eval").body, constant=float)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, KeyError, TypeError):
         return None
 
 
-def _value(node) -> float:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left), _value(node.right))
-    if isinstance(node, ast.UnaryOp):
-        return _OPERATORS[type(node.op)](_value(node.operand))
+def worth(
+    node,
+    names: Callable = {}.__getitem__,
+    constant: Callable = lambda value: value,
+):
+    """What a parsed expression comes to: `names` gives what a name stands for, `constant` what a
+    number does; attributes, parts and calls of what a name stands for. Raises ValueError for
+    anything else."""
+    of = partial(
+        worth,
+        names=names,
+        constant=constant,
+    )
+    match node:
+        case ast.Constant(value):
+            return constant(value)
+        case ast.Name(name):
+            return names(name)
+        case ast.Attribute(holder, name):
+            return getattr(of(holder), name)
+        case ast.Subscript(holder, key):
+            return of(holder)[of(key)]
+        case ast.Call(function, given, named):
+            return of(function)(*map(of, given), **{k.arg: of(k.value) for k in named})
+        case ast.BinOp(left, sign, right):
+            return _OPERATORS[type(sign)](of(left), of(right))
+        case ast.UnaryOp(sign, value):
+            return _OPERATORS[type(sign)](of(value))
     raise ValueError("no sum of numbers")
 
 
@@ -218,7 +262,7 @@ def read_keys(answer, options) -> list[str] | None:
 
 
 # ---------------------------------------------------------------- plans
-def read_plan(answer, names: tuple[str, ...]) -> dict | None:
+def read_plan(answer, names: Lines) -> dict | None:
     """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers
     as there are names to set; None for anything else."""
     if isinstance(answer, str):

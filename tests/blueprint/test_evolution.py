@@ -1,8 +1,9 @@
 """What breaks next: each change moves what it must, by how much where somebody has published it."""
 
+import numpy as np
 import pytest
-from scantling import assess, catalogue
-from scantling.cluster.evolution.changes import kv_bytes_per_token, reduced_in_network
+from scantling import catalogue
+from scantling.cluster.evolution.changes import kv_bytes_per_token
 from scantling.cluster.evolution.evolution import evolution
 
 
@@ -15,20 +16,27 @@ def figures(change):
     return {f.name: f for f in (change.figure, *change.more)}
 
 
-def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_time(grown):
+def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_time(
+    grown, assessed
+):
     """Beyond 100,000 devices: tens of minutes between failures (30 min at Llama 3's rate, arXiv
     2407.21783; 18 at 98,304, arXiv 2602.00277)
     and, with whole-job restarts, 44 % effective time measured at that size (the same)."""
     f = figures(grown.change("devices-10"))
     assert 10 * 60 < f["time between failures"].then < 40 * 60
-    assert 0.3 < f["goodput"].then < 0.6
+    published = assessed("100k-multi-pod-ft")  # 98,304 devices
+    assert published.mtbf_s == pytest.approx(18 * 60, rel=0.01)
+    assert 0.3 < published.goodput < 0.6
+    assert 0.5 * published.goodput < f["goodput"].then < published.goodput  # 163,840
 
 
 def test_time_between_failures_falls_as_devices_grow(grown):
     for k in (2, 4, 10):
         f = figures(grown.change(f"devices-{k}"))
+        # 3.79 per 1,000 node-days at 16,384 devices, 6.51 at 98,304 (arXiv 2407.21783, 2602.00277)
+        more = (min(k, 6)) ** (np.log(6.5104 / 3.7887) / np.log(6))
         assert f["time between failures"].then == pytest.approx(
-            f["time between failures"].now / k, rel=1e-6
+            f["time between failures"].now / k / more, rel=1e-3
         )
         assert f["goodput"].then < f["goodput"].now
         assert f["speed over today's"].then < k
@@ -83,19 +91,15 @@ def test_longer_sequences_spend_more_on_attention(grown):
     )
 
 
-def test_switches_halve_an_all_reduce_but_not_a_sharded_one(assessed):
+def test_switches_shorten_an_all_reduce_but_not_a_sharded_one(assessed):
     """SHARP moves S instead of 2 S (n-1)/n for an all-reduce; a reduce-scatter and an all-gather
     move S each already."""
     plain, sharded = assessed("megatron-1t-3072-a100"), assessed("case-3-500b-4096-h100")
     assert plain.plan["sharding"] == "none" and sharded.plan["sharding"] == "zero1"
-    now, then = reduced_in_network(plain.chosen.case, 2.0)
-    assert then < now
-    base, twice = (
-        reduced_in_network(sharded.chosen.case, 1.0),
-        reduced_in_network(sharded.chosen.case, 2.0),
-    )
-    assert base == twice
-    assert "hops" in evolution(sharded).change("in-network").breaks
+    f = figures(evolution(plain).change("in-network"))["exposed data-parallel traffic"]
+    assert 0.4 * f.now < f.then < f.now
+    f = figures(evolution(sharded).change("in-network"))["step"]
+    assert f.then == f.now
 
 
 def test_ethernet_switches_do_not_reduce(assessed):
@@ -107,13 +111,13 @@ def test_ethernet_switches_do_not_reduce(assessed):
     )
 
 
-def test_two_sites_cost_goodput_in_the_headline_too(assessed, grown):
-    base = assessed("llama-3.1-405b")
-    apart = assess(base.design.change({"cluster.sites": 2}))
+def test_two_sites_change_step_goodput_and_checkpoint(grown):
     f = figures(grown.change("sites-2"))
-    assert f["goodput"].then == pytest.approx(float(apart.endurance.goodput), abs=0.005)
-    assert apart.goodput < base.goodput and apart.days > base.days
-    assert f["lost where gradients cross every step"].then > 0.9
+    assert f["step"].then > f["step"].now
+    assert f["goodput"].then > f["goodput"].now  # each restarts alone
+    assert f["checkpoint"].then > 2 * f["checkpoint"].now  # moments of both, and the outer one's
+    every = f["step where gradients cross every time"]
+    assert every.then > 5 * every.now
 
 
 def test_cache_of_a_token_is_what_deepseek_printed(assessed):

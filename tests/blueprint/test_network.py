@@ -5,7 +5,9 @@ from math import comb, exp, factorial
 
 import numpy as np
 import pytest
-from scantling import Design, assess, catalogue
+from scantling import Design, DesignError, assess, catalogue
+from scantling.catalogue.switches import switches
+from scantling.catalogue.words import TOPOLOGIES
 from scantling.cluster import blueprint, part
 from scantling.cluster.network import build as network_build
 from scantling.cluster.network import topology
@@ -187,7 +189,7 @@ def test_tpu_v4_pod():
     transceivers a chip (96 fibres a cube)."""
     t = topology.torus((16, 16, 16), 45e9)
     assert t.circuits == ROWS["tpu-v4-pod"]["switches"] == 48 and t.endpoints == 4096
-    assert t.ports["circuit switch"]["down"] == 128 <= network_build.switches()["palomar"].ports
+    assert t.ports["circuit switch"]["down"] == 128 <= switches()["palomar"].ports
     assert t.transceivers / 4096 == 1.5 and t.cables["cube to circuit switch"] == 64 * 96
     assert t.all_cables - t.cables["cube to circuit switch"] // 2 == 3 * 4096, (
         "three links a chip, each with two ends"
@@ -552,3 +554,99 @@ def test_a_small_group_in_a_mesh_is_warned_of():
         assert tp == 2 or not any("links" in note for note in n.notes)
     rate = {tp: a.bytes / a.alone_s for tp, a in alone.items()}
     assert rate[8] / rate[2] == pytest.approx(312.9 / 47.671, rel=0.15)
+
+
+def seventy(**pins):
+    plan = {"tp": 8, "pp": 8, **pins}
+    return design("llama-3-70b", 4096, plan, {"global_batch": 512}, scale_out="ib-ndr")
+
+
+@pytest.mark.parametrize("devices, leaf, spine", [(248, 8, 4), (504, 16, 8)])
+def test_a_design_gets_the_switches_of_its_reference_architecture(devices, leaf, spine):
+    """DGX SuperPOD H100 of one and two units (RA-11333-001, table 4): 8 + 4 and 16 + 8 switches,
+    256 and 512 cables between them."""
+    d = design("llama-3.1-8b", devices, {"tp": 2}, {"global_batch": devices}, scale_out="ib-ndr")
+    for topology_asked in (None, "rail-optimized"):
+        n = part(assess(d.change({"cluster.topology": topology_asked})), "network")
+        assert (n.topology.leaf, n.topology.spine) == (leaf, spine)
+        assert n.topology.cables["leaf to spine"] == 32 * leaf
+        totals = {row["what"]: row["amount"] for row in n.totals}
+        assert totals["leaf switches"] == leaf and len(totals) <= 20
+
+
+def test_every_topology_can_be_asked_for():
+    d = seventy()
+    kinds = {}
+    for asked in TOPOLOGIES:
+        a = assess(d.change({"cluster.topology": asked}))
+        kinds[asked] = part(a, "network").topology.kind
+    assert kinds == {
+        "fat-tree": "fat-tree",
+        "rail-optimized": "rail-optimised",
+        "rail-only": "rail-only",
+        "multi-plane": "fat-tree",
+        "dragonfly": "dragonfly",
+        "dragonfly+": "dragonfly+",
+    }
+    far = assess(d.change({"cluster.topology": "rail-only", "cluster.devices": 1_000_000}))
+    with pytest.raises(DesignError, match="out of reach"):
+        part(far, "network")
+
+
+def test_ratios_of_tiers_narrow_where_they_stand():
+    """Cards to leaves, leaves to spines, spines to cores: the step sees where it narrows, the
+    network has the links that are left (Meta's 24K cluster: 1 : 7 above pods of 3,072)."""
+    d = seventy()
+    at = {}
+    for ratios in ([1, 1, 1], [1, 1, 4], [1, 3, 1], [2]):
+        a = assess(d.change({"cluster.oversubscription": ratios}))
+        at[tuple(ratios)] = a.step_s, part(a, "network").topology, a.resolved.cluster
+    step, flat, _ = at[1, 1, 1]
+    above, t, cluster = at[1, 1, 4]
+    assert t.cables["spine to core"] * 4 == flat.cables["spine to core"]
+    assert cluster.pod_devices == 64 * 64 // 4 and above >= step
+    leaf, t, cluster = at[1, 3, 1]
+    assert t.ports["leaf"]["down"] == 3 * t.ports["leaf"]["up"] == 48
+    assert cluster.pod_devices == 48 * 8 and leaf > step
+    assert at[2,][2].scale_out_bytes_per_s == 25e9
+
+
+def test_rails_spread_the_cards_of_a_node():
+    d = seventy()
+    n = part(assess(d.change({"cluster.rails": 4})), "network")
+    assert n.rails == 4 and n.topology.unit_endpoints == 32 * 4
+    with pytest.raises(DesignError, match="divisor of the 8 cards"):
+        assess(d.change({"cluster.rails": 3}))
+
+
+def test_switches_that_reduce_shorten_the_step_of_unsharded_gradients():
+    """Data-parallel alone, and gradients whole: the switches take part (SHARP)."""
+    d = seventy(sharding="none", recompute="full")
+    off, on = (assess(d.change({"cluster.in_network_reduction": x})).step_s for x in (False, True))
+    assert on < off
+
+
+def test_slices_beyond_one_are_counted_all():
+    """TPU v5p slices of at most 8,960 chips: 16,384 are two of 8,192 (128 cubes of 64 each, 96
+    fibres a cube), joined by the hosts' network."""
+    d = design("llama-3-70b", 16_384, {}, {"global_batch": 4096}).change(
+        {"cluster.accelerator": "tpu-v5p"}
+    )
+    n = part(assess(d), "network")
+    assert n.topology.endpoints == 2 * 8192
+    assert n.topology.cables["cube to circuit switch"] == 2 * 128 * 96
+    one = topology.torus(topology.near_cube(8192), n.topology.port_bytes_per_s)
+    assert n.topology.circuits == 2 * one.circuits
+    assert n.topology.bisection_bytes_per_s == one.bisection_bytes_per_s
+
+
+def test_sites_of_unequal_size_have_a_network_each():
+    """Two and one tiers: 2N/k leaves and N/k spines of 768 cards, and of 256."""
+    sites = [{"devices": 768}, {"devices": 256}]
+    d = design(
+        "llama-3-70b", 1024, {"tp": 8}, {"global_batch": 512}, scale_out="ib-ndr", sites=sites
+    )
+    t = part(assess(d), "network").topology
+    each = [topology.clos(n, 64, NDR, rails=8, kind="rail-optimised") for n in (768, 256)]
+    assert t.switches == sum(one.switches for one in each)
+    assert t.all_cables == sum(one.all_cables for one in each)

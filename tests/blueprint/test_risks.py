@@ -4,8 +4,8 @@ design."""
 import pytest
 from scantling import Design, assess, catalogue
 from scantling.cluster import part
-from scantling.cluster.risks import found as risks_found
-from scantling.cluster.risks.found import goodput_at
+from scantling.cluster.risks import kinds as risks_found
+from scantling.cluster.risks.kinds import goodput_at
 from scantling.cluster.risks.register import risks
 from scantling.cluster.rollout.watch import spikes
 from scantling.cluster.site import site_of
@@ -111,9 +111,9 @@ def test_goodput_at_a_site_is_the_endurances_where_nothing_changes(each):
         1 - 1e-9
     )  # shrinking may beat waiting, never the other way
     assert goodput_at(site, repair_s=5 * float(each.endurance.repair_s)) <= goodput_at(site) + 1e-12
-    assert goodput_at(site, mtbf_s=float(each.endurance.mtbf_s) / 3) < goodput_at(site)
+    assert goodput_at(site, more_failures=3) < goodput_at(site)
     assert (
-        goodput_at(site, checkpoint_durable_s=10 * float(each.endurance.checkpoint_durable_s))
+        goodput_at(site, durable_s=10 * float(each.endurance.checkpoint_durable_s))
         <= goodput_at(site) + 1e-12
     )
 
@@ -123,7 +123,7 @@ def test_a_site_agrees_with_the_design_evaluated_anew(assessed):
     site = site_of(base)
     for field, key, value in (
         ("restart_s", "reliability.restart_s", 900.0),
-        ("checkpoint_durable_s", "reliability.checkpoint_durable_s", 100.0),
+        ("durable_s", "reliability.checkpoint_durable_s", 100.0),
     ):
         again = assess(
             base.design.change({key: value, "reliability.spares": int(base.endurance.spares)})

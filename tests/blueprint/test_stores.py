@@ -59,6 +59,7 @@ def test_needs_and_loads(each):
 
 
 def test_pieces_are_as_many_as_needed_and_no_more(each):
+    seen = 0
     s = stores(each)
     for c in s.candidates:
         need = {
@@ -66,6 +67,7 @@ def test_pieces_are_as_many_as_needed_and_no_more(each):
             for m in ("write", "capacity")
         }
         if c.pieces:
+            seen += 1
             store = catalogue.storage(c.id)
             wrote = (
                 store.total_write_bytes_per_s
@@ -86,6 +88,7 @@ def test_pieces_are_as_many_as_needed_and_no_more(each):
                 and miss["short_by"] > 1
             )
             assert not c.meets
+    assert seen
 
 
 def test_every_replica_that_keeps_its_own_states_reads_its_own_copy(assessed):

@@ -75,7 +75,7 @@ class DeskPage:
         )
 
     def afresh(self) -> None:
-        """Back to the design the desk opened with, nothing pinned, the first tab in front."""
+        """Back to the design the desk opened with, no reference, the first tab in front."""
         self.errors.clear()
         self.go_up()
         self.page.evaluate(
@@ -83,19 +83,15 @@ class DeskPage:
             "d.open = false; }); document.querySelector('.sd-left').scrollTop = 0; }"
         )
         self.page.keyboard.press("Escape")
-        if self.button("Unpin").count():
-            self.press_button("Unpin")
+        if self.button("Clear reference").count():
+            self.press_button("Clear reference")
         self.tab("Plans")
         if self.button("Reset").is_enabled():
             self.press_button("Reset")
         self.actions = 0
 
     def button(self, name: str):
-        return (
-            self.page.locator(".sd-desk button", has_text=name).first
-            if name != "Pin"
-            else self.page.get_by_role("button", name="Pin", exact=True)
-        )
+        return self.page.locator(".sd-desk button", has_text=name).first
 
     def press_button(self, name: str) -> None:
         """Press a button that changes what the headline shows, and wait until it does."""
@@ -111,7 +107,18 @@ class DeskPage:
         self.settle()
 
     def run(self, code: str) -> None:
-        """Run code in the last cell of the notebook around the desk."""
+        """Run code in a cell of its own at the end of the notebook around the desk."""
+        if self.page.locator(".jp-CodeCell").count() == 1:
+            self.page.evaluate(
+                """async () => {
+                const app = window.jupyterapp, book = app.shell.currentWidget.content;
+                book.activeCellIndex = book.widgets.length - 1;
+                await app.commands.execute('notebook:insert-cell-below');
+            }"""
+            )
+            self.page.wait_for_function(
+                "() => document.querySelectorAll('.jp-CodeCell').length === 2"
+            )
         self.page.locator(".jp-CodeCell").last.locator(".cm-content").click()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.type(code)
@@ -261,8 +268,8 @@ class DeskPage:
 
     def tab(self, title: str) -> None:
         self.actions += 1
-        tab = self.page.locator(".sd-desk .lm-TabBar-tab", has_text=title).first
-        if "lm-mod-current" not in tab.get_attribute("class"):
+        tab = self.page.locator(".sd-desk [role=tab]", has_text=title).first
+        if tab.get_attribute("aria-selected") != "true":
             shown = self.page.locator(".sd-form").get_attribute("data-shown")
             tab.click()
             self.page.wait_for_function(
@@ -305,7 +312,7 @@ class DeskPage:
     def bring_up(self) -> None:
         """Scroll so that the tab in front fills the page below the headline."""
         self.page.evaluate("""() => {
-            const tab = document.querySelector('.sd-desk .jupyter-widget-tab'), page = tab.closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child');
+            const tab = document.querySelector('.sd-desk .sd-tabs'), page = tab.closest('.jp-WindowedPanel-outer, .lm-BoxPanel-child');
             page.scrollTop += tab.getBoundingClientRect().top - page.getBoundingClientRect().top - 84;
         }""")  # noqa: E501
         self.page.wait_for_timeout(150)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from scantling_widgets.bench import MOVE
+
+from .bench import MOVE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOVES = int(os.environ.get("SCANTLING_MOVES", 160))

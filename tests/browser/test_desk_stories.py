@@ -79,7 +79,7 @@ def test_1024_or_2048_gpus_then_the_launch_files(desk, told, lab):
 def test_failures_twice_as_often(desk, told):
     before = {key: desk.kpi(key) for key in ("goodput", "checkpoint_interval_s", "cost_usd")}
     assert 3.5 < scantling.assess(Design.read(DESIGN)).endurance.failures_per_1000_node_days < 4
-    desk.press_button("Pin")
+    desk.press_button("Set reference")
     desk.unfold("Failures, prices, measured")
     desk.slide("reliability.failures_per_1000_node_days", "8.00")
     desk.tab("Reliability")
@@ -113,7 +113,7 @@ def test_save_close_reopen_compare_and_report(desk, told, lab):
     assert Design.read(lab.work / "kept.yaml").cluster.devices == 8192
     desk.go_up()
     desk.press_button("Reset")
-    desk.press_button("Pin")
+    desk.press_button("Set reference")
     desk.work("Load")
     desk.page.get_by_text("kept.yaml is on the desk").wait_for()
     assert desk.readout("cluster.devices") == "8,192"

@@ -40,7 +40,7 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
         assert first.readout(field) != dragged
         assert first.marks(1) != marks
     assert first.embeds() == embeds
-    shows(first, Design.from_text(first.design_text()))
+    shows(first, Design.from_yaml(first.design_text()))
     second.page.bring_to_front()
     assert (second.kpi("step_s"), second.readout("cluster.devices")) == (step, start), (
         "the other visitor's desk is as it was"
@@ -65,7 +65,7 @@ def test_a_dark_page_reads_and_says_an_error_in_a_callback(voila, visitor):
     fault = desk.page.get_by_role("alert").filter(has_text="RuntimeError: put in by the tests")
     fault.wait_for()
     desk.press("cluster.devices", "ArrowLeft")  # the desk goes on
-    shows(desk, Design.from_text(desk.design_text()))
+    shows(desk, Design.from_yaml(desk.design_text()))
     desk.page.get_by_role("button", name="Dismiss").click()
     fault.wait_for(state="hidden")
     assert desk.errors == []

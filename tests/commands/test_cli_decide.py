@@ -129,8 +129,8 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
     import os
     import signal
 
-    monkeypatch.setattr("scantling.plans.run.CHUNK", 4096)
-    real = __import__("scantling.plans.run", fromlist=["scored"]).scored
+    monkeypatch.setattr("scantling.plans.evaluate.CHUNK", 4096)
+    real = __import__("scantling.plans.evaluate", fromlist=["scored"]).scored
     calls = []
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -145,7 +145,7 @@ def test_a_search_is_stopped_by_one_interrupt_and_keeps_what_it_has(file, capsys
             os.kill(os.getpid(), signal.SIGINT)
         return real(where, plan)
 
-    monkeypatch.setattr("scantling.plans.run.scored", slow)
+    monkeypatch.setattr("scantling.plans.evaluate.scored", slow)
     try:
         assert main(["search", str(file), "--wide", "--json"]) == 0
     finally:

@@ -8,7 +8,7 @@ import math
 import pytest
 from scantling import Design, assess
 from scantling.advise.batch import batch_guide
-from scantling.advise.scaling_laws import batch_size
+from scantling.catalogue.scaling_laws import batch_size
 
 TEXT = (
     "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: {tokens: "

@@ -17,8 +17,8 @@ from scantling.advise import sweeps
 from scantling.cli.app import main
 from scantling.physics.gather import situation
 from scantling.plans import space as plans
+from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
-from scantling.plans.run import find
 from scantling.plans.stream import stream
 
 pytest.importorskip("distributed")
@@ -106,7 +106,7 @@ def cluster(tmp_path_factory):
 def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     r = prepare(Design.from_text(TEXT))
     where = situation(r, r.phases[0])
-    monkeypatch.setattr("scantling.plans.run.REMOTE", 3000)
+    monkeypatch.setattr("scantling.plans.evaluate.REMOTE", 3000)
     seen = []
     here, there = (
         find(where, plans.WIDE),

@@ -4,12 +4,13 @@ the refusal proves itself."""
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Design, DesignError, assess, fixes
-from scantling.advise.fixes import cheaper, singles, tries
+from scantling.advise.fixes import can_do, cheaper, singles, tries
 from scantling.verdict.limits import limits
 
 SMALL = (
@@ -45,9 +46,9 @@ def test_a_fix_applied_gives_the_verdict_shown(name):
         assert b.mfu == pytest.approx(fix["mfu"]) and b.days == (
             pytest.approx(fix["days"]) if fix["days"] else None
         )
-        assert bool(fix["missed"]) == (b.verdict != "feasible")
-    verdicts = [f["verdict"] for f in offered]
-    assert verdicts == sorted(verdicts, key=lambda v: v != "feasible")  # feasible ones first
+        assert bool(fix["missed"]) == (not b.met)
+    met = [f["verdict"].startswith("feasible") for f in offered]
+    assert met == sorted(met, reverse=True)  # feasible ones first
     assert len({json.dumps(f["set"], sort_keys=True) for f in offered}) == len(offered)
     assert (
         sum(set(f["set"]) == {"cluster.devices"} for f in offered if f["verdict"] == "feasible")
@@ -63,32 +64,101 @@ def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
     )
 
 
-def test_only_giving_way_is_said_to_be_that():
-    """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model; the changes that come
-    closest are listed as misses."""
-    offered = fixes(assess(Design.from_text(ASKED["MFU floor"])))
-    real = [
+def asks_the_same(fix) -> bool:
+    job = {"job.tokens", "job.seq_len"}
+    return not any(path.startswith("constraints.") or path in job for path in fix["set"])
+
+
+@pytest.mark.parametrize("name", ["deadline", "budget", "deadline and budget", "power"])
+def test_a_fix_never_lowers_the_ask(name):
+    """ "Deadline 60 -> 72.6 days is not a fix": what gives way stands apart, and holds too."""
+    a = assess(Design.from_text(ASKED[name]))
+    offered, able = fixes(a), can_do(a)
+    assert able
+    assert all(not asks_the_same(row) for row in able)
+    assert all(asks_the_same(row) for row in offered) or offered == able[: len(offered)]
+    for row in able:
+        assert assess(a.design.change(row["set"])).verdict == row["verdict"]
+
+
+def test_an_mfu_floor_that_nothing_reaches_gets_what_comes_closest():
+    """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model."""
+    a = assess(Design.from_text(ASKED["MFU floor"]))
+    offered = fixes(a)
+    assert offered
+    assert all(f["missed"] and asks_the_same(f) for f in offered)
+    assert any("constraints.min_mfu" in f["set"] for f in can_do(a))
+
+
+LATE = """
+model: llama-3.1-405b
+cluster: {accelerator: h100-sxm, devices: 16384}
+job: {tokens: 15.6e12, seq_len: 8192, global_batch: 2048}
+constraints: {deadline_days: 60}
+reliability: {preset: llama3, repair_s: 259200, spares: 8, recovery: restart}
+"""
+
+
+def test_two_changes_where_one_does_not_do():
+    """The review: "8 spares, 3-day repair: 40.5 % goodput, 170 d; 33 spares -> 94.4 %, 73 d: never
+    even tried; 33 spares + fp8 is feasible; the list tried holds 524,288 devices instead"."""
+    a = assess(Design.from_text(LATE))
+    assert a.goodput < 0.45
+    offered = fixes(a)
+    both = next(
         f
         for f in offered
-        if f["verdict"] == "feasible" and not all(k.startswith("constraints.") for k in f["set"])
-    ]
-    if not real:
-        assert any(f["verdict"] == "constraint-missed" and f["missed"] for f in offered)
+        if {"reliability.spares", "job.precision"} <= f["set"].keys()
+        and f["verdict"].startswith("feasible")
+    )
+    assert both["set"]["reliability.spares"] >= 30
+    assert both["days"] <= 60
+    assert max(f["devices"] for f in offered) <= 2 * 16384
+    costs = [f["cost_usd"] for f in offered]
+    assert len(costs) < 2 or costs[0] < max(costs)
+
+
+def test_offers_of_racks_are_whole_racks():
+    """ "GB300 NVL72: 2,568 devices = 35.67 racks"."""
+    a = assess(Design.from_text(LATE))
+    for f in fixes(a):
+        if "nvl72" in str(f["set"].get("cluster.accelerator")):
+            assert f["devices"] % 72 == 0
+    rack = assess(
+        Design.from_text(LATE.replace("h100-sxm, devices: 16384", "gb200-nvl72, devices: 4608"))
+    )
+    assert all(f["devices"] % 72 == 0 for f in fixes(rack) if "cluster.accelerator" not in f["set"])
+
+
+def test_an_impossible_design_names_the_machine_that_holds_it():
+    """ "Kimi-K2 on 8 RTX 4090: not said: the smallest number of devices that holds it"."""
+    a = assess(
+        Design.from_text(
+            "model: kimi-k2\ncluster: {accelerator: rtx4090, devices: 8}\njob: {tokens: 1.0e12}"
+        )
+    )
+    assert a.verdict == "impossible"
+    offered = fixes(a)
+    assert any(f"{f['devices']:,}" in f["change"] for f in offered)
+    assert all(f["verdict"].startswith("feasible") for f in offered)
 
 
 def test_several_constraints_are_met_together():
     """A deadline that more devices meet beside an MFU floor that nothing reaches: one row does the
     first and gives way on the second."""
-    a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 10, min_mfu: 0.75}"))
+    a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 11, min_mfu: 0.75}"))
     rows = [
         f
-        for f in fixes(a)
-        if f["verdict"] == "feasible"
+        for f in can_do(a)
+        if f["verdict"].startswith("feasible")
         and set(f["set"]) == {"cluster.devices", "constraints.min_mfu"}
     ]
-    assert rows and rows[0]["days"] <= 10 and "constraints.deadline_days" not in rows[0]["set"]
+    assert rows
+    assert rows[0]["days"] <= 11
     tried = singles(tries(a))
-    assert tried and max(t["mfu"] for t in tried) < 0.75 and all(t["change"] for t in tried)
+    assert tried
+    assert max(t["mfu"] for t in tried) < 0.75
+    assert all(t["change"] for t in tried)
 
 
 def test_devices_that_stand_idle_get_a_batch_that_uses_them():
@@ -97,19 +167,20 @@ def test_devices_that_stand_idle_get_a_batch_that_uses_them():
         Design.from_text(
             "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 7}\njob: "
             "{tokens: 1.0e11, seq_len: 8192, global_batch: 100}\nconstraints: "
-            "{deadline_days: 20}"
+            "{deadline_days: 20}\nplan: {tp: 1, pp: 1, cp: 1}"
         )
     )
-    assert a.devices_used == 5 and any(line.startswith("idle:") for line in limits(a))
-    first = fixes(a)[0]
-    assert first["set"]["job.global_batch"] == 98 and first["verdict"] == "feasible"
-    assert assess(a.design.change(first["set"])).devices_used == 7
+    assert a.devices_used == 5
+    assert any(line.startswith("idle:") for line in limits(a))
+    whole = next(f for f in fixes(a) if f["set"].get("job.global_batch") == 98)
+    assert whole["verdict"].startswith("feasible")
+    assert assess(a.design.change(whole["set"])).devices_used == 7
 
 
 def test_a_budget_of_a_tenth_buys_a_tenth_of_the_tokens():
     a = assess(Design.from_text(SMALL))
     poor = assess(a.design.change({"constraints.budget_usd": 0.1 * a.cost_usd}))
-    (less,) = (f for f in fixes(poor) if set(f["set"]) == {"job.tokens"})
+    (less,) = (f for f in can_do(poor) if set(f["set"]) == {"job.tokens"})
     assert (
         less["set"]["job.tokens"] == pytest.approx(1.0e11, rel=0.02)
         and less["cost_usd"] <= 0.1 * a.cost_usd
@@ -122,14 +193,19 @@ def test_cheaper_is_cheaper_within_the_deadline():
     assert rows
     for row in rows:
         b = assess(a.design.change(row["set"]))
-        assert b.verdict == "feasible" and b.cost_usd < a.cost_usd and b.days <= 60
+        assert b.met and b.cost_usd < a.cost_usd and b.days <= 60
 
 
 def test_the_refusal_is_arithmetic_that_can_be_followed():
     a = assess(Design.from_text(ASKED["too few devices"]))
     assert a.verdict == "impossible"
     text = "\n".join(limits(a))
-    assert f"{a.resolved.params.total:,} parameters" in text
+    printed = re.search(r"state: (\d+) B parameters x (\d+) bytes \((.*)\) = ([\d.]+) TB", text)
+    billions, per, parts, terabytes = printed.groups()
+    assert float(billions) == round(a.resolved.params.total / 1e9)
+    assert int(per) == sum(int(n) for n in re.findall(r"\d+", parts))
+    # three digits each: the product of what is printed is the printed state but for the last digit
+    assert float(billions) * int(per) / 1e3 == pytest.approx(float(terabytes), abs=0.01)
     assert "16 x 16.9 GB usable" in text or "16 x" in text
     assert "leanest" in text and "cannot split further" in text
 
@@ -151,8 +227,8 @@ def test_more_devices_never_turn_fits_into_does_not_fit(model, nodes, more, chip
             )
         ).verdict
 
-    if verdict(nodes) == "feasible":
-        assert verdict(nodes + more) == "feasible"
+    if verdict(nodes).startswith("feasible"):
+        assert verdict(nodes + more) not in ("constraint-missed", "impossible")
 
 
 @settings(max_examples=10, deadline=None)
@@ -188,7 +264,7 @@ def test_what_failures_alone_take_is_given_back():
     assert late.verdict == "constraint-missed" and free.days * free.goodput < 0.995 * free.days
     first = fixes(late)[0]
     assert (
-        first["verdict"] == "feasible"
+        first["verdict"].startswith("feasible")
         and all(path.startswith("reliability.") for path in first["set"])
         and first["devices"] == 256
     )
@@ -198,23 +274,20 @@ def test_what_failures_alone_take_is_given_back():
 
 
 def test_an_awkward_count_gets_a_batch_that_its_nodes_share():
-    """1,000 devices are 125 nodes: 1,024 sequences leave a third of them idle, 1,000 none."""
+    """1,000 devices are 125 nodes: 1,024 sequences leave some of them idle, 1,000 none."""
     a = assess(
         Design.from_text(
             "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
             "1000}\njob: {tokens: 2.0e12, seq_len: 8192, global_batch: "
-            "1024}\nconstraints: {deadline_days: 30}"
+            "1024}\nconstraints: {deadline_days: 28}"
         )
     )
-    assert a.devices_used < 700 and any(
+    assert a.devices_used < 1000 and any(
         line.startswith("idle:") and "a batch of 1,000 would keep 1,000 at work" in line
         for line in limits(a)
     )
-    first = fixes(a)[0]
-    assert (
-        first["set"]["job.global_batch"] == 1000
-        and assess(a.design.change(first["set"])).devices_used == 1000
-    )
+    whole = next(f for f in fixes(a) if f["set"].get("job.global_batch") == 1000)
+    assert assess(a.design.change(whole["set"])).devices_used == 1000
 
 
 def test_two_constraints_that_two_changes_meet():
@@ -243,7 +316,7 @@ def test_two_constraints_that_two_changes_meet():
     both = next(
         f
         for f in fixes(asked)
-        if f["verdict"] == "feasible"
+        if f["verdict"].startswith("feasible")
         and "cluster.devices" in f["set"]
         and any(path.startswith("reliability.") for path in f["set"])
     )

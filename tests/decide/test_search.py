@@ -15,9 +15,9 @@ from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.evaluate import find
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
-from scantling.plans.run import find
 from scantling.plans.words import one
 from scantling.verdict.limits import limits
 
@@ -50,6 +50,9 @@ DESIGNS = {
 }
 
 
+HALF = {"constraints.max_oom_probability": 0.5}  # all that the estimate calls fitting
+
+
 def place(text, **change):
     r = (
         prepare(Design.from_text(text).change(change))
@@ -61,7 +64,7 @@ def place(text, **change):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_winner_is_that_of_a_plain_loop(name):
-    where = place(DESIGNS[name])
+    where = place(DESIGNS[name], **HALF)
     found = find(where, SMALL)
     columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, SMALL)
     best, fitting = (np.inf, None), 0
@@ -82,7 +85,8 @@ def test_the_winner_of_405b_is_that_of_nested_loops():
     space = plans.DEFAULT if os.environ.get("PLAIN") == "default" else plans.COARSE
     where = place(
         "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
-        "{seq_len: 8192, global_batch: 2048}"
+        "{seq_len: 8192, global_batch: 2048}",
+        **HALF,
     )
     found = find(where, space)
     every = plain(where.resolved.model, where.phase, where.resolved.cluster, space)
@@ -103,13 +107,16 @@ def test_the_winner_of_405b_is_that_of_nested_loops():
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_scalar_equals_vector(name):
+    seen = 0
     where = place(DESIGNS[name])
     found = find(where, SMALL)
     for i in np.random.default_rng(3).integers(0, found.legal, 40):
         c = found.case(int(i))
         assert float(memory(c).total) == pytest.approx(found.total_bytes[i], rel=1e-12)
         if found.fits[i]:
+            seen += 1
             assert float(step_time(c).total) == pytest.approx(found.step_s[i], rel=1e-12)
+    assert seen
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -122,7 +129,10 @@ def test_every_rejected_plan_has_one_reason(name):
         np.isfinite(found.step_s[found.fits])
     )
     known = found.order[found.practised[found.order]]
-    assert np.all(np.diff(found.step_s[known]) >= -1e-6 * found.step_s[known][:-1])
+    roomy = known[found.roomy[known]]
+    assert np.all(np.diff(found.step_s[roomy]) >= -1e-6 * found.step_s[roomy][:-1])
+    tight = known[len(roomy) :]
+    assert not found.roomy[tight].any() and np.all(np.diff(found.total_bytes[tight]) >= 0)
     assert found.practised[found.order[: len(known)]].all()
 
 
@@ -143,9 +153,10 @@ def test_the_table_holds_what_fits_best_first():
     assert table.attrs["legal"] == len(table) + sum(table.attrs["rejected"].values())
     assert table.attrs["evaluated"] == len(table)
     assert table.step_s.is_monotonic_increasing or np.all(np.diff(table.step_s) > -1e-6)
-    assert table[table.practised].iloc[0].step_s == pytest.approx(
-        scantling.assess(Design.from_text(DESIGNS["experts"])).step_s
-    )
+    roomy = table[table.practised & (table.oom_probability <= 0.05)]
+    a = scantling.assess(Design.from_text(DESIGNS["experts"]))
+    assert roomy.iloc[0].step_s == pytest.approx(a.fastest["step_s"])
+    assert a.fastest["step_s"] <= a.step_s <= 1.01 * a.fastest["step_s"]
     assert set(table.zone) <= {"safe", "tight"}
     assert np.all(table.tp * table.cp * table.pp * table.dp == table.devices_used)
     assert ((table.mfu > 0) & (table.mfu < 1)).all()
@@ -155,7 +166,7 @@ def test_chunks_and_progress_change_nothing(monkeypatch):
     where = place(DESIGNS["experts"])
     whole = find(where)
     seen = []
-    monkeypatch.setattr("scantling.plans.run.CHUNK", 501)
+    monkeypatch.setattr("scantling.plans.evaluate.CHUNK", 501)
     parts = find(where, progress=lambda done, of: seen.append((done, of)))
     assert np.array_equal(whole.order, parts.order)
     assert np.array_equal(whole.total_bytes, parts.total_bytes)
@@ -220,7 +231,7 @@ def test_state_on_nvme_moves_at_the_rate_of_the_drives():
     )
     held, spilled, slow = (
         assess(Design.from_text(text % (host, disk)))
-        for host, disk in ((2048, 28000), (512, 28000), (512, 2800))
+        for host, disk in ((4096, 28000), (512, 28000), (512, 2800))
     )
     assert disk_bytes_per_s(spilled.resolved.cluster) * 8 == pytest.approx(
         2 / (1 / 55.4e9 + 1 / 33.9e9)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scantling import Design, assess
 from scantling.advise import answers, sensitivity, sweeps
-from scantling.advise.scaling_laws import compute_optimal
+from scantling.advise.batch import reshapes_of
+from scantling.catalogue.scaling_laws import compute_optimal
 from scantling.plans import space as plans
 
 TEXT = (
@@ -75,43 +76,22 @@ def test_a_one_way_sweep_and_its_edge():
 def test_a_two_way_sweep_with_what_is_refused():
     over = {"plan.tp": [1, 2, 3], "job.global_batch": [64, 256]}
     cells = sweeps.sweep(D, over)
-    matrix = sweeps.table(cells, over, "step_s")
-    assert matrix.shape == (3, 2)
-    assert np.isnan(matrix[2]).all() and all(
-        c.verdict == "refused" and "tp" in c.why for c in cells[4:]
-    )
-    assert matrix[1, 1] == assess(D.change({"plan.tp": 2})).step_s
+    assert [c.at for c in cells] == [(tp, batch) for tp in (1, 2, 3) for batch in (64, 256)]
+    assert all(c.verdict == "refused" and "tp" in c.why and not c.figures for c in cells[4:])
+    assert cells[3].figures["step_s"] == assess(D.change({"plan.tp": 2})).step_s
 
 
-def test_a_heat_map_has_the_edge_between_its_places():
+def test_a_map_of_many_designs_is_near_the_exact_one():
     d = D.change({"constraints.deadline_days": 25})
-    rows, columns = ("cluster.devices", [16, 32, 64, 128]), ("job.tokens", [0.5e12, 1e12, 2e12])
+    over = {"cluster.devices": [16, 32, 64, 128], "job.tokens": [0.5e12, 1e12, 2e12]}
     seen = []
-    h = sweeps.heat_map(d, rows, columns, progress=lambda i, n: seen.append(i))
-    assert seen[-1] == 12 and h.paths == ("cluster.devices", "job.tokens")
-    days = np.array(h.figures["days"], float)
-    assert (
-        days.shape == (4, 3)
-        and np.all(np.diff(days, axis=0) < 0)
-        and np.all(np.diff(days, axis=1) > 0)
-    )  # more devices sooner, more tokens later
-    assert [[v == "feasible" for v in row] for row in h.verdict] == (days <= 25).tolist()
-    for a, b in h.edge:
-        assert {h.verdict[a[0]][a[1]] == "feasible", h.verdict[b[0]][b[1]] == "feasible"} == {
-            True,
-            False,
-        } and abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1
-    assert h.edge and all(
-        (h.why[i][j] == "") == (h.verdict[i][j] == "feasible") for i in range(4) for j in range(3)
-    )
-    exact = sweeps.heat_map(d, rows, columns, space=plans.DEFAULT)
-    assert np.all(days / np.array(exact.figures["days"], float) < 1.15)
-    refused = sweeps.heat_map(d, ("plan.tp", [2, 3]), ("job.global_batch", [128, 256]))
-    assert (
-        refused.verdict[1] == ["refused", "refused"]
-        and refused.figures["mfu"][1] == [None, None]
-        and "tp" in refused.why[1][0]
-    )
+    cells = sweeps.sweep(d, over, space=plans.MAP, progress=lambda i, n: seen.append(i))
+    days = np.array([c.figures["days"] for c in cells]).reshape(4, 3)
+    assert seen[-1] == 12
+    assert np.all(np.diff(days, axis=0) < 0) and np.all(np.diff(days, axis=1) > 0)
+    assert [c.verdict == "feasible" for c in cells] == (days.ravel() <= 25).tolist()
+    exact = [c.figures["days"] for c in sweeps.sweep(d, over)]
+    assert np.all(days.ravel() / np.array(exact) < 1.15)
 
 
 def test_the_longest_sequence_fits_and_the_next_does_not():
@@ -129,8 +109,8 @@ def test_the_longest_sequence_fits_and_the_next_does_not():
 def test_the_fewest_devices_and_one_node_less():
     d = D.change({"constraints.deadline_days": 25})
     n = answers.fewest_devices(d)["devices"]
-    assert assess(d.change({"cluster.devices": n})).verdict == "feasible"
-    assert assess(d.change({"cluster.devices": n - 8})).verdict != "feasible"
+    assert assess(d.change({"cluster.devices": n})).met
+    assert not assess(d.change({"cluster.devices": n - 8})).met
     assert answers.fewest_devices(d.change({"constraints.deadline_days": 1e-3})) is None
 
 
@@ -144,6 +124,51 @@ def test_the_earliest_finish_is_no_later_than_any_count_tried():
     assert best["days"] <= min(
         assess(D.change({"cluster.devices": n})).days for n in (64, 128, 256)
     )
+
+
+def test_the_earliest_finish_is_no_hidden_cap():
+    """ "`earliest-finish` -> 33.6 days, 2,048 devices, "no other constraint". Same file: 3072 ->
+    29.6 days; 4096 -> 20.2 days. Silent cap at 4x the design's own devices"."""
+    best = answers.earliest_finish(D)
+    own = assess(D).resolved.cluster.devices
+    for times in (2, 4, 6, 8, 16, 32, 64):
+        a = assess(D.change({"cluster.devices": own * times}))
+        assert not a.met or a.days >= best["days"] * 0.999, times
+    assert "searched up to" in best["bound"]
+    capped = answers.earliest_finish(D, most_devices=2 * own)
+    assert capped["devices"] == 2 * own
+    assert capped["bound"].startswith(f"the {2 * own:,} devices that are allowed")
+
+
+@pytest.mark.parametrize(
+    ("question", "field", "stricter"),
+    [
+        ("longest_sequence", "days", {"constraints.deadline_days": 40}),
+        ("largest_model", "days", {"constraints.deadline_days": 40}),
+        ("fewest_devices", "days", {"constraints.deadline_days": 40}),
+        ("earliest_finish", "cost_usd", {"constraints.budget_usd": 95_000}),
+    ],
+)
+def test_answers_keep_every_stated_constraint(question, field, stricter):
+    d = D.change(stricter)
+    said = getattr(answers, question)(d)
+    (limit,) = stricter.values()
+    assert said[field] <= limit
+    assert said["verdict"] in ("feasible", "feasible-at-risk")
+    assert said["bound"]
+
+
+def test_the_bound_of_an_answer_is_what_stops_the_next():
+    d = D.change({"constraints.deadline_days": 25})
+    said = answers.fewest_devices(d)
+    assert f"with {said['devices'] - 8:,}: deadline" in said["bound"]
+
+
+def test_racks_are_counted_whole():
+    """ "`fewest-devices` says 984 devices, dp 123" on NVL72; 4,096/72 = 56.9 racks"."""
+    rack = D.change({"cluster": {"accelerator": "gb200-nvl72", "devices": 4096}})
+    for question in (answers.fewest_devices, answers.earliest_finish):
+        assert question(rack)["devices"] % 72 == 0
 
 
 def test_the_largest_model_by_the_deadline():
@@ -169,9 +194,8 @@ def test_a_compute_budget_becomes_size_and_tokens():
 
 
 def test_reshapes_keep_the_global_batch():
-    rows = answers.reshapes(D)
+    rows = reshapes_of(assess(D), most=20)
     assert len(rows) > 5 and all(r["dp"] * r["micro_batch"] * r["grad_accum"] == 256 for r in rows)
-    assert rows[0]["step_s"] == pytest.approx(assess(D).step_s)
     assert [r["step_s"] for r in rows] == sorted(r["step_s"] for r in rows)
     assert all(
         r["memory_share"] <= 1 and r["tp"] * r["cp"] * r["pp"] * r["dp"] == r["devices_used"] <= 64

@@ -9,7 +9,6 @@ import math
 import pickle
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jsonschema
@@ -53,7 +52,7 @@ plan: {tp: 8, recompute: full}
 
 
 def test_every_documented_field_is_read():
-    d = Design.from_text(FULL)
+    d = Design.from_yaml(FULL)
     assert d.cluster.devices == 16384
     assert d.job.tokens == 15.6e12
     assert d.constraints.survive == "node"
@@ -87,7 +86,7 @@ def test_every_documented_field_is_read():
 
 
 def test_phases_carry_the_plan_and_the_job_and_override_them():
-    r = prepare(Design.from_text(PHASES))
+    r = prepare(Design.from_yaml(PHASES))
     long = r.phases[1]
     assert [p.seq_len for p in r.phases] == [8192, 131072]
     assert [p.precision for p in r.phases] == ["bf16", "bf16"]
@@ -97,9 +96,9 @@ def test_phases_carry_the_plan_and_the_job_and_override_them():
 
 @pytest.mark.parametrize("text", [FULL, SMALL, PHASES] + [p.read_text() for p in GALLERY])
 def test_saved_is_read_back_identical(text):
-    design = Design.from_text(text)
+    design = Design.from_yaml(text)
     saved = design.to_yaml()
-    again = Design.from_text(saved)
+    again = Design.from_yaml(saved)
     assert again == design
     assert hash(again) == hash(design)
     assert again.to_yaml() == saved
@@ -130,16 +129,19 @@ def test_schema_accepts_the_gallery_and_refuses_what_the_reader_refuses():
         with pytest.raises(jsonschema.ValidationError):
             judge.validate(load(wrong))
         with pytest.raises(DesignError):
-            Design.from_text(wrong)
+            Design.from_yaml(wrong)
 
 
 def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
+    seen = 0
     for name, section in json_schema()["$defs"].items():
         for field, spec in section.get("properties", {}).items():
             assert spec.get("description"), f"{name}.{field}"
             kinds = {k.get("type") for k in spec.get("anyOf", [spec])}
             if kinds & {"number", "integer"}:
+                seen += 1
                 assert spec.get("unit"), f"{name}.{field}"
+    assert seen
 
 
 def test_words_of_the_file_are_those_of_the_models():
@@ -155,7 +157,7 @@ def test_words_of_the_file_are_those_of_the_models():
 
 
 def test_a_dotted_keyword_is_a_path_too():
-    base = Design.from_text(
+    base = Design.from_yaml(
         "scantling: 1\nmodel: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
         "512}\njob: {tokens: 1e12}\n"
     )
@@ -167,7 +169,7 @@ def test_a_dotted_keyword_is_a_path_too():
 
 
 def test_change_sets_a_field_and_leaves_the_design():
-    d = Design.from_text(FULL)
+    d = Design.from_yaml(FULL)
     e = d.change({"cluster.devices": 8192, "plan.pp": None})
     assert (e.cluster.devices, e.plan.given()) == (8192, {"tp": 8, "recompute": "none"})
     assert d.cluster.devices == 16384
@@ -180,7 +182,7 @@ def test_change_sets_a_field_and_leaves_the_design():
         "like": "h100-sxm",
         "hbm_gb": 96,
     }
-    assert Design.from_text(PHASES).change({"job.phases.1.plan.cp": 8}).job.phases[1].plan.cp == 8
+    assert Design.from_yaml(PHASES).change({"job.phases.1.plan.cp": 8}).job.phases[1].plan.cp == 8
     assert d.change({"cluster.devices": np.int64(1024)}).cluster.devices == 1024
 
 
@@ -196,7 +198,7 @@ def test_change_sets_a_field_and_leaves_the_design():
     ],
 )
 def test_a_wrong_change_is_refused_and_nothing_moves(change, field):
-    d = Design.from_text(PHASES if "phases" in field else FULL)
+    d = Design.from_yaml(PHASES if "phases" in field else FULL)
     before = d.to_yaml()
     with pytest.raises(DesignError) as e:
         d.change(change)
@@ -205,28 +207,34 @@ def test_a_wrong_change_is_refused_and_nothing_moves(change, field):
 
 
 def test_a_design_is_frozen():
-    d = Design.from_text(FULL)
+    d = Design.from_yaml(FULL)
     with pytest.raises(Exception, match="frozen"):
         d.name = "x"
     with pytest.raises(Exception, match="frozen"):
         d.cluster.devices = 1
 
 
+CHANGE, RESOLVE = 500, 400  # Python calls: the same on every machine
+
+
+def calls(work) -> tuple[object, int]:
+    """(what the work returns, Python functions that it calls)."""
+    seen = []
+    sys.setprofile(lambda frame, event, of: seen.append(of) if event == "call" else None)
+    try:
+        return work(), len(seen)
+    finally:
+        sys.setprofile(None)
+
+
 def test_a_slider_step_costs_little():
-    d = Design.from_text(FULL).change(measured=None)
+    d = Design.from_yaml(FULL).change(measured=None)
     prepare(d)
-    best_change = best_resolve = math.inf
-    for i in range(60):
-        start = time.perf_counter()
-        e = d.change({"cluster.devices": 1024 + 8 * i})
-        middle = time.perf_counter()
-        prepare(e)
-        best_change, best_resolve = (
-            min(best_change, middle - start),
-            min(best_resolve, time.perf_counter() - middle),
-        )
-    assert best_change < 1e-3
-    assert best_resolve < 5e-3
+    for i in range(1, 4):
+        changed, cost = calls(lambda: d.change({"cluster.devices": 1024 + 8 * i}))  # noqa: B023
+        assert cost < CHANGE, cost
+        cost = calls(lambda: prepare(changed))[1]  # noqa: B023
+        assert cost < RESOLVE, cost
 
 
 # numbers
@@ -286,7 +294,7 @@ def test_any_text_is_data(text):
         return
     design = Design.from_data(data)
     assert design.name == text
-    assert Design.from_text(design.to_yaml()) == design
+    assert Design.from_yaml(design.to_yaml()) == design
 
 
 @given(
@@ -328,7 +336,7 @@ def test_any_data_is_a_design_or_one_line(data):
 
 def test_gaps_are_filled_by_the_stated_rules():
     r = prepare(
-        Design.from_text(
+        Design.from_yaml(
             "model: gpt-3-175b\ncluster: {accelerator: v100-32-sxm2, devices: 1024}\njob: {}\n"
         )
     )
@@ -342,14 +350,14 @@ def test_gaps_are_filled_by_the_stated_rules():
     assert assumed["stack"] is None
     assert r.stack is None
     assert all(a.why for a in r.assumed)
-    small = prepare(Design.from_text(SMALL))
+    small = prepare(Design.from_yaml(SMALL))
     assert small.phases[0].precision == "bf16"
     assert small.phases[0].global_batch * small.phases[0].seq_len == 4 * 2**20
 
 
 def test_context_is_4096_where_nothing_says_otherwise():
     r = prepare(
-        Design.from_text(
+        Design.from_yaml(
             "model: {size: 7e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {}\n"
         )
     )
@@ -383,7 +391,7 @@ def test_default_batch_of_an_incomplete_node():
     """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared
     by."""
     r = prepare(
-        Design.from_text(
+        Design.from_yaml(
             "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
             "{seq_len: 8192}\n"
         )
@@ -396,8 +404,8 @@ def test_tokens_in_a_step_become_whole_sequences():
         "model: llama-3.1-8b\ncluster: {{accelerator: h100-sxm, devices: 64}}\njob: "
         "{{seq_len: 4096, global_batch_tokens: {}}}\n"
     )
-    assert prepare(Design.from_text(text.format("4194304"))).phases[0].global_batch == 1024
-    r = prepare(Design.from_text(text.format("4e6")))
+    assert prepare(Design.from_yaml(text.format("4194304"))).phases[0].global_batch == 1024
+    r = prepare(Design.from_yaml(text.format("4e6")))
     assert r.phases[0].global_batch == 977
     assert "job.global_batch" in {a.field for a in r.assumed}
 
@@ -429,7 +437,7 @@ def test_paths_are_relative_to_the_file(tmp_path):
 
 
 def test_writing_replaces_nothing_unasked(tmp_path):
-    d = Design.from_text(FULL)
+    d = Design.from_yaml(FULL)
     d.write(tmp_path / "d.yaml")
     with pytest.raises(DesignError, match="exists"):
         d.change(name="other").write(tmp_path / "d.yaml")
@@ -440,12 +448,12 @@ def test_writing_replaces_nothing_unasked(tmp_path):
 
 
 def test_designs_and_errors_cross_processes():
-    d = Design.from_text(FULL)
+    d = Design.from_yaml(FULL)
     assert pickle.loads(pickle.dumps(d)) == d
     assert copy.deepcopy(d) == d
     for text in ("{accelerator: h100-smx, devices: 8}", "{devices: 8}"):
         with pytest.raises(DesignError) as e:
-            prepare(Design.from_text(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n"))
+            prepare(Design.from_yaml(f"model: llama-3.1-8b\ncluster: {text}\njob: {{}}\n"))
         again = pickle.loads(pickle.dumps(e.value))
         assert (str(again), again.field, again.value, again.nearest) == (
             str(e.value),
@@ -458,7 +466,7 @@ def test_designs_and_errors_cross_processes():
 
 def test_reading_a_design_imports_nothing_heavy():
     code = (
-        "import sys; from scantling.design.design import Design; Design.from_text('model: "
+        "import sys; from scantling.design.design import Design; Design.from_yaml('model: "
         "x\\ncluster: {accelerator: y, devices: 8}\\njob: {}'); print([m for m in ("
         "'pandas', 'scipy', 'rich', 'altair', 'dask', 'jinja2') if m in sys.modules])"
     )

@@ -294,9 +294,8 @@ def test_parts_sum_and_order(m, seq_len):
     assert sum(getattr(f, part) for part in FLOP_PARTS) == f.total
     assert parameters(replace(m, layers=m.layers + 1)).total == p.total + p.dense_layer
     assert flops_per_token(m, seq_len + 1).total > f.total
-    if not (
-        m.qkv_bias or m.out_bias or m.mlp_bias or m.expert_bias or m.sinks or m.relative_positions
-    ):
+    vectors = "qkv_bias out_bias mlp_bias expert_bias sinks relative_positions router_scales"
+    if not any(getattr(m, name) for name in vectors.split()):
         weights = (
             p.attention
             + p.mlp_dense

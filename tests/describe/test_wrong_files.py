@@ -7,7 +7,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 
 import pytest
 from scantling.cli.app import main
@@ -83,6 +82,18 @@ WRONG = {
         ["constraints.deadline_day", "constraints.deadline_days"],
     ),
     "misspelt pin": (GOOD + "plan: {microbatch: 1}\n", ["plan.microbatch", "plan.micro_batch"]),
+    "misspelt module": (
+        GOOD + "plan: {recompute_modules: [core_atn]}\n",
+        ["plan.recompute_modules", "core_atn", "nearest: core_attn"],
+    ),
+    "module that the model lacks": (
+        GOOD + "plan: {recompute_modules: [mla_up_proj]}\n",
+        ["plan.recompute_modules", "latent attention"],
+    ),
+    "modules that are not asked for": (
+        GOOD + "plan: {recompute: none, recompute_modules: [norm]}\n",
+        ["plan.recompute_modules", "recompute: selective"],
+    ),
     "misspelt reliability": (
         GOOD + "reliability: {spare: 1}\n",
         ["reliability.spare", "reliability.spares"],
@@ -422,27 +433,28 @@ def bomb(levels=26, width=10) -> str:
     ids=["26 levels", "broken", "one wide alias"],
 )
 def test_expansion_bombs_are_refused_fast_and_small(text, tmp_path):
-    """A billion laughs costs no more than its bytes: under a second and a cap on memory far below
+    """A billion laughs costs no more than its bytes: caps on memory and processor time far below
     its expansion."""
     file = tmp_path / "bomb.yaml"
     file.write_text(text)
-    limit = 1_500_000_000
-    start = time.perf_counter()
+
+    def capped():
+        resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))  # seconds; then the kernel ends it
+
     p = subprocess.run(
         [sys.executable, "-m", "scantling", "design", str(file)],
         capture_output=True,
         text=True,
-        timeout=30,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        preexec_fn=capped,
     )
     assert (p.returncode, p.stdout) == (2, "")
     assert one_line(p.stderr), p.stderr
-    assert time.perf_counter() - start < 10
 
 
 def test_python_callers_get_the_parts():
     with pytest.raises(DesignError) as e:
-        prepare(Design.from_text(with_line("h100-sxm", "h100-smx")))
+        prepare(Design.from_yaml(with_line("h100-sxm", "h100-smx")))
     assert (e.value.field, e.value.value, e.value.nearest) == (
         "cluster.accelerator",
         "h100-smx",
@@ -453,4 +465,4 @@ def test_python_callers_get_the_parts():
 
 
 def test_the_file_without_a_fault_has_none():
-    assert prepare(Design.from_text(GOOD)).cluster.devices == 64
+    assert prepare(Design.from_yaml(GOOD)).cluster.devices == 64

@@ -7,7 +7,8 @@ import re
 
 import pytest
 import scantling
-from scantling.advise import sweeps
+from scantling.advise import explanation, sweeps
+from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import show
 from scantling.cluster import blueprint, part
 from scantling.design.design import Design
@@ -16,7 +17,6 @@ from scantling_widgets import (
     charts_network,
     charts_roofline,
     charts_sweeps,
-    headline,
     legend,
     studies,
     words,
@@ -85,6 +85,7 @@ def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
 def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
     """Of the cells that hold a number, those that do not open are ranks, counts of the plan, or
     places."""
+    seen = 0
     plain = {
         "Use",
         "TP",
@@ -115,7 +116,9 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
                         and not cell.get("key")
                         and isinstance(cell["sort"], float)
                     ):
+                        seen += 1
                         assert column["label"] in plain, (table.label, column["label"])
+    assert seen
 
 
 @pytest.mark.parametrize("title", TITLES)
@@ -131,7 +134,7 @@ def test_amounts_of_the_two_main_pictures_open(desk):
         (desk._step_key, "step_breakdown_s"),
     ):
         assert isinstance(key, legend.Key)
-        key.ask(0)
+        key.ask(key.entries[0]["key"], 0)
         lines = dict(key.detail["lines"])
         assert lines["Formula"]
         assert re.search(r"\d", lines["With these values"])
@@ -139,9 +142,10 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 
 
 def test_every_input_of_every_formula_has_a_value(desk):
+    seen = 0
     given, resolved, around = (
         desk.session.now.given,
-        headline.inputs(desk.session),
+        explanation.inputs(desk.session.now, desk.session.now.given),
         blueprint(desk.result),
     )
     network = around.network.as_dict()
@@ -152,12 +156,16 @@ def test_every_input_of_every_formula_has_a_value(desk):
         "topologies": {**topology["topology"], **topology},
         "crossings": network["crossings"][0],
     }
-    for key, quantity in words.quantities.table().items():
+    for key, quantity in quantities.table().items():
         if key.startswith(("roofline.", "phases")):  # those of a row
             continue
+        seen += 1
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         for name in quantity.inputs:
-            assert words.found(name, given, resolved, row) is not None, f"{key} speaks of {name}"
+            assert explanation.found(name, given, resolved, row) is not None, (
+                f"{key} speaks of {name}"
+            )
+    assert seen
 
 
 def test_a_plan_of_the_list_is_not_explained_by_the_one_on_the_desk(desk):
@@ -170,9 +178,11 @@ def test_a_plan_of_the_list_is_not_explained_by_the_one_on_the_desk(desk):
 
 
 def test_a_quantity_that_is_as_another_is_explained_by_its_formula():
-    assert words._base(words.quantity("memory_by_stage.weights")).key == "memory_bytes.weights"
-    assert words._base(words.quantity("cost.cost_usd")).key == "cost_usd"
-    assert words._base(words.quantity("mfu")).key == "mfu"
+    assert (
+        explanation.base_of(words.quantity("memory_by_stage.weights")).key == "memory_bytes.weights"
+    )
+    assert explanation.base_of(words.quantity("cost.cost_usd")).key == "cost_usd"
+    assert explanation.base_of(words.quantity("mfu")).key == "mfu"
 
 
 # ---------------------------------------------------------------- roofline
@@ -347,8 +357,8 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
 def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
     small = Desk(example("llama-3.1-8b-8-h100-fsdp"))
     schedule = opened(small, "Schedule")
-    assert schedule.none.layout.display == ""
-    assert {box.layout.display for box in schedule.pictures} == {"none"}
+    assert schedule.none.hidden is False
+    assert all(box.hidden for box in schedule.pictures)
     assert "Tokens under Job" in opened(small, "Cost").why.value
     assert opened(small, "Sensitivity").what.value == "step_s"
     assert show("days", 30.0) in opened(small, "Reliability").domains.note

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from scantling import catalogue
+from scantling.advise.frontier import undominated
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import cost
 
@@ -79,13 +80,13 @@ def test_frontier_has_no_dominated_point():
     rng = np.random.default_rng(0)
     d, u = rng.random(400), rng.random(400)
     d[5], u[7] = np.nan, np.inf
-    best = cost.frontier(d, u)
+    best = undominated(np.column_stack([d, u]))
     for i in best:
         assert not np.any((d <= d[i]) & (u <= u[i]) & ((d < d[i]) | (u < u[i])))
     for i in set(range(400)) - set(best.tolist()) - {5, 7}:
         assert np.any((d <= d[i]) & (u <= u[i]))
     assert list(np.diff(d[best]) > 0) == [True] * (len(best) - 1)
-    assert len(cost.frontier([], [])) == 0
+    assert len(undominated(np.empty((0, 2)))) == 0
 
 
 def test_scalars_and_columns_agree():

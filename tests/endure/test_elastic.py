@@ -41,20 +41,6 @@ def test_requeue_costs_what_the_restart_is_longer():
     )
 
 
-def test_local_updates_of_published_runs():
-    """INTELLECT-1: 100 steps in int8 move 400 times less; DiLoCo: 500 steps, 500 times less."""
-    assert (
-        elastic.local_update(10e9, 60, inner_steps=100, bytes_per_param=1)["against_every_step"]
-        == 400
-    )
-    assert elastic.local_update(400e6, 1, inner_steps=500)["against_every_step"] == 500
-    hidden = elastic.local_update(
-        405e9, 10, inner_steps=200, sites=2, overlap_steps=20, site_bytes_per_s=1e11
-    )
-    assert hidden["exposed_s"] == 0
-    assert "ML specialist" in hidden["for_ml"]
-
-
 def test_sites_that_fall_back_alone_keep_more():
     assert closed_forms.sites_goodput(3600, 4, 600, coupled=False) > closed_forms.sites_goodput(
         3600, 4, 600
@@ -77,17 +63,17 @@ def test_slowest_of_n():
 
 
 def test_verified_interval_without_corruption_is_young():
-    work, overhead = stragglers.verified_interval(1e-4, 0.0, 0.0, 60.0)
+    work, overhead = closed_forms.verified_interval(1e-4, 0.0, 0.0, 60.0)
     assert work == pytest.approx(float(goodput.young(1e4, 60.0)))
     assert overhead == pytest.approx(math.sqrt(2 * 60 / 1e4))
 
 
 def test_lemons_removed_give_back_their_share():
-    found = stragglers.lemons(0.5, 1000, 10)
+    found = closed_forms.lemons(0.5, 1000, 10)
     assert found["multiplier"] == pytest.approx(99)
     assert found["mtbf_gain"] == pytest.approx(1.98)
 
 
 def test_fail_slow_is_bounded_by_the_slowdown():
-    assert 0 < stragglers.fail_slow_share(2048, 1.0) < 1 - 1 / 1.34
-    assert stragglers.fail_slow_share(1e9, 1.0) == pytest.approx(1 - 1 / 1.34)
+    assert 0 < closed_forms.fail_slow_share(2048, 1.0) < 1 - 1 / 1.34
+    assert closed_forms.fail_slow_share(1e9, 1.0) == pytest.approx(1 - 1 / 1.34)

@@ -5,21 +5,24 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import closed_forms
 import numpy as np
 import pytest
-from scantling import catalogue
+from scantling import assess, catalogue
 from scantling.base.errors import DesignError
+from scantling.cluster.domains import domains
 from scantling.design.cluster_rules import build_cluster
 from scantling.design.schema import Constraints
 from scantling.endure import cost, elastic, failures, goodput, spares
 from scantling.endure.reliability import BADPUT, endure, finish, tiered
-from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_endurance, simulate, single
+from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_life, simulate
 from scantling.verdict.constraints import missed
 
 HOUR = 3600.0
+GALLERY = Path(__file__).parents[2] / "gallery" / "designs"
 
 
 def cluster(devices=16_384, **spec):
@@ -152,7 +155,8 @@ def test_approximations_of_tiers_stay_within_their_stated_error(mtbf, nested, fi
 def test_causes_are_table_5():
     assert sum(round(c.share * 419) for c in failures.CAUSES) == 419
     assert sum(c.share for c in failures.CAUSES) == pytest.approx(1)
-    assert sum(failures.rates_by_cause(3.8, 16_384).values()) == pytest.approx(3.8e-3 * 2048)
+    e = run({"failures_per_1000_node_days": 3.8})
+    assert sum(e.failures_per_day.values()) == pytest.approx(3.8e-3 * 2048)
 
 
 def test_rates_scale_per_device_not_per_node():
@@ -174,20 +178,20 @@ def test_every_preset_has_a_source_and_a_rate():
 
 
 def test_domains_hold_each_other():
-    found = {d.id: d for d in failures.domains(cluster())}
+    found = domains(assess(GALLERY / "llama-3.1-405b.yaml"))
     assert (
-        found["process"].devices
-        <= found["node"].devices
-        <= found["rack"].devices
-        <= found["pod"].devices
-        <= found["site"].devices
+        found.row("process").devices
+        <= found.row("node").devices
+        <= found.row("rack").devices
+        <= found.row("pod-maintenance").devices
+        <= found.row("building").devices
     )
-    assert found["node"].count == 2048
+    assert found.row("node").count == 2048
     assert (
         failures.rack_devices(build_cluster({"accelerator": "gb200-nvl72", "devices": 7200})[0])
         == 72
     )
-    assert all(d.source for d in found.values())
+    assert all(d.rate_source for d in found.rows)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_racks_as_their_makers_fill_them(chip, devices):
 def test_collectives_start_within_what_was_published():
     """17 s at 16,384 and 200 s at 98,304 (FT-HSDP); under 5 s at 2,048 and under 30 s beyond 10,000
     (MegaScale)."""
-    from scantling.endure.reliability import communicator_init_s
+    from scantling.endure.first_step import communicator_init_s
 
     assert communicator_init_s(np.array([16_384, 98_304])) == pytest.approx([17, 200])
     assert 1 < communicator_init_s(8) <= communicator_init_s(2048) <= 5
@@ -259,7 +263,7 @@ def test_never_waiting_against_simulation():
     m, n, load = 3000.0, 5, 1.5
     for days in (10, 40):
         work = days * 86_400.0
-        r = simulate(single(work, 1000, m, spares=n, repair_s=load * m), 2000, 4)
+        r = simulate(closed_forms.single(work, 1000, m, spares=n, repair_s=load * m), 2000, 4)
         chance = closed_forms.never_wait(n, 1 / m, load * m, float(r.wall_s.mean()))
         assert (r.waited_s == 0).mean() == pytest.approx(
             chance, abs=4 * math.sqrt(chance * (1 - chance) / 2000) + 0.01
@@ -286,7 +290,7 @@ def test_goodput_and_badput_sum_to_one():
         {"checkpoint_stall_s": 0},
         {"failures_per_1000_node_days": 0},
         {"failures_per_1000_node_days": 1e6},
-        {"checkpoint_interval_s": 10},
+        {"checkpoint_stall_s": 10},
     ):
         e = run(spec)
         assert e.goodput + sum(e.badput.values()) == pytest.approx(1, abs=1e-9)
@@ -338,8 +342,8 @@ def test_what_is_given_is_not_assumed():
         "repair_s": 14_400,
         "spares": 16,
     }
-    assert run(spec).assumed == ()
-    assert {a.field for a in run().assumed} == {f"reliability.{k}" for k in spec}
+    said = {a.field for a in run().assumed} - {a.field for a in run(spec).assumed}
+    assert said == {f"reliability.{k}" for k in spec}
     assert all(a.why for a in run().assumed)
 
 
@@ -366,7 +370,7 @@ def test_interval_waits_for_the_save_in_flight_and_keeps_ceilings():
     ],
 )
 def test_missed_constraints_are_named(constraint, value):
-    e = run({"checkpoint_stall_s": 1.0, "checkpoint_interval_s": 300})
+    e = run({"checkpoint_stall_s": 1.0}, saves={"interval_s": 300})
     misses = judge(e, {constraint: value})
     assert [m.field for m in misses] == [constraint]
     assert misses[0].text
@@ -389,8 +393,8 @@ def test_surviving_a_rack_takes_spares_for_it():
 
 
 def test_interval_below_what_the_store_takes_is_missed():
-    e = run({"checkpoint_interval_s": 5})
-    assert judge(e, {})[0].field == "reliability.checkpoint_interval_s"
+    e = run(saves={"interval_s": 5})
+    assert judge(e, {})[0].field == "checkpoint.interval_s"
 
 
 @pytest.mark.parametrize(
@@ -404,7 +408,7 @@ def test_interval_below_what_the_store_takes_is_missed():
 )
 def test_product_of_losses_against_simulation(devices, preset, spec, within):
     e = run({"preset": preset, **spec}, devices=devices)
-    r = simulate(of_endurance(e, 86_400 * (150 if devices < 5000 else 30)), 300, 1)
+    r = simulate(of_life(e.life, 86_400 * (150 if devices < 5000 else 30)), 300, 1)
     assert r.goodput == pytest.approx(float(e.goodput), abs=within)
 
 
@@ -417,12 +421,11 @@ def test_goodput_curve_peaks_at_the_interval():
 
 def test_nearer_copies_lift_goodput_and_agree_with_simulation():
     for devices in (16_384, 98_304):
-        e = run({"preset": "bad"}, devices=devices)
-        t = tiered(
-            cluster(devices), e, state_bytes_per_device=5.67e12 / devices, replicas=300, seed=5
-        )
+        e = run({"preset": "ft-hsdp"}, devices=devices)
+        t = tiered(cluster(devices), e, state_bytes_per_device=5.67e12 / devices)
         assert t["gain"] > 0
-        assert t["simulated"] == pytest.approx(t["useful"], abs=5e-3)
+        found = simulate(of_life(t["life"], 30 * 86_400), 300, 5)
+        assert found.goodput == pytest.approx(t["goodput"], abs=5e-3)
         assert [x.id for x in t["tiers"]] == ["L0", "L1", "L2", "L3"]
         assert t["every"][2] * (t["interval_s"] + e.checkpoint_stall_s) >= e.checkpoint_durable_s
 
@@ -547,7 +550,8 @@ def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     from scantling.endure.spares import erlang_b, waiting
     from scantling_widgets.resources import example
 
-    endurance = scantling.assess(Design.read(example())).endurance
+    design = Design.read(example()).change({"reliability.recovery": "in-place"})
+    endurance = scantling.assess(design).endurance
     table = waiting(endurance)
     assert table["shortage"] == sorted(table["shortage"], reverse=True)
     assert table["shortage"][int(endurance.spares)] == pytest.approx(

@@ -21,7 +21,7 @@ def test_measurements_made_from_known_offsets_are_recovered(model):
     truth = np.zeros(len(model.free.keys))
     keys = {k: i for i, k in enumerate(model.free.keys)}
     truth[keys["gemm", "chip", "a100-80-sxm"]] = 0.08
-    truth[keys["elementwise", "stack", "aleph-alpha-scaling"]] = 0.4
+    truth[keys["overall", "effort", "typical"]] = 0.05
     kept = model.table.log_measured
     try:
         object.__setattr__(model.table, "log_measured", model.log_rate(truth))
@@ -44,11 +44,11 @@ def test_sources_weigh_by_the_root_of_their_rows():
 def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
     fitted = calibration()
     assert set(fitted["offsets"]) <= set(PRIORS)
-    chips, stacks = set(catalogue.accelerators()), set(fitted["support"]["stack"])
+    chips = set(catalogue.accelerators())
     for entry in fitted["offsets"].values():
-        assert set(entry) <= {"global", "family", "chip", "stack", "pair"}
-        assert set(entry.get("chip", {})) <= chips and set(entry.get("stack", {})) <= stacks
-        assert {p.split(" on ")[1] for p in entry.get("pair", {})} <= chips
+        assert set(entry) <= {"global", "family", "chip", "effort"}
+        assert set(entry.get("chip", {})) <= chips
+        assert set(entry.get("effort", {})) <= {"tuned", "typical"}
     assert fitted["rows"] > 1000 and fitted["made"]
     assert any(s["single_source"] for s in fitted["support"]["stack"].values())
 

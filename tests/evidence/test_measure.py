@@ -25,7 +25,6 @@ from scantling.physics import calibration_file
 from scantling.physics.cases import Link
 from scantling.physics.collectives import (
     Wires,
-    constants,
     exchange_s,
     fabric_facts,
     near_s,
@@ -33,8 +32,8 @@ from scantling.physics.collectives import (
 )
 from scantling.physics.compute import device
 from scantling.physics.gather import situation
+from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
-from scantling.plans.run import find
 
 torch_missing = importlib.util.find_spec("torch") is None
 DESIGN = """scantling: 1
@@ -150,7 +149,7 @@ def test_attention_timings_of_the_step_model_give_its_share_back(tmp_path):
     """A design with the measured share sees the measured seconds again."""
     (tmp_path / "c.yaml").write_text(file_of({"attention": 0.45}))
     resolved = prepare(
-        Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path).change({"stack": None})
+        Design.from_yaml(DESIGN + "calibration: c.yaml\n", tmp_path).change({"stack": None})
     )
     found = find(situation(resolved, resolved.phases[0]))
     case = found.case(0)
@@ -181,8 +180,8 @@ def test_collective_timings_give_link_shares_back():
         **fabric_facts(up, out),
     )
     node, four = Wires(8, 8, link), Wires(32, 8, link)
-    size, k = 2**30, constants()
-    exchange = exchange_s(7, near_s(size * 7 / 8, node, 0.65), node, k)
+    size = 2**30
+    exchange = exchange_s(7, near_s(size * 7 / 8, node, 0.65), node)
     points = [
         {"op": op, "ranks": w.ranks, "ranks_per_node": 8, "bytes": size, "seconds": float(seconds)}
         for op, w, seconds in (
@@ -279,9 +278,9 @@ def test_measured_constants_replace_the_chip_and_keep_the_software(tmp_path):
 def test_a_design_runs_on_what_was_measured(tmp_path):
     (tmp_path / "slow.yaml").write_text(file_of({"gemm": 0.4}))
     (tmp_path / "design.yaml").write_text(DESIGN + "calibration: slow.yaml\n")
-    slow, usual = Design.read(tmp_path / "design.yaml"), Design.from_text(DESIGN)
-    assert Design.from_text(slow.to_yaml(), tmp_path) == slow
-    assert slow.key() != Design.from_text(slow.to_yaml(), "/").key()
+    slow, usual = Design.read(tmp_path / "design.yaml"), Design.from_yaml(DESIGN)
+    assert Design.from_yaml(slow.to_yaml(), tmp_path) == slow
+    assert slow.key() != Design.from_yaml(slow.to_yaml(), "/").key()
     import scantling
 
     a, b = scantling.assess(slow), scantling.assess(usual)
@@ -310,14 +309,14 @@ def test_a_design_runs_on_what_was_measured(tmp_path):
 def test_a_wrong_calibration_is_one_line(tmp_path, text, what):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(DesignError, match="calibration") as e:
-        prepare(Design.from_text(DESIGN + "calibration: c.yaml\n", tmp_path))
+        prepare(Design.from_yaml(DESIGN + "calibration: c.yaml\n", tmp_path))
     assert what in str(e.value)
     assert "\n" not in str(e.value)
 
 
 def test_a_missing_calibration_is_one_line(tmp_path):
     with pytest.raises(DesignError):
-        prepare(Design.from_text(DESIGN + "calibration: none.yaml\n", tmp_path))
+        prepare(Design.from_yaml(DESIGN + "calibration: none.yaml\n", tmp_path))
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch, tmp_path, capsys):

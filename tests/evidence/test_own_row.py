@@ -50,6 +50,7 @@ def row_of(a) -> dict:
         grad_accum=p["grad_accum"],
         recompute=p["recompute"],
         offload=p["offload"],
+        tuned=int(a.chosen.case.software.tuned),
         other_opts=p["schedule"] if p["schedule"] not in ("1f1b", "interleaved") else "",
     )
     if float(a.chosen.case.software.flash) == 3:

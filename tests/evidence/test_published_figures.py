@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence.figures import endurance
-from scantling.evidence.figures import (
-    figures as published_figures,
+from scantling.evidence.published_figures import endurance
+from scantling.evidence.published_figures import (
+    recreate as published_figures,
 )
-from scantling.evidence.figures.figures import figures, recreate
-from scantling.evidence.figures.record import printed
+from scantling.evidence.published_figures.record import printed
+from scantling.evidence.published_figures.recreate import figures, recreate
 
 ASKED = {
     "bubble-rates",

@@ -69,6 +69,7 @@ def main(kit):
         "MASTER_PORT": str(port),
         "RUN_ID": "handover",
         "RUN_DIR": str(run),
+        "MOCK_DATA": "1",
         "STEPS": "3",
         "SAVE_STEPS": "3",
         "OMP_NUM_THREADS": "1",

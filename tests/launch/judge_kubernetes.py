@@ -1,5 +1,5 @@
-"""python judge_kubernetes.py KIT...: jobset.yaml and pytorchjob.yaml against the projects'
-published CRD schemas, made strict, and their pods against Kubernetes' own schema."""
+"""python judge_kubernetes.py KIT...: jobset.yaml, pytorchjob.yaml and trainjob.yaml against the
+projects' published CRD schemas, made strict, and their pods against Kubernetes' own schema."""
 
 from __future__ import annotations
 
@@ -78,6 +78,14 @@ def judge(kit):
             or pods != j["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"]
         ):
             raise ValueError(f"{pods} pods")
+    for name, kind in (
+        ("trainingruntime", models.TrainerV1alpha1TrainingRuntime),
+        ("trainjob", models.TrainerV1alpha1TrainJob),
+    ):
+        part = yaml.safe_load((Path(kit) / f"{name}.yaml").read_text())
+        gone = lost(part, kind.from_dict(part).to_dict())
+        if gone:
+            raise KeyError(f"unknown fields of trainjob.yaml: {gone}")
     return dict(
         name=d["metadata"]["name"],
         nodes=job["spec"]["parallelism"],

@@ -1,4 +1,4 @@
-"""python record.py RESULTS: the tables of lib/scantling/kits/NOTES.md from the lines that runs of
+"""python record.py RESULTS: the tables of lib/NOTES-kits.md from the lines that runs of
 the judges left, each with its date."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOTES = HERE.parent.parent / "lib" / "scantling" / "kits" / "NOTES.md"
+NOTES = HERE.parent.parent / "lib" / "NOTES-kits.md"
 NAMES = {
     "megatron": ("Megatron-LM", "megatron-core"),
     "megatron-bridge": ("Megatron-Bridge", "megatron-bridge"),

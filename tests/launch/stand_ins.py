@@ -133,6 +133,7 @@ def command(kit, launcher):
                 NODE_RANK=str(node),
                 MASTER_ADDR="node0",
                 RUN_DIR=f"{folder}/run",
+                MOCK_DATA="1",
             )
             out = subprocess.run(
                 ["bash", f"{kit}/launch.sh"], env=env, capture_output=True, text=True, check=True

@@ -22,14 +22,14 @@ from scantling import Design, assess
 from scantling.base.json import clean
 from scantling.cli.app import main
 from scantling.kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
-from scantling.kits.express import express
+from scantling.kits.expressible import express
 from scantling.kits.pages import kit as kit_of
 from scantling.kits.quote import slug
 from scantling.kits.state import state_bytes
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
-from corpus import PLANS, SMALL, spec  # noqa: E402
+from corpus import MLA, PLANS, SMALL, spec  # noqa: E402
 
 FILE = {
     "megatron": "megatron.args",
@@ -79,6 +79,7 @@ def plain():
 @pytest.mark.parametrize("on", ON)
 @pytest.mark.parametrize("to", FRAMEWORKS)
 def test_every_framework_under_every_scheduler(small, to, on):
+    read = set()
     files = kits(small, to, on)
     assert {
         "README.md",
@@ -106,6 +107,46 @@ def test_every_framework_under_every_scheduler(small, to, on):
             json.loads(text)
         elif name.endswith((".sh", ".sbatch")):
             subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+        else:
+            continue
+        read.add(name)
+    unread = {"README.md", "checkpoint.md", "megatron.args", "bridge.overrides"}
+    assert {Path(name).name for name in set(files) - read} <= unread
+    assert {"plan.json", "env.sh", "launch.sh", SCRIPT[on]} <= read
+
+
+@pytest.mark.parametrize(
+    "modules, flags",
+    [
+        (["core_attn"], "core_attn"),
+        (["mla_up_proj", "norm", "mlp_act"], "mla_up_proj layernorm moe_act"),
+        (["moe"], "moe"),
+    ],
+)
+def test_memory_time_and_flags_go_by_one_list_of_modules(modules, flags):
+    """Megatron-LM's choices of --recompute-modules (arguments.py); what a framework has no words
+    for is refused by name."""
+    pins = dict(tp=1, pp=1, sharding="zero1", micro_batch=1)
+    said = assess(design(spec(model=MLA, plan=pins | {"recompute_modules": modules})))
+    none = assess(design(spec(model=MLA, plan=pins | {"recompute": "none"})))
+    assert said.plan["recompute_modules"] == modules
+    held, kept = (a.phases[0].memory.activations for a in (said, none))
+    assert held < kept or modules == ["core_attn"]  # with flash attention it saves no scores
+    assert said.step_breakdown_s["recompute"] > 0 == none.step_breakdown_s["recompute"]
+    arguments = kits(said, "megatron", "torchrun")["megatron.args"]
+    assert f"--recompute-modules {flags}" in arguments
+    overrides = kits(said, "megatron-bridge", "torchrun")["bridge.overrides"]
+    assert f"model.recompute_modules=[{flags.replace(' ', ',')}]" in overrides
+    for to in ("torchtitan", "fsdp"):
+        try:
+            found = express(said, 0, FRAMEWORKS[to], "torchrun")
+        except Inexpressible as e:
+            assert "recompute_modules" in str(e)
+        else:
+            kept = [] if to == "torchtitan" else ["core_attn"]
+            assert found.plan["recompute"] != "selective" or (
+                found.plan["recompute_modules"] == kept
+            )
 
 
 def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
@@ -113,7 +154,7 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     design(PLANS["dualpipe"], name="x").write(file)
     assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == 0
     out = capsys.readouterr()
-    assert "Wrote 6 files" in out.out
+    assert "Wrote 16 files" in out.out
     assert "schedule dualpipe" in out.err
     assert "step time" in out.err
     assert (tmp_path / "kit" / "launch.sh").stat().st_mode & 0o111
@@ -189,7 +230,7 @@ def test_writing_is_all_or_nothing(tmp_path, plain, monkeypatch):
     monkeypatch.setattr(os, "rename", stuck)
     with pytest.raises(ValueError, match="Input/output error"):
         write({k: "other\n" for k in files} | {"new.txt": "new\n"}, kit)
-    assert {p.name: p.read_bytes() for p in kit.iterdir()} == before
+    assert {p.name: p.read_bytes() for p in kit.iterdir() if p.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["kit"]
 
 
@@ -390,7 +431,7 @@ def test_megatron_arguments_reach_the_program_word_for_word(tmp_path):
         ["bash", str(kit / "launch.sh")],
         capture_output=True,
         text=True,
-        env={"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m"},
+        env={"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m", "MOCK_DATA": "1"},
     )
     assert p.returncode == 0, p.stderr
     expected = shlex.split((kit / "megatron.args").read_text())
@@ -483,8 +524,9 @@ def test_a_tpu_kit_speaks_of_tpus_alone():
         "maxtext",
         "kubernetes",
     )
-    text = "".join(files.values())
-    assert not re.findall(r"NCCL|CUDA|torch|expandable|gpus-per-node|Slurm|flight", text)
+    text = "".join(t for name, t in files.items() if name != "check_ladder.py")
+    recorder = r"(?<!one in )flight"  # of NCCL; a save of a copy may be in flight on any device
+    assert not re.findall(rf"NCCL|CUDA|torch|expandable|gpus-per-node|Slurm|{recorder}", text)
     assert "LIBTPU_INIT_ARGS" in files["env.sh"]
 
 

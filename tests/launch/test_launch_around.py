@@ -4,6 +4,7 @@ schemas, jobs that stop and go on."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -17,9 +18,11 @@ from pathlib import Path
 import pytest
 import yaml
 from scantling import Design, assess
-from scantling.kits import FRAMEWORKS, framework, kits, write
-from scantling.kits.express import express
+from scantling.catalogue.models.entries import model as catalogue_model
+from scantling.kits import FRAMEWORKS, Inexpressible, framework, kits, write
+from scantling.kits.expressible import express
 from scantling.kits.frameworks import megatron as megatron_module
+from scantling.kits.record import norm_epsilon, rotary_base
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
@@ -70,7 +73,7 @@ def test_scripts_pass_shellcheck(tmp_path, small):
     for a, to in [(small, to) for to in FRAMEWORKS] + [(odd, "fsdp")]:
         for name, text in kits(a, to, "slurm").items():
             if name.endswith((".sh", ".sbatch")):
-                path = tmp_path / f"{to}-{len(scripts)}-{name}"
+                path = tmp_path / f"{to}-{len(scripts)}-{name.replace('/', '-')}"
                 path.write_text(text)
                 scripts.append(str(path))
     p = subprocess.run([program, "-s", "bash", *scripts], capture_output=True, text=True)
@@ -80,6 +83,7 @@ def test_scripts_pass_shellcheck(tmp_path, small):
     assert subprocess.run([program, str(broken)], capture_output=True).returncode == 1
 
 
+JOB = re.compile(r"(jobset|pytorchjob|computedomain)\.yaml")
 RACK = spec(
     cluster=dict(accelerator="gb200-nvl72", devices=64, devices_per_node=4, scale_up_domain=64)
 )
@@ -100,8 +104,15 @@ def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
     fields refused; and they can refuse."""
     a = assess(design(data, name="job"))
     files = kits(a, to, "kubernetes")
-    found = {f: yaml.safe_load(text) for f, text in files.items() if f.endswith(".yaml")}
+    found = {f: yaml.safe_load(text) for f, text in files.items() if JOB.fullmatch(f)}
+    runtime, train = (
+        yaml.safe_load(files[f"{name}.yaml"]) for name in ("trainingruntime", "trainjob")
+    )
+    crd.check(yaml.safe_load(files["jobset.yaml"]) | {"spec": runtime["spec"]["template"]["spec"]})
+    assert train["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
+    assert train["spec"]["trainer"]["numNodes"] == runtime["spec"]["mlPolicy"]["numNodes"]
     assert {d["kind"] for d in found.values()} == kinds
+    host = a.resolved.cluster.host_memory_bytes
     domain = found.pop("computedomain.yaml", None)
     if domain:
         crd.check(domain)
@@ -116,6 +127,11 @@ def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
         )
         for pod in pods:
             limits = pod["containers"][0]["resources"]["limits"]
+            assert pod["containers"][0]["resources"]["requests"] == limits  # guaranteed
+            assert int(limits.pop("cpu")) >= 8 * a.resolved.cluster.devices_per_node
+            assert int(limits.pop("memory").removesuffix("Gi")) * 2**30 < host
+            empty = {e["name"] for e in pod["containers"][0]["env"] if e["value"] == ""}
+            assert {"DATA", "TOKENIZER"} <= empty
             assert (
                 limits.pop("google.com/tpu" if to == "maxtext" else "nvidia.com/gpu")
                 == a.resolved.cluster.devices_per_node
@@ -186,7 +202,10 @@ def test_a_long_run_may_go_back_to_the_queue_as_often_as_it_has_to():
 
 
 STUBS = {
-    "scontrol": 'if [ "$1" = requeue ]; then echo requeue >> "$RUN_DIR/said"; else echo node0; fi',
+    "scontrol": (
+        'if [ "$1" = requeue ]; then echo requeue >> "$RUN_DIR/said"; '
+        "else echo node0; echo node1; fi"
+    ),
     "torchrun": "exit 0",
 }
 
@@ -265,10 +284,158 @@ def test_what_a_design_states_stays_where_the_framework_has_words_for_it():
 def test_megatron_knows_every_field_of_a_plan():
     """What the domain leaves out is in the plan's vocabulary: a misspelt field would let everything
     through."""
-    from scantling.kits.express import FIELDS
+    from scantling.kits.expressible import FIELDS
 
     for to, each in FRAMEWORKS.items():
         assert set(each.domain) <= {*FIELDS, "optimizer"}, to
     assert megatron_module.chunks.__doc__
     assert DENSE
     assert Z1
+
+
+def test_a_model_that_a_framework_cannot_build_is_counted_as_what_is_built():
+    """GPT-3's layers of two matrices (Brown et al. 2020: 174.6 billion with Megatron's vocabulary)
+    keep their count as SwiGLU of two thirds the width; with the same width they would be 233
+    billion, and 83 GB a device of 80."""
+    a = assess(Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml"))
+    plan = json.loads(kits(a, "torchtitan")["plan.json"])
+    s = plan["shape"]
+    layer = s["hidden"] * (4 * s["hidden"] + 3 * s["ffn_hidden"] + 2)
+    ends = s["hidden"] * (2 * s["vocab"] + 1)
+    assert plan["params"] == s["layers"] * layer + ends
+    assert plan["params"] == pytest.approx(a.params, rel=0.005)
+    changed = [g for g in plan["not_expressed"] if g["field"].startswith("model")]
+    assert changed
+    assert all(f"{plan['params']:,} parameters against {a.params:,}" in g["cost"] for g in changed)
+    assert plan["memory_bytes"]["total"] < plan["memory_bytes"]["capacity"]
+
+
+def test_a_model_with_no_block_of_its_kind_is_refused():
+    a = assess(design(PLANS["moe-shared"], name="shared"))
+    with pytest.raises(Inexpressible, match="none shared"):
+        kits(a, "maxtext")
+
+
+@pytest.mark.parametrize(
+    ("model", "base", "epsilon"),
+    [
+        ("mixtral-8x22b", 1_000_000, 1e-5),
+        ("qwen3-32b", 1_000_000, 1e-6),
+        ("llama-2-70b", 10_000, 1e-5),
+        ("deepseek-v3", 10_000, 1e-6),
+        ("qwen2.5-72b", 1_000_000, 1e-5),
+        ("moonlight-16b", 50_000, 1e-5),
+    ],
+)
+def test_rotary_base_and_epsilon_are_the_model_s_own(model, base, epsilon):
+    """Figures of the publishers' config.json files."""
+    m = catalogue_model(model)
+    assert (rotary_base(m), norm_epsilon(m)) == (base, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("plan", "job", "field", "instead"),
+    [
+        ({"sharding": "zero1"}, {}, None, None),
+        ({"sharding": "zero3", "tp": 1, "pp": 1}, {}, "sharding", "zero1"),
+        ({}, {"precision": "fp16"}, "precision", "bf16"),
+        ({"offload": "optimizer"}, {}, "offload", "none"),
+    ],
+)
+def test_muon_under_megatron_is_what_its_checks_allow(plan, job, field, instead):
+    """Megatron-LM core_v0.19.0, training/arguments.py and core/optimizer/__init__.py: Muon with
+    --use-distributed-optimizer is layer-wise; not with Megatron-FSDP, nor fp16. Bridge's recipes
+    have Adam."""
+    data = spec(model=SMALL, devices=16, plan=plan)
+    data["job"] |= job | {"optimizer": "muon"}
+    a = assess(design(data, name="muon"))
+    files = kits(a, "megatron")
+    gaps = {g["field"]: g["instead"] for g in json.loads(files["plan.json"])["not_expressed"]}
+    assert gaps == ({field: instead} if field else {})
+    lines = files["megatron.args"].splitlines()
+    assert "--optimizer muon" in lines
+    assert "--use-distributed-optimizer" in lines
+    assert not {"--use-megatron-fsdp", "--fp16", "--optimizer-cpu-offload"} & set(lines)
+    bridge = json.loads(kits(a, "megatron-bridge")["plan.json"])
+    assert [g["field"] for g in bridge["not_expressed"]] == ["optimizer"]
+    assert bridge["plan"] == a.plan
+
+
+def test_selective_recompute_repeats_what_the_stack_does():
+    """DeepSeek-V3 (arXiv 2412.19437, sections 3.2.3 and 3.3.3) repeats norms, up-projections and
+    the experts' SwiGLU."""
+    data = PLANS["mla"] | {"stack": "hai-llm", "name": "mla"}
+    data["plan"] = data["plan"] | {"recompute": "selective"}
+    args = kits(assess(Design.from_data(data)), "megatron")["megatron.args"]
+    said = re.search(r"^--recompute-modules (.*)$", args, re.M)[1]
+    assert set(said.split()) == {"mla_up_proj", "layernorm", "moe_act"}
+
+
+def test_made_up_tokens_are_asked_for_and_said(tmp_path, small):
+    """Without DATA one line on stderr, and made-up tokens for MOCK_DATA=1 alone."""
+    for to in FRAMEWORKS:
+        kit, bin_ = tmp_path / to, tmp_path / "bin"
+        write(kits(small, to), kit)
+        bin_.mkdir(exist_ok=True)
+        for name in ("torchrun", "accelerate", "python3"):
+            (bin_ / name).write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')
+            (bin_ / name).chmod(0o755)
+        seen = {}
+        for data in ({}, {"MOCK_DATA": "1"}, {"DATA": "/data/tokens", "TOKENIZER": "/tokenizer"}):
+            env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/megatron"} | data
+            p = subprocess.run(
+                ["bash", str(kit / "launch.sh")], env=env, capture_output=True, text=True
+            )
+            seen[p.returncode, len(p.stderr.splitlines()), "--mock-data" in p.stdout] = p.stderr
+        assert set(seen) == {(0, 1, False), (0, 1, to == "megatron"), (0, 0, False)}, (to, seen)
+        assert all(s.startswith("launch.sh: no DATA") for (_, n, _), s in seen.items() if n)
+        assert (
+            "trainer.py" not in (own := kits(small, to)) or "raise SystemExit" in own["trainer.py"]
+        )
+
+
+def test_the_guide_names_the_tools_with_what_this_run_should_show():
+    a = assess(Design.read(ROOT / "gallery" / "designs" / "llama-3.1-405b.yaml"))
+    text = kits(a, "megatron", "slurm")["README.md"]
+    guide = text[text.index("## Tools") : text.index("## When something")]
+    for word in (
+        "nvidia-smi dmon",
+        "memory_stats",
+        "snapshot",
+        "nsys profile",
+        "NCCL_DEBUG",
+        "NCCL_IB_DISABLE",
+        "Gradient compression",
+        "NVMe first",
+        "flight recorder",
+        "Resume:",
+        "Shrink:",
+    ):
+        assert word in guide, word
+    assert f"{a.memory_bytes['total'] / 1e9:,.1f} GB" in guide
+    assert f"about {100 * a.hfu:.0f} %" in guide
+    p = a.plan
+    ranks, devices = re.search(r"has (\d+) data-parallel ranks on ([\d,]+) devices", guide).groups()
+    assert int(devices.replace(",", "")) == int(ranks) * p["tp"] * p["cp"] * p["pp"]
+    assert a.resolved.phases[0].global_batch % (int(ranks) * p["micro_batch"]) == 0
+
+
+def test_more_chips_than_a_slice_has_are_several_slices():
+    """A v5p pod has 8,960 chips (Google's TPU v5p page): 16,384 are two slices of 8,192, whose
+    mesh has its data-parallel ranks across them."""
+    data = {
+        "model": "llama-3.1-405b",
+        "cluster": {"accelerator": "tpu-v5p", "devices": 16_384, "devices_per_node": 4},
+        "job": {"seq_len": 8192, "global_batch": 4096},
+    }
+    a = assess(design(data, name="pods"))
+    files = kits(a, "maxtext", "kubernetes")
+    job = yaml.safe_load(files["jobset.yaml"])["spec"]["replicatedJobs"][0]
+    assert (job["replicas"], job["template"]["spec"]["parallelism"]) == (2, 2048)
+    pod = job["template"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "16x16x32"
+    mesh = yaml.safe_load(files["maxtext.yml"])
+    sizes = {k: v for k, v in mesh.items() if k.endswith("_parallelism")}
+    across = [v for k, v in sizes.items() if k.startswith("dcn_")]
+    assert math.prod(across) == 2
+    assert math.prod(sizes.values()) == a.plan["dp"] * a.plan["tp"] * a.plan["pp"] * a.plan["cp"]

@@ -138,6 +138,7 @@ def test_two_nodes_meet_and_train(to, tmp_path):
         port = s.getsockname()[1]
     environment = os.environ | {
         "RUN_DIR": str(tmp_path / "run"),
+        "MOCK_DATA": "1",
         "STEPS": "3",
         "MASTER_ADDR": "localhost",
         "MASTER_PORT": str(port),

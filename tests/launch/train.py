@@ -26,6 +26,7 @@ def start(python, kit, run, ranks):
         port = s.getsockname()[1]
     environment = os.environ | {
         "RUN_DIR": str(run),
+        "MOCK_DATA": "1",
         "STEPS": str(STEPS),
         "SAVE_STEPS": str(EVERY),
         "OMP_NUM_THREADS": "1",

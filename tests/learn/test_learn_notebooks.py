@@ -9,8 +9,8 @@ import re
 
 import pytest
 import scantling_learn as learn
+from reading import bare, texts
 from scantling_learn.session import Session
-from scantling_learn.tell import bare
 from scantling_learn.typed import read_number
 
 FACTS = {number: w.facts() for number, w in learn.walkthroughs().items()}
@@ -70,7 +70,7 @@ def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
     about = book(path)["metadata"]["scantling"]
     w, givens = learn.walkthrough(about["walkthrough"]), set(about["givens"])
     bare_givens = {re.sub(r"[BMTK]$", "", g) for g in givens}
-    texts = [
+    shown = [
         (text, text)
         for cell in book(path)["cells"]
         for text in (
@@ -79,11 +79,11 @@ def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
             else literals("".join(cell["source"]))
         )
     ]
-    texts += [(q.id, bare(text)) for q in w.questions for text in q.texts()]
-    for where, text in texts:
+    shown += [(q.id, bare(text)) for q in w.questions for text in texts(q)]
+    for where, text in shown:
         numbers = typed(text)
         assert numbers <= givens | bare_givens, (numbers - givens, where, text)
-    anywhere = {n.rstrip(",") for _, text in texts for n in DIGITS.findall(text)}
+    anywhere = {n.rstrip(",") for _, text in shown for n in DIGITS.findall(text)}
     assert {re.sub(r"[BMTK]$", "", g) for g in givens} <= anywhere, "a given that no text uses"
 
 
@@ -117,15 +117,15 @@ def test_a_placeholder_is_shown_in_the_unit_that_its_name_has(path):
         "params",
     }
     w = learn.walkthrough(book(path)["metadata"]["scantling"]["walkthrough"])
-    texts = [text for q in w.questions for text in q.texts()]
+    shown = [text for q in w.questions for text in texts(q)]
     for cell in (c for c in book(path)["cells"] if c["cell_type"] == "code"):
-        texts += [
+        shown += [
             n.value
             for n in ast.walk(ast.parse("".join(cell["source"])))
             if isinstance(n, ast.Constant) and isinstance(n.value, str)
         ]
     seen = 0
-    for text in texts:
+    for text in shown:
         try:
             fields = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name]
         except ValueError:
@@ -151,7 +151,7 @@ def test_no_cell_types_what_somebody_published():
             for call in (
                 n
                 for n in ast.walk(ast.parse("".join(cell["source"])))
-                if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("beside")
+                if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("compare")
             ):
                 rows = [
                     a.elt if isinstance(a, ast.GeneratorExp) else a

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import scantling_learn as learn
 from scantling_learn.grade import grade, right_answer
-from scantling_learn.tell import tell
+from scantling_learn.texts import fill_text
 from scantling_learn.typed import read_number, read_plan
 
 FACTS = {number: learn.walkthrough(number).facts() for number in ("01", "02", "06", "08")}
@@ -52,7 +52,7 @@ FACTS = {number: learn.walkthrough(number).facts() for number in ("01", "02", "0
         ("15/31 * 100 %", "%", 1500 / 31),
         ("sqrt", "", None),
         ("9**9**9", "", None),
-        ("7,9 min", "min", None),
+        ("7,9 min", "min", 7.9),
         ("5 or 6", "", None),
         (float("nan"), "", None),
         (float("inf"), "", None),
@@ -86,7 +86,12 @@ def test_what_is_no_number_in_the_unit_is_refused(text):
         ("01.params", lambda x: x / 1e9, "power of ten"),
         ("01.cost", lambda x: x * 1e6, "million dollars"),
         ("01.ratio", lambda x: -x, "sign"),
-        ("01.ratio", lambda x: 0, "nothing"),
+        ("01.ratio", lambda x: 0, "not zero"),
+        ("01.params", lambda x: f"{x / 1e9:.4g} GFLOP/s", "FLOP per second"),
+        ("01.days", lambda x: f"{x} GB", "GB is bytes"),
+        ("01.cost", lambda x: f"{x} days", "days is time"),
+        ("01.params", lambda x: x * 8, "factor of 8.0: a node of eight for one device, or bits"),
+        ("01.cost", lambda x: x * 1e30, "30 powers of ten"),
         ("06.micro", lambda x: x + 0.1, "exactly"),
     ],
 )
@@ -105,7 +110,9 @@ def test_an_option_is_named_in_any_way(typed):
     q = learn.walkthrough("08").question("half")
     assert grade(q, typed, FACTS["08"]).answer == typed
     assert [
-        o.key for o in q.options if tell(o.says, FACTS["08"]) == grade(q, typed, FACTS["08"]).says
+        o.key
+        for o in q.options
+        if fill_text(o.says, FACTS["08"]) == grade(q, typed, FACTS["08"]).says
     ] == ["b"]
 
 

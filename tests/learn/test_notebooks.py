@@ -10,8 +10,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from scantling.evidence.figures import figures as published_figures
-from scantling_widgets import published, walkthroughs
+from scantling.evidence.published_figures import recreate as published_figures
+from scantling_widgets import published_tables, walkthroughs
 from scantling_widgets.report.pictures import Picture
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -47,11 +47,14 @@ def run(notebook) -> list:
 
 @pytest.mark.parametrize("path", ALL, ids=lambda p: p.stem)
 def test_no_outputs_in_git(path):
+    seen = 0
     for cell in read(path).cells:
         if cell.cell_type == "code":
+            seen += 1
             assert not cell.outputs and cell.execution_count is None, (
                 f"{path.name}: {cell.source[:60]}"
             )
+    assert seen
 
 
 @pytest.mark.parametrize("path", REFERENCE, ids=lambda p: p.stem)
@@ -65,7 +68,7 @@ def test_reference_notebook_runs_and_shows_its_figures(path):
         assert picture.words and picture.caption and picture.spec
     for id in notebook.metadata.scantling.figures:
         r = published_figures.recreate(id)
-        held = [t for t in tables if repr(t) == published.said(r)]
+        held = [t for t in tables if repr(t) == published_tables.said(r)]
         assert held, f"{path.name} does not show the table of {id}"
         assert "error" in held[0]._repr_html_() and all(p.locator for p in r.points)
         assert (
@@ -102,7 +105,10 @@ def test_the_index_names_every_figure_with_its_error_and_links_to_its_notebook()
         assert f"href='{path.stem}.html'" in page
     for r in published_figures.recreate_all().values():
         assert escape(r.figure.title) in page
-        assert published.error(r.worst_error, r.figure.absolute, r.figure.unit).lstrip("+") in page
+        assert (
+            published_tables.error(r.worst_error, r.figure.absolute, r.figure.unit).lstrip("+")
+            in page
+        )
     assert page.count("not met") == sum(f.missed for f in published_figures.figures().values())
 
 
@@ -117,7 +123,7 @@ def test_prose_names_modules_that_exist():
 
 
 def test_a_picture_draws_what_is_printed_and_what_is_ours():
-    picture = published.picture("tp-across-nodes")
+    picture = published_tables.picture("tp-across-nodes")
     values = [row for data in _values(picture.spec) for row in data]
     for p in published_figures.recreate("tp-across-nodes").points:
         assert any(
@@ -174,3 +180,18 @@ def test_the_first_design_under_papermill_and_as_a_page(tmp_path):
         assert output.output_type != "error"
     assert (tmp_path / "design" / "design.yaml").is_file()
     assert "constraint missed" in page and "feasible" in page
+
+
+def test_the_headline_of_every_figure_counts_its_outliers():
+    """Values that are shown and held to no bound are in the count and in the largest error."""
+    outliers = 0
+    for id, r in published_figures.recreate_all().items():
+        said = published_tables.table(id).words
+        assert said.startswith(f"{len(r.points):,} printed value")
+        worst = max(abs(e) for e in r.errors if e == e)
+        largest = published_tables.size(worst, r.figure)
+        assert f"largest {largest}" in said.split(". ")[0] or largest in said
+        alone = [p for p in r.points if not p.counted]
+        outliers += len(alone)
+        assert ("shown only" in said) == bool(alone)
+    assert outliers

@@ -7,7 +7,6 @@ from scantling.physics.cases import Link
 from scantling.physics.collectives import (
     Wires,
     below_line,
-    constants,
     direct_s,
     exchange_s,
     far_s,
@@ -21,14 +20,13 @@ from scantling.physics.collectives import (
 )
 
 H100 = Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9)
-K = constants()
 
 
 def test_all_gather_inside_a_domain_moves_n_minus_1_over_n():
     """nccl-tests, PERFORMANCE.md: busbw = algbw (n-1)/n for all-gather; large messages near the
     ring's rate, an all-reduce twice the time."""
     w = Wires(8, 8, H100)
-    wire = 64e9 * 7 / 8 / up_rate(w, K)
+    wire = 64e9 * 7 / 8 / up_rate(w)
     assert wire < ring_s(64e9, w) < 1.02 * wire
     assert ring_s(64e9, w, 2.0) == pytest.approx(2 * ring_s(64e9, w), rel=0.01)
 
@@ -38,8 +36,8 @@ def test_a_ring_over_nodes_uses_every_card_of_its_members():
     which rings reach some 0.94 (331 to 382 of 400 GB/s, catalogue fabrics.csv), unless NVLink is
     slower."""
     one, eight = Wires(64, 1, H100), Wires(64, 8, H100)
-    assert ring_rate(one, K) == pytest.approx(out_rate(one, K)) == pytest.approx(46.9e9, rel=0.01)
-    assert ring_rate(eight, K) == pytest.approx(min(8 * out_rate(one, K), up_rate(eight, K)))
+    assert ring_rate(one) == pytest.approx(out_rate(one)) == pytest.approx(46.9e9, rel=0.01)
+    assert ring_rate(eight) == pytest.approx(min(8 * out_rate(one), up_rate(eight)))
 
 
 def test_members_of_a_group_under_others_packed_first():
@@ -56,7 +54,7 @@ def test_all_to_all_is_bound_by_its_slower_tier():
     near, far = Wires(8, 8, H100), Wires(64, 8, H100)
     wire = near_s(64e9 * 7 / 8, near)
     assert wire < direct_s(64e9, near) < 1.03 * wire
-    wire = far_s(64e9 * 56 / 64, far, K)
+    wire = far_s(64e9 * 56 / 64, far)
     assert wire < direct_s(64e9, far) < 1.05 * wire
     assert wire > near_s(64e9 * 7 / 64, far)
 
@@ -81,10 +79,10 @@ def test_a_pair_on_a_mesh_has_one_link():
     link = Link(
         domain=8, up_bytes_per_s=448e9, out_bytes_per_s=50e9, mesh=1.0, up_share=0.7, up_hop_s=4e-6
     )
-    assert ring_rate(Wires(8, 8, link), K) == pytest.approx(312.9e9, rel=0.01)
-    assert ring_rate(Wires(2, 2, link), K) == pytest.approx(47.7e9, rel=0.1)
+    assert ring_rate(Wires(8, 8, link)) == pytest.approx(312.9e9, rel=0.01)
+    assert ring_rate(Wires(2, 2, link)) == pytest.approx(47.7e9, rel=0.1)
     assert link_rate(Wires(2, 2, link)) == pytest.approx(64e9)
-    assert ring_rate(Wires(64, 1, link), K) == out_rate(Wires(64, 1, link), K)
+    assert ring_rate(Wires(64, 1, link)) == out_rate(Wires(64, 1, link))
 
 
 def test_deliveries_over_two_nodes_pass_the_links():
@@ -93,9 +91,9 @@ def test_deliveries_over_two_nodes_pass_the_links():
     link = Link(domain=8, up_bytes_per_s=200e9, out_bytes_per_s=50e9)
     one, copies, nodes = 4096 * 7168, 16 * (1 - (15 / 16) ** 8), 2 * (1 - 0.5**8)
     w = Wires(16, 8, link)
-    near, far = near_s(one * copies * 7 / 8, w), far_s(one * nodes / 2, w, K)
+    near, far = near_s(one * copies * 7 / 8, w), far_s(one * nodes / 2, w)
     assert far < 0.75e-3
-    assert 0.9e-3 < exchange_s(8, np.maximum(near, far), w, K) < 1.4e-3
+    assert 0.9e-3 < exchange_s(8, np.maximum(near, far), w) < 1.4e-3
 
 
 @pytest.mark.parametrize("group", [1, 2, 8, 64])

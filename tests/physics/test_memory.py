@@ -256,7 +256,7 @@ def test_deepseek_v3_fits_as_it_was_trained():
         make_shape(**DEEPSEEK),
         plan,
         job,
-        dict(selective_elementwise=1.0, balanced_layout=1.0),
+        dict(selective_norm=1.0, selective_act=1.0, selective_up=1.0, balanced_layout=1.0),
         memory_constants.gather("hai-llm"),
     )
     assert memory(c).fits
@@ -507,7 +507,8 @@ def any_plan(draw):
         fused_norm=draw(st.integers(0, 1)),
         chunked_loss=draw(st.integers(0, 1)),
         selective_gemm=draw(st.sampled_from([0, 0.45])),
-        selective_elementwise=draw(st.sampled_from([0, 0.5])),
+        selective_norm=draw(st.sampled_from([0, 0.5])),
+        selective_act=draw(st.sampled_from([0, 0.5])),
     )
     stack = draw(
         st.sampled_from(
@@ -614,7 +615,9 @@ def test_a_split_sequence_takes_less_but_for_its_own_buffers(c):
     assert wider.total - wider.buffers * (
         1 + wider.fragmentation / (wider.total - wider.fragmentation - wider.framework)
     ) <= memory(c).total * (1 + 1e-9)
-    assert wider.activations <= memory(c).activations * (1 + 1e-9)
+    # device by device: with less of everything another one may be the fullest
+    devices = zip(memory_by_stage(c.with_plan(cp=2 * c.plan.cp)), memory_by_stage(c), strict=True)
+    assert all(half["activations"] <= whole["activations"] * (1 + 1e-9) for half, whole in devices)
 
 
 @given(any_plan())

@@ -6,11 +6,11 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from exhaustive import exhaust
 from scantling import Design
-from scantling.evidence.exhaustive import exhaust
 from scantling.physics.gather import situation
+from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
-from scantling.plans.run import find
 
 TEXT = (
     "model: gpt-3-175b\ncluster: {accelerator: a100-80-sxm, devices: %d}\njob: {seq_len: "

@@ -10,6 +10,7 @@ import pytest
 from scantling import Design, assess
 from scantling.advise.why import why
 
+NARROW = "case-5-deepseek-v3"  # 82 of 85 GB: more of a chance to run out than the 5 % of a design
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
 # name: (the stack it ran on, the published plan)
 RUNS = {
@@ -38,15 +39,21 @@ RUNS = {
 
 @lru_cache
 def both(name):
-    """(published plan, the search's own) on the stack of the run."""
+    """(published plan, the search's own) on the stack of the run, the search with no less of a
+    chance to run out of memory than the published plan takes."""
     design = Design.read(DESIGNS / f"{name}.yaml").change({"stack": RUNS[name][0]})
-    return assess(design), assess(design.change({f"plan.{k}": None for k in design.plan.given()}))
+    published = assess(design)
+    allowed = max(0.05, published.oom_probability)
+    free = {f"plan.{k}": None for k in design.plan.given()}
+    return published, assess(design.change(free | {"constraints.max_oom_probability": allowed}))
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_published_plans_are_legal_and_feasible(name):
     a, _ = both(name)
-    assert a.verdict == "feasible"
+    assert a.verdict == ("feasible-at-risk" if name == NARROW else "feasible")
+    assert [r.field for r in a.reasons] == ["max_oom_probability"] * (name == NARROW)
+    assert a.oom_probability < 0.3  # 0.27 for NARROW, which repeats the modules of its report
     for field, value in RUNS[name][1].items():
         assert a.plan[field] == value
     assert a.memory_bytes["total"] <= a.memory_bytes["capacity"]

@@ -1,4 +1,4 @@
-"""Work that takes longer than a slider may wait: a button, a bar, a way to stop it, and the desk
+"""Work that takes longer than a slider may wait: a button, a count, a way to stop it, and the desk
 stays live meanwhile."""
 
 from __future__ import annotations
@@ -7,12 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import ipywidgets as W
-
-from .theme import button
+from .parts import Box, Button, Part
 
 
-class Job(W.HBox):
+class Job(Box):
     """Runs a generator in a thread; each item it yields is a step done.
 
     start() -> (number of steps, generator)     read at the press of the button
@@ -28,40 +26,16 @@ class Job(W.HBox):
         on_end: Callable,
         waits: bool = False,
     ):
-        room = {
-            "width": "auto",
-            "min_width": "96px",
-            "flex": "0 0 auto",
-        }
-        self.button = button(name, self.run, **room)
-        self.count = W.Label("", layout=W.Layout(width="118px"))
-        self.bar = W.IntProgress(
-            min=0,
-            max=1,
-            layout=W.Layout(
-                width="120px",
-                visibility="hidden",
-            ),
-        )
+        super().__init__(cls="sd-line-of")
         self._cancelled = threading.Event()
-        self.stop = button(
-            "Cancel",
-            self._cancelled.set,
-            width="76px",
-            visibility="hidden",
+        self.button = Button(name, self.run)
+        self.count = Part(
+            cls="sd-count",
+            role="status",
         )
-        super().__init__(
-            [
-                self.button,
-                self.count,
-                self.bar,
-                self.stop,
-            ],
-            layout=W.Layout(
-                align_items="center",
-                grid_gap="8px",
-            ),
-        )
+        self.stop = Button("Cancel", self._cancelled.set)
+        self.stop.hidden = True
+        self.children = (self.button, self.count, self.stop)
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
         self.thread = None
 
@@ -82,13 +56,10 @@ class Job(W.HBox):
         error, items = None, iter(())
         try:
             steps, items = self._start()
-            self.bar.max, self.bar.value, self.count.value = max(1, steps), 0, ""
-            self.bar.layout.visibility = self.stop.layout.visibility = "visible"
+            self.count.value, self.stop.hidden = "", False
             began = time.monotonic()
             for done, item in enumerate(items, 1):
                 self._on_step(item)
-                waiting = item is None and self.waits  # nothing new, only time: say how long
-                self.bar.value = min(done, self.bar.max - 1) if waiting else done
                 self.count.value = (
                     f"{time.monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
                 )
@@ -99,6 +70,6 @@ class Job(W.HBox):
             error = caught
         finally:
             getattr(items, "close", bool)()
-            self.bar.layout.visibility = self.stop.layout.visibility = "hidden"
+            self.stop.hidden = True
             self.button.disabled = False
             self._on_end(error)

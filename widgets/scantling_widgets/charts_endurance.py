@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .figures import figure
+from .assessment_charts import figure, worded
 from .words import label_or, share
 
 
@@ -17,14 +17,13 @@ def _badput_rows(given) -> dict:
     room = 1.35 * max(lost.values(), default=0.0)  # for the figure beside the longest bar
     for key, value in lost.items():
         name, text = label_or(f"endurance.badput.{key}", key), share(value)
-        says = f"{name}: {text} of wall time"
         rows.append(
             {
                 "what": name,
                 "room": room,
                 "share": value,
                 "text": text,
-                "says": says,
+                "says": f"{name}: {text} of wall time",
             }
         )
     return {"lost": rows}
@@ -38,22 +37,13 @@ def _spares_rows(given, waiting=None) -> dict:
     """`waiting`: that of `scantling.endure.spares.waiting`."""
     if not waiting:
         return {"points": []}
-    points = [
-        {
-            "spares": n,
-            "shortage": short,
-            "says": (
-                f"{n} spare nodes: waiting {share(short)} of the wall time; an eviction finds none "
-                f"with {share(chance)}"
-            ),
-        }
-        for n, short, chance in zip(
-            waiting["spares"],
-            waiting["shortage"],
-            waiting["wait_chance"],
-            strict=True,
-        )
-    ]
+    columns = (waiting[key] for key in ("spares", "shortage", "wait_chance"))
+    rows = [dict(zip(("spares", "shortage", "chance"), row)) for row in zip(*columns, strict=True)]
+    points = worded(
+        "spares",
+        "points",
+        rows,
+    )
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
     shortage = {point["spares"]: point["shortage"] for point in points}
     names = {}

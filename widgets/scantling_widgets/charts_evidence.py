@@ -3,8 +3,8 @@ like it."""
 
 from __future__ import annotations
 
-from .figures import figure
-from .words import band, share, show
+from .assessment_charts import figure, text, worded
+from .words import band
 
 _HERE = "this design"
 
@@ -13,36 +13,29 @@ def _evidence_rows(given) -> dict:
     if given.get("mfu") is None:
         return {"runs": []}
     runs = given.get("nearest_runs") or []
-    names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    names = [
-        f"{r['devices']:,} × {r['accelerator']}: {r['id']}" if names.count(n) > 1 else n
-        for n, r in zip(names, runs)
+    names = [text("evidence", "run", **run) for run in runs]
+    twice = [
+        text("evidence", "known", **r) if names.count(n) > 1 else n for n, r in zip(names, runs)
     ]
-    mfu, low, high = given["mfu"], given.get("mfu_low"), given.get("mfu_high")
+    named = [
+        {
+            **run,
+            "name": name,
+            "differs": run.get("differs") or "nothing that is known",
+        }
+        for name, run in zip(twice, runs)
+    ]
+    here = {key: given.get(key) for key in ("mfu", "mfu_low", "mfu_high")}
     return {
-        "here": [
-            {
-                "run": _HERE,
-                "mfu": mfu,
-                "low": low,
-                "high": high,
-                "text": show("mfu", mfu),
-                "says": f"predicted {show('mfu', mfu)}, band {band('mfu', low, high)}",
-            }
-        ],
-        "runs": [
-            {
-                "run": name,
-                "mfu": r["mfu"],
-                "text": share(r["mfu"]),
-                "says": (
-                    f"{r['id']}: {share(r['mfu'])}; {r['plan']}; differs in "
-                    f"{r.get('differs') or 'nothing that is known'}; {r['source']}"
-                ),
-            }
-            for name, r in zip(names, runs)
-        ],
-        "order": [{"run": name} for name in (_HERE, *names)],
+        "here": worded(
+            "evidence",
+            "here",
+            [here],
+            name=_HERE,
+            band=band("mfu", here["mfu_low"], here["mfu_high"]),
+        ),
+        "runs": worded("evidence", "runs", named),
+        "order": [{"run": name} for name in (_HERE, *twice)],
     }
 
 

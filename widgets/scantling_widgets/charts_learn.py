@@ -3,13 +3,16 @@ points on top."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from . import curves
+from .assessment_charts import spec
 from .curves import field, layer, log_or
-from .figures import spec
 from .palette import ACCENT, MEMORY, STEP
 from .report.pictures import WIDTH, Picture
 
 _HEIGHT = 220
+_looks = partial(spec, "walkthrough")
 
 
 def _hues(names) -> list[str]:
@@ -23,19 +26,6 @@ def _hues(names) -> list[str]:
 
 def _names(rows, by: str | None) -> list[str]:
     return list(dict.fromkeys(row[by] for row in rows)) if by else []
-
-
-def _looks(**given) -> dict:
-    return spec(
-        "walkthrough",
-        **{
-            "name": "",
-            "by": "",
-            "names": [],
-            "hues": [],
-            **given,
-        },
-    )
 
 
 def lines(
@@ -60,7 +50,6 @@ def lines(
 ) -> Picture:
     """Lines of `y` over `x`, one for each value of `by`; `measured` rows are drawn as hollow
     points; `rule` is a level across."""
-    marks = _looks()
     across = {
         "grid": False,
         "labelOverlap": True,
@@ -71,26 +60,32 @@ def lines(
         "tickCount": 5,
         "format": y_format,
     }
-    axis_x = field(
-        x,
-        title=x_title,
-        scale=log_or(
+    scale_x, scale_y = (
+        log_or(
             x_log,
             zero=False,
             nice=True,
         ),
-        axis=_given(across),
-    )
-    axis_y = field(
-        y,
-        title=y_title,
-        scale=log_or(
+        log_or(
             y_log,
             zero=zero,
             nice=True,
         ),
-        axis=_given(up),
     )
+    at = {
+        "x": field(
+            x,
+            title=x_title,
+            scale=scale_x,
+            axis=_given(across),
+        ),
+        "y": field(
+            y,
+            title=y_title,
+            scale=scale_y,
+            axis=_given(up),
+        ),
+    }
     names = _names([*rows, *measured], by)
     hues = _hues(names)
     drawn = {
@@ -99,14 +94,7 @@ def lines(
     }
     beside = len(names) > 1 and len(drawn) == len(names)
     width = WIDTH - 70 - (curves.room(names) if beside else 0)
-    legend = (
-        None
-        if beside
-        else {
-            "orient": "top",
-            "columns": 3,
-        }
-    )
+    legend = None if beside else _looks("legend")
     told, dashed = (
         curves.marked(
             by,
@@ -117,45 +105,41 @@ def lines(
         )
         for dashed in (False, True)
     )
-    at = {
-        "x": axis_x,
-        "y": axis_y,
-    }
     layers = [
         layer(
             rows,
-            marks["line"],
+            _looks("line"),
             **at,
             **dashed,
         ),
         layer(
             rows,
-            marks["point"],
+            _looks("point"),
             **at,
             **told,
         ),
     ]
     if beside:
-        by_name = dict(zip(names, hues))
+        hues = dict(zip(names, hues))
         layers += curves.ends(
             drawn,
             **at,
             width=width,
             height=height,
-            hues=by_name,
+            hues=hues,
             glyphs=True,
         )
     if measured:
         layers.append(
             layer(
                 measured,
-                marks["measured"],
+                _looks("measured"),
                 **at,
                 **told,
             )
         )
     if rule is not None:
-        layers.append(layer([{y: rule}], marks["level"], y=axis_y))
+        layers.append(layer([{y: rule}], _looks("level"), y=at["y"]))
     return Picture(
         {
             "layer": layers,
@@ -189,40 +173,32 @@ def bars(
     """Horizontal bars of `value`, a row for each `name`, stacked or coloured by `by`; `label` is a
     column of texts at their ends."""
     names = _names(rows, by)
-    looks = _looks(
-        name=name,
-        by=by,
-        names=names,
-        hues=_hues(names),
-    )
-    scale = (
-        {
-            "type": "log",
-            "nice": True,
-        }
-        if log
-        else {"zero": True}
-    )
-    axis = _given(
-        {
-            "tickCount": 6,
-            "format": format,
-        }
-    )
     at = {
-        "y": looks["names"],
+        "y": _looks("names", name=name),
         "x": field(
             value,
             title=title,
-            scale=scale,
-            axis=axis,
+            scale=log_or(log, zero=True) | ({"nice": True} if log else {}),
+            axis=_given(
+                {
+                    "tickCount": 6,
+                    "format": format,
+                }
+            ),
         ),
     }
-    colour = looks["colour"] if by else {"value": ACCENT}
+    colour = {"value": ACCENT}
+    if by:
+        colour = _looks(
+            "colour",
+            by=by,
+            names=names,
+            hues=_hues(names),
+        )
     layers = [
         layer(
             rows,
-            looks["bar"],
+            _looks("bar"),
             **at,
             color=colour,
         )
@@ -231,13 +207,13 @@ def bars(
         layers.append(
             layer(
                 rows,
-                looks["label"],
+                _looks("label"),
                 **at,
                 text=field(label, "nominal"),
             )
         )
     if rule is not None:
-        layers.append(layer([{value: rule}], looks["limit"], x=at["x"]))
+        layers.append(layer([{value: rule}], _looks("limit"), x=at["x"]))
     return Picture(
         {
             "layer": layers,

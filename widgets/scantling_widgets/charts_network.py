@@ -3,22 +3,13 @@ units, and traffic by axis and tier."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
-from .figures import Figure, figure
-from .palette import ink_on
-from .words import label_or, quantities, share, show
+from .assessment_charts import Figure, figure, text, worded
+from .palette import AXES, ink_on
+from .words import label_or
 
-PEERS = {
-    "tp": "#0072b2",
-    "cp": "#56b4e9",
-    "ep": "#d55e00",
-    "etp": "#cc79a7",
-    "dp": "#e69f00",
-    "edp": "#9b72aa",
-    "pp": "#009e73",
-    "self": "#f0e442",
-}
 _NODES = 96  # that a picture of this width shows
 _LETTERED = 34  # nodes up to which every device has room for its letters
 _MEMBERS = 24  # of one group, where several are drawn
@@ -36,65 +27,51 @@ _SCALES = {
 }
 
 
-def _rate(value) -> str:
-    return quantities.shown(value, "bytes_per_s")
-
-
 def _ink(value, most) -> str:
     """Of a number on the scale of stages: white on its dark end."""
     return "#ffffff" if value <= 0.2 * most and most else "#111111"
 
 
 # ---------------------------------------------------------------- nodes
-def _peers(placement: Mapping) -> dict[int, str]:
-    """Ranks that device 0 exchanges data with, by the first axis that joins them."""
-    of = {}
+def _peers(placement: Mapping) -> list[dict]:
+    """The devices that device 0 exchanges data with, by the first axis that joins them, and device
+    0 itself."""
+    of = {0: "self"}
     for group in placement["groups"]:
         for rank in group["first"][:_MEMBERS]:
             of.setdefault(rank, group["axis"])
-    return dict(
-        sorted(
-            {
-                **of,
-                0: "self",
-            }.items()
-        )
-    )
-
-
-def _peer_devices(placement: Mapping) -> list[dict]:
     out = []
-    for rank, axis in _peers(placement).items():
-        own, name = axis == "self", axis.upper()
-        out.append(
-            {
-                "rank": rank,
-                "value": 0,
-                "group": "device 0" if own else name,
-                "text": "0" if own else name,
-                "says": "device 0 itself" if own else f"in device 0's {name} group",
-            }
-        )
+    for rank, axis in sorted(of.items()):
+        name = axis.upper()
+        told = (name, name, f"in device 0's {name} group")
+        if axis == "self":
+            told = ("device 0", "0", "device 0 itself")
+        out.append(dict(zip(("rank", "value", "group", "text", "says"), (rank, 0, *told))))
     return out
 
 
-def _replica_devices(placement: Mapping, by: str) -> list[dict]:
-    replica = placement["first_replica"]
+def _replica(placement: Mapping, by: str) -> list[dict]:
+    """The devices of the first replica, by stage or by a rank of theirs."""
+    names = ("rank", "tp", "cp", "pp")
+    places = [dict(zip(names, at)) for at in zip(*map(placement["first_replica"].get, names))]
     return [
         {
-            "rank": rank,
+            "rank": at["rank"],
             "value": at[by],
             "group": "",
             "text": str(at[by]),
-            "says": f"TP rank {at['tp']}, CP rank {at['cp']}, stage {at['pp']}",
+            "says": text(
+                "nodes",
+                "replica",
+                **at,
+            ),
         }
-        for rank, *ranks in zip(*(replica[name] for name in ("rank", "tp", "cp", "pp")))
-        for at in (dict(zip(("tp", "cp", "pp"), ranks)),)
+        for at in places
     ]
 
 
 def _devices(placement: Mapping, by: str) -> list[dict]:
-    return _peer_devices(placement) if by == "peers" else _replica_devices(placement, by)
+    return _peers(placement) if by == "peers" else _replica(placement, by)
 
 
 def _nodes_rows(
@@ -107,40 +84,43 @@ def _nodes_rows(
         return {"devices": []}
     per, devices = placement["per_node"], _devices(placement, by)
     nodes = sorted({device["rank"] // per for device in devices})[:_NODES]
-    devices = [device for device in devices if device["rank"] // per in set(nodes)]
-    most = max((device["value"] for device in devices), default=0)
-    out = []
+    last, lettered = nodes[-1], len(nodes) <= _LETTERED
+    devices = [device for device in devices if device["rank"] // per <= last]
+    most = max(device["value"] for device in devices)
     for device in devices:
-        node, place = divmod(device.pop("rank"), per)
-        where = f"node {node}, device {place}, rank {node * per + place:,}"
-        text = device["text"] if len(nodes) <= _LETTERED else ""
-        more = {
-            "text": text,
+        node, place = divmod(device["rank"], per)
+        device |= {
+            "text": device["text"] if lettered else "",
             "ink": _ink(device["value"], most),
-        }
-        says = f"{where}: {device['says']}"
-        out.append(
-            {
+            "says": text(
+                "nodes",
+                "device",
+                node=node,
+                device=place,
                 **device,
-                **more,
-                "says": says,
+            ),
+            "node": str(node),
+            "device": place,
+        }
+        del device["rank"]
+    others = "groups" if by == "peers" else "replicas"
+    return {
+        "devices": devices,
+        "ground": [
+            {
                 "node": str(node),
                 "device": place,
+                "says": text(
+                    "nodes",
+                    "ground",
+                    node=node,
+                    device=place,
+                    others=others,
+                ),
             }
-        )
-    others = "of other groups" if by == "peers" else "of other replicas"
-    ground = [
-        {
-            "node": str(n),
-            "device": d,
-            "says": f"node {n}, device {d}: {others}",
-        }
-        for n in nodes
-        for d in range(per)
-    ]
-    return {
-        "devices": out,
-        "ground": ground,
+            for node in nodes
+            for place in range(per)
+        ],
     }
 
 
@@ -151,11 +131,18 @@ def _nodes_words(
 ) -> str:
     if not placement:
         return "No cluster to draw."
-    data = _nodes_rows(given, placement, by)
-    return (
-        f"{VIEWS[by]}: {len(data['devices'])} devices on "
-        f"{len({row['node'] for row in data['ground']})} nodes. "
-        f"{'; '.join(row['says'] for row in data['devices'][:16])}."
+    devices, ground = _nodes_rows(
+        given,
+        placement,
+        by,
+    ).values()
+    return text(
+        "nodes",
+        "words",
+        view=VIEWS[by],
+        count=len(devices),
+        nodes=len({row["node"] for row in ground}),
+        said="; ".join(row["says"] for row in devices[:16]),
     )
 
 
@@ -180,9 +167,9 @@ def _nodes(by: str) -> Figure:
         title=f"The cluster: {VIEWS[by]}",
         given={
             "title": _SCALES.get(by),
-            "groups": ["device 0" if axis == "self" else axis.upper() for axis in PEERS],
-            "hues": list(PEERS.values()),
-            "inks": [ink_on(hue) for hue in PEERS.values()],
+            "groups": ["device 0" if axis == "self" else axis.upper() for axis in AXES],
+            "hues": list(AXES.values()),
+            "inks": [ink_on(hue) for hue in AXES.values()],
         },
     )
 
@@ -216,37 +203,39 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
     if not placement:
         return {"blocks": []}
     many = placement["unit_count"] >= 4
-    rows = _blocks(placement, many)
-    most = max(min(row["pp"]) for row in rows.values())
-    out = []
-    seen = {}
-    for block, row in list(rows.items())[:_BLOCKS]:
-        line = row["pod"] if many else row["unit"]
-        seen[line] = seen.get(line, -1) + 1
-        stages, first = span(row["pp"]), min(row["pp"])
-        name = f"leaf unit {block}" if many else f"node {block}"
-        size = f", {row['nodes']} nodes" if many else ""
-        out.append(
-            {
-                "pod": f"{'pod' if many else 'leaf unit'} {line}",
-                "place": seen[line],
-                "stage": first,
-                "text": stages,
-                "ink": _ink(first, most),
-                "says": (
-                    f"{name} of pod {row['pod']}{size}: stage {stages}, replicas {span(row['dp'])}"
-                ),
-            }
-        )
-    if max(seen.values()) > 18 or len(seen) > 12:  # too many for letters
-        out = [
+    of = _blocks(placement, many)
+    firsts = {block: min(row["pp"]) for block, row in of.items()}
+    most, seen, rows = max(firsts.values()), Counter(), []
+    for block, first in list(firsts.items())[:_BLOCKS]:
+        row = of[block]
+        line, stages = row["pod" if many else "unit"], span(row["pp"])
+        rows.append(
             {
                 **row,
-                "text": "",
+                "block": block,
+                "line": line,
+                "place": seen[line],
+                "stage": first,
+                "stages": stages,
+                "replicas": span(row["dp"]),
+                "ink": _ink(first, most),
+                "size": f", {row['nodes']} nodes" if many else "",
             }
-            for row in out
-        ]
-    return {"blocks": out}
+        )
+        seen[line] += 1
+    kind, line_of = ("leaf unit", "pod") if many else ("node", "leaf unit")
+    lettered = max(seen.values()) <= 19 and len(seen) <= 12  # else too many for letters
+    for row in rows:
+        row["text"] = row["stages"] if lettered else ""
+    return {
+        "blocks": worded(
+            "site",
+            "blocks",
+            rows,
+            kind=kind,
+            line_of=line_of,
+        )
+    }
 
 
 def span(values) -> str:
@@ -258,63 +247,59 @@ site = figure("site", _site_rows)
 
 
 # ---------------------------------------------------------------- axis by tier
-def _tier_head(tier: Mapping) -> str:
-    over = tier["oversubscription"]
-    return (
-        f"{tier['tier']}|{tier['devices']:,} devices|{_rate(tier['device_bytes_per_s'])}"
-        f"{f', {over:g} : 1' if over > 1 else ''}"
-    )
-
-
 def _matrix_rows(given, network: Mapping | None = None) -> dict:
     """`network`: that of the blueprint as data."""
     if not network or not network["axes"]:
         return {"cells": []}
-    names = [tier["tier"] for tier in network["tiers"]]
-    heads = [_tier_head(tier) for tier in network["tiers"]]
-    cells, through, frame = [], [], []
-    for a in network["axes"]:
-        widest = names.index(a["widest"]) if a["widest"] in names else len(names) - 1
-        axis = a["axis"].upper()
-        row = f"{axis} {a['ranks']:,}"
-        sent = show("communication.bytes", a["bytes"])
-        time, exposed = show("step_s", a["time_s"]), f"{show('step_s', a['exposed_s'])} exposed"
-        says = (
-            f"{axis} over {a['ranks']:,} ranks, widest across a {a['widest']}: {a['what']}; "
-            f"{sent} a device and step in {a['calls']:,} calls, {time} on the wire, {exposed}, "
-            f"{share(a['share'])} of the step"
+    heads = {}
+    for tier in network["tiers"]:
+        over = tier["oversubscription"]
+        more = f", {over:g} : 1" if over > 1 else ""
+        heads[tier["tier"]] = text(
+            "matrix",
+            "head",
+            over=more,
+            **tier,
         )
-        cells.append(
+    names, rows, through = list(heads), [], []
+    for axis in network["axes"]:
+        name, widest = axis["axis"].upper(), axis["widest"]
+        ways = (given.get("plan") or {}).get(axis["axis"]) or axis["ranks"]
+        over = f" (of {axis['ranks']:,} ranks)" if ways != axis["ranks"] else ""
+        row = {
+            "name": name,
+            "row": f"{name} {ways:,}{over}",
+            "head": heads.get(widest, heads[names[-1]]),
+        }
+        rows.append(axis | row)
+        for i, tier in enumerate(names[: names.index(widest) if widest in names else -1]):
+            if axis["per_domain"] > 1 or i > 0:
+                through.append(
+                    row
+                    | {
+                        "tier": heads[tier],
+                        "inside": tier,
+                    }
+                )
+    return {
+        "cells": worded(
+            "matrix",
+            "cells",
+            rows,
+        ),
+        "through": worded(
+            "matrix",
+            "through",
+            through,
+        ),
+        "frame": [
             {
-                "axis": row,
-                "tier": heads[widest],
-                "share": a["share"],
-                "bytes": sent,
-                "time": time,
-                "open": exposed,
-                "says": says,
-            }
-        )
-        frame += [
-            {
-                "axis": row,
+                "axis": row["row"],
                 "tier": head,
             }
-            for head in heads
-        ]
-        through += [
-            {
-                "axis": row,
-                "tier": heads[i],
-                "says": f"{axis}: some of its hops stay inside a {names[i]}",
-            }
-            for i in range(widest)
-            if a["per_domain"] > 1 or i > 0
-        ]
-    return {
-        "cells": cells,
-        "through": through,
-        "frame": frame,
+            for row in rows
+            for head in heads.values()
+        ],
     }
 
 
@@ -323,21 +308,30 @@ matrix = figure("matrix", _matrix_rows)
 
 def facts(network: Mapping) -> list[str]:
     """The network in lines: what it is made of and what it costs."""
-    up, t = network["scale_up"], network["topology"]
-    parts = ", ".join(f"{t[name]:,} {name}" for name in ("leaf", "spine", "core") if t.get(name))
+    t = network["topology"]
     lines = [
-        f"scale-up: {up['name']}, {up['devices']:,} devices to a domain, "
-        f"{_rate(up['link_bytes_per_s'])} per device, one direction; "
-        f"{up['ratio_one_way']:.3g} times a device's share of the network",
-        f"scale-out: {network['fabric_name']}, {network['rails']} cards a node at "
-        f"{_rate(network['card_bytes_per_s'])}; {label_or('cluster.topology', t['kind'])}, "
-        f"{t['tiers']} tiers: {parts} switches, {t['all_cables']:,} cables; bisection "
-        f"{_rate(t['bisection_bytes_per_s'])}",
+        text(
+            "matrix",
+            "scale_up",
+            **network["scale_up"],
+        ),
+        text(
+            "matrix",
+            "scale_out",
+            t=t,
+            parts=", ".join(
+                f"{t[name]:,} {name}" for name in ("leaf", "spine", "core") if t.get(name)
+            ),
+            kind=label_or("cluster.topology", t["kind"]),
+            **network,
+        ),
     ]
     if network.get("usd"):
         lines.append(
-            f"network alone about {quantities.shown(network['usd'], 'usd')}, "
-            f"{quantities.shown(network['usd_per_device'], 'usd')} a device "
-            f"({network['prices']['date']} prices)"
+            text(
+                "matrix",
+                "price",
+                **network,
+            )
         )
     return [*lines, network["rule"], *network.get("notes", [])]

@@ -3,12 +3,11 @@ counts, what moves the result."""
 
 from __future__ import annotations
 
-from scantling.endure.cost import frontier as undominated
+from scantling.advise.frontier import undominated
+from scantling.verdict.verdicts import met
 
-from .figures import Figure, figure
+from .assessment_charts import Figure, figure, text, worded
 from .words import MORE_IS_BETTER, axis, label, show, titled
-
-_BYTES, _STEP, _DAYS, _USD = "candidates.memory_bytes", "candidates.step_s", "days", "cost_usd"
 
 
 def plan_words(plan) -> str:
@@ -28,14 +27,17 @@ def plan_words(plan) -> str:
 
 
 # ---------------------------------------------------------------- candidates
+def _undominated(rows, *keys) -> dict[int, dict]:
+    """Those keys of the rows that no other row beats in both, by place."""
+    places = [[row[key] for key in keys] for row in rows]
+    best = undominated(places).tolist() if rows else []
+    return {i: dict(zip(keys, places[i])) for i in best}
+
+
 def _candidates_rows(given) -> dict:
     plans = given.get("candidates") or []
     if len(plans) < 2:  # one alone is no choice
-        return {
-            "plans": [],
-            "edge": [],
-            "line": [],
-        }
+        return dict.fromkeys(("plans", "edge", "line"), [])
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     rows = [
         {
@@ -47,24 +49,14 @@ def _candidates_rows(given) -> dict:
         }
         for i, plan in enumerate(plans)
     ]
-    best = undominated([r["memory"] for r in rows], [r["step"] for r in rows]).tolist()
+    line = {
+        "memory": capacity,
+        "says": "usable HBM",
+    }
     return {
         "plans": rows,
-        "edge": [
-            {
-                "memory": rows[i]["memory"],
-                "step": rows[i]["step"],
-            }
-            for i in best
-        ],
-        "line": [
-            {
-                "memory": capacity,
-                "says": "usable HBM",
-            }
-        ]
-        if capacity
-        else [],
+        "edge": [*_undominated(rows, "memory", "step").values()],
+        "line": [line] if capacity else [],
     }
 
 
@@ -72,13 +64,16 @@ def _candidates_words(given) -> str:
     plans = given.get("candidates") or []
     if len(plans) < 2:
         return "No plans to compare."
-    return (
-        f"{len(plans)} plans by memory and step time. The fastest, {plan_words(plans[0])}, takes "
-        f"{show(_STEP, plans[0]['step_s'])} and {show(_BYTES, plans[0]['memory_bytes'])}."
+    return text(
+        "candidates",
+        "words",
+        count=len(plans),
+        plan=plan_words(plans[0]),
+        **plans[0],
     )
 
 
-_UNIT, _TICKS = axis(_BYTES)
+_UNIT, _TICKS = axis("candidates.memory_bytes")
 candidates = figure(
     "candidates",
     _candidates_rows,
@@ -91,15 +86,6 @@ candidates = figure(
 
 
 # ---------------------------------------------------------------- days against dollars
-def _point(given, says: str) -> dict:
-    figures = f"{show(_DAYS, given['days'])}, {show(_USD, given['cost_usd'])}"
-    return {
-        "days": given["days"],
-        "usd": given["cost_usd"],
-        "says": f"{says}: {figures}",
-    }
-
-
 def _priced(given) -> bool:
     return given.get("days") is not None and given.get("cost_usd") is not None
 
@@ -107,37 +93,30 @@ def _priced(given) -> bool:
 def _frontier_rows(given, points=()) -> dict:
     """`points`: [{devices, given}] of the same design on other device counts; the figures are those
     of their assessments."""
-    rows = []
-    for i, point in enumerate(points):
-        of, n = point["given"], f"{point['devices']:,}"
-        if _priced(of):
-            row = _point(of, f"{n} devices")
-            row["says"] += f", MFU {show('mfu', of['mfu'])}, {of['verdict']}"
-            rows.append(
-                {
-                    **row,
-                    "devices": n,
-                    "verdict": of["verdict"],
-                    "pick": i,
-                }
-            )
-    best = undominated([r["days"] for r in rows], [r["usd"] for r in rows]).tolist() if rows else []
+    priced = [
+        {
+            **point["given"],
+            "devices": f"{point['devices']:,}",
+            "stands": "feasible" if met(point["given"]["verdict"]) else "missed",
+            "pick": i,
+        }
+        for i, point in enumerate(points)
+        if _priced(point["given"])
+    ]
+    rows = worded("frontier", "points", priced)
+    edge = _undominated(rows, "days", "usd")
+    for i in {*range(len(rows))} - edge.keys():
+        rows[i]["devices"] = ""
+    now = [given] if rows and _priced(given) else []
     return {
-        "edge": [
-            {
-                "days": rows[i]["days"],
-                "usd": rows[i]["usd"],
-            }
-            for i in best
-        ],
-        "points": [
-            {
-                **row,
-                "devices": row["devices"] if i in best else "",
-            }
-            for i, row in enumerate(rows)
-        ],
-        "now": [_point(given, "on the desk")] if rows and _priced(given) else [],
+        "edge": [*edge.values()],
+        "points": rows,
+        "now": worded(
+            "frontier",
+            "now",
+            now,
+            what="on the desk",
+        ),
     }
 
 
@@ -159,8 +138,7 @@ def _tornado_rows(
     key="days",
 ) -> dict:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
-    now = given.get(key)
-    bars = []
+    now, bars = given.get(key), []
     for rank, row in enumerate(rows):
         sides = [side for side in ("low", "high") if row[side] is not None]
         steps = {side: row[side + "_says"].split(" (")[0] for side in sides}
@@ -171,26 +149,38 @@ def _tornado_rows(
                 near: "",
                 far: f"{steps[far]}, {steps[near]}",
             }
-        for side in sides:
-            better = (row[side] > now) == (key in MORE_IS_BETTER)
+        for side, step in sorted(steps.items(), key=lambda item: item[0] == "high"):
+            value = row[side]
             bars.append(
                 {
-                    "what": row["what"],
-                    "from": now,
-                    "to": row[side],
-                    "side": "better" if better else "worse",
-                    "says": (
-                        f"{row['what']}, {row[side + '_says']}: {show(key, row[side])} "
-                        f"(now {show(key, now)}); {row['why']}"
-                    ),
+                    **row,
                     "rank": rank,
-                    "step": steps[side],
+                    "value": value,
+                    "shown": show(key, value),
+                    "side": side_of(value, now, key),
+                    "changed": row[side + "_says"],
+                    "step": step,
                 }
             )
     return {
-        "bars": bars,
+        "bars": worded(
+            "tornado",
+            "bars",
+            bars,
+            now=now,
+            shown_now=show(key, now),
+        ),
         "now": [{"to": now}] if rows else [],
     }
+
+
+def side_of(
+    value: float,
+    now: float,
+    key: str,
+) -> str:
+    """Whether a figure moves for the better."""
+    return "better" if (value > now) == (key in MORE_IS_BETTER) else "worse"
 
 
 def _tornado(key: str) -> Figure:

@@ -3,36 +3,22 @@ the kit computes, the error below."""
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import cycle
+
 import numpy as np
-from scantling.base.show import number, percent
-from scantling.evidence.figures import figures as published_figures
+from scantling.base.show import number, percent, several
+from scantling.evidence.published_figures import recreate as published_figures
 
 from . import curves
+from .assessment_charts import spec, stacked
 from .curves import HUES, field, layer
-from .figures import spec
 from .report.pictures import Picture
 
 WIDTH = 560
 BESIDE = 660  # of a picture with names beside it, both
 _HEIGHT = 230
-_TICKS = (
-    "datum.value >= 1e15 ? replace(format(datum.value, '~e'), '+', '') : datum.value >= "
-    "1e12 ? format(datum.value / 1e12, '~r') + 'T' : "
-    "datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~r')"
-)
-
-
-def _looks(**given) -> dict:
-    return spec(
-        "published",
-        ticks=_TICKS,
-        **{
-            "columns": 4,
-            "title": False,
-            "few": [],
-            **given,
-        },
-    )
+_looks = partial(spec, "published")
 
 
 def is_share(f) -> bool:
@@ -50,108 +36,98 @@ def picture(id: str, only: str = "") -> Picture:
     names = list(dict.fromkeys([*(p.series for p, _ in points), *drawn]))
     beside = len(names) > 1 and set(drawn) == set(names)
     width = BESIDE - curves.room(names) if beside else WIDTH
-    looks = _looks(columns=2 if max(map(len, names)) > 26 else 4)
-    legend = None if beside else looks["legend"]
+    columns = 2 if max(map(len, names)) > 26 else 4
+    legend = None if beside else _looks("legend", columns=columns)
     told = curves.marked("series", names, legend=legend)
-    fields = ("series", "x", "published", "ours")
     shown = [
         {
-            **{name: getattr(p, name) for name in fields},
+            "series": p.series,
+            "x": p.x,
+            "published": p.published,
+            "ours": p.ours,
             "error": e,
             "counted": p.counted,
         }
         for p, e in points
     ]
-    x = _axis_x(f, points)
-    y = field(
-        "published",
-        title=f.quantity if f.unit in ("1", f.quantity) else f"{f.quantity}, {f.unit}",
-        scale=looks["log_up"] if "y" in f.log else looks["linear_up"],
-        axis=looks["shares" if is_share(f) else "numbers"],
+    unit = "" if f.unit in ("1", f.quantity) else f", {f.unit}"
+    x, y = (
+        _axis_x(f, points),
+        field(
+            "published",
+            title=f.quantity + unit,
+            scale=_looks("log_up" if "y" in f.log else "linear_up"),
+            axis=_looks("shares" if is_share(f) else "numbers"),
+        ),
     )
     above = []
     if drawn:
-        dashed = curves.marked(
-            "series",
-            names,
-            legend=legend,
-            dashed=True,
-        )
-        above.append(
+        above = [
             layer(
                 _points(drawn),
-                looks["ours"],
+                _looks("ours"),
                 x=x,
                 y=field("y"),
-                **dashed,
+                **curves.marked(
+                    "series",
+                    names,
+                    legend=legend,
+                    dashed=True,
+                ),
             )
-        )
-    if drawn and beside:
-        hues = dict(zip(names, HUES))
+        ]
+    if beside:
         above += curves.ends(
             drawn,
             x,
             y,
             width=width,
             height=_HEIGHT,
-            hues=hues,
+            hues=dict(zip(names, HUES)),
             glyphs=True,
         )
     above += [
         layer(
             shown,
-            looks["printed"],
+            _looks("printed"),
             x=x,
             y=y,
             **told,
         ),
         layer(
             shown,
-            looks["cross"],
+            _looks("cross"),
             x=x,
             y=field("ours"),
         ),
     ]
-    below = [
-        layer([{"y": 0}], looks["zero"], y=field("y")),
-        layer(
-            shown,
-            looks["error"],
-            x=_axis_x(f, points, True),
-            y=looks["below"],
-            **told,
-        ),
-    ]
-    size = {"width": width}
     return Picture(
-        {
-            "vconcat": [
-                {
-                    "layer": above,
-                    "height": _HEIGHT,
-                    **size,
-                },
-                {
-                    "layer": below,
-                    "height": 74,
-                    **size,
-                },
+        _looks(
+            "both",
+            above=above,
+            below=[
+                layer([{"y": 0}], _looks("zero"), y=field("y")),
+                layer(
+                    shown,
+                    _looks("error"),
+                    x=_axis_x(f, points, True),
+                    y=_looks("error_up"),
+                    **told,
+                ),
             ],
-            "spacing": 12,
-            "resolve": {
-                "scale": {
-                    "color": "shared",
-                    "shape": "shared",
-                    "x": "shared",
-                }
-            },
-        },
+            width=width,
+        ),
         f"{f.title}. {said(r)}",
         (
             f"{f.title}. Filled: printed. {'Lines and c' if drawn else 'C'}rosses: ours. "
             f"Below: ours {'− printed' if f.absolute else '/ printed − 1'}."
         ),
     )
+
+
+def _arrays(drawn) -> dict[str, list[np.ndarray]]:
+    """Curves {name: (x, y)} as arrays of one length."""
+    return {name: np.broadcast_arrays(*map(np.atleast_1d, ab)) for name, ab in drawn.items()}
 
 
 def _points(drawn) -> list[dict]:
@@ -162,8 +138,8 @@ def _points(drawn) -> list[dict]:
             "x": float(a),
             "y": float(b),
         }
-        for name, (xs, ys) in drawn.items()
-        for a, b in zip(np.atleast_1d(xs), np.atleast_1d(ys))
+        for name, ab in _arrays(drawn).items()
+        for a, b in zip(*ab)
     ]
 
 
@@ -174,42 +150,30 @@ def _axis_x(
 ) -> dict:
     """The axis across: names as they come, few round numbers one by one, else a scale."""
     places = list(dict.fromkeys(p.x for p, _ in points))
-    head = f.x if title else None
+    head, log = f.x if title else None, "x" in f.log
     if any(isinstance(place, str) for place in places):
-        axis = {
-            "labelAngle": -35 if sum(map(len, places)) > 60 else 0,
-            "domain": True,
-        }
-        hidden = {
-            "labels": False,
-            "ticks": False,
-        }
+        angle = -35 if sum(map(len, places)) > 60 else 0
+        axis = _looks("shown" if title else "hidden", angle=angle)
         return field(
             "x",
             "nominal",
             title=head,
             sort=places,
-            axis=axis if title else hidden,
+            axis=axis,
         )
-    log = "x" in f.log
     round_ = all(float(n).is_integer() and n < 1e6 for n in places)
     few = log and 3 <= len(places) <= 12 and round_
-    looks = _looks(
-        title=title,
+    ticks = "few" if few else "bytes" if f.x == "bytes" else "many"
+    axis = _looks(
+        ticks,
+        titled=title,
         few=sorted(places),
     )
-    axis = looks["few" if few else "bytes" if f.x == "bytes" else "many"]
-    scale = {
-        "type": "log" if log else "linear",
-        "nice": False,
-        "zero": False,
-        "padding": 14,
-    }
     return field(
         "x",
         title=head,
         axis=axis,
-        scale=scale,
+        scale=_looks("scale", kind="log" if log else "linear"),
     )
 
 
@@ -232,12 +196,23 @@ def size(x: float, f) -> str:
     return error(x, f.absolute, f.unit).lstrip("+")
 
 
+def of_all(r) -> tuple[float, float]:
+    """Median and largest error of every printed value, those that are shown only among them."""
+    errors = np.abs(np.asarray(r.errors, float))
+    return float(np.nanmedian(errors)), float(np.nanmax(errors))
+
+
 def said(r) -> str:
-    """Bounds and errors of a recreation in a sentence."""
+    """Bounds and errors of a recreation in a sentence, its outliers counted."""
     f, held = r.figure, sum(p.counted for p in r.points)
+    median, worst = (size(error, f) for error in of_all(r))
+    allowed = f"(allowed {size(f.median, f)} and {size(f.worst, f)})"
+    start = f"{several(len(r.points), 'printed value')}: median error {median}, largest {worst}"
+    if held == len(r.points):
+        return f"{start} {allowed}."
     return (
-        f"{held} printed value{'s' * (held != 1)}: median error {size(r.median_error, f)}, largest "
-        f"{size(r.worst_error, f)} (allowed {size(f.median, f)} and {size(f.worst, f)})."
+        f"{start}. {several(len(r.points) - held, 'value')} shown only; of the {held} held to a "
+        f"bound, median {size(r.median_error, f)}, largest {size(r.worst_error, f)} {allowed}."
     )
 
 
@@ -254,7 +229,7 @@ def lines(
 ) -> Picture:
     """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are named points on it.
     x, y: axis titles; share: y in per cent."""
-    whole = {name: np.broadcast_arrays(*map(np.atleast_1d, ab)) for name, ab in drawn.items()}
+    whole, spots = _arrays(drawn), _arrays(marks or {})
     finite = {
         name: (np.asarray(a, float)[ok], np.asarray(b, float)[ok])
         for name, (a, b) in whole.items()
@@ -262,7 +237,6 @@ def lines(
     }
     names = list(finite)
     width = WIDTH if len(names) < 2 else BESIDE - curves.room(names)
-    looks = _looks()
     kind = {
         end: {
             "type": "log" if end in log else "linear",
@@ -270,66 +244,50 @@ def lines(
         }
         for end in "xy"
     }
-    across = field(
-        "x",
-        title=x,
-        scale={
-            **kind["x"],
-            "nice": False,
-        },
-        axis=looks["across"],
-    )
-    up = field(
-        "y",
-        title=y,
-        scale={
-            **kind["y"],
-            "nice": "y" not in log,
-        },
-        axis=looks["shares" if share else "numbers"],
-    )
     at = {
-        "x": across,
-        "y": up,
+        "x": field(
+            "x",
+            title=x,
+            scale=kind["x"] | {"nice": False},
+            axis=_looks("across"),
+        ),
+        "y": field(
+            "y",
+            title=y,
+            scale=kind["y"] | {"nice": "y" not in log},
+            axis=_looks("shares" if share else "numbers"),
+        ),
     }
-    told = curves.marked("series", names, dashed=True)
     layers = [
         layer(
             _points(finite),
-            looks["curve"],
+            _looks("curve"),
             **at,
-            **told,
+            **curves.marked("series", names, dashed=True),
         ),
         *curves.ends(
             finite,
-            across,
-            up,
+            **at,
             width=width,
             height=height,
             hues=dict(zip(names, HUES)),
         ),
     ]
-    if marks:
-        spots = _points(marks)
+    if spots:
+        named = _points(spots)
         layers += [
-            layer(spots, looks["spot"], **at),
+            layer(named, _looks("spot"), **at),
             layer(
-                spots,
-                looks["name"],
+                named,
+                _looks("name"),
                 **at,
                 text=field("series", "nominal"),
             ),
         ]
-    spots = {
-        name: np.broadcast_arrays(*map(np.atleast_1d, ab)) for name, ab in (marks or {}).items()
-    }
     ends = "; ".join(
         f"{name}: "
         + ", ".join(f"{number(float(ys[i]))} at {number(float(xs[i]))}" for i in (0, -1))
-        for name, (xs, ys) in {
-            **whole,
-            **spots,
-        }.items()
+        for name, (xs, ys) in (whole | spots).items()
     )
     return Picture(
         {
@@ -353,43 +311,31 @@ def bars(
     height: int = 34,
 ) -> Picture:
     """Stacked bars {bar: {part: value}}, one row a bar; share: values in per cent."""
-    rows, names, totals = [], [], []
-    for bar, amounts in parts.items():
-        end = 0.0
-        for part, amount in amounts.items():
-            start, end = end, end + float(amount)
-            rows.append(
-                {
-                    "bar": bar,
-                    "part": part,
-                    "start": start,
-                    "end": end,
-                }
-            )
-        names += amounts
-        totals.append(f"{bar}: {number(sum(map(float, amounts.values())))}")
-    names = list(dict.fromkeys(names))
-    hues = [(colours or {}).get(n, HUES[i % len(HUES)]) for i, n in enumerate(names)]
+    rows = [
+        {
+            "bar": bar,
+            "part": part,
+            "start": start,
+            "end": end,
+        }
+        for bar, amounts in parts.items()
+        for part, start, end in zip(amounts, *stacked([*amounts.values()]))
+    ]
+    totals = "; ".join(
+        f"{bar}: {number(sum(map(float, of.values())))}" for bar, of in parts.items()
+    )
+    names = list(dict.fromkeys(row["part"] for row in rows))
     looks = spec(
         "published_bars",
         x=x,
         y=y or None,
-        axis={
-            "tickCount": 6,
-            **({"format": "~%"} if share else {"labelExpr": _TICKS}),
-        },
+        axis=_looks("part" if share else "amount"),
         bars=list(parts),
         names=names,
-        hues=hues,
+        hues=[(colours or {}).get(name, hue) for name, hue in zip(names, cycle(HUES))],
         legend=len(names) > 1,
+        rows=rows,
+        width=WIDTH,
+        step=height,
     )
-    return Picture(
-        {
-            "data": {"values": rows},
-            **looks,
-            "width": WIDTH,
-            "height": {"step": height},
-        },
-        f"{x}. {'; '.join(totals)}.",
-        title or f"{x[:1].upper()}{x[1:]}.",
-    )
+    return Picture(looks, f"{x}. {totals}.", title or f"{x[:1].upper()}{x[1:]}.")

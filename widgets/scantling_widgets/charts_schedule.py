@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .figures import Figure, figure
+from .assessment_charts import Figure, figure
 from .words import share
 
 _KINDS = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .figures import Figure, figure, hatch
+from scantling.verdict.verdicts import VERDICTS
+
+from .assessment_charts import Figure, figure, hatch
 from .words import MORE_IS_BETTER, axis, label, show, split, titled
 
 KEYS = ("days", "step_s", "mfu", "cost_usd", "goodput")
@@ -20,7 +22,10 @@ def kind(cell) -> str:
     """feasible, missed (a stated limit), over (memory), impossible or refused."""
     if cell.verdict == "constraint-missed":
         return "over" if (cell.memory_share or 0) > 1 else "missed"
-    return cell.verdict
+    known = VERDICTS.get(cell.verdict)
+    if known is None or cell.verdict == "impossible":
+        return cell.verdict
+    return "feasible" if known.met else "missed"
 
 
 def shows(cell, key) -> bool:
@@ -72,20 +77,18 @@ def _line_rows(
             )
             here += [value] if i == now else []
         else:
-            short = _SHORT.get(kind(cell), "no figure")
             none.append(
                 {
                     **row,
-                    "short": short,
+                    "short": _SHORT.get(kind(cell), "no figure"),
                     "pick": i if cell.verdict != "refused" else -1,
                 }
             )
-    order = [{"at": text} for text in texts[: len(cells)]]
     return {
         "points": points,
         "none": none,
         "now": here,
-        "order": order,
+        "order": [{"at": text} for text in texts[: len(cells)]],
     }
 
 
@@ -132,66 +135,50 @@ def _heat_rows(
     """`cells` row by row: those of `rows` x `columns` that are worked out so far; rows and columns
     are the values in words."""
     good, bad, free, wide = [], [], {}, len(columns)
-    for i, cell in enumerate(cells):
-        r, c = divmod(i, wide)
-        how = kind(cell)
-        free[r, c] = how == "feasible"
-        where = (f"{names[0]} {rows[r]}", f"{names[1]} {columns[c]}")
-        row = {
-            "x": columns[c],
-            "y": rows[r],
-            "says": says(where, cell, key),
+    places = [
+        {
+            "x": column,
+            "y": row,
         }
+        for row in rows
+        for column in columns
+    ]
+    for i, (cell, place) in enumerate(zip(cells, places)):
+        how = kind(cell)
+        free[divmod(i, wide)] = how == "feasible"
+        where = (f"{names[0]} {place['y']}", f"{names[1]} {place['x']}")
+        row = place | {"says": says(where, cell, key)}
         if shows(cell, key):
-            missed, value = how == "missed", cell.figures[key]
-            text = split(show(key, value))[0] + (" !" if missed else "")
-            faint = 0.45 if missed else 1.0
-            good.append(
-                {
-                    **row,
-                    "value": value,
-                    "text": text,
-                    "pick": i,
-                    "faint": faint,
-                }
-            )
+            value = cell.figures[key]
+            mark, faint = (" !", 0.45) if how == "missed" else ("", 1.0)
+            more = {
+                "value": value,
+                "text": split(show(key, value))[0] + mark,
+                "pick": i,
+                "faint": faint,
+            }
+            good.append(row | more)
         else:
-            pick = -1 if how in ("refused", "impossible") else i
-            bad.append(
-                {
-                    **row,
-                    "text": _SHORT.get(how, "–"),
-                    "pick": pick,
-                }
-            )
+            more = {
+                "text": _SHORT.get(how, "–"),
+                "pick": -1 if how in ("refused", "impossible") else i,
+            }
+            bad.append(row | more)
 
     def edge(down: int, right: int) -> list[dict]:
         """The cells whose neighbour is feasible where they are not, or the other way round."""
         return [
-            {
-                "x": columns[c],
-                "y": rows[r],
-            }
+            places[r * wide + c]
             for (r, c), ok in free.items()
             if free.get((r + down, c + right), ok) != ok
         ]
 
-    here = (
-        [
-            {
-                "x": columns[now % wide],
-                "y": rows[now // wide],
-            }
-        ]
-        if 0 <= now < len(cells)
-        else []
-    )
     return {
         "good": good,
         "bad": bad,
         "right": edge(0, 1),
         "below": edge(1, 0),
-        "now": here,
+        "now": [places[now]] if 0 <= now < len(cells) else [],
     }
 
 

@@ -4,13 +4,15 @@ values, no physics."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 
 from scantling import catalogue
+from scantling.base.records import Rows
+from scantling.base.show import shown
 from scantling.cli.listing import listing
 
 from . import resources
-from .words import quantities
 
 _QUARTERS = (1.0, 1.25, 1.5, 1.75)
 _DECADE = (1, 1.3, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
@@ -25,6 +27,7 @@ def with_value(ladder, value) -> list:
     return sorted({*ladder, value}) if value is not None else sorted(ladder)
 
 
+@cache
 def octaves(
     low: int,
     high: int,
@@ -32,97 +35,79 @@ def octaves(
     steps=_QUARTERS,
 ) -> list[int]:
     """Whole multiples of `unit` from low to high: powers of two and the quarters between them."""
-    out = set()
-    for power in range(0, 40):
-        for step in steps:
-            n = 2**power * step
-            if n == int(n) and low <= int(n) * unit <= high:
-                out.add(int(n) * unit)
-    return sorted(out)
+    found = {2**power * step for power in range(40) for step in steps}
+    return sorted(int(n) * unit for n in found if n == int(n) and low <= n * unit <= high)
 
 
+@cache
 def decades(low: float, high: float) -> list[float]:
     """Ten round steps to the decade, from low to high."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [
-        float(f"{step}e{e}")
-        for e in range(first, last + 1)
-        for step in _DECADE
-        if low <= step * 10.0**e <= high
+        float(f"{step}e{e}") for e in powers for step in _DECADE if low <= step * 10.0**e <= high
     ]
+
+
+def ladder(about: Mapping) -> list:
+    """The values of a control: listed, or by the ends of decades or octaves."""
+    if "steps" in about:
+        return about["steps"]
+    return decades(*about["decades"]) if "decades" in about else octaves(*about["octaves"])
 
 
 def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def options(
-    ladder,
-    say=whole,
-    long=None,
-) -> list[dict]:
-    rows = [(v, say(v)) for v in ladder]
-    return [
-        {
-            "value": v,
-            "text": text,
-            "long": long(v) if long else text,
-        }
-        for v, text in rows
-    ]
+def choice(value, text: str, **more) -> dict:
+    """One of the values that a control offers, and how it is said."""
+    return {
+        "value": value,
+        "text": text,
+        **more,
+    }
 
 
 @cache
-def accelerators() -> tuple[dict, ...]:
-    """Accelerators of the catalogue, grouped by vendor; the hint carries the figures that
-    decide."""
+def accelerators() -> Rows:
+    """Accelerators of the catalogue, grouped by vendor."""
     return tuple(
-        {
-            "value": a.id,
-            "text": a.name,
-            "group": a.vendor,
-        }
+        choice(
+            a.id,
+            a.name,
+            group=a.vendor,
+        )
         for a in catalogue.accelerators().values()
     )
 
 
 @cache
-def fabrics() -> tuple[dict, ...]:
+def fabrics() -> Rows:
     """Scale-out fabrics from slow to fast, for a slider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
     rows.sort(key=lambda f: (f.device_bytes_per_s, f.name))
+    rates = [shown(f.device_bytes_per_s, "bytes_per_s") for f in rows]
     return tuple(
-        {
-            "value": f.id,
-            "text": f.name,
-            "rate": quantities.shown(f.device_bytes_per_s, "bytes_per_s"),
-        }
-        for f in rows
+        choice(
+            f.id,
+            f.id,
+            long=f"{f.name}, {rate} per device",
+        )
+        for f, rate in zip(rows, rates)
     )
 
 
 @cache
-def models() -> tuple[dict, ...]:
+def models() -> Rows:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
-    return tuple(
-        {
-            "value": row["id"],
-            "text": row.get("name") or row["id"],
-        }
-        for row in listing("models")
-    )
+    return tuple(choice(row["id"], row.get("name") or row["id"]) for row in listing("models"))
 
 
 @cache
-def examples() -> tuple[dict, ...]:
+def examples() -> Rows:
     """Designs of the gallery, by file name."""
-    return tuple(
-        {
-            "value": str(path),
-            "text": path.stem,
-        }
-        for path in sorted(resources.example().parent.glob("*.yaml"))
-    )
+    paths = sorted(resources.example().parent.glob("*.yaml"))
+    return tuple(choice(str(path), path.stem) for path in paths)
 
 
 def around(value, whole: bool = False) -> tuple[list, int]:
@@ -145,7 +130,6 @@ def around(value, whole: bool = False) -> tuple[list, int]:
             if whole and value == 0
             else ([], -1)
         )
-    factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
-    ladder = [round(value * f) if whole else value * f for f in factors]
-    ladder = sorted(set(ladder)) if whole else ladder
+    multiples = [value * f for f in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)]
+    ladder = sorted(set(map(round, multiples))) if whole else multiples
     return ladder, ladder.index(value) if value in ladder else -1

@@ -4,38 +4,17 @@ curve."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import cycle, islice
 from textwrap import wrap
 
 import numpy as np
 
-HUES = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#5a6fb8",
-    "#9c5b2e",
-    "#8a8f98",
-    "#b4471f",
-    "#66c2a4",
-    "#a9c9e0",
-)
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-left")
-GLYPHS = "●■▲◆▼◀"  # the same in a text
-DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 3))
+from .assessment_charts import spec
+
+HUES, SHAPES, GLYPHS, DASHES = spec("series").values()
 # height of a label's line and width of a letter [px], letters in a line
 LINE, LETTER, PER_LINE = 13, 6.4, 26
 GAP = 16  # from the end of the axis to a label [px]
-_NAME = {
-    "type": "text",
-    "align": "left",
-    "baseline": "middle",
-    "fontSize": 11,
-    "lineHeight": LINE,
-    "style": "ink-text",
-}
 
 
 def field(name: str, kind: str = "quantitative", **more) -> dict:
@@ -82,27 +61,20 @@ def marked(
         return {"color": {"value": hues[0]}}
 
     def by(values) -> dict:
-        told = {
-            "domain": names,
-            "range": (list(map(_plain, values)) * 3)[: len(names)],
-        }
         return field(
             name,
             "nominal",
             title=None,
             sort=names,
-            scale=told,
+            scale={
+                "domain": names,
+                "range": list(islice(cycle(values), len(names))),
+            },
             legend=legend,
         )
 
-    return {
-        "color": by(hues),
-        **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)}),
-    }
-
-
-def _plain(value):
-    return list(value) if isinstance(value, tuple) else value
+    other = {"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)}
+    return {"color": by(hues)} | other
 
 
 def room(names: Iterable[str]) -> int:
@@ -150,61 +122,41 @@ def ends(
     """
     if len(drawn) < 2:
         return []
-    values = np.concatenate([np.asarray(v, float) for _, v in drawn.values()])
     log = y["scale"].get("type") == "log"
     scale, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
-    low, high = (float(scale(v)) for v in (values.min(), values.max()))
+    values = scale(np.concatenate([np.asarray(up, float) for _, up in drawn.values()]))
+    low, high = values.min(), values.max()
     unit = (height / 1.12) / ((high - low) or 1.0)  # pixels of one; a nice axis ends beyond them
-    last = {name: [float(np.asarray(v, float)[-1]) for v in ab] for name, ab in drawn.items()}
-    glyph = {name: f"{GLYPHS[i % len(GLYPHS)]} " * glyphs for i, name in enumerate(hues)}
-    lines = {name: wrap(glyph[name] + name, PER_LINE) for name in last}
+    last = [[float(np.asarray(v, float)[-1]) for v in ab] for ab in drawn.values()]
+    glyph = {name: f"{mark} " * glyphs for name, mark in zip(hues, cycle(GLYPHS))}
+    lines = [wrap(glyph[name] + name, PER_LINE) for name in drawn]
+    tall = [LINE * len(of) for of in lines]
     moved = apart(
-        [float(scale(b)) * unit for _, b in last.values()],
-        [LINE * len(lines[name]) for name in last],
+        [scale(b) * unit for _, b in last],
+        tall,
         low * unit,
         high * unit,
     )
     keys = ("name", "lines", "count", "x", "y", "label")
-    rows = [
-        dict(zip(keys, (name, lines[name], len(lines[name]), *ab, float(back(m / unit)))))
-        for (name, ab), m in zip(last.items(), moved)
-    ]
-    rules = [
-        layer(
-            [row],
-            {
-                "type": "rule",
-                "strokeWidth": 1,
-                "color": hues[row["name"]],
-            },
-            x={
-                **x,
-                "field": "x",
-            },
-            y={
-                **y,
-                "field": "y",
-            },
-            x2={"value": width + GAP - 4},
-            y2={"field": "label"},
+    made = [
+        spec(
+            "ends",
+            row=dict(zip(keys, (name, of, len(of), *ab, label))),
+            hue=hues[name],
+            x=x | {"field": "x"},
+            y=y | {"field": "y"},
+            label=y | {"field": "label"},
+            lead=width + GAP - 4,
+            beyond=width + GAP,
+            line=LINE,
+            lift=(LINE - above) / 2,
         )
-        for row in rows
-    ]
-    # a text of several lines hangs from its place: lift it by half
-    texts = [
-        layer(
-            [row],
-            {
-                **_NAME,
-                "dy": -LINE * (row["count"] - 1) / 2,
-            },
-            x={"value": width + GAP},
-            y={
-                **y,
-                "field": "label",
-            },
-            text=field("lines", "nominal"),
+        for name, of, ab, label, above in zip(
+            drawn,
+            lines,
+            last,
+            back(moved / unit).tolist(),
+            tall,
         )
-        for row in rows
     ]
-    return rules + texts
+    return [one[part] for part in ("rule", "text") for one in made]

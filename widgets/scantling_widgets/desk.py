@@ -1,34 +1,40 @@
 """The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
-below."""
+below. It is made of parts and knows no Jupyter; `view` puts it into a notebook."""
 
 from __future__ import annotations
 
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
-import ipywidgets as W
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 
-from . import charts, headline, inputs, legend, resources, theme
+from . import charts, headline, inputs, legend, link, resources, story, theme
 from .form import Form
+from .livechart import vega_bundle
 from .panels import panels
+from .panels.report import names_no_file
+from .parts import Button, Link, Page, Part, Tabs
+from .servers import served
 from .state import Session, assess
-from .strip import Strip
 from .theme import box
+from .view import View
 from .words import band, show
 
-_LEFT = "338px"
+_REFER, _LETS_GO = "Set reference", "Clear reference"
+_FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
+_IDLE_S = 1.5  # without a change, until moves are tried
 
 
-class Desk(W.VBox):
+class Desk:
     """A desk on one design. Display it in a notebook; `desk.design` and `desk.result` follow what
     is on it.
 
     Parameters
     ----------
-    design : a `scantling.Design`, or the path of a design file; without one the example design.
+    design : a `scantling.Design`, the path of a design file, or a link; without one the example.
     judge : function of a design that gives its assessment; the library's own unless a test says
     otherwise.
     autosave : path where the design on the desk is kept, so that a restarted kernel comes back to
@@ -47,79 +53,83 @@ class Desk(W.VBox):
         self.form = Form(self._moved, self._asked)
         # {field: {value: why the design cannot take it}}, for the design in _reasons_of
         self._reasons, self._reasons_of = {}, None
-        self.strip = Strip(self._explain)
-        self._head()
-        self._pictures()
+        self.strip = legend.Strip(self._explain)
         self._line = theme.text(cls="sd-line-host")
-        self._error = W.HTML()
-        self._dismiss = self._button(
-            "Dismiss",
-            self._forget,
-            display="none",
-            width="90px",
+        self._error = theme.text(cls="sd-fault-host")
+        self._dismiss, self._fix = (
+            Button(
+                name,
+                partial(self._do, act),
+                cls=cls,
+            )
+            for name, act, cls in (
+                ("Dismiss", self._forget, ""),
+                ("Apply fix", self._apply_fix, "sd-fix"),
+            )
         )
-        room = {
-            "width": "auto",
-            "min_width": "96px",
-            "flex": "0 0 auto",
-        }
-        self._fix = self._button(
-            "Apply fix",
-            self._apply_fix,
-            display="none",
-            **room,
-        )
-        self._fix.add_class("sd-fix")
-        self.strip.add_class("sd-stick")
         self._tabs()
-        row = {
-            "flex": "0 0 auto",
-            "overflow": "visible",
-        }
         fault = box(
-            W.HBox,
-            "sd-fault-row",
+            "sd-line-of",
             self._error,
             self._dismiss,
-            grid_gap="8px",
-            **row,
         )
         line = box(
-            W.HBox,
-            "",
+            "sd-line-of sd-said",
             self._line,
             self._fix,
-            align_items="center",
         )
-        parts, room = (fault, self.strip, line, self._main, self.tabs), {"flex": "1 1 0"}
+        self._story = theme.text(cls="sd-story")
+        self._moves, self._timer = box("sd-line-of sd-moves"), None
+        told = box(
+            "sd-line-of sd-tale",
+            self._story,
+            self._moves,
+        )
         right = box(
-            W.VBox,
             "sd-right",
-            *parts,
-            min_width="0",
-            grid_gap="6px",
-            **room,
-        )
-        left = box(
-            W.VBox,
-            "sd-left",
-            self.form,
-            flex=f"0 0 {_LEFT}",
-            width=_LEFT,
+            fault,
+            self.strip,
+            line,
+            told,
+            self._pictures(),
+            self.tabs,
         )
         body = box(
-            W.HBox,
-            "",
-            left,
+            "sd-body",
+            box("sd-left", self.form),
             right,
-            grid_gap="12px",
-            width="100%",
-            overflow="visible",
         )
-        super().__init__([theme.sheet(), self._headbox, body])
-        self.add_class("sd-desk")
+        self.page = Page(
+            box(
+                "sd-desk",
+                self._head(),
+                body,
+            ),
+            self._greeted,
+        )
+        self.view = View(self.page)
         self.session.watch(self._draw)
         self._draw(self.session)
+
+    def _ipython_display_(self) -> None:
+        self.view.display()
+
+    def _greeted(self, message) -> None:
+        """Somebody looks at the page from now on: `vega` says whether charts can be drawn there,
+        `link` which design the address asks for."""
+        if not message.get("vega"):
+            self.page.tell({"runtime": vega_bundle()})
+        asked = str(message.get("link") or "")
+        if link.holds(asked) and asked != self._link.value:
+            self._do(partial(self.open_link, asked))
+        self._suggest()
+
+    def open_link(self, text: str) -> bool:
+        """Put the design of a link on the desk."""
+        design = link.read(text)
+        if served():
+            names_no_file(design, self.design)
+        return self.session.put(design)
 
     # ------------------------------------------------------------ for people who type
     @property
@@ -137,71 +147,58 @@ class Desk(W.VBox):
         return self.session.now.result
 
     # ------------------------------------------------------------ parts
-    def _head(self) -> None:
+    def _head(self) -> Part:
         self._title = theme.text(cls="sd-title-host")
-        self._title.layout.flex = "1 1 0"
-        self._title.layout.min_width = "0"
         session = self.session
         self._buttons = {
-            name: self._button(name, act, tip=tip)
+            name: Button(
+                name,
+                partial(self._do, act),
+                tip,
+            )
             for name, act, tip in (
                 ("Undo", session.undo, "Take the last change back"),
                 ("Redo", session.redo, "Do the change again"),
                 ("Reset", session.reset, "Back to the design the desk opened with"),
-                ("Pin", session.pin, "Keep this design to compare the next ones with"),
+                (_REFER, session.refer, "Compare the next designs with this one"),
             )
         }
-        self._headbox = box(
-            W.HBox,
+        self._link = Link()
+        return box(
             "sd-head",
             self._title,
             *self._buttons.values(),
+            self._link,
         )
 
-    def _button(self, name: str, act, **more) -> W.Button:
-        """A button whose faults are shown on the desk."""
-        return theme.button(name, partial(self._do, act), **more)
-
-    def _pictures(self) -> None:
+    def _pictures(self) -> Part:
         self.memory, self.step = charts.memory.live(), charts.step.live()
-        self._memory_note, self._step_note = theme.text(cls="sd-note"), theme.text(cls="sd-note")
         self._memory_key, self._step_key = legend.Key(self._explain), legend.Key(self._explain)
-        cards = [
+        self._memory_card, self._step_card = (
             theme.card(
-                charts.memory.title,
-                self.memory,
-                self._memory_key,
-                note=self._memory_note,
-            ),
-            theme.card(
-                charts.step.title,
-                self.step,
-                self._step_key,
-                note=self._step_note,
-            ),
-        ]
-        halves = "minmax(0, 1fr) minmax(0, 1fr)"
-        place = {
-            "grid_template_columns": halves,
-            "grid_gap": "8px",
-            "width": "100%",
-        }
-        self._main = box(
-            W.GridBox,
-            "",
-            *cards,
-            **place,
+                figure.title,
+                picture,
+                key,
+            )
+            for figure, picture, key in (
+                (charts.memory, self.memory, self._memory_key),
+                (charts.step, self.step, self._step_key),
+            )
+        )
+        return box(
+            "sd-pair",
+            self._memory_card,
+            self._step_card,
         )
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
-        boxes, titles = zip(*((panel.box, panel.title) for panel in self.panels))
-        self.tabs = W.Tab(
-            boxes,
-            titles=titles,
-            selected_index=0,
+        self.tabs = Tabs(
+            cls="sd-tabs",
+            children=[panel.box for panel in self.panels],
+            titles=[panel.title for panel in self.panels],
         )
-        self.tabs.observe(lambda _: self._do(self._show_tab), "selected_index")
+        self.tabs.on("selected_index", lambda _: self._do(self._show_tab))
 
     # ------------------------------------------------------------ what happens
     def _do(self, action) -> None:
@@ -227,12 +224,26 @@ class Desk(W.VBox):
                     self.session.put(Design.read(value))
                 return
             try:
-                fields = inputs.changes(self.session, field, value)
+                fields = inputs.changes(
+                    self.session,
+                    field,
+                    value,
+                )
             except DesignError as error:
-                self.session.refuse(error.field, str(error), field)
+                self.session.refuse(
+                    error.field,
+                    str(error),
+                    field,
+                    tried=value,
+                )
                 return
             if fields:
-                self.session.change(fields, field, quick=not final)
+                self.session.change(
+                    fields,
+                    field,
+                    quick=not final,
+                    tried=value,
+                )
 
         self._do(move)
 
@@ -266,14 +277,18 @@ class Desk(W.VBox):
         key,
         facts=None,
     ):
-        return headline.explanation(key, self.session, facts or None)
+        return headline.explanation(
+            key,
+            self.session,
+            facts or None,
+        )
 
     # ------------------------------------------------------------ what is shown
     def _draw(self, session) -> None:
-        now, pinned = session.now, session.pinned and session.pinned.given
+        now, reference = session.now, session.reference and session.reference.given
         given = now.given
-        self.strip.show(headline.cards(given, pinned))  # what the eye is on goes out first
-        pinned = pinned if pinned and pinned.get("plan") else None
+        self.strip.show(headline.cards(given, reference))
+        reference = reference if reference and reference.get("plan") else None
         if not given.get("plan"):
             fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
             help_ = charts.step.empty + (" What would help:" if fixes else "")
@@ -285,58 +300,123 @@ class Desk(W.VBox):
                 picture.empty = "\n• ".join(text)
                 picture.update({name: {} for name in picture.data}, picture.empty)
                 key.show([])
-            self._memory_note.value = self._step_note.value = ""
+            self._memory_card.note = self._step_card.note = ""
         else:
-            charts.memory.show(self.memory, given, pinned=pinned)
-            charts.step.show(self.step, given, pinned=pinned)
+            charts.memory.show(
+                self.memory,
+                given,
+                reference=reference,
+            )
+            charts.step.show(
+                self.step,
+                given,
+                reference=reference,
+            )
             self._step_key.show(legend.step(given))
-            ends = band("step_s", given["step_s_low"], given["step_s_high"])
-            self._step_note.value = theme.note(f"line: {ends}, the 80 % band")
+            ends = band(
+                "step_s",
+                given["step_s_low"],
+                given["step_s_high"],
+            )
+            self._step_card.note = f"bar: {ends}, 80 % prediction interval"
             worst = charts.fullest(given)
             self._memory_key.show(legend.memory(worst), worst)
-            self._memory_note.value = theme.note(f"key: stage {worst['stage']}, the fullest")
+            self._memory_card.note = f"legend shows stage {worst['stage']} (peak)"
         self._show_line()
+        if not session.moving:
+            self._tell()
+            self._link.value = link.write(now.design)
         reasons = self._reasons if self._reasons_of is now.design else {}
         self.form.show(inputs.groups(session, reasons))
         self._show_title()
+        self.form.drawn = self.strip.revision
         if not session.moving:
+            self.page.flush()  # what the eye is on goes out first
             self._show_tab()
         self._show_fault()
         self._keep()
-        self.form.drawn = self.strip.revision
 
     def _show_title(self) -> None:
         session, now = self.session, self.session.now
         cluster, used = now.resolved.cluster, now.given.get("devices_used")
-        changed = now.design != session.first.design
+        machine = f"{cluster.devices:,} × {cluster.accelerator.name}"
+        named = now.design == session.named or now.design.name != session.named.name
+        title = now.design.title if named else f"{now.resolved.model.name} on {machine}"
         parts = {
-            f"{cluster.devices:,} × {cluster.accelerator.name}": True,
-            f", {show('devices_used', used)} used": used not in (None, cluster.devices),
-            " · changed": changed,
-            " · compared with the pinned design": session.pinned,
-            " · quick search while dragging": now.quick,
+            machine: named,
+            f"changed from {session.named.title}": not named,
+            f"{show('devices_used', used)} used": used not in (None, cluster.devices),
+            "compared with the reference": session.reference,
+            "quick search while dragging": now.quick,
         }
-        below = theme.escape("".join(part for part, said in parts.items() if said))
+        below = theme.escape(" · ".join(part for part, said in parts.items() if said))
         self._title.value = (
             f'<div class="sd-title" role="heading" aria-level="2">'
-            f"{theme.escape(now.design.title)}<small>{below}</small></div>"
+            f"{theme.escape(title)}<small>{below}</small></div>"
         )
-        undo, redo, reset, pin = self._buttons.values()
+        undo, redo, reset, refer = self._buttons.values()
         undo.disabled, redo.disabled = not session.can_undo, not session.can_redo
-        reset.disabled = not changed and session.refusal is None
-        pin.description, pin.button_style = ("Unpin", "primary") if session.pinned else ("Pin", "")
+        reset.disabled = now.design == session.first.design and session.refusal is None
+        refer.active = session.reference is not None
+        refer.description = _LETS_GO if refer.active else _REFER
 
     def _show_line(self) -> None:
         state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
         self._line.value = (
-            f'<div class="sd-line" role="status" data-state="{state}"><span '
+            f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
             f'title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> '
             f"{theme.escape(sentence)}</span></div>"
         )
         self._offered = headline.offer(self.session)
-        self._fix.layout.display = "none" if self._offered is None else ""
+        self._fix.hidden = self._offered is None
         if self._offered is not None:
             self._fix.description, self._fix.tooltip, _ = self._offered
+
+    def _tell(self) -> None:
+        """What the last change did, and what to try next."""
+        session = self.session
+        moved = session.before.design != session.now.design
+        said = story.changed(session.before, session.now) if moved else _FIRST
+        self._story.value = theme.escape(said)
+        self._moves.children = ()
+        self._suggest()
+
+    def _suggest(self) -> None:
+        """Try moves once nothing has changed for a while, where somebody looks."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.page.tell is not None:
+            self._timer = threading.Timer(
+                _IDLE_S,
+                self._try_moves,
+                [self.session.now],
+            )
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _try_moves(self, moment) -> None:
+        found = []
+        try:
+            for one in story.tried(self.session.judge, moment):
+                if self.session.now is not moment or self.session.moving:
+                    return
+                found.append(one)
+            moves = story.suggested(moment, found)
+        except Exception as error:  # shown on the desk, which goes on
+            self.session.report(error)
+            return self._show_fault()
+        self.offer_moves(moves)
+
+    def offer_moves(self, moves) -> None:
+        """Put suggested moves (name, what comes of it, fields) below the sentence."""
+        self._moves.children = [
+            Button(
+                f"{name}: {said}",
+                partial(self._do, partial(self.choose, fields)),
+                said,
+            )
+            for name, said, fields in moves
+        ]
 
     def _show_tab(self) -> None:
         if self.tabs.selected_index is not None:
@@ -345,7 +425,7 @@ class Desk(W.VBox):
 
     def _show_fault(self) -> None:
         fault = self.session.fault
-        self._dismiss.layout.display = "" if fault else "none"
+        self._dismiss.hidden = not fault
         what, trace = map(theme.escape, fault or ("", ""))
         said = (
             '<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes '
@@ -391,6 +471,9 @@ def open_desk(design=None, **more) -> Desk:
 
 
 def _read(design):
+    """A design, the path of its file, its link, or nothing for the example."""
     if design is None:
         return Design.read(resources.example())
+    if isinstance(design, str) and link.holds(design):
+        return link.read(design)
     return Design.read(design) if isinstance(design, (str, os.PathLike)) else design

@@ -1,4 +1,4 @@
-"""The column of inputs as one widget: its fields travel as data, a change comes back as one
+"""The column of inputs as one part: its fields travel as data, a change comes back as one
 message."""
 
 from __future__ import annotations
@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
-import traitlets
-
-from .resources import STATIC
+from .parts import Part
 
 
-class Form(anywidget.AnyWidget):
+class Form(Part):
     """Groups of sliders, lists and number boxes.
 
     groups    [{title, folded, shape, fields: [{field, kind, label, options, help, …}]}]: what there
@@ -23,44 +20,43 @@ class Form(anywidget.AnyWidget):
     answered  the serial of the last proposal that has been worked on
     drawn     number of the last redraw of the whole desk, set when all of it is on its way
     shown     how often a tab has been brought up to date; set when all of it is on its way
-    asked     a list that is about to be opened, {field, serial}: the kernel then marks the values
-    that cannot be
+    asked     a list that is about to be opened, {field, serial}: its values that cannot be are then
+    marked
     """
 
-    _esm = STATIC / "form.js"
-    groups = traitlets.List().tag(sync=True)
-    values = traitlets.Dict().tag(sync=True)
-    proposal = traitlets.Dict(
-        {
-            "field": "",
-            "value": None,
-            "final": True,
-            "serial": 0,
-        }
-    ).tag(sync=True)
-    answered = traitlets.Int(0).tag(sync=True)
-
-    drawn = traitlets.Int(0).tag(sync=True)
-    shown = traitlets.Int(0).tag(sync=True)
-    asked = traitlets.Dict(
-        {
-            "field": "",
-            "serial": 0,
-        }
-    ).tag(sync=True)
+    KIND, HEARS = "form", ("proposal", "asked")
+    STATE = {
+        **{
+            "cls": "sd-form",
+            "groups": (),
+            "values": {},
+            "proposal": {"serial": 0},
+        },
+        **{
+            "answered": 0,
+            "drawn": 0,
+            "shown": 0,
+            "asked": {},
+        },
+    }
 
     def __init__(
-        self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None], **traits
+        self,
+        on_change: Callable[[str, Any, bool], None],
+        on_ask: Callable[[str], None],
     ):
-        super().__init__(**traits)
+        super().__init__()
         self._on_change = on_change
-        self.observe(lambda change: on_ask(change["new"]["field"]), "asked")
-        self.observe(self._proposed, "proposal")
+        self.on("asked", lambda asked: on_ask(asked["field"]))
+        self.on("proposal", self._proposed)
 
-    def _proposed(self, change) -> None:
-        proposal = change["new"]
+    def _proposed(self, proposal) -> None:
         try:
-            self._on_change(proposal["field"], proposal["value"], bool(proposal["final"]))
+            self._on_change(
+                proposal["field"],
+                proposal["value"],
+                bool(proposal["final"]),
+            )
         finally:
             self.answered = int(proposal["serial"])
 
@@ -69,23 +65,20 @@ class Form(anywidget.AnyWidget):
         which seldom changes."""
         values, still = {}, []
         for group in groups:
-            fields = []
-            for field in group["fields"]:
-                rest = dict(field)
-                values[field["field"]] = {
+            rests = [dict(field) for field in group["fields"]]
+            for rest in rests:
+                own = {
                     "value": rest.pop("value"),
                     "fault": rest.pop("fault", ""),
                 }
-                fields.append(rest)
+                values[rest["field"]] = own
             still.append(
                 {
                     **group,
-                    "fields": fields,
+                    "fields": rests,
                 }
             )
-        with self.hold_sync():
-            self.groups = still
-            self.values = values
+        self.groups, self.values = still, values
 
     def send_change(
         self,
@@ -94,20 +87,17 @@ class Form(anywidget.AnyWidget):
         final: bool = True,
     ) -> None:
         """What the browser does when the user moves a control; for scripts and tests."""
-        self.proposal = {
-            "field": field,
-            "value": value,
-            "final": final,
-            "serial": self.proposal["serial"] + 1,
-        }
+        self.nudge(
+            "proposal",
+            field=field,
+            value=value,
+            final=final,
+        )
 
     def ask(self, field: str) -> None:
         """What the browser does when the pointer or the focus comes to a list; for scripts and
         tests."""
-        self.asked = {
-            "field": field,
-            "serial": self.asked["serial"] + 1,
-        }
+        self.nudge("asked", field=field)
 
     def field(self, name: str) -> dict:
         """The description of one field as it stands on the page."""

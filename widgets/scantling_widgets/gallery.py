@@ -2,87 +2,42 @@
 pictures, pages and an index.
 
 `python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published
-figures, one table of headline figures,
-a thumbnail each, the index and some rendered pages; `stale` says whether the table is still what
-the library computes.
+figures, one table of headline figures, a thumbnail each and their list (README.md); the pages are
+built into build/site and published from there. `stale` says whether the table is still what the
+library computes.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
+import shutil
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pandas as pd
 import scantling
-from markupsafe import Markup
 from scantling import catalogue
 from scantling.base.show import percent
+from scantling.base.words import table as read_yaml
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
 from . import charts
-from .figures import SCHEMA, spec
+from .assessment_charts import SCHEMA, spec
 from .livechart import vega_version
 from .report import run as reports
 from .report.compare import result_of
 from .report.jobs import today
-from .report.page import document
+from .report.page import templated
 from .report.pictures import THEME
 from .report.text import REFUSAL, environment
 from .words import at
 
-PAGES = (
-    "llama-3.1-405b",
-    "case-1-175b-moe-1024-a100",
-    "case-2-1t-dense-8-v100",
-    "case-3-500b-4096-h100",
-    "case-5-deepseek-v3",
-    "case-6-100k-gpus",
-)
+KEPT = read_yaml(__file__, "gallery")
+SITE = "build/site"  # of a checkout: the pages that are published
+FIRST = "llama-3.1-405b"  # beside the cases, first in the list
 TOLERANCE = 0.005
-FIGURES = (
-    "params",
-    "active_params",
-    "devices_used",
-    "step_s",
-    "mfu",
-    "tokens_per_s_per_device",
-    "bubble_fraction",
-    "memory_bytes.total",
-    "days",
-    "goodput",
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "cost.device_hours",
-    "cost_usd",
-    "energy_kwh",
-)
-PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute")
 THUMBNAIL = 480
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Published:
-    """One printed figure of a run, under the key of the assessment that it is compared with."""
-
-    design: str
-    key: str
-    published: float
-    label: str
-    source: str
-    url: str
-    locator: str
-    # its row of the published runs, where it has one: what the run printed of its software, no
-    # design file names
-    run: str
-    note: str
 
 
 def folder() -> Path:
@@ -101,22 +56,19 @@ def designs(gallery: Path | None = None) -> dict[str, Path]:
     return {path.stem: path for path in sorted(((gallery or folder()) / "designs").glob("*.yaml"))}
 
 
-def published(gallery: Path | None = None) -> list[Published]:
-    """What the world printed about these runs."""
-    with open(
-        (gallery or folder()) / "published.csv",
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        return [
-            Published(
-                **{
-                    **row,
-                    "published": float(row["published"]),
-                }
-            )
-            for row in csv.DictReader(file)
-        ]
+def published(gallery: Path | None = None) -> list:
+    """What the world printed about these runs: the rows of `published.csv`.
+
+    `key`: of the assessment that a figure is compared with; `run`: its row of the published runs,
+    where it has one: what the run printed of its software, no design file names.
+    """
+    frame = pd.read_csv((gallery or folder()) / "published.csv", keep_default_na=False)
+    return list(
+        frame.itertuples(
+            index=False,
+            name="Published",
+        )
+    )
 
 
 def figures(assessment) -> dict:
@@ -125,41 +77,30 @@ def figures(assessment) -> dict:
     plan = data.get("plan") or {}
     return {
         "verdict": data["verdict"],
-        **{f"plan.{k}": plan.get(k) for k in PLAN},
-        **{k: at(data, k) for k in FIGURES},
+        **{f"plan.{key}": plan.get(key) for key in KEPT["plan"]},
+        **{key: at(data, key) for key in KEPT["figures"]},
     }
 
 
 def table(rows: dict[str, dict]) -> str:
     """The headline figures as CSV; seven digits, so that a last bit that differs between machines
     does not show."""
-    text = io.StringIO()
-    columns = [
-        "design",
-        "verdict",
-        *(f"plan.{k}" for k in PLAN),
-        *FIGURES,
-    ]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for name, row in rows.items():
-        writer.writerow(
-            {
-                "design": name,
-                **{k: f"{v:.7g}" if isinstance(v, float) else v for k, v in row.items()},
-            }
-        )
-    return text.getvalue()
+    return reports.as_csv(
+        {"design": name}
+        | {key: f"{v:.7g}" if isinstance(v, float) else v for key, v in row.items()}
+        for name, row in rows.items()
+    )
 
 
 def read_table(gallery: Path | None = None) -> dict[str, dict]:
     """The headline figures that the gallery was last built with."""
-    with open(
+    frame = pd.read_csv(
         (gallery or folder()) / "headline.csv",
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        return {row.pop("design"): row for row in csv.DictReader(file)}
+        index_col="design",
+        dtype=str,
+        keep_default_na=False,
+    )
+    return frame.to_dict("index")
 
 
 def moved(
@@ -199,10 +140,11 @@ def build(
     workers: int | None = None,
     told=None,
 ) -> list:
-    """Make everything again: reports of all designs into `out`, and what git holds into `gallery`.
-    Returns the records of the reports."""
+    """Make everything again: what git holds into `gallery`, the pages of all designs and their
+    index into the site `out`. Returns the records of the reports."""
     gallery = gallery or folder()
-    out = out or gallery.parent / "build" / "gallery"
+    site = out or gallery.parent / SITE
+    out = site / "pages"
     named = designs(gallery)
     records = reports.run(
         named.values(),
@@ -213,17 +155,17 @@ def build(
     results = {r.name: result_of(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
     if len(results) < len(named):
         return records
-    thumbnails, pages = gallery / "thumbnails", gallery / "pages"
+    thumbnails = gallery / "thumbnails"
     thumbnails.mkdir(exist_ok=True)
-    pages.mkdir(exist_ok=True)
+    for old in thumbnails.glob("*.png"):
+        old.unlink()
     for name, data in results.items():
         reports.write(thumbnails / f"{name}.png", thumbnail(data))
-    for name in PAGES:
-        _keep_page(pages / f"{name}.html", (out / f"{name}.html").read_text(encoding="utf-8"))
-    for old in (*thumbnails.glob("*.png"), *pages.glob("*.html")):
-        kept = named if old.parent == thumbnails else PAGES
-        if old.stem not in kept and not old.stem.startswith("desk-"):
-            old.unlink()
+    shutil.copytree(
+        thumbnails,
+        site / "thumbnails",
+        dirs_exist_ok=True,
+    )
     reports.write(
         gallery / "headline.csv", table({name: figures(data) for name, data in results.items()})
     )
@@ -232,22 +174,15 @@ def build(
         gallery / "README.md",
         environment().get_template("gallery.md.j2").render(entries=entries) + "\n",
     )
-    _keep_page(gallery / "index.html", index(entries))
+    reports.write(site / "index.html", index(entries))
     return records
 
 
 def _cases_first(name: str) -> tuple:
-    return not name.startswith("case-") and name not in PAGES, name
+    return not name.startswith("case-") and name != FIRST, name
 
 
-OF_A_RUN = {
-    "tokens_per_s_per_device": "tokens_per_s_per_device",
-    "step_s": "step_time_s",
-    "mfu": "mfu",
-}
-
-
-def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
+def as_run(of: list) -> dict[tuple[str, str], float]:
     """The published figures predicted from the rows of their runs, with what those print of
     releases, compilers and graphs, by (design, key)."""
     asked = [p for p in of if p.run]
@@ -256,7 +191,7 @@ def as_run(of: list[Published]) -> dict[tuple[str, str], float]:
     frame = read_runs(catalogue.HERE / "published_runs.csv")
     rows = frame[frame.id.isin([p.run for p in asked])].reset_index(drop=True)
     predicted = predict_frame(rows).set_index("id")
-    return {(p.design, p.key): float(predicted.at[p.run, OF_A_RUN[p.key]]) for p in asked}
+    return {(p.design, p.key): float(predicted.at[p.run, KEPT["of_a_run"][p.key]]) for p in asked}
 
 
 def entry(
@@ -267,21 +202,19 @@ def entry(
     """One entry of the index: what it is, what is predicted, what was published."""
     of = [p for p in published(gallery) if p.design == name]
     own = as_run(of)
-    compared = [
-        {
-            **asdict(p),
-            "predicted": at(data, p.key),
-            "off": _off(at(data, p.key), p.published),
-            "off_as_run": _off(own.get((p.design, p.key)), p.published),
-        }
-        for p in of
-    ]
     return {
         "name": name,
         "title": data["name"],
         "data": data,
-        "compared": compared,
-        "page": name in PAGES,
+        "compared": [
+            {
+                **p._asdict(),
+                "predicted": at(data, p.key),
+                "off": _off(at(data, p.key), p.published),
+                "off_as_run": _off(own.get((p.design, p.key)), p.published),
+            }
+            for p in of
+        ],
     }
 
 
@@ -293,12 +226,11 @@ def _off(predicted, published: float) -> str:
 
 def index(entries: list[dict]) -> str:
     """The index as a page: a card an entry, then predicted beside published."""
-    body = environment().get_template("gallery.j2").render(entries=entries)
-    return document(
-        Markup(body),
+    return templated(
+        "gallery",
         title="scantling gallery",
         date=today(),
-        kind="wide",
+        entries=entries,
     )
 
 
@@ -307,14 +239,13 @@ def thumbnail(data: dict) -> bytes:
     import vl_convert
 
     chart = _refusal() if data["verdict"] == "impossible" else _charts(data)
-    axis = {
-        **THEME["axis"],
-        "labelFontSize": 10,
-    }
     theme = {
         **THEME,
         "background": "#ffffff",
-        "axis": axis,
+        "axis": {
+            **THEME["axis"],
+            "labelFontSize": 10,
+        },
         "padding": 10,
     }
     return vl_convert.vegalite_to_png(
@@ -353,25 +284,14 @@ def _charts(data: dict) -> dict:
 
 def _refusal() -> dict:
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
-    size = {
-        "$schema": SCHEMA,
-        "width": THUMBNAIL - 80,
-        "height": 300,
-    }
     return {
-        **size,
+        **{
+            "$schema": SCHEMA,
+            "width": THUMBNAIL - 80,
+            "height": 300,
+        },
         **spec("refusal", lines=words.split("\n")),
     }
-
-
-def _keep_page(path: Path, text: str) -> None:
-    """Write a page, unless it differs from the one that is there in its date alone."""
-    if not path.exists() or _undated(path.read_text(encoding="utf-8")) != _undated(text):
-        reports.write(path, text)
-
-
-def _undated(text: str) -> str:
-    return re.sub(r"<time[^>]*>[^<]*</time>", "", text)
 
 
 def main() -> int:
@@ -381,12 +301,16 @@ def main() -> int:
         for name, differs in found.items():
             print(f"{name}: {'; '.join(differs)}")
         return 1 if found else 0
-    records = build(
-        told=lambda record, done, total: print(
-            f"{done}/{total} {record.name}: {record.error or record.headline.get('verdict')}",
-            flush=True,
-        )
-    )
+
+    def told(
+        record,
+        done: int,
+        total: int,
+    ):
+        said = record.error or record.headline.get("verdict")
+        print(f"{done}/{total} {record.name}: {said}", flush=True)
+
+    records = build(told=told)
     return 1 if any(r.status != "done" for r in records) else 0
 
 

@@ -4,46 +4,40 @@ is compared with."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 
-from scantling.base.show import shown
+from scantling.advise.explanation import inputs
+from scantling.base.words import table
 from scantling.design.constraints import CONSTRAINTS
+from scantling.verdict.verdicts import VERDICTS, met
 
 from . import words
 from .report.phrases import sentence
 from .words import at, band, in_text, quantity, show, split
 
+_SAID = table(__file__, "headline")
 # key, name on the card, whether more is better (None: neither)
-CARDS = (
-    ("verdict", "Verdict", None),
-    ("mfu", "MFU", True),
-    ("step_s", "Step time", False),
-    ("bubble_fraction", "Bubble", False),
-    ("days", "Run time", False),
-    ("cost_usd", "Cost", False),
-    ("goodput", "Goodput", True),
-    ("checkpoint_interval_s", "Save every", None),
-)
+CARDS = tuple(map(tuple, _SAID["cards"]))
+OF_A_RUN = _SAID["of_a_run"]  # figures that a plan which does not fit has none of
 # constraints that speak of a number
-_LIMITS = {
-    **{row.figure: (row.field,) for row in CONSTRAINTS.values()},
-    "checkpoint_interval_s": (
-        "max_checkpoint_overhead",
-        "max_checkpoint_stall_s",
-        "max_lost_work_s",
-    ),
-}
-_VERDICTS = {
-    "feasible": ("Feasible", "good"),
-    "constraint-missed": ("Limit missed", "warn"),
-    "impossible": ("Impossible", "bad"),
-}
+_LIMITS = {row.figure: (row.field,) for row in CONSTRAINTS.values()} | _SAID["limits"]
 
 
-def cards(given: Mapping, pinned: Mapping | None = None) -> list[dict]:
-    """One item per headline number: value, unit, band or remark, difference from the pinned
-    design."""
-    return [_card(*card, given, pinned or {}) for card in CARDS]
+def fits(given: Mapping) -> bool:
+    """Whether there is a plan, and memory for it."""
+    memory = given.get("memory_bytes")
+    return bool(memory) and memory["total"] <= memory["capacity"]
+
+
+def cards(given: Mapping, reference: Mapping | None = None) -> list[dict]:
+    """One item per headline number: value, unit, band or remark, difference from the reference."""
+    return [
+        _card(
+            *card,
+            given,
+            reference or {},
+        )
+        for card in CARDS
+    ]
 
 
 def _card(
@@ -51,119 +45,98 @@ def _card(
     name,
     better,
     given,
-    pinned,
+    reference,
 ) -> dict:
-    if key == "verdict":
-        return _verdict(given, pinned)
-    number, unit = split(show(key, at(given, key)))
-    missed = {row["field"] for row in given.get("missed") or ()} & set(_LIMITS.get(key, ()))
+    """One card, with its difference from the reference where there is one."""
+    verdict = key == "verdict"
+    own, of = (_verdict(given), "memory_bytes.total") if verdict else (_number(key, given), key)
     item = {
         "key": key,
         "label": name,
+        **own,
+    }
+    both = all(fits(one) or key not in OF_A_RUN for one in (given, reference))
+    if reference and both:
+        better = False if verdict else better
+        sides = at(given, of), at(reference, of)
+        item["delta"], item["sense"] = difference(
+            of,
+            *sides,
+            better,
+        )
+    return item
+
+
+def _number(key: str, given) -> dict:
+    if key in OF_A_RUN and given.get("plan") and not fits(given):
+        return {
+            "value": "—",
+            "unit": "",
+            "note": "does not fit",
+            "hint": "",
+            "state": "bad",
+        }
+    number, unit = split(in_text(given, key))
+    missed = {row["field"] for row in given.get("missed") or ()}
+    return {
         "value": number,
         "unit": unit,
         "note": _note(key, given),
-    }
-    item |= {
         "hint": "Open the formula of this number",
-        "state": "bad" if missed else "",
+        "state": "" if missed.isdisjoint(_LIMITS.get(key, ())) else "bad",
     }
-    return item | _against(
-        key,
-        given,
-        pinned,
-        better,
-    )
 
 
-def _against(
-    key,
-    given,
-    pinned,
-    better,
-) -> dict:
-    """The difference of a card from the pinned design, where there is one."""
-    text, sense = difference(
-        key,
-        at(given, key),
-        at(pinned, key),
-        better,
-    )
-    return (
-        {
-            "delta": text,
-            "sense": sense,
-        }
-        if pinned
-        else {}
-    )
-
-
-def _verdict(given, pinned) -> dict:
-    memory = given.get("memory_bytes")
-    word, state = _fits(given, memory)
-    item = {
-        "key": "verdict",
-        "label": "Fits?",
+def _verdict(given) -> dict:
+    note = ""
+    word, state = _fits(given)
+    if given.get("memory_bytes"):
+        used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
+        short, unit = split(used)
+        note = f"{short if unit == split(usable)[1] else used} of {usable}"
+    hint = "Open what decides the verdict"
+    return {
         "value": word,
         "unit": "",
         "state": state,
+        "hint": hint,
+        "note": note,
     }
-    item |= {
-        "hint": "Open what decides the verdict",
-        "note": "",
-    }
-    if memory:
-        used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
-        item["note"] = f"{split(used)[0]} of {usable}"
-    both = pinned if memory and pinned.get("memory_bytes") else {}
-    return item | _against(
-        "memory_bytes.total",
-        given,
-        both,
-        False,
-    )
 
 
-def _fits(given, memory) -> tuple[str, str]:
+def _fits(given) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
-    word, state = _VERDICTS.get(given.get("verdict"), (str(given.get("verdict")), ""))
-    if memory and memory["total"] > memory["capacity"]:
+    known = VERDICTS.get(given.get("verdict"))
+    word, state = (known.name, known.tone) if known else (str(given.get("verdict")), "")
+    if given.get("memory_bytes") and not fits(given):
         return "Does not fit", "bad"
     if word == "Feasible":
-        if (at(given, "plan.offload") or "none") != "none":
+        if at(given, "plan.offload") not in (None, "none"):
             return "Fits, offload", "warn"
-        if any(str(limit).startswith("tight:") for limit in given.get("limits") or ()):
-            return "Fits, tight", "warn"
+        starts = {str(limit).partition(":")[0] for limit in given.get("limits") or ()}
+        return next(
+            ((said, "warn") for key, said in _SAID["but"].items() if key in starts), (word, state)
+        )
     return word, state
 
 
-def _note(key, given) -> str:
-    low, high = at(given, key + "_low"), at(given, key + "_high")
-    if low is not None and high is not None:
+def _note(key: str, given) -> str:
+    ends = [at(given, key + end) for end in ("_low", "_high")]
+    if None not in ends:
         unit = split(in_text(given, key))[1]  # it stands above
-        return band(key, low, high).removesuffix(f" {unit}")
+        return band(key, *ends).removesuffix(f" {unit}")
     if key in ("days", "cost_usd"):
         return _lacks(key, given) if given.get("plan") else ""
-    of, form = _REMARKS.get(key, ("", ""))
+    of, form = _SAID["remarks"].get(key, ("", ""))
     value = at(given, of)
-    return "" if value is None or not (value or key != "goodput") else form.format(show(of, value))
+    return "" if value is None or key == "goodput" and not value else form.format(show(of, value))
 
 
-# what stands below a number that has no band: another figure, and how it is said
-_REMARKS = {
-    "bubble_fraction": ("step_breakdown_s.bubble", "{} a step"),
-    "goodput": ("mtbf_s", "MTBF {}"),
-    "checkpoint_interval_s": ("checkpoint_overhead", "{} stalled"),
-}
-
-
-def _lacks(key, given) -> str:
+def _lacks(key: str, given) -> str:
     """What days and dollars lack, or the price that they are at."""
-    price = at(given, "cost.usd_per_device_hour")
-    if key == "cost_usd" and price is not None:
-        shown = show("cost.usd_per_device_hour", price)
-        return f"at {shown}" + ("" if "/h" in shown else "/device-h")
+    price = in_text(given, "cost.usd_per_device_hour")
+    if key == "cost_usd" and at(given, "cost.usd_per_device_hour") is not None:
+        return f"at {price}" + ("" if "/h" in price else "/device-h")
     if given.get("days") is None:
         return "no tokens named"
     return "no price known" if key == "cost_usd" else ""
@@ -181,11 +154,11 @@ def difference(
     before,
     better,
 ) -> tuple[str, str]:
-    """How a number differs from the pinned one, and whether that is better or worse."""
+    """How a number differs from the reference, and whether that is better or worse."""
     if value is None or before is None or isinstance(value, str):
         return "", ""
     if value == before:
-        return "= pinned", ""
+        return "= reference", ""
     sign = "+" if value > before else "−"
     sense = "" if better is None else "better" if (value > before) == better else "worse"
     text = show(key, abs(value - before))
@@ -198,20 +171,24 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
-        said = f"{refusal.text}. The picture is still the last valid design."
-        return "bad", "Not taken.", said
+        return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}."
     limits = [str(limit) for limit in given.get("limits") or ()]
     first = limits[0] if limits else ""
     if given.get("verdict") == "impossible":
         why = "; ".join([given.get("error") or "", *limits[:2]]).strip("; ")
         return "bad", "Impossible.", why
-    if given.get("verdict") == "constraint-missed":
+    known = VERDICTS.get(given.get("verdict"))
+    if known and known.id != "feasible":
+        over = given.get("memory_bytes") and not fits(given)
+        short, tone = ("Does not fit", "bad") if over else (known.short, known.tone)
         fixes = given.get("nearest_fixes")
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        return "warn", "Misses a limit.", sentence(first) + fix
-    for start, word in (("tight:", "Fits, tight."), ("offload:", "Fits with offload only.")):
-        if first.startswith(start):
-            return "warn", word, sentence(first.removeprefix(start))
+        for start in ("at risk: ", "not checked: ", "makes no sense: "):
+            first = first.removeprefix(start)
+        return tone, f"{short}.", sentence(first) + fix
+    start, _, rest = first.partition(": ")
+    if start in _SAID["but"]:
+        return "warn", f"{_SAID['but'][start]}.", sentence(rest)
     avoid = given.get("avoid")
     if avoid and not first:
         first = f"Avoid {avoid[0]['what']}: {avoid[0]['why']}"
@@ -222,7 +199,7 @@ def nearest(fixes) -> Mapping | None:
     """The fix to offer: the first that makes the design feasible, else the first that changes
     anything."""
     able = [f for f in fixes if f.get("set")]
-    return next((f for f in able if f.get("verdict") == "feasible"), able[0] if able else None)
+    return next((f for f in able if met(f.get("verdict"))), able[0] if able else None)
 
 
 def offer(session) -> tuple[str, str, Mapping] | None:
@@ -232,19 +209,17 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     if refusal is None:
         fix = nearest(session.now.given.get("nearest_fixes") or [])
         return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
-    name = refusal.field.removeprefix("plan.")
-    if (
-        not refusal.fields
-        or refusal.field in (name, refusal.moved)
-        or name not in session.now.design.plan.given()
-    ):
+    field, fields = refusal.field, refusal.fields
+    name = field.removeprefix("plan.")
+    pinned = name != field != refusal.moved and name in session.now.design.plan.given()
+    if not fields or not pinned:
         return None
     return (
-        f"Unpin {words.label(refusal.field)}",
+        f"Unpin {words.label(field)}",
         f"Take the change, and let the search choose {name}",
         {
-            **refusal.fields,
-            refusal.field: None,
+            **fields,
+            field: None,
         },
     )
 
@@ -285,33 +260,37 @@ def explanation(
         return words.explain(
             key,
             own,
-            inputs(session, own),
+            inputs(session.now, own),
             own,
         )
     if key == "verdict" and facts is None:
-        out = words.explain("verdict", given, {})
+        out = words.explain(
+            key,
+            given,
+            {},
+        )
         out["lines"] += _deciding(given)
         return out
     out = words.explain(
         key,
         given,
-        inputs(session),
+        inputs(session.now, given),
         facts,
     )
     prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "cost_usd" and None not in prices:
         of = words.band_of("cost.cost_usd")
-        out["lines"].append(("At other prices", f"{band('cost_usd', *prices)}: {of}"))
-    if session.pinned and facts is None:
-        before = session.pinned.given
-        change = difference(
+        out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
+    if session.reference and facts is None:
+        before = session.reference.given
+        change, _ = difference(
             key,
             at(given, key),
             at(before, key),
             None,
-        )[0]
+        )
         if change:
-            out["lines"].append(("Pinned design", f"{in_text(before, key)}; now {change}"))
+            out["lines"].append(("Reference", f"{in_text(before, key)}; now {change}"))
     return out
 
 
@@ -323,57 +302,3 @@ def _deciding(given) -> list[tuple[str, str]]:
         *(("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]),
         *(("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]),
     ]
-
-
-# inputs of formulas, as paths into the resolved design
-_RESOLVED = {
-    "tokens": "main_phase.tokens",
-    "seq_len": "main_phase.seq_len",
-    "global_batch": "main_phase.global_batch",
-    "optimizer": "main_phase.optimizer",
-    "devices": "cluster.devices",
-    "params": "params.total",
-    "vocab": "model.vocab",
-    "storage": "cluster.storage",
-    "devices_per_node": "cluster.devices_per_node",
-    "oversubscription": "cluster.oversubscription",
-}
-_PRICES = ("usd_per_device_hour", "pue", "usd_per_kwh")
-_RATES = ("preset", "failures_per_1000_node_days", "repair_s")
-
-
-def inputs(session, given: Mapping | None = None) -> dict:
-    """Inputs of formulas that an assessment does not repeat, by the names that the formulas use."""
-    resolved = session.now.resolved
-    given = session.now.given if given is None else given
-    model, cluster, precision = resolved.model, resolved.cluster, resolved.main_phase.precision
-    chip, cost = cluster.accelerator, given.get("cost") or {}
-    plain = (given.get("endurance") or {}).items()
-    endurance = {k: v for k, v in plain if isinstance(v, (int, float, str))}
-    peak = show("roofline.peak_flops", chip.peak_flops(precision))
-    return {
-        **{name: attrgetter(path)(resolved) for name, path in _RESOLVED.items()},
-        "precision": f"{precision}, {peak} dense peak",
-        "stack": resolved.stack or "not named",
-        "model": (
-            f"{model.name} ({model.layers} layers, h {model.hidden:,}, {model.heads} heads, "
-            f"{model.kv_heads} KV heads, vocab {model.vocab:,})"
-        ),
-        "cluster": f"{cluster.devices:,} x {chip.name}",
-        "accelerator": f"{chip.name}, {shown(chip.hbm_usable_bytes, 'bytes')} usable",
-        "prices": _stated(cost, _PRICES),
-        **{name: cost.get(name) for name in _PRICES},
-        "constraints": _stated(session.now.design.constraints.given()),
-        "reliability": _stated(endurance, _RATES),
-        **endurance,
-    }
-
-
-def _stated(section: Mapping, names=None) -> str:
-    """The fields of a section that are stated, in a line."""
-    said = (
-        f"{name} {words.plain(value)}"
-        for name, value in section.items()
-        if value is not None and (names is None or name in names)
-    )
-    return ", ".join(said) or "none"

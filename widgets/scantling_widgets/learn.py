@@ -12,25 +12,42 @@ from functools import partial
 
 import ipywidgets as W
 import scantling_learn as learn
-from scantling_learn import beside, show
+from scantling_learn import compare, show
 from scantling_learn.question import OPEN, Choice, Explain, Number, Plan
 from scantling_learn.session import Card, Session
 
+from .assessment_charts import Figure
 from .charts_learn import bars, lines
-from .figures import Figure
 from .report import pictures
 from .report.pictures import Picture
 from .servers import PAGE_SIGNS
-from .theme import box, button
 
 __all__ = [
     "bars",
     "begin",
-    "beside",
+    "compare",
     "chart",
     "lines",
     "picture",
 ]
+
+
+def button(name: str, act, tip: str, style: str = "", **layout) -> W.Button:
+    """A button that calls `act` without an argument."""
+    layout = W.Layout(**layout)
+    made = W.Button(
+        description=name,
+        tooltip=tip,
+        button_style=style,
+        layout=layout,
+    )
+    made.on_click(lambda _: act())
+    return made
+
+
+def box(kind: type, cls: str, *children, **layout) -> W.Box:
+    """A box of one of the kinds of ipywidgets."""
+    return kind(children, layout=W.Layout(**layout))
 
 
 def live() -> bool:
@@ -55,7 +72,11 @@ def begin(
 
 def picture(figure: Figure, assessment, **more) -> Picture | None:
     """One of the kit's figures (`charts.memory`) of an assessment as a picture."""
-    return pictures.draw(figure, assessment, **more)
+    return pictures.draw(
+        figure,
+        assessment,
+        **more,
+    )
 
 
 def chart(
@@ -66,7 +87,11 @@ def chart(
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
     spec = drawn.to_dict()
     spec.setdefault("width", pictures.WIDTH - 60)
-    return Picture(spec, words, caption or words)
+    return Picture(
+        spec,
+        words,
+        caption or words,
+    )
 
 
 class LiveSession(Session):
@@ -78,8 +103,16 @@ class LiveSession(Session):
         answer=...,
         mine=None,
     ) -> Card:
-        card = super().check(ident, answer, mine)
-        return LiveCard(self, card.question, card.verdict)
+        card = super().check(
+            ident,
+            answer,
+            mine,
+        )
+        return LiveCard(
+            self,
+            card.question,
+            card.verdict,
+        )
 
     def judge(
         self,
@@ -87,7 +120,11 @@ class LiveSession(Session):
         answer,
         mine=None,
     ):
-        verdict = super().judge(q, answer, mine)
+        verdict = super().judge(
+            q,
+            answer,
+            mine,
+        )
         for shown in self.__dict__.get("_cards", ()):
             shown.value = super().scorecard()._repr_html_()
         return verdict
@@ -145,7 +182,11 @@ class LiveCard(Card):
         q, session = self.question, self.session
         self.entry, self.read = _entry(q, session)
         self.entry.add_class("scl-entry")
-        asked = show.ask_part(q, session.facts, options=False)
+        asked = show.ask_part(
+            q,
+            session.facts,
+            options=False,
+        )
         ask = W.HTML(show.style() + show.block(f'<div class="scl-card">{asked}</div>'))
         self.feedback = W.HTML(self._feedback(self.verdict))
         self.feedback.add_class("scl-feedback")
@@ -163,22 +204,17 @@ class LiveCard(Card):
             self.entry.observe(self._check, "value")  # Enter, or leaving the field
         controls, after = [self.entry, go], [self.feedback, self.mine]
         if session.mode != "blank":
-            tip = "Show the next hint"
             self.more = button(
                 self._hint_name(),
                 self._hint,
-                tip,
+                "Show the next hint",
                 width="110px",
             )
             self.hints = W.HTML(self._hints())
             controls.append(self.more)
-            after += [self.hints, W.HTML(show.block(show.answer_part(q, session.facts)))]
+            self.answer = W.HTML("")  # after a try or a hint
+            after += [self.hints, self.answer]
         flow = "row wrap" if isinstance(q, Number | Plan) else "column"
-        place = {
-            "align_items": "flex-start",
-            "flex_flow": flow,
-            "grid_gap": "6px",
-        }
         return W.VBox(
             [
                 ask,
@@ -187,7 +223,9 @@ class LiveCard(Card):
                     "",
                     *controls,
                     display="flex",
-                    **place,
+                    align_items="flex-start",
+                    flex_flow=flow,
+                    grid_gap="6px",
                 ),
                 *after,
             ]
@@ -197,6 +235,8 @@ class LiveCard(Card):
     def _check(self, _=None):
         self.verdict = self.session.judge(self.question, self.read())
         self.feedback.value = self._feedback(self.verdict)
+        if self.verdict.status != OPEN:
+            self._give_answer()
         if (
             isinstance(self.question, Explain)
             and self.session.mode != "blank"
@@ -207,41 +247,53 @@ class LiveCard(Card):
     def _offer_points(self):
         """The points again as boxes: the words were a guess, the reader decides."""
         boxes = [
-            _tick(_plain(show.tell(p.says, self.session.facts)), hit)
+            _tick(_plain(show.fill_text(p.says, self.session.facts)), hit)
             for p, hit in zip(self.question.points, self.verdict.hits)
         ]
 
         def count(_):
             mine = [i for i, box in enumerate(boxes, 1) if box.value]
-            self.verdict = self.session.judge(self.question, self.read(), mine)
+            self.verdict = self.session.judge(
+                self.question,
+                self.read(),
+                mine,
+            )
             self.feedback.value = self._feedback(self.verdict)
 
         for tick in boxes:
             tick.observe(count, "value")
         self.mine.children = [W.HTML(show.block("<p>Tick what you did say:</p>")), *boxes]
 
+    def _give_answer(self) -> None:
+        if self.session.mode != "blank":
+            self.answer.value = show.block(show.answer_part(self.question, self.session.facts))
+
+    @property
+    def _shown(self) -> int:
+        """Hints of the question that are on the page."""
+        return self.session.hints.get(self.question.id, 0)
+
     def _hint(self, _=None):
-        n = self.session.hints.get(self.question.id, 0)
-        self.session.hints[self.question.id] = min(n + 1, len(self.question.hints))
-        self.hints.value = self._hints()
-        self.more.description = self._hint_name()
-        self.more.disabled = n + 1 >= len(self.question.hints)
+        there = len(self.question.hints)
+        self.session.hints[self.question.id] = min(self._shown + 1, there)
+        self.hints.value, self.more.description = self._hints(), self._hint_name()
+        self.more.disabled = self._shown >= there
+        self._give_answer()
 
     # ------------------------------------------------------------ what they show
     def _hint_name(self) -> str:
-        shown, there = self.session.hints.get(self.question.id, 0), len(self.question.hints)
-        return f"Hint {min(shown + 1, there)} of {there}"
+        there = len(self.question.hints)
+        return f"Hint {min(self._shown + 1, there)} of {there}"
 
     def _hints(self) -> str:
-        session, q = self.session, self.question
-        hints = (show.tell(hint, session.facts) for hint in q.hints[: session.hints.get(q.id, 0)])
+        hints = (
+            show.fill_text(hint, self.session.facts) for hint in self.question.hints[: self._shown]
+        )
         shown = (f"<p><em>Hint {i}.</em></p>{show.markdown(h)}" for i, h in enumerate(hints, 1))
         return show.block("".join(shown))
 
     def _feedback(self, verdict) -> str:
-        if verdict.status == OPEN:
-            return ""
-        if self.session.mode == "blank":
+        if self.session.mode == "blank" and verdict.status != OPEN:
             return show.block('<div class="scl-verdict"><p>Noted.</p></div>')
         return show.block(show.verdict_part(verdict))
 
@@ -253,37 +305,36 @@ def _plain(text: str) -> str:
 
 def _entry(q, session):
     """The input of a question, and a function that reads it."""
+    place = W.Layout
     if isinstance(q, Choice):
-        texts = [f"{o.key}   {_plain(show.tell(o.text, session.facts))}" for o in q.options]
+        texts = [f"{o.key}   {_plain(show.fill_text(o.text, session.facts))}" for o in q.options]
+        keys = [o.key for o in q.options]
         if q.several:
-            boxes = [_tick(text) for text in texts]
-            ticked = list(zip(q.options, boxes))
+            boxes = [*map(_tick, texts)]
             return box(
                 W.VBox,
                 "",
                 *boxes,
                 width="100%",
-            ), lambda: [o.key for o, b in ticked if b.value]
-        options = [(text, o.key) for text, o in zip(texts, q.options)]
+            ), lambda: [key for key, tick in zip(keys, boxes) if tick.value]
         entry = W.RadioButtons(
-            options=options,
+            options=list(zip(texts, keys)),
             value=None,
-            layout=W.Layout(width="max-content"),
+            layout=place(width="max-content"),
         )
     elif isinstance(q, Explain):
-        said = "Your answer, in a few sentences"
+        said, room = "Your answer, in a few sentences", place(width="min(100%, 620px)")
         entry = W.Textarea(
             placeholder=said,
             rows=4,
-            layout=W.Layout(width="min(100%, 620px)"),
+            layout=room,
         )
     else:
-        said = f"Your answer: {show.wanted(q)}"
-        place = W.Layout(width="320px")
+        said, room = f"Your answer: {show.wanted(q)}", place(width="320px")
         entry = W.Text(
             placeholder=said,
             continuous_update=False,
-            layout=place,
+            layout=room,
         )
     return entry, lambda: entry.value
 

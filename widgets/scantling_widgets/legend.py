@@ -1,37 +1,95 @@
-"""The key of a picture: colour, name, amount. It is also how the picture reads without eyes, and
-each amount opens to its formula."""
+"""What opens to its formula: the strip of headline numbers, and the key of a picture with colour,
+name and amount. The key is also how the picture reads without eyes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-import anywidget
-import traitlets
-
-from .livechart import module
 from .palette import MEMORY, STEP
+from .parts import Part
 from .words import share, show
 
 
-class Key(anywidget.AnyWidget):
-    """Entries [{colour, name, text, nil, key}]; `explain(key, facts)` is what an amount with a key
-    opens to."""
+class Opens(Part):
+    """A part whose numbers open; `explain(key, facts)` is what one opens to.
 
-    _esm = module("sheet.js", "parts.js")
-    entries = traitlets.List().tag(sync=True)
-    asked = traitlets.Dict(
-        {
-            "key": "",
-            "index": -1,
-            "serial": 0,
-        }
-    ).tag(sync=True)
-    detail = traitlets.Dict().tag(sync=True)
+    asked   {key, index, serial}: the number that the user opened last
+    detail  {title, value, lines: [(term, text)], serial} of that number
+    """
 
-    def __init__(self, explain: Callable, **traits):
-        super().__init__(**traits)
-        self._explain, self._facts = explain, {}
-        self.observe(self._asked, "asked")
+    HEARS = ("asked",)
+    ASKS: Mapping = {
+        "asked": {},
+        "detail": {},
+    }
+
+    def __init__(self, explain: Callable | None, **state):
+        super().__init__(
+            **self.ASKS,
+            **state,
+        )
+        self._explain, self._facts = explain, ()
+        self.on("asked", self._answer)
+
+    def ask(
+        self,
+        key: str,
+        index: int,
+    ) -> None:
+        """What the browser does when the user opens a number; for scripts and tests."""
+        self.nudge(
+            "asked",
+            key=key,
+            index=index,
+        )
+
+    def _answer(self, asked) -> None:
+        index = asked["index"]
+        facts = self._facts[index] if 0 <= index < len(self._facts) else {}
+        if self._explain is not None:
+            self.detail = {
+                **self._explain(asked["key"], facts),
+                "serial": asked["serial"],
+            }
+
+
+class Strip(Part):
+    """Cards in a row.
+
+    items   [{key, label, value, unit, note, delta, sense, state, hint}]
+    opened  key of the number whose explanation is open, or ""
+    detail  {title, value, lines: [(term, text)]} of that number
+    """
+
+    KIND, HEARS = "strip", ("opened",)
+    STATE = {
+        "cls": "sd-stick",
+        "items": (),
+        "revision": 0,
+        "opened": "",
+        "detail": {},
+    }
+
+    def __init__(self, explain: Callable[[str], Mapping]):
+        super().__init__()
+        self._explain = explain
+        self.on("opened", self._open)
+
+    def _open(self, key: str) -> None:
+        self.detail = self._explain(key) if key else {}
+
+    def show(self, items: list[dict]) -> None:
+        """Put these numbers on the cards."""
+        self.items = items
+        self.revision += 1
+        if self.opened:
+            self._open(self.opened)
+
+
+class Key(Opens):
+    """Entries [{colour, name, text, nil, key}] of a picture."""
+
+    KIND, STATE = "parts", {"entries": ()}
 
     def show(
         self,
@@ -39,22 +97,8 @@ class Key(anywidget.AnyWidget):
         facts: Mapping = {},
     ) -> None:
         """Put these entries on the page, with the facts that the amounts are explained by."""
-        self._facts = facts
+        self._facts: Sequence = [facts] * len(entries)
         self.entries = entries
-
-    def ask(self, index: int) -> None:
-        """What the browser does when the user opens an amount; for scripts and tests."""
-        self.asked = {
-            "key": self.entries[index]["key"],
-            "index": index,
-            "serial": self.asked["serial"] + 1,
-        }
-
-    def _asked(self, change) -> None:
-        self.detail = {
-            **self._explain(change["new"]["key"], self._facts),
-            "serial": change["new"]["serial"],
-        }
 
 
 def entry(
@@ -64,13 +108,7 @@ def entry(
     key: str = "",
     nil: bool = False,
 ) -> dict:
-    return {
-        "colour": colour,
-        "name": name,
-        "text": text,
-        "key": key,
-        "nil": nil,
-    }
+    return dict(zip(("colour", "name", "text", "key", "nil"), (colour, name, text, key, nil)))
 
 
 def memory(row: Mapping) -> list[dict]:
@@ -79,28 +117,26 @@ def memory(row: Mapping) -> list[dict]:
         entry(
             colour,
             name,
-            show(f"memory_bytes.{part}", row[part]),
+            show(f"memory_bytes.{part}", n),
             f"memory_by_stage.{part}",
-            not row[part],
+            not n,
         )
         for part, (name, colour) in MEMORY.items()
+        for n in (row[part],)
     ]
 
 
 def step(given: Mapping) -> list[dict]:
     """The exposed parts of the step with their shares."""
-    total = given["step_s"]
-    parts = (
-        (part, name, colour, given["step_breakdown_s"].get(part) or 0.0)
-        for part, (name, colour) in STEP.items()
-    )
+    total, parts = given["step_s"], given["step_breakdown_s"]
     return [
         entry(
             colour,
             name,
-            share(value / total) if value else "none",
+            share(time / total) if time else "none",
             f"step_breakdown_s.{part}",
-            not value,
+            not time,
         )
-        for part, name, colour, value in parts
+        for part, (name, colour) in STEP.items()
+        for time in (parts.get(part) or 0.0,)
     ]

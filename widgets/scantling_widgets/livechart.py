@@ -1,9 +1,7 @@
-"""LiveChart: an Altair chart whose data are replaced in place, without a re-embed and without the
-network.
+"""A chart on the page whose data are replaced in place, without a re-embed and without the network.
 
-The Vega bundle (0.9 MB, out of vl-convert) travels once per kernel in a runtime widget; a chart
-itself is a
-few kilobytes, and a change is one message that holds columns only.
+The Vega bundle (0.9 MB, out of vl-convert) travels once to a front end that has none; a chart
+itself is a few kilobytes, and a change is one message that holds columns only.
 """
 
 from __future__ import annotations
@@ -15,22 +13,12 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-import anywidget
 import numpy as np
-import traitlets
-from ipywidgets import widget_serialization
 
-from .resources import STATIC
+from .parts import Part
 
 _WHOLE = "//whole\n"
-_RUNTIME = (
-    "globalThis.__scantlingVega = vegaEmbed;\nexport default { initialize() {}, render() {} };\n"
-)
-
-
-def module(*names: str) -> str:
-    """Scripts of the static folder, joined into one module of a widget."""
-    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+_RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\n"
 
 
 def folder() -> Path:
@@ -85,16 +73,6 @@ def _bundle() -> str:
     return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
 
 
-class _Runtime(anywidget.AnyWidget):
-    _esm = _RUNTIME
-
-
-@functools.cache
-def _runtime() -> _Runtime:
-    _Runtime._esm = vega_bundle()
-    return _Runtime()
-
-
 def columns(frame) -> dict[str, list]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
     items = (
@@ -112,7 +90,7 @@ def columns(frame) -> dict[str, list]:
     return out
 
 
-class LiveChart(anywidget.AnyWidget):
+class LiveChart(Part):
     """A chart on the page.
 
     spec       a Vega-Lite specification over named data
@@ -121,48 +99,38 @@ class LiveChart(anywidget.AnyWidget):
     empty      what to say instead of a picture that has no data
     file_name  stem of the files that the download buttons give
     renderer   svg, or canvas for a picture of thousands of marks
+    height     room that it keeps [px]
     picked     {index, serial}: the column `pick` of the mark that was clicked on last
     """
 
-    _esm = STATIC / "livechart.js"
-    runtime = traitlets.Instance(_Runtime).tag(
-        sync=True,
-        **widget_serialization,
-    )
-    spec = traitlets.Dict().tag(sync=True)
-    data = traitlets.Dict().tag(sync=True)
-    alt = traitlets.Unicode("").tag(sync=True)
-    empty = traitlets.Unicode("Nothing to draw for this design.").tag(sync=True)
-    file_name = traitlets.Unicode("chart").tag(sync=True)
-    renderer = traitlets.Unicode("svg").tag(sync=True)
-    revision = traitlets.Int(0).tag(sync=True)
-    picked = traitlets.Dict(
-        {
-            "index": -1,
-            "serial": 0,
-        }
-    ).tag(sync=True)
-
-    def __init__(self, spec, data, **traits):
-        super().__init__(
-            runtime=_runtime(),
-            spec=spec,
-            data={name: columns(frame) for name, frame in data.items()},
-            **traits,
-        )
+    KIND, HEARS = "chart", ("picked",)
+    STATE = {
+        **{
+            "spec": {},
+            "data": {},
+            "alt": "",
+            "empty": "Nothing to draw for this design.",
+        },
+        **{
+            "file_name": "chart",
+            "renderer": "svg",
+            "height": 0,
+            "revision": 0,
+            "picked": {},
+        },
+    }
 
     def on_pick(self, act: Callable[[int], None]) -> None:
         """Call `act` with the column `pick` of the mark that is clicked on."""
-        self.observe(lambda change: act(int(change["new"]["index"])), "picked")
+        self.on("picked", lambda picked: act(int(picked["index"])))
 
     def update(
         self,
         data,
         alt: str | None = None,
     ) -> None:
-        """Put new data under the chart that is on the page: one message, the chart stays."""
-        with self.hold_sync():
-            self.data = {name: columns(frame) for name, frame in data.items()}
-            if alt is not None:
-                self.alt = alt
-            self.revision += 1
+        """Put new data under the chart that is on the page; the chart stays."""
+        self.data = {name: columns(frame) for name, frame in data.items()}
+        if alt is not None:
+            self.alt = alt
+        self.revision += 1

@@ -4,14 +4,16 @@ that they recreate and its error."""
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 
 import nbformat
-from scantling.evidence.figures import figures as published_figures
+from scantling.base.records import Lines
+from scantling.evidence.published_figures import recreate as published_figures
 
 from . import resources, walkthroughs
-from .charts_published import size
+from .charts_published import of_all, size
 from .report.text import macros
 
 
@@ -36,19 +38,28 @@ def index(paths) -> str:
         rows=[(where[id], r.figure.title, _texts(r)) for id, r in recreated.items()],
         held=sum(not r.figure.missed for r in recreated.values()),
         count=sum(len(r.points) for r in recreated.values()),
+        shown=sum(not p.counted for r in recreated.values() for p in r.points),
         quoted=sum(p.read == "quoted" for r in recreated.values() for p in r.points),
     )
-    return walkthroughs.document("Reference notebooks", body, wide=True)
+    return walkthroughs.document(
+        "Reference notebooks",
+        body,
+        wide=True,
+    )
 
 
-def _texts(r) -> tuple[str, ...]:
+def _texts(r) -> Lines:
     """Source, number of values, errors, bound and standing of one recreated figure."""
     f, source = r.figure, r.sources[0]
     return (
-        shorten(f"{source[0]}, {source[1]}", 120, placeholder=" …"),
+        shorten(
+            f"{source[0]}, {source[1]}",
+            120,
+            placeholder=" …",
+        ),
         str(len(r.points)),
-        size(r.median_error, f),
-        size(r.worst_error, f),
+        *(size(error, f) for error in of_all(r)),
+        f"{size(r.worst_error, f)} of {sum(p.counted for p in r.points)}",
         size(f.worst, f),
         _standing(f),
     )
@@ -65,19 +76,15 @@ def _standing(f) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Execute and render every reference notebook into a folder (gallery/reference), with the
+    """Execute and render every reference notebook into a folder (build/site/reference), with the
     index."""
-    out = Path((argv or sys.argv[1:] or ["gallery/reference"])[0])
-    out.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
     paths = sources()
-    for path, html in walkthroughs.render_all(paths):
-        (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
-        print(out / f"{path.stem}.html", flush=True)
-    (out / "index.html").write_text(index(paths), encoding="utf-8")
-    return 0
+    return walkthroughs.write_all(
+        argv,
+        "build/site/reference",
+        paths,
+        partial(index, paths),
+    )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ from pathlib import Path
 
 from scantling.kits import kits, write
 from scantling.verdict.limits import limits
+from scantling.verdict.verdicts import VERDICTS
+
+from .words import at
 
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
@@ -74,11 +77,8 @@ def _report(design, folder: Path) -> Iterator:
             _end(child)
         page = folder / f"{name}.html"
         if child.returncode in (1, 2) or not page.is_file():
-            raise Stopped(
-                (complaint or said).strip().splitlines()[-1]
-                if (complaint or said).strip()
-                else f"the report ended with {child.returncode}"
-            )
+            lines = (complaint or said).strip().splitlines()
+            raise Stopped(lines[-1] if lines else f"the report ended with {child.returncode}")
         yield page
 
 
@@ -88,9 +88,7 @@ def _beside(
     folder: Path,
 ):
     """The design with a file that it refers to copied beside its own."""
-    here = design.data()
-    for step in field.split("."):
-        here = here.get(step) if isinstance(here, dict) else None
+    here = at(design.data(), field)
     if isinstance(here, str) and (source := Path(design.folder or ".") / here).is_file():
         shutil.copy(source, folder / source.name)
         return design.change({field: source.name})
@@ -122,7 +120,7 @@ def launch_kit(
     after the first, nothing is written."""
 
     def run():
-        if assessment.verdict != "feasible":
+        if not VERDICTS[assessment.verdict].launch:
             raise Stopped(
                 "nothing is written: " + next(iter(limits(assessment)), assessment.verdict)
             )

@@ -19,7 +19,11 @@ def notebook(name: str) -> Path:
 
     Raises FileNotFoundError naming what there is.
     """
-    return _find(f"{name}.ipynb", "notebooks", _CHECKOUT / "notebooks")
+    return _find(
+        f"{name}.ipynb",
+        "notebooks",
+        _CHECKOUT / "notebooks",
+    )
 
 
 def example(name: str = "llama-3.1-405b") -> Path:
@@ -27,7 +31,11 @@ def example(name: str = "llama-3.1-405b") -> Path:
 
     Raises FileNotFoundError naming what there is.
     """
-    return _find(f"{name}.yaml", "designs", _CHECKOUT / "gallery" / "designs")
+    return _find(
+        f"{name}.yaml",
+        "designs",
+        _CHECKOUT / "gallery" / "designs",
+    )
 
 
 def _find(

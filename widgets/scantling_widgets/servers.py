@@ -19,11 +19,11 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from scantling.base.errors import DesignError
+from scantling.base.records import Lines, record
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
@@ -40,10 +40,13 @@ _START_S = 90
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+def served() -> bool:
+    """Whether this kernel works for a visitor of the page: what is saved goes to the visitor, and
+    no path that is typed there is opened."""
+    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+
+
+@record
 class Server:
     """A server that runs: its process, and the address with its token that a browser opens."""
 
@@ -114,10 +117,9 @@ def _running(
     try:
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"
-        url = f"{base}{path}?token={token}"
         yield Server(
             process=process,
-            url=url,
+            url=f"{base}{path}?token={token}",
             base=base,
             token=token,
         )
@@ -176,7 +178,7 @@ def jupyter_lab(
     folder: Path,
     *,
     port: int = 8888,
-    extra: tuple[str, ...] = (),
+    extra: Lines = (),
     env: dict[str, str] | None = None,
     log=None,
 ) -> Iterator[Server]:
@@ -267,7 +269,7 @@ def _code_only(book: Path) -> str:
     return json.dumps(data)
 
 
-def _as_root(*flags: str) -> tuple[str, ...]:
+def _as_root(*flags: str) -> Lines:
     return flags if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
 
 

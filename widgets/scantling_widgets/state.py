@@ -12,11 +12,12 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import scantling
 from scantling.base.errors import DesignError
+from scantling.base.records import record
 from scantling.plans.space import COARSE
 
 _KEPT = 200  # steps of undo
@@ -24,10 +25,7 @@ _SLOW_S = 0.06  # a full search that takes longer waits until the control is let
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Moment:
     """A design, its records with every default filled in, and what the models say; `given` is the
     assessment as plain data."""
@@ -39,18 +37,16 @@ class Moment:
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Refusal:
     """A change that the design does not allow: the field that is wrong, why, in one line, the
-    control that was moved, and what was to be set."""
+    control that was moved, where to, and what was to be set."""
 
     field: str
     text: str
     moved: str = ""
     fields: Mapping | None = None
+    tried: Any = None
 
 
 def assess(design, quick: bool = False):
@@ -62,7 +58,10 @@ class Session:
     """What a desk works on.
 
     now       the design on the desk, with its assessment
-    pinned    the design it is compared with, or None
+    before    what was on it before the last change
+    named     the design that the name on it was given to
+    reference the design it is compared with, or None
+    kept      designs kept side by side
     refusal   why the last change was not taken, or None; `now` is then still the last valid one
     fault     text of an unexpected error (with its traceback), or None
     """
@@ -83,11 +82,12 @@ class Session:
         self.moving = (
             False  # a control is being dragged: what is costly to draw may wait until it is let go
         )
-        self.pinned = None
+        self.reference = None
         self.refusal = None
         self.fault = None
         self.now = self._moment(design)
-        self.first = self.now
+        self.first = self.before = self.now
+        self.named, self.kept = design, []
 
     def _moment(
         self,
@@ -100,10 +100,9 @@ class Session:
         given = result.as_dict(advice=not quick)
         if not quick:
             self._full_s = time.monotonic() - begin
-        resolved = result.resolved
         return Moment(
             design=design,
-            resolved=resolved,
+            resolved=result.resolved,
             result=result,
             given=given,
             quick=quick,
@@ -115,7 +114,7 @@ class Session:
         others."""
         self._watchers.append(watcher)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         for watcher in list(self._watchers):
             try:
                 watcher(self)
@@ -136,6 +135,7 @@ class Session:
         fields: Mapping,
         moved: str = "",
         quick: bool = False,
+        tried=None,
     ) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the
         design took them.
@@ -167,17 +167,19 @@ class Session:
                     )
                 except Exception as error:
                     self.report(error)
-                    self.tell()
+                    self.notify()
                     return False
                 else:
                     self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
+            field = refusal.field or next(iter(fields), "")
             self.refuse(
-                refusal.field or next(iter(fields), ""),
+                field,
                 refusal.text,
                 moved,
                 tries[0],
+                tried,
             )
             return False
 
@@ -187,6 +189,7 @@ class Session:
         text: str,
         moved: str = "",
         fields: Mapping | None = None,
+        tried=None,
     ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
@@ -195,8 +198,9 @@ class Session:
                 text=text,
                 moved=moved,
                 fields=fields,
+                tried=tried,
             )
-            self.tell()
+            self.notify()
 
     def put(self, design) -> bool:
         """Replace the whole design (load, paste, preset)."""
@@ -210,9 +214,10 @@ class Session:
             except Exception as error:
                 self.report(error)
             else:
+                self.named = design
                 self._accept(moment, "")
                 return True
-            self.tell()
+            self.notify()
             return False
 
     def _accept(
@@ -231,13 +236,14 @@ class Session:
             return
         if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
             self._past.append(self.now.design)
+            self.before = self.now
         self._last = (what, clock)
         self._future.clear()
         self._show(moment)
 
     def _show(self, moment: Moment) -> None:
         self.now, self._pending, self.refusal = moment, {}, None
-        self.tell()
+        self.notify()
 
     @property
     def can_undo(self) -> bool:
@@ -263,12 +269,14 @@ class Session:
             self.moving = False
             if from_:
                 to.append(self.now.design)
+                self.before = self.now
                 self._last = ("", 0.0)
                 self._show(self._again(from_.pop()))
 
     def _again(self, design) -> Moment:
         """A design that was on the desk before, assessed again."""
-        known = (m for m in (self.first, self.pinned) if m and m.design == design and not m.quick)
+        seen = (self.first, self.before, self.reference)
+        known = (m for m in seen if m and m.design == design and not m.quick)
         return next(known, None) or self._moment(design)
 
     def reset(self) -> None:
@@ -278,9 +286,15 @@ class Session:
             if self.now.design != self.first.design or self.refusal:
                 self._accept(self.first, "")
 
-    def pin(self) -> None:
+    def keep(self) -> None:
+        """Keep the design on the desk beside others."""
+        with self.lock:
+            known = [moment.design for moment in self.kept]
+            self.kept += [] if self.now.design in known else [replace(self.now, result=None)]
+
+    def refer(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""
         with self.lock:
             self.moving = False
-            self.pinned = None if self.pinned is not None else self.now
-            self.tell()
+            self.reference = None if self.reference is not None else self.now
+            self.notify()

@@ -4,10 +4,11 @@ out here."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scantling.advise import sensitivity, sweeps
 from scantling.base.errors import DesignError
+from scantling.base.records import Lines, record
 
 from . import choices, inputs, words
 
@@ -23,10 +24,7 @@ SWEPT = (
 _FINE = ("cluster.devices", "model.size")  # ladders that a sweep goes along in larger steps
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Along:
     """One input to sweep along: the control, its name, the values and how each is said; `now` is
     the place of the design's own."""
@@ -34,7 +32,7 @@ class Along:
     field: str
     name: str
     values: tuple
-    texts: tuple[str, ...]
+    texts: Lines
     now: int
 
 
@@ -72,7 +70,11 @@ def device_counts(
 
     def run():
         for n in counts:
-            given = assessed(judge, design, {"cluster.devices": n})
+            given = assessed(
+                judge,
+                design,
+                {"cluster.devices": n},
+            )
             yield (
                 {
                     "devices": n,
@@ -89,7 +91,14 @@ def vary(assessment, key: str) -> tuple[int, Iterator[list[dict]]]:
     """The inputs of a design one after the other, each a step down and up: for each, its rows of
     the library's tornado of one quantity."""
     todo = sensitivity.inputs(assessment)
-    return len(todo), (sensitivity.tornado(assessment, key, over=[one]) for one in todo)
+    return len(todo), (
+        sensitivity.tornado(
+            assessment,
+            key,
+            over=[one],
+        )
+        for one in todo
+    )
 
 
 # ---------------------------------------------------------------- sweeps along the desk's own
@@ -101,9 +110,17 @@ def alongs(session) -> list[Along]:
     for field in (field for group in inputs.groups(session) for field in group["fields"]):
         name = field["field"]
         if inputs.section(name) in ("reliability", "prices"):
-            found = _factors(session, name, field)
+            found = _factors(
+                session,
+                name,
+                field,
+            )
         elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
-            found = _options(session, name, field)
+            found = _options(
+                session,
+                name,
+                field,
+            )
         else:
             continue
         if found is not None and len(found.values) > 1:
@@ -134,7 +151,7 @@ def _options(
     values = tuple(option["value"] for option in kept)
     return Along(
         field=name,
-        name=inputs.controls().get(name, {}).get("swept", field["label"]),
+        name=inputs.CONTROLS.get(name, {}).get("swept", field["label"]),
         values=values,
         texts=texts if len(set(texts)) == len(texts) else tuple(map(str, values)),
         now=_place(kept, value),
@@ -147,12 +164,11 @@ def _factors(
     field: dict,
 ) -> Along | None:
     """Multiples of a number, of what is taken for it where the design leaves it out."""
-    section, key = name.split(".")
-    stated = getattr(getattr(session.now.design, section), key)
+    stated = inputs.stated(session, name)
     now = inputs.computed(session, name) if stated is None else stated
-    ladder, at = choices.around(now, whole=key == "spares")
-    about = inputs.controls()[name]
-    unit = about.get("swept_unit", about["unit"])
+    ladder, at = choices.around(now, whole=name.endswith(".spares"))
+    about = inputs.CONTROLS[name]
+    unit = about.get("swept_unit", inputs.unit(name))
     texts = (words.plain(float(v) if isinstance(v, float) else v) for v in ladder)
     named = tuple(f"{text} {unit}".strip() for text in texts)
     own = {
@@ -178,8 +194,26 @@ def sweep(
 ) -> tuple[int, Iterator[sweeps.Cell]]:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
-    rows = [inputs.changes(session, across.field, v) for v in across.values] if across else [{}]
-    columns = [inputs.changes(session, along.field, v) for v in along.values]
+    rows = (
+        [
+            inputs.changes(
+                session,
+                across.field,
+                v,
+            )
+            for v in across.values
+        ]
+        if across
+        else [{}]
+    )
+    columns = [
+        inputs.changes(
+            session,
+            along.field,
+            v,
+        )
+        for v in along.values
+    ]
     design = session.now.design
 
     def run():
@@ -189,7 +223,11 @@ def sweep(
                     **row,
                     **column,
                 }
-                yield sweeps.cell(design, tuple(fields), tuple(fields.values()))
+                yield sweeps.cell(
+                    design,
+                    tuple(fields),
+                    tuple(fields.values()),
+                )
 
     return len(rows) * len(columns), run()
 
@@ -211,5 +249,9 @@ def fields_of(session, *pairs) -> dict:
     """The change of the design that one cell stands for, from (input, place) pairs."""
     out = {}
     for along, place in pairs:
-        out |= inputs.changes(session, along.field, along.values[place])
+        out |= inputs.changes(
+            session,
+            along.field,
+            along.values[place],
+        )
     return out

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 
-import anywidget
-import traitlets
-import yaml
+from scantling.base import words
 
-from .livechart import module
+from .legend import Opens
 from .theme import card
 from .words import label, show
 
@@ -34,10 +30,8 @@ def cell(
     return out
 
 
-@cache
-def tables() -> dict[str, dict]:
-    """What tables.yaml says of each table, by name."""
-    return yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
+# what tables.yaml says of each table, by name
+TABLES = words.table(__file__, "tables")
 
 
 def columns(
@@ -60,38 +54,29 @@ def columns(
     ]
 
 
-class Table(anywidget.AnyWidget):
+class Table(Opens):
     """The table that tables.yaml describes under `name`: columns [{key, label, align, hint}] and
-    rows of cells; `action` says what the first cell of a row does.
-
-    explain(key, facts) -> {title, value, lines} is what a cell with a key opens to; `facts` are
-    those of its row, set by `fill`.
+    rows of cells; `action` says what the first cell of a row does. What a cell with a key opens to
+    is explained by the facts of its row, set by `fill`.
     """
 
-    _esm = module("sheet.js", "table.js")
-    label = traitlets.Unicode("table").tag(sync=True)
-    columns = traitlets.List().tag(sync=True)
-    rows = traitlets.List().tag(sync=True)
-    note = traitlets.Unicode("").tag(sync=True)
-    empty = traitlets.Unicode("Nothing to list for this design.").tag(sync=True)
-    action = traitlets.Unicode("").tag(sync=True)
-    chosen = traitlets.Int(-1).tag(sync=True)
-    sortable = traitlets.Bool(True).tag(sync=True)
-    file_name = traitlets.Unicode("table").tag(sync=True)
-    picked = traitlets.Dict(
-        {
-            "index": -1,
-            "serial": 0,
-        }
-    ).tag(sync=True)
-    asked = traitlets.Dict(
-        {
-            "key": "",
-            "index": -1,
-            "serial": 0,
-        }
-    ).tag(sync=True)
-    detail = traitlets.Dict().tag(sync=True)
+    KIND, HEARS = "table", ("asked", "picked")
+    STATE = {
+        **{
+            "label": "table",
+            "columns": (),
+            "rows": (),
+            "note": "",
+            "action": "",
+            "chosen": -1,
+        },
+        **{
+            "empty": "Nothing to list for this design.",
+            "sortable": True,
+            "file_name": "table",
+        },
+        "picked": {},
+    }
 
     def __init__(
         self,
@@ -100,18 +85,19 @@ class Table(anywidget.AnyWidget):
         *,
         explain: Callable | None = None,
     ):
-        self.about = about = tables()[name]
-        self.names, self.prefix = list(about["names"]), about.get("prefix", "")
-        traits = {key: about[key] for key in self.class_trait_names() if key in about}
+        about = TABLES[name]
+        own = {key: about[key] for key in self.STATE if key in about}
         super().__init__(
+            explain,
             file_name=name,
-            columns=self.headed(self.names),
-            **traits,
+            cls=about.get("class", ""),
+            **own,
         )
-        self._explain, self._facts = explain, ()
-        self.observe(self._asked, "asked")
+        self.about = about
+        self.names, self.prefix = list(about["names"]), about.get("prefix", "")
+        self.columns = self.headed(self.names)
         if on_pick is not None:
-            self.observe(lambda change: on_pick(int(change["new"]["index"])), "picked")
+            self.on("picked", lambda picked: on_pick(int(picked["index"])))
 
     def headed(
         self,
@@ -159,10 +145,7 @@ class Table(anywidget.AnyWidget):
 
     def pick(self, index: int) -> None:
         """What the browser does when the user chooses a row; for scripts and tests."""
-        self.picked = {
-            "index": index,
-            "serial": self.picked["serial"] + 1,
-        }
+        self.nudge("picked", index=index)
 
     def fill(
         self,
@@ -172,24 +155,3 @@ class Table(anywidget.AnyWidget):
         """Put rows into the table, with the facts that the numbers of each are explained by."""
         self._facts = facts
         self.rows = rows
-
-    def ask(
-        self,
-        key: str,
-        index: int,
-    ) -> None:
-        """What the browser does when the user opens a number; for scripts and tests."""
-        self.asked = {
-            "key": key,
-            "index": index,
-            "serial": self.asked["serial"] + 1,
-        }
-
-    def _asked(self, change) -> None:
-        if self._explain is not None:
-            index = int(change["new"]["index"])
-            facts = self._facts[index] if 0 <= index < len(self._facts) else {}
-            self.detail = {
-                **self._explain(change["new"]["key"], facts),
-                "serial": change["new"]["serial"],
-            }

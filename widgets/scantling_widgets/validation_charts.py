@@ -9,26 +9,17 @@ from markupsafe import Markup
 from scantling import catalogue
 from scantling.catalogue.families import families
 
-from .figures import spec, stacked
-from .palette import ACCENT, SECOND
+from .assessment_charts import spec, stacked
+from .palette import ACCENT, FAMILIES, SECOND
 from .report.pictures import Picture
 
-# colours of chip families, by their label in the catalogue
-_HUES = {
-    "V100": "#8a8f98",
-    "A100": "#0072b2",
-    "Hopper": "#009e73",
-    "Blackwell": "#d55e00",
-    "TPU": "#cc79a7",
-    "AMD": "#b08900",
-}
 # column of predictions, colour, what it is the fit of
 CURVES = {
     "predicted": ("#56b4e9", "fitted"),
     "fold_out": ("#009e73", "configuration not fitted"),
     "source_out": (ACCENT, "source not fitted"),
-    "stack_out": ("#cc79a7", "stack not fitted"),
-    "baseline": (SECOND, "one line: half of peak × bubble"),
+    "family_out": ("#cc79a7", "family not fitted"),
+    "baseline": (SECOND, "baseline: half of peak, with the bubble"),
 }
 _MEDIANS = {
     "median": "predicted: median, and the middle 80 % of its runs",
@@ -41,11 +32,10 @@ _KINDS = {
 
 
 def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup:
-    looks = spec(f"validation_{name}", **given)
     return Markup(
         Picture(
             {
-                **looks,
+                **spec(f"validation_{name}", **given),
                 "datasets": rows,
             },
             words,
@@ -67,13 +57,10 @@ def _error(rows, column: str):
 def scatter(rows: pd.DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left
     out of the fit."""
-    runs = pd.DataFrame(
-        {
-            "measured": rows.measured,
-            "predicted": rows.source_out,
-        }
+    runs = rows[["measured"]].assign(
+        predicted=rows.source_out,
+        chip=rows.accelerator.map(_label),
     )
-    runs["chip"] = rows.accelerator.map(_label)
     runs = runs.dropna().round(2)
     places = runs[["measured", "predicted"]]
     ends = [places.min().min() * 0.8, places.max().max() * 1.25]
@@ -87,7 +74,7 @@ def scatter(rows: pd.DataFrame) -> Markup:
         for end in ends
     ]
     there = set(runs.chip)
-    names = [name for name in _HUES if name in there] + sorted(there - set(_HUES))
+    names = [name for name in FAMILIES if name in there] + sorted(there - set(FAMILIES))
     off = (rows.source_out / rows.measured - 1).abs()
     return _picture(
         "scatter",
@@ -99,7 +86,7 @@ def scatter(rows: pd.DataFrame) -> Markup:
         {
             "domain": ends,
             "names": names,
-            "hues": [_HUES.get(name, "#555555") for name in names],
+            "hues": [FAMILIES.get(name, "#555555") for name in names],
         },
         lines=lines,
         runs=runs.to_dict("records"),
@@ -137,23 +124,19 @@ def spread(rows: pd.DataFrame) -> Markup:
 def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's
     median as a diamond."""
-    off = pd.DataFrame(
-        {
-            "source": rows.source,
-            "off": rows.source_out / rows.measured - 1,
-        }
-    )
-    off["line"] = rows.baseline / rows.measured - 1
+    offs = (rows[column] / rows.measured - 1 for column in ("source_out", "baseline"))
+    off = rows.assign(**dict(zip(("off", "line"), offs)))
     groups = off.groupby("source")
-    data = pd.DataFrame(
-        {
-            "low": groups.off.quantile(0.1).clip(-0.8, 1.2),
-            "high": groups.off.quantile(0.9).clip(-0.8, 1.2),
-            "median": groups.off.median(),
-            "line": groups.line.median().clip(-0.78, 1.18),
-            "runs": groups.size(),
-        }
-    ).reset_index()
+    data = groups.agg(
+        **dict(
+            zip(
+                ("median", "line", "runs"), (("off", "median"), ("line", "median"), ("off", "size"))
+            )
+        )
+    )
+    data[["low", "high"]] = groups.off.quantile([0.1, 0.9]).unstack().clip(-0.8, 1.2)
+    data["line"] = data["line"].clip(-0.78, 1.18)
+    data = data.reset_index()
     data = data[data.runs >= least].sort_values("runs", ascending=False)
     data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
     medians = [

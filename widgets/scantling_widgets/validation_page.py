@@ -1,5 +1,5 @@
 """The page "How right is it?" from the tables of `python -m scantling.evidence.validate.page`: one
-offline HTML file. `python -m scantling_widgets.validation_page [FOLDER]`"""
+offline HTML file. `python -m scantling_widgets.validation_page [FOLDER [OUT]]`"""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import Markup
 from scantling.base.show import percent
 
 from . import validation_charts as charts
-from .report.page import document
+from .report.page import templated
 from .report.run import write
-from .report.text import environment
 
 FOLDER = "gallery/validation"
+SITE = "build/site/validation"
 KINDS = {
-    "in sample": "runs that were fitted",
+    "family left out": "families of sources left out of the fit",
+    "source left out": "sources left out of the fit, siblings kept",
     "folds": "configurations not fitted, from sources that were",
-    "source left out": "sources left out of the fit",
-    "stack left out": "software stacks left out of the fit",
-    "one line": "one line: FLOPs / half of peak × bubble",
+    "in sample": "fitted: runs that were in the fit",
+    "one line": "baseline: half of peak, with the bubble",
 }
 
 
@@ -31,6 +30,7 @@ def page(
     rows: pd.DataFrame,
     figures: dict,
     memory: pd.DataFrame | None = None,
+    board: pd.DataFrame | None = None,
 ) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {
@@ -42,10 +42,14 @@ def page(
     if memory is not None:
         pictures["memory"] = charts.memory(memory)
     again = figures["repeats"]["by_source"]
-    template = environment().get_template("validation.j2")
-    body = template.render(
+    return templated(
+        "validation",
+        title="How right is it?",
+        date=figures["made"],
+        footer="scantling",
         f=figures,
         kinds=KINDS,
+        board=[] if board is None else board.fillna({"version": ""}).to_dict("records"),
         pictures=pictures,
         pct=percent,
         signed=partial(percent, sign="+"),
@@ -53,16 +57,6 @@ def page(
         bands={band["key"]: band for band in figures["bands"]},
         floors={row["key"]: percent(row["median"]) for row in again},
         beaten=_beaten(figures),
-    )
-    about = {
-        "date": figures["made"],
-        "kind": "wide",
-        "footer": "scantling",
-    }
-    return document(
-        Markup(body),
-        title="How right is it?",
-        **about,
     )
 
 
@@ -80,14 +74,19 @@ def _beaten(figures) -> list[dict]:
 
 
 def main(argv=None) -> int:
-    """Draw the page into the folder that holds the tables."""
-    folder = Path(next(iter(sys.argv[1:] if argv is None else argv), FOLDER))
+    """Draw the page of the tables in FOLDER into OUT."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    folder, out = map(Path, (words + [FOLDER, SITE][len(words) :])[:2])
+    out.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
     rows = pd.read_csv(folder / "validation.csv", keep_default_na=True)
     figures = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
-    memory = folder / "memory.csv"
-    memory = pd.read_csv(memory) if memory.is_file() else None
-    write(folder / "index.html", page(rows, figures, memory))
-    print(folder / "index.html")
+    tables = (folder / "memory.csv", folder / "leaderboard.csv")
+    more = (pd.read_csv(table) if table.is_file() else None for table in tables)
+    write(out / "index.html", page(rows, figures, *more))
+    print(out / "index.html")
     return 0
 
 

@@ -267,13 +267,29 @@ def command(
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Render every walkthrough into a folder (gallery/walkthroughs), answers folded."""
-    out = Path((argv or sys.argv[1:] or ["gallery/walkthroughs"])[0])
+    """Render every walkthrough into a folder (build/site/walkthroughs), answers folded."""
+    return write_all(
+        argv,
+        "build/site/walkthroughs",
+        sources(),
+        index,
+    )
+
+
+def write_all(
+    argv,
+    folder: str,
+    paths,
+    index,
+) -> int:
+    """Execute and render notebooks, and the page that lists them, into the folder that the command
+    line names, or `folder`."""
+    out = Path((argv or sys.argv[1:] or [folder])[0])
     out.mkdir(
         parents=True,
         exist_ok=True,
     )
-    for path, html in render_all(sources()):
+    for path, html in render_all(paths):
         (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
         print(out / f"{path.stem}.html", flush=True)
     (out / "index.html").write_text(index(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What to change: fixes, what to avoid, why, direct answers, sensitivity, sweeps, diagnosis."""

@@ -1,10 +1,11 @@
-"""How many active parameters a mixture of experts known by its size alone may have and still be
+"""How many active parameters a mixture of experts count by its size alone may have and still be
 done in time."""
 
 from __future__ import annotations
 
-from ..base.errors import DesignError
-from ..verdict.assess import assess
+from bisect import bisect_left
+
+from ..verdict.assess import changed
 
 
 def largest_active(assessment) -> dict | None:
@@ -23,7 +24,6 @@ def largest_active(assessment) -> dict | None:
     spec = {} if isinstance(design.model, str) else design.model.given()
     if (
         deadline is None
-        or not assessment.phases
         or assessment.days is None
         or not assessment.resolved.model.experts
         or "size" not in spec
@@ -31,31 +31,20 @@ def largest_active(assessment) -> dict | None:
     ):
         return None
     size = float(spec["size"])
-    grid = [
-        c
-        for power in range(6, 14)
-        for c in (k * 10.0 ** (power - 1) for k in range(10, 100))
-        if size / 100 <= c < size
-    ]
+    grid = [k * 10.0**power for power in range(5, 13) for k in range(10, 100)]
+    grid = [count for count in grid if size / 100 <= count < size]
 
-    def at(count):
-        try:
-            a = assess(design.change({"model.active": count}))
-        except DesignError:  # no such shape
-            return None
-        return a if a.fits and a.days <= deadline else None
+    def misses(count) -> bool:
+        a = changed(design, {"model.active": count})  # None: no such shape
+        return a is None or not a.fits or a.days > deadline
 
-    best, low, high = None, 0, len(grid)
-    while low < high:
-        middle = (low + high) // 2
-        found = at(grid[middle])
-        best, low, high = (found, middle + 1, high) if found else (best, low, middle)
-    if best is None:
+    fitting = bisect_left(grid, True, key=misses)
+    if not fitting:
         return None
-    m = best.resolved.model
+    best = changed(design, {"model.active": grid[fitting - 1]})
     return {
         "active_params": float(best.active_params),
-        "experts": m.experts,
-        "top_k": m.top_k,
+        "experts": best.resolved.model.experts,
+        "top_k": best.resolved.model.top_k,
         "days": best.days,
     }

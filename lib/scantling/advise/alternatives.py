@@ -3,10 +3,8 @@ condition."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..plans import space as planning
-from ..plans.run import Found, find, unpinned
+from ..plans.evaluate import Found, unpinned
+from ..plans.stages import searched
 from ..verdict.record import Assessment
 
 
@@ -23,20 +21,11 @@ def alternatives(assessment: Assessment) -> Found | None:
 
 def unpinned_but(assessment: Assessment, *kept: str) -> Found:
     """The search of the main phase with its pins let go, except those named."""
-    where = unpinned(assessment.chosen.found.situation, *kept)
-    return find(where, planning.offered(planning.DEFAULT, assessment.resolved.stack))
-
-
-def column(found: Found, name: str) -> np.ndarray:
-    """A field of all plans."""
-    return np.broadcast_to(np.asarray(getattr(found.plan, name), float), found.fits.shape)
+    return searched(unpinned(assessment.chosen.found.situation, *kept))
 
 
 def best_where(found: Found, mask) -> int | None:
     """Row of the fastest fitting plan under a mask, of a kind that has been run where there is one;
     None where none fits."""
-    for kind in (mask & found.practised, mask):
-        rows = np.flatnonzero(kind & found.fits)
-        if len(rows):
-            return int(rows[np.argmin(found.step_s[rows])])
-    return None
+    row = found.fastest(mask & found.practised)
+    return found.fastest(mask) if row is None else row

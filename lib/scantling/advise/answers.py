@@ -3,21 +3,18 @@ found by evaluating it."""
 
 from __future__ import annotations
 
-from ..base.errors import DesignError
+import math
+from bisect import bisect_left
+from functools import cache
+
 from ..base.units import DAY_S
+from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
 from ..plans.enumerate import divisors
-from ..verdict.assess import assess
-from .batch import SHAPE, reshapes_of
-from .scaling_laws import LAWS, allocations, compute_optimal, loss
+from ..verdict.assess import assess, changed
+from ..verdict.record import Assessment
 
 LARGEST = 2_000_000  # devices
-
-
-def _try(design, changes):
-    try:
-        return assess(design.change(changes))
-    except DesignError:
-        return None
+DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
 
 
 def _free(design) -> dict:
@@ -26,25 +23,37 @@ def _free(design) -> dict:
 
 
 def _dense(
-    design,
-    job: str,
+    now: Assessment,
     params: float,
     tokens: float,
 ):
     """A dense model of that size and tokens on the design's machine, with no constraints."""
     changes = {
+        "constraints": None,
         "model": {"size": float(f"{params:.4g}")},
-        f"{job}.tokens": float(f"{tokens:.4g}"),
+        f"{now.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
     }
-    return _try(design, _free(design) | {"constraints": None} | changes)
+    return changed(now.design, _free(now.design) | changes)
 
 
 def _fits(a) -> bool:
-    return a is not None and a.verdict != "impossible" and all(c.fits for c in a.phases)
+    return a is not None and a.fits
 
 
-def _meets(a) -> bool:
-    return _fits(a) and a.verdict == "feasible"
+def _allowed(a, meet: bool = True) -> bool:
+    """Whether a design fits and, where `meet`, misses none of its constraints."""
+    return _fits(a) and (a.met or not meet)
+
+
+def _stopped_by(a) -> str:
+    """What keeps a changed design from being an answer, in a few words."""
+    if a is None:
+        return "no plan is legal"
+    if not a.fits:
+        return "it does not fit in memory"
+    if a.missed:
+        return a.missed[0].text.partition(";")[0]
+    return a.reasons[0].text.partition(";")[0] if a.reasons else "it is no better"
 
 
 def _most(
@@ -57,130 +66,112 @@ def _most(
     assumed to fall once. None where low fails."""
     if not works(low):
         return None
-    high = low
-    while high < limit and works(min(2 * high, limit)):
-        high = min(2 * high, limit)
-        if high == limit:
-            return limit
-    low, high = high, min(2 * high, limit)
-    while high - low > step:
-        middle = (low + high) // 2 // step * step
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if works(middle) else (low, middle)
-    return low
+    high = 2 * low
+    while high <= limit and works(high):
+        low, high = high, 2 * high
+    counts = range(low + step, min(high, limit + step), step)
+    return low + step * bisect_left(counts, True, key=lambda count: not works(count))
 
 
-def longest_sequence(design, plan_kept: bool = True) -> dict | None:
-    """Longest sequence [tokens, a multiple of 1,024] that fits: {seq_len, plan, mfu, memory_share};
-    None where not even 1,024 does.
+def longest_sequence(
+    design,
+    plan_kept: bool = True,
+    meet: bool = True,
+) -> dict | None:
+    """Longest sequence [tokens, a multiple of 1,024] that fits and, where `meet`, misses no
+    constraint: {seq_len, ...} as `_said`; None where not even 1,024 is one.
 
     plan_kept : keep today's degrees (tp, pp, dp, ep, sharding) and let cp, recompute and
     micro-batch follow; else the whole plan is open.
     The global batch keeps its sequences.
     """
     now = assess(design)
-    pins = {}
-    if plan_kept and now.phases:
-        pins = {f"plan.{k}": now.plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding")}
-    job = now.resolved.job_path
-    tokens = (
-        {
+    job, kept = now.resolved.job_path, {}
+    if now.phases:
+        kept = _pinned(now, DEGREES if plan_kept else ()) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
             f"{job}.global_batch_tokens": None,
         }
-        if now.phases
-        else {}
-    )
 
+    @cache
     def at(seq):
-        return _try(
-            design,
-            {
-                **pins,
-                **tokens,
-                f"{job}.seq_len": seq,
-            },
-        )
+        return changed(design, kept | {f"{job}.seq_len": seq})
 
     best = _most(
-        lambda seq: _fits(at(seq)),
+        lambda seq: _allowed(at(seq), meet),
         1024,
         2**24,
         1024,
     )
-    if best is None:
-        return None
-    a = at(best)
-    return dict(
-        seq_len=best,
-        **_said(a),
+    return best and _said(
+        at(best),
+        "seq_len",
+        best,
+        f"at {best + 1024:,} tokens: {_stopped_by(at(best + 1024))}",
     )
 
 
-def biggest_micro_batch(design) -> dict | None:
-    """Largest micro-batch that fits with today's degrees and recompute: {micro_batch, bound, plan,
-    mfu, memory_share}; None where nothing fits.
+def _pinned(now: Assessment, names) -> dict:
+    """The changes that pin fields of the plan to what they are."""
+    return {f"plan.{name}": now.plan[name] for name in names}
 
-    bound : what stops it, the memory or the batch of a replica.
-    """
+
+def biggest_micro_batch(design, meet: bool = True) -> dict | None:
+    """Largest micro-batch that fits with today's degrees, recompute and offload and, where
+    `meet`, misses no constraint: {micro_batch, ...} as `_said`; None where there is none."""
     now = assess(design)
-    if not _fits(now):
+    if not now.fits:
         return None
-    plan = now.plan
-    per_replica = now.chosen.phase.global_batch // plan["dp"]
-    pins = {
-        f"plan.{k}": plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding", "recompute")
-    } | {
-        "plan.vpp": None,
-        "plan.schedule": None,
-        "plan.grad_accum": None,
-    }
+    pins = _pinned(now, (*DEGREES, "recompute", "offload"))
+    pins |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
     best, bound = None, "all of a replica's batch"
-    for micro in divisors(per_replica).tolist():
-        a = _try(
-            design,
-            {
-                **pins,
-                "plan.micro_batch": micro,
-            },
-        )
-        if not _fits(a):
-            bound = "the next does not fit"
-            break
-        best = dict(
-            micro_batch=micro,
-            **_said(a),
-        )
-    return best and {
-        **best,
-        "bound": bound,
-    }
+    for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
+        a = changed(design, pins | {"plan.micro_batch": micro})
+        if not _allowed(a, meet):
+            if best is not None or not _fits(a):
+                bound = f"at {micro}: {_stopped_by(a)}"
+                break
+            continue
+        best = a, micro
+    return best and _said(
+        best[0],
+        "micro_batch",
+        best[1],
+        bound,
+    )
 
 
 def fewest_devices(design, meet: bool = True) -> dict | None:
-    """Fewest devices, whole nodes: {devices, plan, mfu, memory_share, days}; with all constraints
-    met, or (meet=False) that merely fit. None where none does."""
-    node = assess(design).resolved.cluster.devices_per_node
-    good = _meets if meet else _fits
+    """Fewest devices, in whole nodes (or racks, where one link joins a rack): {devices, ...} as
+    `_said`; with all constraints met, or (meet=False) that merely fit. None where none does."""
+    unit = assess(design).resolved.cluster.unit
 
-    def at(nodes):
-        return _try(design, {"cluster.devices": nodes * node})
+    @cache
+    def at(units):
+        return changed(design, {"cluster.devices": units * unit})
+
+    def works(units):
+        return _allowed(at(units), meet)
 
     high = 1
-    while not good(at(high)):
+    while not works(high):
         high *= 2
-        if high * node > LARGEST:
+        if high * unit > LARGEST:
             return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if good(at(middle)) else (middle, high)
-    a = at(high)
-    return dict(
-        devices=high * node,
-        days=a.days,
-        **_said(a),
+    low = high // 2 + 1
+    best = low + bisect_left(range(low, high), True, key=works)
+    # a round count below may divide where those between do not
+    for step in (2**k for k in range(1, best.bit_length())):
+        rounder = best // step * step
+        if low <= rounder < best and works(rounder):
+            best = rounder
+    less = best - 1
+    bound = f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one"
+    return _said(
+        at(best),
+        "devices",
+        best * unit,
+        bound,
     )
 
 
@@ -189,79 +180,102 @@ def earliest_finish(
     most_devices: int | None = None,
     within_budget: bool = True,
 ) -> dict | None:
-    """Fewest days over device counts in steps of the quarter octave up to `most_devices` (4 times
-    today's): {days, devices, cost_usd, bound, plan, mfu, memory_share}.
+    """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_said`.
 
-    bound : the constraints that were kept, in words. within_budget : keep the other constraints of
-    the design. Past the critical batch more devices only split the same batch: the curve bends
-    back.
-    None without tokens or where nothing fits.
+    The counts double from a quarter of today's until two doublings in a row bring nothing, or up
+    to `most_devices`; then quarter octaves around the best. Past the critical batch more devices
+    only split the same batch: the curve bends back. within_budget : keep the constraints of the
+    design but the deadline. None without tokens or where nothing fits.
     """
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
         return None
-    cluster = now.resolved.cluster
-    most, node = most_devices or 4 * cluster.devices, cluster.devices_per_node
-    counts = sorted(
-        {max(node, int(round(cluster.devices * 2 ** (k / 4) / node)) * node) for k in range(-8, 13)}
-        | {cluster.devices, most // node * node}
-    )
-    best = None
-    for count in counts:
-        if count > most:
-            break
-        a = _try(
+    devices, unit = now.resolved.cluster.devices, now.resolved.cluster.unit
+    cap = min(most_devices or LARGEST, LARGEST) // unit * unit
+
+    @cache
+    def at(count):
+        return changed(
             design,
             {
                 "cluster.devices": count,
                 "constraints.deadline_days": None,
             },
         )
-        if (
-            _fits(a)
-            and (a.verdict == "feasible" or not within_budget)
-            and (best is None or a.days < best["days"])
-        ):
-            best = dict(
-                days=a.days,
-                devices=count,
-                cost_usd=a.cost_usd,
-                **_said(a),
-            )
-    limits = vars(now.resolved.constraints).items() if within_budget else ()
-    kept = [name for name, limit in limits if limit is not None and name != "deadline_days"]
-    bound = f"keeping {', '.join(kept)}" if kept else "no other constraint"
-    return best and best | {"bound": bound}
+
+    def days(count):
+        return at(count).days if _allowed(at(count), within_budget) else math.inf
+
+    def whole(count):
+        return min(max(unit, round(count / unit) * unit), cap)
+
+    if cap < unit:
+        return None
+    best = whole(devices / 4)
+    count, idle = best, 0
+    while count < cap and idle < 2:
+        count = whole(2 * count)
+        idle = 0 if days(count) < days(best) else idle + 1 if math.isfinite(days(best)) else 0
+        best = min((best, count), key=days)
+    searched = count
+    for k in (-3, -2, -1, 1, 2, 3):
+        best = min((best, whole(best * 2 ** (k / 4))), key=days)
+    best = min((best, whole(devices)), key=days)
+    if not math.isfinite(days(best)):
+        return None
+    more = min(whole(2 * best), cap)
+    stated = vars(now.resolved.constraints).items() if within_budget else ()
+    kept = [name for name, limit in stated if limit is not None and name != "deadline_days"]
+    if best == cap:
+        bound = f"the {cap:,} devices that are allowed"
+    elif not _allowed(at(more), within_budget):
+        bound = f"with {more:,} devices: {_stopped_by(at(more))}"
+    else:
+        bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
+    bound += f"; searched up to {searched:,} devices, keeping "
+    return _said(
+        at(best),
+        "days",
+        days(best),
+        bound + (", ".join(kept) or "no other constraint"),
+    )
 
 
-def largest_model(design, moe: bool | None = None) -> dict | None:
+def largest_model(
+    design,
+    moe: bool | None = None,
+    meet: bool = True,
+) -> dict | None:
     """Largest dense or MoE model by size alone that the design's machine can train within its
-    constraints: {params, plan, mfu, memory_share, days}.
+    constraints: {params, ...} as `_said`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
     design is kept, pins of the plan are not. None where
     not even 100M fits.
     """
-    now = assess(design)
-    moe = now.resolved.model.is_moe if moe is None else moe
+    moe = assess(design).resolved.model.is_moe if moe is None else moe
 
+    @cache
     def at(millions):
-        model = {"size": millions * 1e6} | ({"moe": moe} if moe else {})
-        return _try(design, _free(design) | {"model": model})
+        return changed(
+            design,
+            _free(design) | {"model": {"size": millions * 1e6} | ({"moe": moe} if moe else {})},
+        )
 
     best = _most(
-        lambda m: _meets(at(m)),
+        lambda m: _allowed(at(m), meet),
         100,
         100_000_000,
         100,
     )
     if best is None:
         return None
-    a = at(best)
-    return dict(
-        params=a.params,
-        days=a.days,
-        **_said(a),
+    bound = f"at {(best + 100) / 1e3:,.4g}B: {_stopped_by(at(best + 100))}"
+    return _said(
+        at(best),
+        "params",
+        at(best).params,
+        bound,
     )
 
 
@@ -277,17 +291,10 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     if deadline is None:
         raise ValueError("constraints.deadline_days is needed: compute is devices x time x rate")
     a = assess(design)
-    compute = (
-        float(a.model_tflops_per_device) * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
-    )
+    compute = a.model_tflops_per_device * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
     for _ in range(8):
         size, tokens = (float(x) for x in compute_optimal(compute, law))
-        b = _dense(
-            design,
-            a.resolved.job_path,
-            size,
-            tokens,
-        )
+        b = _dense(a, size, tokens)
         if not _fits(b):
             raise ValueError(
                 f"the model of least loss for this compute, {size / 1e9:,.1f}B "
@@ -296,16 +303,19 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
         if abs(b.days / deadline - 1) < 0.01:
             break
         compute *= deadline / b.days
-    return dict(
-        compute_flops=compute,
-        params=size,
-        tokens=tokens,
-        days=b.days,
-        mfu=b.mfu,
-        law=law,
-        source=LAWS[law].source,
-        plan=b.plan,
-    )
+    return {
+        "compute_flops": compute,
+        "params": size,
+        "tokens": tokens,
+        "law": law,
+        "source": LAWS[law].source,
+        **_said(
+            b,
+            "compute_flops",
+            compute,
+            f"the deadline of {deadline:g} days",
+        ),
+    }
 
 
 def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
@@ -321,49 +331,29 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
     Raises ValueError where there is neither a budget, nor a deadline, nor tokens.
     """
-    now = assess(design)
+    now, deadline = assess(design), design.constraints.deadline_days
     n, d = float(now.resolved.params.active), sum(p.tokens or 0.0 for p in now.resolved.phases)
-    if compute_flops is not None:
-        origin = "given"
-    elif design.constraints.deadline_days is not None:
-        compute_flops, origin = (
-            within_budget_of_compute(design)["compute_flops"],
-            f"what the machine does in {design.constraints.deadline_days:g} days",
-        )
-    elif d:
+    origin = "given"
+    if compute_flops is None and deadline is not None:
+        compute_flops = within_budget_of_compute(design)["compute_flops"]
+        origin = f"what the machine does in {deadline:g} days"
+    elif compute_flops is None and d:
         compute_flops, origin = 6 * n * d, "6 x parameters x tokens of the design"
-    else:
+    elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
+    said = ("law", "title", "params", "tokens", "caveat", "source")
     rows = []
     if d and now.phases:
-        own = dict(
-            law=None,
-            title="this design",
-            params=n,
-            tokens=d,
-            caveat="",
-            source="",
-        )
+        own = dict(zip(said, (None, "this design", n, d, "", "")))
         rows.append(own | _trained(now))
     for a in allocations(compute_flops):
-        said = {k: getattr(a, k) for k in ("law", "title", "params", "tokens", "caveat", "source")}
-        rows.append(
-            said
-            | _trained(
-                _dense(
-                    design,
-                    now.resolved.job_path,
-                    a.params,
-                    a.tokens,
-                )
-            )
-        )
+        rows.append({k: getattr(a, k) for k in said} | _trained(_dense(now, a.params, a.tokens)))
     for row in rows:
         params, tokens = row["params"], row["tokens"]
-        row |= dict(
-            tokens_per_param=tokens / params,
-            loss=float(loss(params, tokens)),
-        )
+        row |= {
+            "tokens_per_param": tokens / params,
+            "loss": float(loss(params, tokens)),
+        }
     return {
         "compute_flops": float(compute_flops),
         "from": origin,
@@ -371,38 +361,67 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     }
 
 
+def to_loss(now: Assessment, target: float) -> dict:
+    """Days of a design's own model to a target loss, by each published surface: {target_loss,
+    rows: [{law, title, tokens, days, cost_usd, verdict, source}], days_low, days_high}; tokens and
+    days are None where a surface does not reach the loss at that size."""
+    rows, found = [], tokens_to_loss(float(now.resolved.params.active), target)
+    path = now.resolved.job_path
+    for id, law in LAWS.items():
+        if law.surface is None:
+            continue
+        tokens, a = found.get(id), None
+        if tokens is not None:
+            changes = {
+                f"{path}.tokens": float(f"{tokens:.4g}"),
+                f"{path}.target_loss": None,
+            }
+            a = changed(now.design, changes, like=now)
+        said = {
+            "law": id,
+            "title": law.title,
+            "tokens": tokens,
+            "source": law.source,
+        }
+        verdict = {} if a else {"verdict": "not reached"}
+        rows.append(said | _trained(a) | verdict)
+    days = [row["days"] for row in rows if row["days"] is not None]
+    return {
+        "target_loss": target,
+        "rows": rows,
+        "days_low": min(days, default=None),
+        "days_high": max(days, default=None),
+    }
+
+
 def _trained(a) -> dict:
     figures = ("days", "cost_usd", "mfu", "plan")
-    return dict(
-        verdict="refused" if a is None else a.verdict,
-        **{name: getattr(a, name) if _fits(a) else None for name in figures},
-    )
+    verdict = "refused" if a is None else a.verdict
+    return {
+        "verdict": verdict,
+        **(a.figures(*figures) if _fits(a) else dict.fromkeys(figures)),
+    }
 
 
-def reshapes(design, most: int = 20) -> list[dict]:
-    """Other ways to make the same global batch, fastest first: [{dp, micro_batch, grad_accum, tp,
-    cp, pp, devices_used, step_s, memory_share}].
-
-    dp x micro_batch x grad_accum is the global batch of the design in every row, so the optimizer's
-    steps are the same up to rounding and no learning
-    rate has to change. Each row is the fastest plan of its shape; pins of the plan are not kept.
-    """
-    a = assess(design)
-    if not a.phases or not a.chosen.fits:
-        return []
-    p = a.plan
-    now = {k: p[k] for k in SHAPE} | dict(
-        devices_used=a.devices_used,
-        step_s=float(a.chosen.step.total),
-        memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
-        step_ratio=1.0,
-    )
-    return sorted([now, *reshapes_of(a, most=most - 1)], key=lambda row: row["step_s"])
-
-
-def _said(a) -> dict:
-    return dict(
-        plan=a.plan,
-        mfu=a.mfu,
-        memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
+def _said(
+    a: Assessment,
+    name: str,
+    value,
+    bound: str,
+) -> dict:
+    """An answer: its value under its name and as `value`, what bounds it, and the figures of the
+    design that it was read from."""
+    own = {
+        name: value,
+        "value": value,
+        "bound": bound,
+        "devices": a.resolved.cluster.devices,
+    }
+    return own | a.figures(
+        "verdict",
+        "days",
+        "cost_usd",
+        "plan",
+        "mfu",
+        "memory_share",
     )

@@ -12,11 +12,11 @@ from ..endure.goodput import ettr
 from ..physics.cases import micro_batches
 from ..physics.collectives import Wires, members_inside, ring_s
 from ..physics.step import device_params, step_time
+from ..plans.evaluate import ZERO3, Found
 from ..plans.fit import REASONS
-from ..plans.run import ZERO3, Found
 from ..plans.words import short
 from ..verdict.record import Assessment, Chosen
-from .alternatives import alternatives, best_where, column
+from .alternatives import alternatives, best_where
 from .words import say
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
@@ -53,17 +53,13 @@ def avoid(assessment: Assessment, others: Found | None = None) -> list[dict]:
     found = others or alternatives(assessment)
     if found is None:
         return []
-    entries = [_priced(found, assessment.chosen, trap) for trap in _traps(found, assessment)]
+    pinned = _pinned(found, assessment)
+    named = {e.what for e in pinned}
+    traps = (t for t in _traps(found, assessment) if t.what not in named)
+    entries = [*pinned, *(_priced(found, assessment.chosen, trap) for trap in traps)]
     entries += [question(assessment) for question in (_hourly_saves, _small_buckets, _fp16_range)]
     kept = sorted((e for e in entries if e is not None), key=lambda e: -e.size)
-    return [
-        dict(
-            what=e.what,
-            why=e.why,
-            cost=e.cost,
-        )
-        for e in kept
-    ]
+    return [{k: v for k, v in e._asdict().items() if k != "size"} for e in kept]
 
 
 def _priced(
@@ -78,7 +74,7 @@ def _priced(
     row = best_where(found, trap.mask)
     if row is None:
         return _unfit(found, trap)
-    now, then, plan = float(chosen.step.total), found.step_s[row], found.row(row)
+    now, then, plan = chosen.step.total, found.step_s[row], found.row(row)
     loss = then / now - 1
     if plan == chosen.plan or loss < trap.worth:
         return None
@@ -99,18 +95,18 @@ def _priced(
 
 def _unfit(found: Found, trap: Trap) -> Entry:
     """The entry of a trap that leads to no plan that fits: by its leanest."""
-    leanest, n = _leanest(found, trap.mask), int(trap.mask.sum())
-    need, have, plan = found.total_bytes[leanest], found.capacity, short(found.row(leanest))
-    reason, more = REASONS[found.reason[leanest]], need / have - 1
+    leanest, have = _leanest(found, trap.mask), found.capacity
+    need = found.total_bytes[leanest]
     why = say(
         "unfit",
         why=trap.why,
-        n=n,
-        plan=plan,
+        n=trap.mask.sum(),
+        plan=short(found.row(leanest)),
         need=need,
         have=have,
-        reason=reason,
+        reason=REASONS[found.reason[leanest]],
     )
+    more = need / have - 1
     return Entry(
         trap.what,
         why,
@@ -123,16 +119,53 @@ def _leanest(found: Found, mask) -> int:
     return int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
 
 
-def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
-    """Traits of plans that are asked about."""
+def _pinned(found: Found, assessment: Assessment) -> list[Entry]:
+    """The entries of traps that the pins themselves spring: the chosen plan has the trait, and the
+    best plan without it is faster by what makes the trap worth naming."""
+    chosen = assessment.chosen
+    if not chosen.found.situation.phase.pins:
+        return []
+    alone = chosen.found.only(chosen.row)
+    sprung = [t for t in _traps(alone, assessment, every=True) if t.mask[0]]
+    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
+    out, now = [], float(chosen.step.total)
+    for trap in sprung:
+        without = ~everywhere.get(trap.what, np.zeros(len(found.fits), bool))
+        row = best_where(found, without)
+        if row is None:
+            continue
+        loss = now / float(found.step_s[row]) - 1
+        if loss >= max(trap.worth, WORTH):
+            why = say(
+                "pinned",
+                why=trap.why,
+                plan=short(found.row(row)),
+                then=found.step_s[row],
+                now=now,
+            )
+            out.append(
+                Entry(
+                    trap.what,
+                    why,
+                    round(100 * loss),
+                    say("step-time", loss=loss),
+                )
+            )
+    return out
+
+
+def _traps(
+    found: Found,
+    assessment: Assessment,
+    every: bool = False,
+) -> Iterator[Trap]:
+    """Traits of plans that are asked about; `every`: also those that the chosen plan has itself."""
     chosen, model, job = assessment.chosen, assessment.resolved.model, found.situation.job
-    link, domain = chosen.case.link, int(chosen.case.link.domain)
-    tp, cp, dp, ep, etp, sharding = (
-        column(found, k) for k in ("tp", "cp", "dp", "ep", "etp", "sharding")
-    )
+    link, plan = chosen.case.link, chosen.plan
+    tp, cp, dp, ep, etp, sharding = map(found.column, ("tp", "cp", "dp", "ep", "etp", "sharding"))
     yield Trap(
-        say("tp-across", domain=domain),
-        tp > domain,
+        say("tp-across", domain=link.domain),
+        tp > link.domain,
         say("tp-across-why", times=link.up_bytes_per_s / link.out_bytes_per_s),
         worth=0.0,  # nobody runs it: named wherever it is slower at all
     )
@@ -140,21 +173,19 @@ def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
     yield from _starved_pipeline(found)
     yield Trap(
         "unsharded optimizer states",
-        (sharding == 0) & (dp * cp > 1) & (chosen.plan["sharding"] != "none"),
+        (sharding == 0) & (dp * cp > 1) & (every or plan["sharding"] != "none"),
         say("unsharded-why", bytes=job.optimizer_bytes + job.master_bytes),
     )
-    stage = -(-model.layers // chosen.plan["pp"])
-    if chosen.plan["recompute"] != "full" or chosen.plan["recompute_layers"] < stage:
+    stage = -(-model.layers // plan["pp"])
+    again = plan["recompute"] == "full" and plan["recompute_layers"] >= stage
+    if not again or (every and "recompute" in chosen.found.situation.phase.pins):
+        kept = "pinned" if again else plan["recompute"]
         yield Trap(
             "recomputing everything",
-            (column(found, "recompute") == FULL) & (column(found, "recompute_share") == 1),
-            say("recompute-why", kept=_kept(chosen.plan)),
+            (found.column("recompute") == FULL) & (found.column("recompute_share") == 1),
+            say("recompute-why", kept=say(f"kept-{kept}", plan=plan)),
         )
-    yield Trap(
-        say("experts", domain=domain),
-        ep * etp > domain,
-        "dispatch and combine would ride the network cards in every MoE layer",
-    )
+    yield Trap(say("experts", domain=link.domain), ep * etp > link.domain, say("experts-why"))
     yield Trap(
         "expert parallelism of one",
         (ep == 1) & (model.experts > 1),
@@ -165,59 +196,49 @@ def _traps(found: Found, assessment: Assessment) -> Iterator[Trap]:
 def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
     """Sharding over data-parallel ranks and nothing else: what is gathered where, and how many
     devices such a plan can use."""
-    ways = column(found, "tp") * column(found, "pp") * column(found, "cp")
-    mask = (ways == 1) & (column(found, "sharding") >= ZERO3)
+    ways = found.column("tp") * found.column("pp") * found.column("cp")
+    mask = (ways == 1) & (found.column("sharding") >= ZERO3)
     if not mask.any():
         return
     row = best_where(found, mask)
-    row = _leanest(found, mask) if row is None else row
-    used, group = int(column(found, "dp")[row]), int(column(found, "shard_group")[row])
+    plan = found.row(_leanest(found, mask) if row is None else row)
     have, chosen = found.situation.resolved.cluster.devices, assessment.chosen
-    where = say(
-        f"gathered-{'inside' if group <= chosen.case.link.domain else 'across'}", group=group
-    )
+    inside = plan["shard_group"] <= chosen.case.link.domain
     why = say(
         "gathered",
         weights=assessment.resolved.params.total / 1e9,
-        where=where,
+        where=say("gathered-inside" if inside else "gathered-across", plan=plan),
     )
-    if used < have:
+    if plan["dp"] < have:
         why += say(
             "gathered-idle",
-            used=used,
+            plan=plan,
             have=have,
-            batch=chosen.phase.global_batch,
+            phase=chosen.phase,
         )
     yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
 
 
 def _starved_pipeline(found: Found) -> Iterator[Trap]:
     """A pipeline with too few micro-batches, where it is the bubble that costs."""
-    pp = column(found, "pp")
-    m = np.broadcast_to(micro_batches(found.situation.job, found.plan), pp.shape)
-    mask = (pp > 1) & (m < 4 * pp) & (column(found, "vpp") == 1)
+    pp = found.column("pp")
+    m = micro_batches(found.situation.job, found.plan)
+    mask = (pp > 1) & (m < 4 * pp) & (found.column("vpp") == 1)
     row = best_where(found, mask)
     if row is None:
         return
-    step, plan = step_time(found.case(row)), found.row(row)
-    share = float(step.bubble / step.total)
+    step = step_time(found.case(row))
+    share = step.bubble / step.total
     if share >= WORTH:
         yield Trap(
-            "a pipeline with fewer micro-batches than four a stage, not interleaved",
+            say("starving"),
             mask,
             say(
                 "starved",
-                plan=plan,
+                plan=found.row(row),
                 share=share,
             ),
         )
-
-
-def _kept(plan: dict) -> str:
-    return {
-        "none": "without",
-        "selective": "with selective recompute",
-    }.get(plan["recompute"], f"with {plan['recompute_layers']} layers a stage recomputed")
 
 
 def _small_buckets(assessment: Assessment) -> Entry | None:
@@ -226,29 +247,28 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
     ranks = int(p.dp * p.cp)
     if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
         return None
-    grads = float(sum(device_params(c))) * float(c.job.grad_bytes)
+    grads = float(sum(device_params(c)) * c.job.grad_bytes)
     wires = Wires(ranks, members_inside(ranks, p.tp, c.link.domain), c.link)
-    ring = float(ring_s(0.0, wires))  # latency of all hops [s]
-    extra = ring * (grads / SMALL_BUCKET - max(grads / LARGE_BUCKET, 1.0))
-    loss = extra / float(assessment.chosen.step.total)
+    ring, n = float(ring_s(0.0, wires)), grads / SMALL_BUCKET  # latency of all hops [s]
+    extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
+    loss = extra / assessment.chosen.step.total
     if loss < WORTH:
         return None
     why = say(
         "buckets-why",
         grads=grads,
-        n=grads / SMALL_BUCKET,
+        n=n,
         hops=ranks - 1,
         hop=ring / (ranks - 1) * 1e6,
         extra=extra,
         large=LARGE_BUCKET / 1e9,
     )
-    what = say(
-        "buckets",
-        small=SMALL_BUCKET / 1e6,
-        ranks=ranks,
-    )
     return Entry(
-        what,
+        say(
+            "buckets",
+            small=SMALL_BUCKET / 1e6,
+            ranks=ranks,
+        ),
         why,
         round(100 * loss),
         say("step-time", loss=loss),
@@ -258,24 +278,23 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
 def _fp16_range(assessment: Assessment) -> Entry | None:
     """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's
     gradient."""
-    case, vocab = assessment.chosen.case, assessment.resolved.model.vocab
-    if PRECISIONS[int(case.job.precision)] != "fp16":
+    chosen, vocab = assessment.chosen, assessment.resolved.model.vocab
+    if PRECISIONS[int(chosen.case.job.precision)] != "fp16":
         return None
-    tokens = float(case.plan.micro_batch) * assessment.chosen.phase.seq_len
+    tokens = float(chosen.case.plan.micro_batch) * chosen.phase.seq_len
     size = 1.0 / (tokens * vocab)
     if size >= FP16_LEAST:
         return None
-    scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / size)))
-    other = not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops)
     why = say(
         "fp16-why",
         tokens=tokens,
         vocab=vocab,
         size=size,
         least=FP16_LEAST,
-        scale=scale,
+        scale=2 ** int(np.ceil(np.log2(FP16_LEAST / size))),
     )
-    why += say("fp16-bf16") if other else ""
+    if not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops):
+        why += say("fp16-bf16")
     return Entry(
         "fp16 without loss scaling",
         why,
@@ -287,38 +306,28 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
 def _hourly_saves(assessment: Assessment) -> Entry | None:
     """Hourly saves, where goodput falls by more than a point against the chosen interval."""
     e = assessment.endurance
-    interval, mtbf, now = float(e.checkpoint_interval_s), float(e.mtbf_s), float(e.goodput)
-
-    def at(seconds: float) -> float:
-        lost = dict(
-            durable_s=e.checkpoint_durable_s,
-            restart_s=e.restart_s,
-            down_s=e.detect_s,
-        )
-        return float(
-            ettr(
-                e.mtbf_s,
-                e.checkpoint_stall_s,
-                seconds,
-                **lost,
-            )
-        )
-
-    if interval >= HOUR_S:
+    if e.checkpoint_interval_s >= HOUR_S:
         return None
-    hourly = now * at(HOUR_S) / at(interval)
-    if now - hourly < WORTH_GOODPUT:
+    now, hour = ettr(
+        e.mtbf_s,
+        e.checkpoint_stall_s,
+        np.array([e.checkpoint_interval_s, HOUR_S]),
+        durable_s=e.checkpoint_durable_s,
+        restart_s=e.restart_s,
+        down_s=e.detect_s,
+    )
+    if not now > 0:  # no run gets on at any interval
         return None
-    lost = say("hourly-half" if mtbf > HOUR_S else "hourly-none")
+    hourly = e.goodput * hour / now
+    loss = e.goodput - hourly
+    if loss < WORTH_GOODPUT:
+        return None
     why = say(
         "hourly-why",
-        mtbf=mtbf,
-        lost=lost,
+        e=e,
+        lost=say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none"),
         hourly=hourly,
-        now=now,
-        interval=interval,
     )
-    loss = now - hourly
     return Entry(
         "hourly checkpoints",
         why,

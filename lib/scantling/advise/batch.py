@@ -8,20 +8,24 @@ from itertools import islice
 import numpy as np
 
 from ..base.show import percent
+from ..catalogue.scaling_laws import (
+    BATCH_LAWS,
+    LR_RULES,
+    batch_advice,
+    learning_rate_advice,
+    learning_rate_factor,
+)
 from ..physics.cases import devices
 from ..verdict.limits import guessed
 from .alternatives import alternatives
-from .scaling_laws import (
-    BATCH_LAWS,
-    LR_LAWS,
-    LR_RULES,
-    batch_advice,
-    learning_rate_factor,
-    peak_learning_rate,
-)
 from .words import say
 
 SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
+STANDS = {
+    "small": "below",
+    "contested": "between",
+    "large": "above",
+}
 SHAPES = 6  # other shapes of the same batch that are listed
 
 
@@ -47,56 +51,34 @@ def batch_guide(assessment, others=None) -> dict:
     r, chosen = assessment.resolved, assessment.chosen
     phase, plan = chosen.phase, chosen.plan
     tokens = phase.global_batch * phase.seq_len
-    total = sum(p.tokens or 0.0 for p in r.phases) or None
+    total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
-    out = dict(
-        sequences=int(phase.global_batch),
-        tokens=float(tokens),
-        steps=phase.tokens / tokens if phase.tokens else None,
-        dp=plan["dp"],
-        micro_batch=plan["micro_batch"],
-        grad_accum=plan["grad_accum"],
-        standing=None,
-        extra_tokens=None,
-        critical=[],
-        optimal=[],
-        flags=[],
+    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
+    out = {
+        "sequences": int(phase.global_batch),
+        "tokens": float(tokens),
+        "steps": phase.tokens / tokens if phase.tokens else None,
+        **{k: plan[k] for k in ("dp", "micro_batch", "grad_accum")},
+        "standing": said and said.standing,
+        "extra_tokens": said and list(said.extra_tokens),
+        "critical": _laws(said.critical_tokens if said else {}),
+        "optimal": _laws(said.optimal_tokens if said else {}),
+        "flags": list(said.flags if said else ()),
+    }
+    advice = learning_rate_advice(
+        active, total or 20 * active, phase.optimizer, phase.from_checkpoint
     )
-    peaks = []
-    if total:
-        said = batch_advice(tokens, total, compute_flops=6 * active * total)
-        out |= dict(
-            standing=said.standing,
-            extra_tokens=list(said.extra_tokens),
-            critical=_laws(said.critical_tokens),
-            optimal=_laws(said.optimal_tokens),
-            flags=list(said.flags),
-        )
-        peaks = [
-            dict(
-                law=k,
-                value=float(peak_learning_rate(active, total, k)),
-                source=row.source,
-            )
-            for k, row in LR_LAWS.items()
-        ]
-    rule = LR_RULES["square-root"]
-    ends = [
-        (times, *sorted((1.0, float(learning_rate_factor(1.0, times, "square-root")))))
-        for times in (0.5, 2.0)
-    ]
-    out["learning_rate"] = dict(
-        peak=peaks,
-        if_batch=[
-            dict(
-                times=t,
-                low=a,
-                high=b,
-            )
-            for t, a, b in ends
+    factors = {times: float(learning_rate_factor(1.0, times)) for times in (0.5, 2.0)}
+    out["learning_rate"] = {
+        "start": advice.start if total else None,
+        "why": advice.why,
+        "peak": list(advice.laws) if total else [],
+        "if_batch": [
+            dict(zip(("times", "low", "high"), (times, *sorted((1.0, factor)))))
+            for times, factor in factors.items()
         ],
-        source=f"{rule.source}; {LR_RULES['constant'].source}",
-    )
+        "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
+    }
     out["reshapes"] = reshapes_of(assessment, others)
     out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
     return out
@@ -106,10 +88,10 @@ def _laws(found: dict[str, float]) -> list[dict]:
     """Batches by law, with what each law says of itself."""
     said = ("definition", "fitted", "source")
     return [
-        dict(
-            law=k,
-            tokens=v,
-        )
+        {
+            "law": k,
+            "tokens": v,
+        }
         | {name: getattr(BATCH_LAWS[k], name) for name in said}
         for k, v in found.items()
     ]
@@ -139,12 +121,12 @@ def reshapes_of(
     plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
     others = (
         {k: plan[k] for k in SHAPE}
-        | dict(
-            devices_used=int(used[i]),
-            step_s=float(found.step_s[i]),
-            memory_share=float(found.total_bytes[i] / found.capacity),
-            step_ratio=float(found.step_s[i] / now.step.total),
-        )
+        | {
+            "devices_used": int(used[i]),
+            "step_s": float(found.step_s[i]),
+            "memory_share": float(found.total_bytes[i] / found.capacity),
+            "step_ratio": float(found.step_s[i] / now.step.total),
+        }
         for i, plan in plans
         if any(plan[k] != now.plan[k] for k in ("dp", "micro_batch"))
     )
@@ -167,43 +149,37 @@ def _lines(
             steps=steps,
         )
     ]
+    rates, shapes = g["learning_rate"], g["reshapes"]
     if g["critical"]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
         laws = (f"{_million(x['tokens'])} ({_name(x)}: {x['definition']})" for x in ends)
-        stand = {
-            "small": "below",
-            "contested": "between",
-            "large": "above",
-        }[g["standing"]]
-        extra = " to ".join(dict.fromkeys(percent(x, 0) for x in g["extra_tokens"]))
-        out.append(
-            say(
-                "critical",
-                laws=", ".join(laws),
-                stand=stand,
-                extra=extra,
-            )
-            + (say("critical-large") if g["standing"] == "large" else "")
+        line = say(
+            "critical",
+            laws=", ".join(laws),
+            stand=STANDS[g["standing"]],
+            extra=" to ".join(dict.fromkeys(percent(x, 0) for x in g["extra_tokens"])),
         )
-        peaks = (f"{x['value']:.1e} ({_name(x)})" for x in g["learning_rate"]["peak"])
-        out.append(say("peak-rates", laws=", ".join(peaks)))
-    if g["reshapes"]:
-        shapes = (
+        out += [
+            line + (say("critical-large") if g["standing"] == "large" else ""),
+            _peak_said(rates),
+        ]
+    if shapes:
+        said = (
             say(
                 "reshape",
                 more=x["step_ratio"] - 1,
                 **x,
             )
-            for x in g["reshapes"][:3]
+            for x in shapes[:3]
         )
         out.append(
             say(
                 "reshapes",
-                shapes=", ".join(shapes),
-                best=g["reshapes"][0],
+                shapes=", ".join(said),
+                best=shapes[0],
             )
         )
-    half, twice = g["learning_rate"]["if_batch"]
+    half, twice = rates["if_batch"]
     out.append(
         say(
             "learning-rate",
@@ -212,6 +188,24 @@ def _lines(
         )
     )
     return [*out, say("batch-assumed")] if assumed else out
+
+
+def _peak_said(rates: dict) -> str:
+    """Where the learning rate starts, with the spread of its sources, or why nothing is said."""
+    peaks = ", ".join(f"{x['value']:.1e} ({_name(x)})" for x in rates["peak"])
+    if rates["start"] is None:
+        return say(
+            "no-peak-rate",
+            why=rates["why"],
+            laws=f" ({peaks})" if peaks else "",
+        )
+    why = f"; {rates['why']}" if rates["why"] else ""
+    return say(
+        "peak-rates",
+        start=rates["start"],
+        laws=peaks,
+        why=why,
+    )
 
 
 def _million(tokens: float) -> str:

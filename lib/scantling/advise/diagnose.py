@@ -12,16 +12,18 @@ judgement.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from functools import partial
 
 import numpy as np
 
+from ..base.records import Known, Lines, record
 from ..base.words import table
 from ..catalogue.words import RECOMPUTES
 from ..physics.cases import Cases
 from ..physics.memory.peak import memory
 from ..physics.step import rates, step_time
-from ..plans.words import short
+from ..plans.words import pins_of, short
 from ..verdict.assess import assess
 from ..verdict.constraints import Z80
 from ..verdict.numbers import utilisation
@@ -33,10 +35,7 @@ MEMORY_SD = (
 )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Cause:
     """One defect, a row of diagnose.yaml: prior weight, what it changes of a case at a size from 1
     (sound) to `worst`, sd of ln(size); worst None: it is there or not."""
@@ -49,10 +48,10 @@ class Cause:
         default_factory=dict,
         hash=False,
     )
-    divided: tuple[str, ...] = ()
-    multiplied: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    worst: float | None = None
+    divided: Lines = ()
+    multiplied: Lines = ()
+    added: Lines = ()
+    worst: Known = None
     sd: float = 0.0
     says: str = ""
 
@@ -72,10 +71,7 @@ class Cause:
         return replace(case, **{self.part: replace(of, **to)})
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Diagnosis:
     """measured and predicted step [s], the band [s], whether the measurement lies in it, the chance
     of a run as slow, and the causes in order."""
@@ -90,7 +86,7 @@ class Diagnosis:
     lines: list  # for the reader
 
 
-def _one_step(c: Cases) -> float:
+def _step_s(c: Cases) -> float:
     return float(step_time(c).total)
 
 
@@ -102,7 +98,7 @@ def _of_straggler(c: Cases) -> float:
 
 ADDED = {
     "straggler": _of_straggler,
-    "step_host_s": _one_step,
+    "step_host_s": _step_s,
 }
 
 
@@ -131,45 +127,35 @@ def diagnose(design) -> Diagnosis:
         raise ValueError(
             "measured.step_s, measured.mfu or measured.tokens_per_s_per_device is needed"
         )
-    measured, chosen = a.step_s, a.chosen
+    ran = {f"plan.{k}": v for k, v in pins_of(a.plan).items()}
     sound = assess(
         design.change(
             {
                 "measured": None,
-                **{f"plan.{k}": v for k, v in pins(chosen.plan).items()},
+                **ran,
             }
         )
-    )
-    predicted = float(sound.chosen.step.total)
-    low, high = sound.chosen.step_s_low, sound.chosen.step_s_high
-    side = math.log(high / predicted) if measured > predicted else math.log(predicted / low)
-    spread = max(side / Z80, 0.02)
-    z = abs(math.log(measured / predicted)) / spread
-    chance = 0.5 * math.erfc(z / math.sqrt(2))
+    ).chosen
+    measured, predicted = a.step_s, float(sound.step.total)
+    low, high, slower = sound.step_s_low, sound.step_s_high, measured > predicted
+    spread = max(math.log(high / predicted if slower else predicted / low) / Z80, 0.02)
+    chance = 0.5 * math.erfc(abs(math.log(measured / predicted)) / spread / math.sqrt(2))
     peak = said.get("memory_gb")
     rows = [
         _row(
             cause,
-            sound.chosen.case,
+            sound.case,
             measured,
             predicted,
             spread,
             peak,
         )
-        for cause in (SLOWER if measured > predicted else FASTER)
+        for cause in (SLOWER if slower else FASTER)
     ]
     rows = [r for r in rows if r and r["weight"] > 1e-6]
-    total = sum(r["weight"] for r in rows) or 1.0
-    rows = sorted(
-        (
-            {
-                **r,
-                "weight": r["weight"] / total,
-            }
-            for r in rows
-        ),
-        key=lambda r: -r["weight"],
-    )
+    total = sum(r["weight"] for r in rows)
+    rows = [r | {"weight": r["weight"] / total} for r in rows]
+    rows.sort(key=lambda r: -r["weight"])
     lines = _lines(
         sound,
         measured,
@@ -178,7 +164,7 @@ def diagnose(design) -> Diagnosis:
         peak,
     )
     if not design.plan.given():
-        lines.insert(1, say("not-pinned", plan=short(chosen.plan)))
+        lines.insert(1, say("not-pinned", plan=short(a.plan)))
     return Diagnosis(
         measured_s=measured,
         predicted_s=predicted,
@@ -191,38 +177,6 @@ def diagnose(design) -> Diagnosis:
     )
 
 
-def pins(plan: dict) -> dict:
-    """The fields of a plan that a design file takes as pins."""
-    out = {
-        k: plan[k]
-        for k in (
-            "tp",
-            "cp",
-            "pp",
-            "vpp",
-            "dp",
-            "sharding",
-            "schedule",
-            "micro_batch",
-            "recompute",
-            "offload",
-            "sp",
-        )
-    }
-    if plan["ep"] > 1 or plan["etp"] > 1:
-        out |= {
-            "ep": plan["ep"],
-            "etp": plan["etp"],
-        }
-    if plan["sharding"] == "hsdp":
-        out["shard_group"] = plan["shard_group"]
-    if plan["recompute"] != "none":
-        out["recompute_layers"] = plan["recompute_layers"]
-    if plan["tp"] == 1:
-        out.pop("sp")
-    return out
-
-
 def _row(
     cause: Cause,
     case: Cases,
@@ -231,14 +185,14 @@ def _row(
     spread,
     peak,
 ):
-    at = lambda x: float(step_time(cause.change(case, x)).total)  # noqa: E731
-    size, penalty = None, 0.0
+    def at(size: float) -> float:
+        return _step_s(cause.change(case, size))
+
+    size, penalty = 1.0, 0.0
     if cause.worst is None:
-        seconds = at(1.0)
-        if (
-            abs(seconds / predicted - 1) < 0.01
-            or (seconds - predicted) * (measured - predicted) < 0
-        ):
+        seconds = at(size)
+        other_way = (seconds - predicted) * (measured - predicted) < 0
+        if other_way or abs(seconds / predicted - 1) < 0.01:
             return None
     else:
         if at(cause.worst) / predicted - 1 < 0.01:
@@ -250,48 +204,44 @@ def _row(
         size = math.sqrt(lo * hi)
         seconds = at(size)
         penalty = (math.log(size) / cause.sd) ** 2
-    changed = cause.change(case, size or 1.0)
-    again = lambda other: cause.change(other, size or 1.0)  # noqa: E731
-    used = float(memory(changed).total)
+    used = float(memory(cause.change(case, size)).total)
     penalty += (math.log(measured / seconds) / spread) ** 2
     if peak is not None:
         penalty += (math.log(peak * 1e9 / used) / MEMORY_SD) ** 2
-    return dict(
-        cause=cause.name,
-        weight=cause.prior * math.exp(-penalty / 2),
-        size=None
-        if size is None
-        else cause.says.format(
+    more = seconds - predicted
+    return {
+        "cause": cause.name,
+        "weight": cause.prior * math.exp(-penalty / 2),
+        "size": cause.worst
+        and cause.says.format(
             x=size,
-            y=seconds - predicted,
+            y=more,
         ),
-        step_s=seconds,
-        memory_bytes=used,
-        explains=min((seconds - predicted) / (measured - predicted), 1.0),
-        measure=cause.measure,
-        _changed=again,
-    )
+        "step_s": seconds,
+        "memory_bytes": used,
+        "explains": min(more / (measured - predicted), 1.0),
+        "measure": cause.measure,
+        "_changed": partial(cause.change, size=size),
+    }
 
 
 def _lines(
-    sound,
+    one,
     measured: float,
     chance: float,
     rows: list[dict],
-    peak: float | None,
+    peak: Known,
 ):
     """What is measured and predicted, and the first causes, in words."""
-    one = sound.chosen
     predicted, inside = one.step_s, one.step_s_low <= measured <= one.step_s_high
-    word, apart = "slower" if measured > predicted else "faster", abs(measured / predicted - 1)
-    mfu = utilisation(one, measured)["mfu"]
+    word = "slower" if measured > predicted else "faster"
     out = [
         say(
             "measured",
             measured=measured,
-            mfu=mfu,
+            mfu=utilisation(one, measured)["mfu"],
             one=one,
-            apart=apart,
+            apart=abs(measured / predicted - 1),
             word=word,
         )
         + say(
@@ -302,24 +252,25 @@ def _lines(
     ]
     if peak is not None:
         used = float(one.memory.total) / 1e9
-        full = peak * 1e9 > 0.9 * float(one.memory.capacity)
-        out.append(
-            say(
-                "peak",
-                peak=peak,
-                used=used,
-                more=peak / used - 1,
-            )
-            + (say("peak-full") if full else "")
+        full = peak * 1e9 > 0.9 * one.memory.capacity
+        line = say(
+            "peak",
+            peak=peak,
+            used=used,
+            more=peak / used - 1,
         )
+        out.append(line + (say("peak-full") if full else ""))
     for i, r in enumerate(rows[:5], 1):
+        size = f" ({r['size']})" if r["size"] else ""
         out.append(
             say(
                 "cause",
                 i=i,
-                **r | {"size": f" ({r['size']})" if r["size"] else ""},
+                **r | {"size": size},
             )
         )
+    if not rows:
+        return [*out, say("no-cause")]
     if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
         out.append(
             _at_once(
@@ -329,7 +280,7 @@ def _lines(
                 predicted,
             )
         )
-    return out if rows else [*out, say("no-cause")]
+    return out
 
 
 def _at_once(
@@ -341,7 +292,7 @@ def _at_once(
     """The first causes together, as many as it takes."""
     for row in rows:
         case = row["_changed"](case)
-        seconds = _one_step(case)
+        seconds = _step_s(case)
         share = (seconds - predicted) / (measured - predicted)
         if share >= ENOUGH:
             break
@@ -356,15 +307,15 @@ def _at_once(
 def losses(assessment) -> list[dict]:
     """Where the step goes beside the matrix products, largest first: [{part, step_s, share, gain}];
     gain: MFU if that part were gone."""
-    step_s = assessment.step_s
-    _, _, mfu = rates(assessment.chosen.case, step_s)
+    total = assessment.step_s
+    mfu = float(rates(assessment.chosen.case, total)[2])
     parts = [(k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0]
     return [
-        dict(
-            part=k,
-            step_s=v,
-            share=v / step_s,
-            gain=float(mfu) * step_s / (step_s - v),
-        )
+        {
+            "part": k,
+            "step_s": v,
+            "share": v / total,
+            "gain": mfu * total / (total - v),
+        }
         for k, v in sorted(parts, key=lambda part: -part[1])
     ]

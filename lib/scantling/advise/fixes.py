@@ -6,19 +6,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from itertools import combinations, product
 
-from ..base.errors import DesignError
 from ..base.quantities.table import show
+from ..base.records import record
 from ..design.constraints import CONSTRAINTS
-from ..verdict.assess import assess
+from ..plans.space import COARSE, DEFAULT
+from ..verdict.assess import changed
+from ..verdict.constraints import value_of
 from ..verdict.record import Assessment
 from ..verdict.unpublished import gone
 from .moves import (
     Change,
     misses,
     move,
-    moves,
     plan_changes,
     recovery_changes,
     relaxation,
@@ -27,8 +28,15 @@ from .moves import (
 )
 
 MOST = 8
+WORK = 1_500_000  # legal plans that a design and its changes may cost, some five seconds of a core
+VERIFIED = 1_900_000  # the same, with what is shown looked at in the whole space
+EACH = 15_000  # plans in the time that one assessment takes beside its search
+LARGE_SEARCH = 25_000  # legal plans of a design from which its changes are tried coarsely
 LARGE = 6.0  # effort above which pairs of changes are tried too: ten times the devices
-CLOSEST = 2  # changes shown that help and do not suffice, where no real change suffices
+CLOSEST = 3  # changes shown that help and do not suffice, where none suffices
+PAIRED = 6  # changes that are tried in pairs
+CURES = 3  # changes that meet one constraint alone and are tried with those of the others
+CLEARLY = 1.05  # times the cost of all others from which a change is the dearest
 WORTH_SHOWING = 0.2  # share of the gap that such a change closes, where there is one that does
 HARDLY = 1.05  # times the gap of before within which a constraint is missed by hardly more
 CLOSER = 0.005  # least that a gap shrinks by
@@ -46,10 +54,7 @@ FEWER_HELPS = {
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Tried:
     """A change and the assessment after it, None where the design does not allow it."""
 
@@ -62,7 +67,7 @@ class Tried:
 
     @property
     def feasible(self) -> bool:
-        return self.after is not None and self.after.verdict == "feasible"
+        return self.after is not None and self.after.met
 
     @property
     def counts_devices(self) -> bool:
@@ -75,50 +80,151 @@ class Tried:
         text = change.text
         if "job.precision" in change.set:  # a share of another peak: say it of the common one too
             peak = show("mfu", after.mfu_bf16_peak)
-            text = text.replace("(", f"({peak} of the bf16 peak; ", 1)
+            text = text.replace(
+                "(",
+                f"({peak} of the bf16 peak; ",
+                1,
+            )
         if after.plan["offload"] != "none" and "plan.offload" not in change.set:
             text += f", {gone(after.chosen)}"
-        return dict(
-            change=text,
-            verdict=after.verdict,
-            mfu=after.mfu,
-            days=after.days,
-            cost_usd=after.cost_usd,
-            devices=after.resolved.cluster.devices,
-        )
+        figures = {name: getattr(after, name) for name in ("verdict", "mfu", "days", "cost_usd")}
+        return {
+            "change": text,
+            **figures,
+            "devices": after.resolved.cluster.devices,
+        }
 
     def fix(self) -> dict:
         """The row with the fields that are set and what is still missed."""
-        return self.row() | dict(
-            set=self.change.set,
-            missed=[m.text for m in self.after.missed],
+        still = [m.text for m in self.after.missed]
+        return self.row() | {
+            "set": self.change.set,
+            "missed": still,
+        }
+
+
+class Trials:
+    """Changes of one design, each tried once, until WORK legal plans have been looked at: what
+    comes after that is in `left`. Changes of a design with LARGE_SEARCH legal plans or more are
+    tried in the coarse space, from a coarse assessment (`before`); whoever shows one has it
+    `verified`."""
+
+    def __init__(self, assessment: Assessment):
+        legal = sum(one.found.legal for one in assessment.phases)
+        self.assessment, self.before, self.spent = assessment, assessment, legal
+        self.seen: dict[str, Tried] = {}
+        self.left: list[Change] = []
+        self.space = COARSE if legal > LARGE_SEARCH else DEFAULT
+        if self.space is COARSE:
+            self.before = None
+            coarse = self._after({}, COARSE)
+            self.before = coarse if coarse.fits == assessment.fits else assessment
+
+    def _after(
+        self,
+        set: dict,
+        space,
+    ) -> Assessment | None:
+        like = self.assessment if space is DEFAULT else self.before
+        after = changed(
+            self.assessment.design,
+            set,
+            space=space,
+            like=like,
         )
+        kept = {id(one.found.fits) for one in like.phases} if like else ()
+        new = [one.found for one in after.phases if id(one.found.fits) not in kept] if after else ()
+        self.spent += EACH + sum(found.legal for found in new)
+        return after
+
+    def tried(self, change: Change) -> Tried:
+        """The assessment after one change."""
+        key = json.dumps(change.set, sort_keys=True)
+        if key not in self.seen:
+            if self.spent > WORK:
+                self.left.append(change)
+                return Tried(
+                    change=change,
+                    after=None,
+                )
+            space = DEFAULT if change.gives_way else self.space
+            self.seen[key] = Tried(
+                change=change,
+                after=self._after(change.set, space),
+            )
+        return self.seen[key]
+
+    def verified(
+        self,
+        rows: Iterable[Tried],
+        most: int | None = None,
+    ) -> list[Tried]:
+        """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
+        out = []
+        for t in rows:
+            if most is not None and len(out) >= most:
+                break
+            if self.space is COARSE:
+                if self.spent > VERIFIED:
+                    break
+                whole = Tried(
+                    change=t.change,
+                    after=self._after(t.change.set, DEFAULT),
+                )
+                t = whole if whole.fits >= t.fits and whole.feasible >= t.feasible else None
+            out += [t] if t else []
+        return out
+
+    def __iter__(self):
+        return iter(self.seen.values())
 
 
 def fixes(
     assessment: Assessment,
     most: int = MOST,
-    tried: Iterable[Tried] | None = None,
+    tried: Trials | None = None,
 ) -> list[dict]:
-    """Changes with their verdict, feasible ones first, in the order of how little they change:
-    [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
+    """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
+    how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
     `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
-    `missed` lists what such a design still misses. Where nothing but giving way on a constraint
-    makes the design feasible, the changes that come closest are listed too. Empty where the design
-    is feasible. tried : `tries(assessment)`, where it is at hand.
+    `missed` lists what such a design still misses. Where none makes the design feasible, the
+    changes that come closest are listed. The dearest never comes first. Empty where the design is
+    feasible, and where nothing helps (then `can_do`). tried : `tries(assessment)`, where it is at
+    hand.
     """
     tried = tries(assessment) if tried is None else tried
-    kept = [t for t in tried if _helps(assessment, t)]
+    before = tried.before
+    kept = [t for t in tried if _helps(before, t) and not t.change.gives_way]
     feasible = _one_each(_worth(sorted((t for t in kept if t.feasible), key=_effort)))
-    misses = [t for t in kept if not t.feasible and not t.change.gives_way]
-    rest = _one_each(sorted(misses, key=lambda t: _distance(assessment, t)))
-    rest = [t for t in rest if _nearer(assessment, t)] or rest[:1]
-    if any(not t.change.gives_way for t in feasible):
-        rest = []
-    elif feasible:
-        feasible, rest = feasible[: max(most - CLOSEST, 1)], rest[:CLOSEST]
-    return [t.fix() for t in (feasible + rest)[:most]]
+    feasible = tried.verified(feasible, most)
+    if feasible:
+        return [t.fix() for t in _dearest_not_first(feasible)]
+    rest = _one_each(sorted(kept, key=lambda t: _distance(before, t)))
+    rest = [t for t in rest if _nearer(before, t)] or rest[:1]
+    rest = tried.verified(rest, CLOSEST)
+    return [t.fix() for t in sorted(rest, key=lambda t: not t.feasible)]
+
+
+def can_do(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
+    """What this cluster can do of what is asked for: rows as of `fixes` in which a constraint,
+    the tokens or the sequence gives way, the one that gives up least first."""
+    tried = tries(assessment) if tried is None else tried
+    able = [t for t in tried if t.change.gives_way and t.feasible and not assessment.met]
+    return [t.fix() for t in tried.verified(_one_each(sorted(able, key=_effort)))]
+
+
+def _dearest_not_first(tried: list[Tried]) -> list[Tried]:
+    """The first one moved down until one that costs no less stands after it."""
+    costs = [t.after.cost_usd for t in tried]
+    if len(tried) < 2 or None in costs or costs[0] < CLEARLY * max(costs[1:]):
+        return tried
+    first, *others = tried
+    return [
+        others[0],
+        first,
+        *others[1:],
+    ]
 
 
 def singles(tried: Iterable[Tried]) -> list[dict]:
@@ -139,111 +245,85 @@ def cheaper(assessment: Assessment, most: int = 5) -> list[dict]:
 
     Empty without tokens or a price.
     """
-    if assessment.verdict != "feasible" or assessment.cost_usd is None:
+    if not assessment.met or assessment.cost_usd is None:
         return []
     deadline = assessment.resolved.constraints.deadline_days
     latest = assessment.days * 1.0001 if deadline is None else deadline
-    seen: dict[str, Tried] = {}
-    now = assessment.resolved.cluster.devices
+    tried = Trials(assessment)
     for change in (*plan_changes(assessment), *site_changes(assessment)):
-        _try(assessment, change, seen)
+        tried.tried(change)
     for scale in FEWER_DEVICES:
-        _try_devices(assessment, _whole(assessment, now * scale), seen)
-    less = [
-        t
-        for t in seen.values()
-        if t.feasible
-        and t.after.days <= latest
-        and t.after.cost_usd is not None
-        and t.after.cost_usd < assessment.cost_usd * 0.995
-    ]
+        _try_devices(tried, scale)
+    able = [t for t in tried if t.feasible and t.after.cost_usd is not None]
+    able = tried.verified(sorted(able, key=lambda t: t.after.cost_usd), 2 * most)
+    less = (
+        t for t in able if t.after.days <= latest and t.after.cost_usd < assessment.cost_usd * 0.995
+    )
     return [t.fix() for t in sorted(less, key=lambda t: t.after.cost_usd)[:most]]
 
 
-def tries(assessment: Assessment) -> list[Tried]:
+def tries(assessment: Assessment) -> Trials:
     """Every change that is tried on a design that is not feasible, each once: real changes alone,
     device counts, pairs where no small change suffices, one change for each missed constraint
     together, and giving way."""
-    seen: dict[str, Tried] = {}
-    if assessment.verdict == "feasible":
-        return []
-    for changes in (plan_changes, site_changes, recovery_changes):
-        for change in changes(assessment):
-            _try(assessment, change, seen)
-    _ladder(assessment, seen)
-    if not any(
-        t.feasible and t.change.effort < LARGE and not t.change.gives_way for t in seen.values()
-    ):
-        _pairs(assessment, seen)
-    both = _together(assessment, list(seen.values()))
-    for change in ([both] if both else []) + list(relaxations(assessment)):
-        _try(assessment, change, seen)
-    return list(seen.values())
-
-
-def _try(
-    assessment,
-    change: Change,
-    seen: dict[str, Tried],
-) -> Tried:
-    """The assessment after one change; what is in `seen` is not tried twice."""
-    key = json.dumps(change.set, sort_keys=True)
-    if key not in seen:
-        seen[key] = Tried(
-            change=change,
-            after=_after(assessment, change.set),
-        )
-    return seen[key]
-
-
-def _after(assessment, changes: dict) -> Assessment | None:
-    try:
-        return assess(assessment.design.change(changes))
-    except DesignError:
-        return None
+    tried = Trials(assessment)
+    if assessment.verdict in ("feasible", "not-checked"):
+        return tried
+    alone = [
+        change
+        for changes in (plan_changes, site_changes, recovery_changes)
+        for change in changes(assessment)
+    ]
+    for change in sorted(alone, key=lambda change: change.effort):
+        tried.tried(change)
+    if assessment.met:  # at risk: single changes that take the risk away
+        return tried
+    for change in relaxations(assessment):
+        tried.tried(change)
+    _ladder(tried)
+    if not any(t.feasible and t.change.effort < LARGE and not t.change.gives_way for t in tried):
+        _pairs(tried)
+    _together(tried)
+    return tried
 
 
 def _whole(assessment, devices: float) -> int:
-    """About so many devices, in whole nodes."""
-    node = max(assessment.resolved.cluster.devices_per_node, 1)
-    return max(node, round(devices / node) * node)
+    """About so many devices, in whole nodes or racks."""
+    unit = assessment.resolved.cluster.unit
+    return max(unit, round(devices / unit) * unit)
 
 
 def _try_devices(
-    assessment,
-    count: int,
-    seen,
+    tried: Trials,
+    scale: float,
+    count: int | None = None,
 ) -> bool:
-    """Whether so many devices are feasible."""
-    now = assessment.resolved.cluster.devices
+    """Whether so many times the devices, or so many, are feasible."""
+    now = tried.assessment.resolved.cluster.devices
+    count = _whole(tried.assessment, now * scale) if count is None else count
     if count == now or count > LARGEST:
         return False
-    change = move(
-        "devices",
-        {"cluster.devices": count},
-        abs(math.log2(count / now)),
-        devices=count,
-        ratio=count / now,
-    )
-    return _try(assessment, change, seen).feasible
+    return tried.tried(_devices(tried.assessment, count)).feasible
 
 
-def _ladder(assessment, seen) -> None:
+def _ladder(tried: Trials) -> None:
     """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving
     between the last miss and the first hit."""
+    assessment = tried.before
     missed, now = misses(assessment), assessment.resolved.cluster.devices
     late = missed.get("deadline_days")
     if "dp" in assessment.design.plan.given():
         return
-    if not assessment.fits:
+    if not assessment.fits or assessment.verdict == "impractical":
         scales = MORE_DEVICES
     elif late:
         scales = [s for s in MORE_DEVICES if s >= 0.8 * late.value / late.limit][:STEPS]
     else:
         scales = FEWER_DEVICES if missed.keys() & FEWER_HELPS else ()
     last = now
-    for hit in (_whole(assessment, now * scale) for scale in scales):
-        if _try_devices(assessment, hit, seen):
+    for scale in scales:
+        hit = _whole(assessment, now * scale)
+        if _try_devices(tried, scale):
             break
         last = hit
     else:
@@ -252,90 +332,109 @@ def _ladder(assessment, seen) -> None:
         middle = _whole(assessment, (last + hit) / 2)
         if middle in (last, hit):
             break
-        if _try_devices(assessment, middle, seen):
+        if _try_devices(
+            tried,
+            0,
+            middle,
+        ):
             hit = middle
         else:
             last = middle
 
 
-def _pairs(assessment, seen) -> None:
-    """Another chip or precision together with more devices, where no single change suffices."""
+def _pairs(tried: Trials) -> None:
+    """Two changes of different kinds at once, where no single one suffices: those that alone help
+    most, each with each, and with more devices."""
+    assessment = tried.before
+    helpful = [
+        t
+        for t in tried
+        if t.fits and not t.change.gives_way and not t.counts_devices and _helps(assessment, t)
+    ]
+    best: dict[frozenset, Tried] = {}
+    for t in sorted(helpful, key=lambda t: _distance(assessment, t)):
+        best.setdefault(frozenset(t.change.set), t)
+    leading = [t.change for t in best.values()][:PAIRED]
+    for one, other in combinations(leading, 2):
+        if not one.set.keys() & other.set.keys():
+            tried.tried(_all_of(one, other))
     if "dp" in assessment.design.plan.given():
         return
-    single = [c for c in site_changes(assessment) if c.kind in ("chip", "precision")]
-    for change in single[:3]:
+    alone = [c for c in site_changes(assessment) if c.kind in ("chip", "precision")]
+    for change in leading[:3] or alone[:3]:
         for scale in (1.5, 2, 4) if assessment.fits else (2, 4, 16, 64):
             devices = _whole(assessment, assessment.resolved.cluster.devices * scale)
-            if devices > LARGEST:
+            if devices > LARGEST or "cluster.devices" in change.set:
                 break
-            pair = Change(
-                effort=change.effort + moves()["devices"]["effort"] + math.log2(scale),
-                text=f"{change.text}, and {devices:,} devices",
-                set={
-                    **change.set,
-                    "cluster.devices": devices,
-                },
-                kind=change.kind,
-            )
-            if _try(assessment, pair, seen).feasible:
+            if tried.tried(_all_of(change, _devices(assessment, devices))).feasible:
                 break
 
 
-def _together(assessment, tried: list[Tried]) -> Change | None:
-    """Where several constraints are missed: the smallest change that meets each of them alone, all
-    of these at once, and giving way on what is left; None where there is no such change."""
-    missed = misses(assessment)
-    if not assessment.fits or len(missed) < 2:
-        return None
-    merged, texts, effort = {}, [], 0.0
-    for name in missed:
-        for change in _cures(assessment, name, tried)[:1]:
-            if not change.set.keys() & merged.keys():
-                merged, effort = (
-                    {
-                        **merged,
-                        **change.set,
-                    },
-                    effort + change.effort,
-                )
-                texts.append(change.text)
-    after = _after(assessment, merged) if merged else None
-    if after is None or not after.phases or not _hardly_worse(missed, misses(after)):
-        return None
-    ways = [relaxation(after, name) for name in misses(after)]
-    if None in ways:
-        return None
-    for way in ways:
-        merged |= way.set
+def _all_of(*changes: Change) -> Change:
+    """Several changes as one."""
     return Change(
-        effort=effort + sum(way.effort for way in ways),
-        text="; ".join([*texts, *(way.text for way in ways)]),
-        set=merged,
+        effort=sum(change.effort for change in changes),
+        text=", and ".join(change.text for change in changes),
+        set={path: value for change in changes for path, value in change.set.items()},
+        kind=next((change.kind for change in changes if change.kind), ""),
     )
 
 
-def _cures(
-    assessment,
-    name: str,
-    tried: list[Tried],
-) -> list[Change]:
+def _devices(assessment, count: int) -> Change:
+    """So many devices."""
+    ratio = count / assessment.resolved.cluster.devices
+    more = abs(math.log2(ratio))
+    return move(
+        "devices",
+        {"cluster.devices": count},
+        more,
+        devices=count,
+        ratio=ratio,
+    )
+
+
+def _together(tried: Trials) -> None:
+    """Where several constraints are missed: the changes that meet each of them alone, all of these
+    at once, every choice of CURES for each; and giving way on what the best choice leaves."""
+    missed = misses(tried.before)
+    if not tried.before.fits or len(missed) < 2:
+        return
+    cures = [found for name in missed if (found := _cures(tried, name))]
+    joint = []
+    for parts in product(*cures):
+        parts = {json.dumps(part.set, sort_keys=True): part for part in parts}.values()
+        paths = [path for part in parts for path in part.set]
+        if paths and len(set(paths)) == len(paths):
+            t = tried.tried(_all_of(*parts))
+            if t.fits and _hardly_worse(missed, misses(t.after)):
+                joint.append(t)
+    if not joint:
+        return
+    best = min(joint, key=lambda t: (len(t.after.missed), t.change.effort))
+    given = [relaxation(best.after, name) for name in misses(best.after)]
+    if None not in given:
+        tried.tried(_all_of(best.change, *given))
+
+
+def _cures(tried: Trials, name: str) -> list[Change]:
     """Changes tried that meet one of the missed constraints without missing a new one, the smallest
     first; fewer devices where they were not tried."""
-    missed = misses(assessment)
-    found = [
-        t
-        for t in tried
-        if t.fits
-        and not t.change.gives_way
-        and name not in misses(t.after)
-        and misses(t.after).keys() <= missed.keys()
-    ]
-    if not found and name in ("max_power_mw", "budget_usd"):
-        others = {f"constraints.{other}": None for other in missed if other != name}
-        alone: dict[str, Tried] = {}
-        _ladder(assess(assessment.design.change(others)), alone)
-        found = [t for t in alone.values() if t.fits and t.feasible]
-    return [t.change for t in sorted(found, key=_effort)]
+    missed = misses(tried.before)
+
+    def cured() -> list[Tried]:
+        return [
+            t
+            for t in tried
+            if t.fits
+            and not t.change.gives_way
+            and name not in misses(t.after)
+            and misses(t.after).keys() <= missed.keys()
+        ]
+
+    if not cured() and name in ("max_power_mw", "budget_usd"):
+        for scale in FEWER_DEVICES:
+            _try_devices(tried, scale)
+    return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
 
 
 def _hardly_worse(before: dict, after: dict) -> bool:
@@ -348,7 +447,9 @@ def _hardly_worse(before: dict, after: dict) -> bool:
 def _helps(assessment, t: Tried) -> bool:
     """It is feasible now, or fits now; or nothing new is missed, and what is missed is fewer (and
     hardly farther) or nearer to its limit."""
-    if t.feasible or not t.fits:
+    if assessment.met:
+        return t.after is not None and t.after.verdict == "feasible"
+    if t.feasible or not t.fits or not assessment.missed and assessment.fits:
         return t.feasible
     if not assessment.fits:
         return True
@@ -366,7 +467,7 @@ def _nearer(assessment, t: Tried) -> bool:
     if not assessment.fits or len(t.after.missed) < len(missed):
         return True
     return any(
-        math.log(getattr(t.after, CONSTRAINTS[name].figure) / m.value) / math.log(m.limit / m.value)
+        math.log(value_of(t.after, CONSTRAINTS[name]) / m.value) / math.log(m.limit / m.value)
         >= WORTH_SHOWING
         for name, m in missed.items()
         if name in CONSTRAINTS and CONSTRAINTS[name].band
@@ -407,6 +508,7 @@ def _worth(tried: list[Tried]) -> list[Tried]:
         days = t.after.days
         if not t.counts_devices or days is None or days < best:
             out.append(t)
-        if not t.counts_devices and not t.change.gives_way and days is not None:
+        there_are = not t.counts_devices and "cluster.accelerator" not in t.change.set
+        if there_are and not t.change.gives_way and days is not None:
             best = min(best, days)
     return out

@@ -4,35 +4,26 @@ back."""
 from __future__ import annotations
 
 import csv
+import io
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from ..base.records import take
+from ..base.errors import plain
+from ..base.files import read_text, write_text
 from ..physics.cases import devices
-from ..physics.step import rates
-from ..plans.run import Found
-from ..plans.words import named
+from ..plans.evaluate import Found
+from ..plans.leaderboard import listed
+from ..plans.words import KEYS, pins_of
 from ..verdict.assess import assess
+from ..verdict.record import Assessment
 
-FIELDS = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "grad_accum",
-    "recompute",
-    "cp_type",
-    "offload",
-)
+BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "precision")
+FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
 FAMILY = (
     "tp",
@@ -66,9 +57,10 @@ def undominated(columns) -> np.ndarray:
 def plan_front(found: Found) -> np.ndarray:
     """Rows of one search that no other plan beats in step time, memory and devices used, fastest
     first."""
-    rows = found.order[found.practised[found.order]] if len(found.order) else found.order
-    used = np.broadcast_to(devices(found.plan), found.fits.shape)[rows]
-    return rows[undominated(np.stack([found.step_s[rows], found.total_bytes[rows], used], axis=1))]
+    rows = found.order[found.practised[found.order]]
+    rows = rows[np.argsort(found.step_s[rows], kind="stable")]
+    figures = (found.step_s, found.total_bytes, devices(found.plan))
+    return rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
 
 
 def fronts(designs, *, progress=None) -> list[dict]:
@@ -81,46 +73,35 @@ def fronts(designs, *, progress=None) -> list[dict]:
     front of its own search is taken.
     """
     out = []
-    for i, design in enumerate(designs):
+    for i, design in enumerate(designs, 1):
         a = assess(design)
         if a.fits and a.days is not None:
-            found, chosen = a.chosen.found, a.chosen
-            base_days, base_cost = a.days, a.cost_usd
-            hours = base_days * 24 * a.resolved.cluster.devices
-            alone = (
-                len(a.phases) == 1 and not a.resolved.measured
-            )  # else only the chosen plans add up to the days
-            for row in plan_front(found) if alone else [chosen.row]:
-                ratio = float(found.step_s[row] / found.step_s[chosen.row])
-                out.append(
-                    dict(
-                        design=design,
-                        days=base_days * ratio,
-                        cost_usd=(base_cost if base_cost is not None else hours) * ratio,
-                        priced=base_cost is not None,
-                        devices=a.resolved.cluster.devices,
-                        memory_share=float(found.total_bytes[row] / chosen.memory.capacity),
-                        verdict=a.verdict,
-                        plan=found.row(int(row)),
-                        step_s=chosen.step_s * ratio,
-                    )
-                )
+            out += _choices(a)
         if progress:
-            progress(i + 1, len(designs))
-    if not out:
-        return []
-    kept = undominated(
-        [
-            [
-                o["days"],
-                o["cost_usd"],
-                o["devices"],
-                o["memory_share"],
-            ]
-            for o in out
-        ]
-    )
-    return [out[i] for i in kept]
+            progress(i, len(designs))
+    axes = ("days", "cost_usd", "devices", "memory_share")
+    return [out[i] for i in undominated([[o[k] for k in axes] for o in out])] if out else []
+
+
+def _choices(a: Assessment) -> Iterator[dict]:
+    """The front of an assessed design's own search; the chosen plan alone where only it adds up to
+    the days."""
+    found, chosen, have = a.chosen.found, a.chosen, a.resolved.cluster.devices
+    alone = len(a.phases) == 1 and not a.resolved.measured
+    price = a.days * 24 * have if a.cost_usd is None else a.cost_usd
+    for row in plan_front(found).tolist() if alone else [chosen.row]:
+        ratio = float(found.step_s[row] / found.step_s[chosen.row])
+        yield {
+            "design": a.design,
+            "days": a.days * ratio,
+            "cost_usd": price * ratio,
+            "priced": a.cost_usd is not None,
+            "devices": have,
+            "memory_share": float(found.total_bytes[row] / chosen.memory.capacity),
+            "verdict": a.verdict,
+            "plan": found.row(row),
+            "step_s": chosen.step_s * ratio,
+        }
 
 
 def diverse(
@@ -137,13 +118,9 @@ def diverse(
     rows = found.order
     if not len(rows):
         return rows
+    rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + within)]
-    families = np.stack(
-        [
-            np.broadcast_to(np.asarray(getattr(found.plan, name), float), found.fits.shape)[rows]
-            for name in FAMILY
-        ]
-    )
+    families = np.stack([found.column(name)[rows] for name in FAMILY])
     _, first = np.unique(
         families,
         axis=1,
@@ -160,34 +137,35 @@ def export(
     """Write diverse candidates as CSV: rank, plan, predicted step [s], MFU and memory [GB], and
     empty columns for what is measured."""
     rows = diverse(found, count)
-    plan = take(found.plan, rows)
-    columns = named(plan, len(rows), found.situation.phase.global_batch)
-    _, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
-    header = (
-        "rank",
-        *FIELDS,
-        "predicted_step_s",
-        "predicted_mfu",
-        "predicted_memory_gb",
-        *MEASURED,
+    table, path = listed(found, rows), Path(path)
+    columns = {name: table[name] for name in FIELDS} | {
+        "recompute_layers": [found.row(int(i))["recompute_layers"] for i in rows],
+        "predicted_step_s": [f"{x:.6g}" for x in table["step_s"]],
+        "predicted_mfu": [f"{x:.4f}" for x in table["mfu"]],
+        "predicted_memory_gb": [f"{x / 1e9:.4g}" for x in table["memory_bytes"]],
+    }
+    out = io.StringIO()
+    w = csv.writer(out, lineterminator="\n")
+    w.writerow(
+        [
+            "rank",
+            *columns,
+            *MEASURED,
+        ]
     )
-    path = Path(path)
-    with path.open("w", newline="") as f:
-        w = csv.writer(f)
-        w.writerow(header)
-        for i, row in enumerate(rows):
-            w.writerow(
-                [
-                    i + 1,
-                    *(columns[k][i] for k in FIELDS),
-                    f"{found.step_s[row]:.6g}",
-                    f"{float(np.broadcast_to(mfu, len(rows))[i]):.4f}",
-                    f"{found.total_bytes[row] / 1e9:.4g}",
-                    "",
-                    "",
-                    "",
-                ]
-            )
+    for rank, row in enumerate(zip(*columns.values()), 1):
+        w.writerow(
+            [
+                rank,
+                *row,
+                *("" for _ in MEASURED),
+            ]
+        )
+    write_text(
+        path,
+        out.getvalue(),
+        force=True,
+    )
     return path
 
 
@@ -201,59 +179,44 @@ def read_back(path) -> dict:
     calibration : the median ratio, to multiply predicted steps of this machine and stack by.
     Raises ValueError where no row has been measured or a measured value is no positive number.
     """
-    with Path(path).open(newline="") as f:
-        every = list(csv.DictReader(f))
+    text = read_text(path, "a table of candidates as CSV")
+    every = list(csv.DictReader(io.StringIO(text, newline="")))
     rows = []
     for number, row in enumerate(every, 2):
         text = (row.get("measured_step_s") or "").strip()
-        if not text:
-            continue
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = -1.0
-        if not (seconds > 0 and np.isfinite(seconds)):
-            raise ValueError(
-                f"{path}, line {number}: measured_step_s is {text!r}; a positive number "
-                f"of seconds is needed"
-            )
-        rows.append(
-            {
-                **row,
-                "measured_step_s": seconds,
-                "predicted_step_s": float(row["predicted_step_s"]),
-            }
-        )
+        if text:
+            where, figures = f"{path}, line {number}", {}
+            for column in ("measured_step_s", "predicted_step_s", "measured_memory_gb"):
+                if said := (row.get(column) or "").strip():
+                    figures[column] = _positive(
+                        said,
+                        where,
+                        column,
+                    )
+            rows.append(row | {"measured_memory_gb": None} | figures)
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")
     rows.sort(key=lambda r: r["measured_step_s"])
-    ratio = [r["measured_step_s"] / r["predicted_step_s"] for r in rows]
-    pairs = [
-        (a, b)
-        for i, a in enumerate(rows)
-        for b in rows[i + 1 :]
-        if a["measured_step_s"] < b["measured_step_s"]
-    ]
-    agreement = (
-        sum(a["predicted_step_s"] <= b["predicted_step_s"] for a, b in pairs) / len(pairs)
-        if pairs
-        else None
-    )
-    return dict(
-        rows=rows,
-        ratio=ratio,
-        agreement=agreement,
-        best=pins_of(rows[0]),
-        calibration=float(np.median(ratio)),
-    )
+    steps = [(r["measured_step_s"], r["predicted_step_s"]) for r in rows]
+    ratio = [measured / predicted for measured, predicted in steps]
+    ordered = [p <= q for (m, p), (n, q) in combinations(steps, 2) if m < n]
+    return {
+        "rows": rows,
+        "ratio": ratio,
+        "agreement": sum(ordered) / len(ordered) if ordered else None,
+        "best": pins_of(rows[0]),
+        "calibration": float(np.median(ratio)),
+    }
 
 
-def pins_of(row: dict) -> dict:
-    """The plan of one exported row as pins for a design file."""
-    whole = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch")
-    pins = {k: int(float(row[k])) for k in whole}
-    pins |= {k: row[k] for k in ("sharding", "schedule", "recompute", "offload")}
-    pins["sp"] = row["sp"] in ("True", "true", "1")
-    if row["sharding"] == "hsdp":
-        pins["shard_group"] = int(float(row["shard_group"]))
-    return pins
+def _positive(
+    text: str,
+    where: str,
+    column: str = "measured_step_s",
+) -> float:
+    """The positive number that a cell says. Raises ValueError, saying where, for what is none."""
+    with suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    unit = "seconds" if column.endswith("_s") else "GB"
+    raise ValueError(f"{where}: {column} is {plain(text)!r}; a positive number of {unit} is needed")

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 
 from .. import catalogue
 from ..base.quantities.table import show
+from ..base.records import record
 from ..base.show import shown
 from ..base.words import table
 from ..catalogue.families import family
+from ..catalogue.stacks import stacks
+from ..design.cluster import LARGEST_RACK
 from ..design.constraints import CONSTRAINTS
-from ..plans.run import skipped
+from ..physics import across
+from ..physics.bands import known_stack
+from ..plans.evaluate import skipped
 from ..verdict.limits import batches_nearby, bubbles
 from ..verdict.record import Assessment, Missed
+from .recovery import between_sites
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -23,24 +29,21 @@ OWN_OF_CHIP = (
     "cluster.scale_up_domain",
     "cluster.nics_per_node",
 )
-SPEED = {row.field for row in CONSTRAINTS.values() if row.band}  # what a faster step helps
 SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
 SAVING = (
     "max_checkpoint_overhead",
     "max_lost_work_s",
     "min_goodput",
-    "reliability.checkpoint_interval_s",
+    "checkpoint.interval_s",
 )  # what better saves and restarts help
 SPARING = ("survive", "min_goodput", "max_recovery_s")  # what spares help
+WORTH = 0.005  # of a step: what the way between sites takes from which it is worth a change
 FASTER = 1.2  # times the rate from which a fabric is another one
 HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
 SHORT = 4096  # tokens of a sequence that is not halved
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Change:
     """One change: effort orders them, text for the reader, dotted paths and values."""
 
@@ -51,8 +54,9 @@ class Change:
 
     @property
     def gives_way(self) -> bool:
-        """True where only what is asked for changes."""
-        return self.kind == "less" or all(path.startswith("constraints.") for path in self.set)
+        """True where something that is asked for changes: the job or a constraint."""
+        asked = any(path.startswith("constraints.") for path in self.set)
+        return asked or self.kind in ("less", "sequence")
 
 
 def moves() -> dict[str, dict]:
@@ -77,13 +81,16 @@ def misses(assessment: Assessment) -> dict[str, Missed]:
 
 
 def _speed_helps(assessment: Assessment) -> bool:
-    return bool(misses(assessment).keys() & SPEED)
+    """Whether a faster step meets, or comes nearer to, a constraint that is missed, or makes sense
+    of a run."""
+    return assessment.verdict == "impractical" or any(
+        CONSTRAINTS[name].band for name in misses(assessment) if name in CONSTRAINTS
+    )
 
 
 def _nothing_to_gain(assessment: Assessment) -> bool:
     """Whether neither speed nor memory is what a design lacks."""
-    lacks_other = assessment.verdict != "feasible"
-    return assessment.fits and lacks_other and not _speed_helps(assessment)
+    return assessment.fits and not assessment.met and not _speed_helps(assessment)
 
 
 def plan_changes(assessment: Assessment) -> Iterator[Change]:
@@ -113,8 +120,13 @@ def _little_published(assessment, pins) -> Iterator[Change]:
     if better is not None:
         tp = assessment.chosen.found.row(better[0])["tp"]
         yield move("tp-across", {"plan.tp": tp}, tp=tp)
-    plan = assessment.plan
-    if plan["cp"] > 1 and "cp_type" not in pins and plan["cp_type"] != "all-gather":
+    if assessment.plan["sharding"] == "zero1" and "sharding" not in pins:
+        yield move("zero2")
+    if (
+        assessment.plan["cp"] > 1
+        and "cp_type" not in pins
+        and assessment.plan["cp_type"] != "all-gather"
+    ):
         yield move("gather")
 
 
@@ -127,9 +139,12 @@ def _leaner(pins) -> Iterator[Change]:
     if pins.get("recompute", "full") != "full":
         yield move("recompute")
     if pins.get("offload") is None:
-        weights = "weights, gradients and optimizer states"
         yield move("offload", {"plan.offload": "optimizer"}, what="optimizer states")
-        yield move("offload", {"plan.offload": "optimizer+params"}, what=weights)
+        yield move(
+            "offload",
+            {"plan.offload": "optimizer+params"},
+            what="weights, gradients and optimizer states",
+        )
     if pins.get("micro_batch", 1) > 1:
         yield move("micro-batch-1")
 
@@ -144,15 +159,74 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
     if assessment.fits:
         for row in faster_fabrics(cluster)[:2]:
             yield move("fabric", {"cluster.scale_out": row.id}, name=row.name)
+        yield from _between(assessment)
     chip = cluster.accelerator
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
-            paths = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+            yield _other_chip(cluster, other)
+    if assessment.fits:
+        yield from _stacks(assessment)
+
+
+def _between(assessment) -> Iterator[Change]:
+    """A faster way between sites, or more local steps, where the exchange takes time."""
+    way = between_sites(assessment)
+    if way is None or way["share"] < WORTH:
+        return
+    more = 2 * way["local_steps"] if way["kind"] == "local-steps" else across.LEAST_STEPS
+    paths = {
+        "job.sync.kind": "local-steps",
+        "job.sync.local_steps": min(more, across.MOST_STEPS),
+    }
+    if more < 2 * across.MOST_STEPS:
+        yield move("local-steps", paths, steps=paths["job.sync.local_steps"])
+    listed = assessment.design.data()["cluster"]["sites"]
+    for times in (4, 16):
+        rate = times * way["gbits_per_s"]
+        paths = {"cluster.site_gbytes_per_s": rate / 8}
+        if not isinstance(listed, int):
+            at = [i for i, site in enumerate(listed) if site.get("gbits_per_s", rate) <= rate]
+            paths |= {f"cluster.sites.{i}.gbits_per_s": rate for i in at}
+        yield move(
+            "site-link",
+            paths,
+            math.log2(times) / 10,
+            gbits=rate,
+        )
+
+
+def _other_chip(cluster, other: str) -> Change:
+    """The same count of another chip, in whole racks where one link joins its racks."""
+    row, chip, devices = catalogue.accelerator(other), cluster.accelerator, cluster.devices
+    domain = row.scale_up_domain
+    racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
+    whole = -(-devices // domain) * domain if racked else devices
+    change = move(
+        "chip",
+        {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP),
+        other=other,
+        chip=chip.id,
+    )
+    if whole == devices:
+        return change
+    text = f"{change.text}, {whole // domain:,} racks of {domain} ({whole:,} devices)"
+    return replace(
+        change,
+        text=text,
+        set=change.set | {"cluster.devices": whole},
+    )
+
+
+def _stacks(assessment) -> Iterator[Change]:
+    """Software whose speed is measured, in the place of the one that is named."""
+    now = assessment.resolved.stack
+    for name, other in stacks().items() if now else ():
+        if name != now and not other.unmeasured and known_stack(name):
             yield move(
-                "chip",
-                paths,
-                other=other,
-                chip=chip.id,
+                "stack",
+                {"stack": name},
+                name=name,
+                now=now,
             )
 
 
@@ -177,11 +251,10 @@ def _batches(assessment) -> Iterator[Change]:
         }
 
     for id, batch, facts in batches_nearby(assessment.chosen):
-        far = abs(math.log2(batch / now))
         yield move(
             f"batch-{id}",
             paths(batch),
-            far,
+            abs(math.log2(batch / now)),
             batch=batch,
             **facts,
         )
@@ -225,8 +298,7 @@ def scale_out_steps(cluster) -> tuple:
     """(next slower, next faster) fabric of the catalogue, None at an end."""
     most = cluster.scale_out_bytes_per_s / FASTER
     slower = [row for row in fabrics_by_rate() if row.device_bytes_per_s < most]
-    faster = faster_fabrics(cluster)
-    return slower[-1] if slower else None, faster[0] if faster else None
+    return next(reversed(slower), None), next(iter(faster_fabrics(cluster)), None)
 
 
 def recovery_changes(assessment: Assessment) -> Iterator[Change]:
@@ -240,23 +312,38 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     lost = lost and all(m.value * assessment.goodput <= m.limit for m in late)
     yield from _ceilings_of_saves(assessment, missed)
     if lost or missed.keys() & set(SAVING):
+        yield from _stores(assessment.resolved.cluster)
         for stall in (1.0, 0.2):
-            paths = {
-                "reliability.checkpoint_stall_s": stall,
-                "reliability.checkpoint_durable_s": 60.0,
-            }
-            yield move("saves", paths, stall=stall)
+            yield move(
+                "saves",
+                {
+                    "reliability.checkpoint_stall_s": stall,
+                    "reliability.checkpoint_durable_s": 60.0,
+                },
+                stall=stall,
+            )
         yield move("restarts")
         yield move("saves-and-restarts")
-    yield from _spares(assessment.endurance, missed, lost)
+    yield from _spares(assessment.endurance, missed, lost or bool(late))
+
+
+def _stores(cluster) -> Iterator[Change]:
+    """The next faster store of its kind in the catalogue, for saves."""
+    now, nodes = catalogue.storage(cluster.storage), cluster.nodes
+    least = FASTER * now.write_bytes_per_s(nodes)
+    rows = (r for r in catalogue.storages().values() if r.kind == now.kind)
+    faster = [row for row in rows if row.write_bytes_per_s(nodes) > least]
+    for row in sorted(faster, key=lambda row: row.write_bytes_per_s(nodes))[:1]:
+        yield move("storage", {"cluster.storage": row.id}, name=row.name)
 
 
 def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
     """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        paths = {"reliability.checkpoint_stall_s": limit}
-        yield move("stall", paths, limit=shown(limit, "seconds"))
+        yield move(
+            "stall", {"reliability.checkpoint_stall_s": limit}, limit=shown(limit, "seconds")
+        )
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
         detect = min(float(assessment.endurance.detect_s), limit / 2)
@@ -275,25 +362,23 @@ def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
 def _spares(
     endurance,
     missed,
-    lost: bool,
+    late: bool,
 ) -> Iterator[Change]:
     """As many spare nodes as the run asks for, and as a domain that must be survived holds."""
     now = int(endurance.spares)
-    need = max(int(endurance.spares_recommended), now + lost)
-    counts = {"spares": [need] if lost or missed.keys() & set(SPARING) else []}
+    need = max(int(endurance.spares_recommended), now + late)
+    wanted = [("spares", need)] if late or missed.keys() & set(SPARING) else []
     if "survive" in missed:
-        rack = max((int(v) for v in endurance.domain_nodes.values()), default=1)
-        counts["spares-of-a-domain"] = sorted({1, need, rack} - {0})
-    for id, several in counts.items():
-        for nodes in several:
-            if nodes > now:
-                noun = "node" if nodes == 1 else "nodes"
-                yield move(
-                    id,
-                    {"reliability.spares": nodes},
-                    nodes=nodes,
-                    noun=noun,
-                )
+        rack = max(map(int, endurance.domain_nodes.values()), default=1)
+        wanted += [("spares-of-a-domain", nodes) for nodes in sorted({1, need, rack})]
+    for id, nodes in wanted:
+        if nodes > now:
+            yield move(
+                id,
+                {"reliability.spares": nodes},
+                nodes=nodes,
+                noun="node" if nodes == 1 else "nodes",
+            )
 
 
 def relaxation(assessment: Assessment, name: str) -> Change | None:
@@ -309,31 +394,29 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
         id, more = "relax-spent", math.log2(max(value / miss.limit, 1))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
-    words = row.relaxed.format(limit=show(row.figure, value * row.scale))
     return move(
         id,
         {f"constraints.{name}": value},
         more,
-        words=words,
+        words=row.relaxed.format(limit=show(row.figure, value * row.scale)),
     )
 
 
 def relaxations(assessment: Assessment) -> Iterator[Change]:
     """The constraints themselves, moved to what is predicted; fewer tokens; and all constraints at
     once where several are missed."""
-    missed = misses(assessment)
-    moved = [c for c in (relaxation(assessment, name) for name in missed) if c is not None]
+    missed, resolved = misses(assessment), assessment.resolved
+    moved = [c for name in missed if (c := relaxation(assessment, name)) is not None]
     yield from moved
-    phases = assessment.resolved.phases
-    if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(phases) == 1:
-        share = min(m.limit / m.value for m in missed.values())
-        tokens = _three_digits(phases[0].tokens * share * 0.9995, math.floor)
+    if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(resolved.phases) == 1:
+        now, share = resolved.phases[0].tokens, min(m.limit / m.value for m in missed.values())
+        tokens = _three_digits(now * share * 0.9995, math.floor)
         yield move(
             "tokens",
-            {f"{assessment.resolved.job_path}.tokens": tokens},
+            {f"{resolved.job_path}.tokens": tokens},
             -math.log2(share),
             tokens=show("params", tokens),
-            share=tokens / phases[0].tokens,
+            share=tokens / now,
         )
     if len(moved) > 1:
         yield move(

@@ -7,17 +7,26 @@ function whose docstring has formula and source.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from ..base.json import clean
 from ..endure import elastic, reliability, scale, storage
+from ..endure.checkpoint import COMMIT_S
+from ..endure.first_step import first_step
+from ..endure.simulate import TooLong
+from ..physics import across
 from ..physics.cases import devices, micro_batches
-from ..verdict.numbers import useful_s
+from ..physics.step import step_time
+from ..verdict.numbers import cost, days, useful_s
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
+SIZES = (1024, 16_384, 100_000, 300_000, 1_000_000)  # devices that the ladder is shown at
+MOST_ROWS = 24  # of spares
+HABIT_S = (900.0, 1800.0)  # usual interval between saves
+LOSSES = (1, 2, 4, 8)  # replicas lost at once
 GOODPUT = (
     "goodput",
     "mtbf_s",
@@ -30,13 +39,101 @@ GOODPUT = (
 
 
 def goodput(assessment) -> dict:
-    """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `endurance`,
-    `recovery` and `finishing_day`."""
-    return {name: getattr(assessment, name) for name in GOODPUT} | {
-        "endurance": assessment.endurance.as_dict(),
-        "recovery": recovery(assessment),
+    """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `badput`,
+    `tiers`, `spares_table`, `ladder`, `first_step`, `interval_why`, `endurance`, `recovery` and
+    `finishing_day`."""
+    e, more = assessment.endurance, recovery(assessment)
+    said = {name: getattr(assessment, name) for name in GOODPUT} | {
+        "badput": e.badput,
+        "tiers": e.tiers,
+        "spares_table": spares_table(assessment),
+        "ladder": [
+            {
+                "recovery": r["measure"],
+                "goodput": r["goodput"],
+            }
+            for r in more.get("ladder") or ()
+        ],
+        "ladder_by_size": by_size(assessment),
+        "first_step": {str(n): first_step(n, e.first_step_s["load"]) for n in SIZES},
+        "interval_why": interval_why(e),
+        "endurance": e,
+        "recovery": more,
         "finishing_day": finishing_day(assessment),
     }
+    return clean(said)
+
+
+def spares_table(assessment) -> list[dict]:
+    """[{spares, goodput, days, cost_usd}] from none to some beyond those that the run has and is
+    recommended: the same life with so many, priced with them paid for; days and dollars None
+    without tokens and without a price."""
+    e = assessment.endurance
+    top = max(int(e.spares), int(e.spares_recommended)) + 4
+    counts = sorted(
+        {
+            *range(min(top, MOST_ROWS)),
+            int(e.spares),
+            int(e.spares_recommended),
+            top,
+        }
+    )
+    rows = []
+    for n in counts:
+        good = float(reliability.lived(replace(e.life, spares=n))[0])
+        took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
+        money = cost(
+            assessment.resolved,
+            replace(e, spares=n),
+            took,
+            good,
+        )
+        rows.append(
+            {
+                "spares": n,
+                "goodput": good,
+                "days": took,
+                "cost_usd": None if money is None else money.cost_usd,
+            }
+        )
+    return rows
+
+
+def by_size(assessment) -> list[dict]:
+    """[{devices, recovery, goodput}]: the ladder at the sizes of SIZES, this design's saves and
+    times with the failures and the collectives of the size."""
+    e, replicas = assessment.endurance, max((assessment.plan or {}).get("dp", 2), 2)
+    return [
+        {
+            "devices": n,
+            "recovery": rung.measure,
+            "goodput": rung.goodput,
+        }
+        for n in SIZES
+        for rung in scale.measures(
+            n,
+            replicas=replicas,
+            endurance=e,
+        )
+    ]
+
+
+def interval_why(e) -> str:
+    """Why the interval is what it is, against the habit of half an hour."""
+    tau, stall, m = (float(x) for x in (e.checkpoint_interval_s, e.checkpoint_stall_s, e.mtbf_s))
+    if tau >= HABIT_S[0] or len(e.life.levels) > 1:
+        return f"set by {e.interval_set_by}"
+    habit = float(reliability.lived(replace(e.life, interval_s=HABIT_S[1]))[0])
+    low, high = (t * t / 2 / m for t in HABIT_S)
+    end = "" if high > stall else " at this stall"
+    written = float(e.checkpoint_durable_s)
+    return (
+        f"{tau:,.0f} s is set by {e.interval_set_by}: a save stalls training {stall:.2g} s and a "
+        f"failure comes every {m / 60:,.0f} min. The habit of 15 to 30 min is right for stalls of "
+        f"{low:,.0f} to {high:,.0f} s{end}; 30 min here leaves goodput {habit:.1%} instead of "
+        f"{float(e.goodput):.1%}. Each save is final {written:,.0f} s later, "
+        f"{min(COMMIT_S, written):,.0f} s of it metadata and commit by all writers"
+    )
 
 
 def recovery(assessment) -> dict:
@@ -50,8 +147,8 @@ def recovery(assessment) -> dict:
     provision [bytes]. elastic: drop a replica or wait for its node (`elastic.wait_or_shrink`).
     restart: in place against requeued.
     ladder: measures from synchronous saves to replica-level recovery, each with its gain
-    (`scale.measures`). sites: local updates between
-    datacentres, where the cluster has several (`elastic.local_update`).
+    (`scale.measures`). sites: what several datacentres
+    exchange, how often and at what cost (`between_sites`).
     """
     if not assessment.phases:
         return {}
@@ -72,14 +169,7 @@ def recovery(assessment) -> dict:
         else None
     )
     m = float(micro_batches(chosen.case.job, chosen.case.plan))
-    shrink = elastic.wait_or_shrink(float(e.repair_s), m, plan["dp"]) if plan["dp"] > 1 else None
     stall, size = float(e.checkpoint_stall_s), float(e.checkpoint_bytes)
-    again = elastic.in_place_or_requeue(
-        float(e.mtbf_s),
-        stall,
-        detect_s=float(e.detect_s),
-        durable_s=float(e.checkpoint_durable_s),
-    )
     stores = storage.carriers(
         cluster,
         size,
@@ -87,22 +177,36 @@ def recovery(assessment) -> dict:
         stall_s=stall,
     )
     return clean(
-        dict(
-            tiers=dict(
+        {
+            "tiers": dict(
                 copies=[asdict(t) for t in near["tiers"]],
                 **{k: near[k] for k in ("interval_s", "every", "goodput", "gain")},
             ),
-            stores=[s.as_dict() for s in stores[:BEST_STORES]],
-            stores_that_carry=sum(s.carries for s in stores),
-            corpus=text,
-            capacity=storage.capacity(
+            "stores": [s.as_dict() for s in stores[:BEST_STORES]],
+            "stores_that_carry": sum(s.carries for s in stores),
+            "corpus": text,
+            "capacity": storage.capacity(
                 size,
                 text["bytes"] if text else 0.0,
                 recent=int(np.max(e.retention)),
             ),
-            elastic=shrink,
-            restart=again,
-            ladder=[
+            "elastic": [
+                _fewer(
+                    e,
+                    m,
+                    plan["dp"],
+                    n,
+                )
+                for n in LOSSES
+                if n < plan["dp"]
+            ],
+            "restart": elastic.in_place_or_requeue(
+                float(e.mtbf_s),
+                stall,
+                detect_s=float(e.detect_s),
+                durable_s=float(e.checkpoint_durable_s),
+            ),
+            "ladder": [
                 rung.as_dict()
                 for rung in scale.measures(
                     replicas=max(plan["dp"], 2),
@@ -111,16 +215,47 @@ def recovery(assessment) -> dict:
             ]
             if ranks >= LADDER_FROM
             else [],
-            sites=elastic.local_update(
-                r.params.total,
-                assessment.step_s,
-                sites=cluster.sites,
-                site_bytes_per_s=cluster.site_bytes_per_s,
-            )
-            if cluster.sites > 1
-            else None,
-        )
+            "sites": between_sites(assessment),
+        }
     )
+
+
+def _fewer(
+    e,
+    m: float,
+    replicas: int,
+    lost: int,
+) -> dict:
+    """Wait, run on without `lost` replicas (the global batch kept by more micro-batches on the
+    others), or swap in spares that are ready: which costs least."""
+    found = elastic.wait_or_shrink(
+        float(e.repair_s),
+        m,
+        replicas,
+        lost=lost,
+    )
+    ready = e.life.gang and int(e.spares) >= lost * e.life.gang.nodes
+    found["choice"] = "swap" if ready else str(found["choice"])
+    return {
+        "lost": lost,
+        "micro_batches": elastic.shrunk_micro_batches(m, replicas, lost),
+    } | found
+
+
+def between_sites(assessment) -> dict | None:
+    """What several sites exchange, how often and at what cost (`across.report`), with the state
+    that the outer optimizer keeps [bytes a device] and the devices of each; None for one site."""
+    case, cluster = assessment.chosen.case, assessment.resolved.cluster
+    if cluster.sites < 2:
+        return None
+    alone = step_time(replace(case, link=replace(case.link, sites=1.0)))
+    whole = assessment.chosen.step.total
+    return across.report(case, float(whole), float(alone.total)) | {
+        "devices": cluster.by_site,
+        "gbits_per_s": cluster.site_bytes_per_s * 8e-9,
+        "rtt_ms": cluster.site_rtt_s * 1e3,
+        "outer_bytes": cluster.sync.outer_bytes * assessment.params,
+    }
 
 
 def finishing_day(
@@ -129,21 +264,22 @@ def finishing_day(
     seed: int = 0,
 ) -> dict | None:
     """Distribution of the finishing day over simulated runs: {days_p10, days_p50, days_p90,
-    goodput, badput, replicas, seed}; None without tokens.
+    goodput, badput, replicas, seed}; None without tokens, and where failures are so many that no
+    simulated run ends.
 
     Monte-Carlo (`reliability.finish`): failures only, at the estimated step time; the band of the
     step comes on top.
     """
     work = useful_s(assessment.phases) if assessment.phases else None
-    return (
-        None
-        if work is None
-        else clean(
-            reliability.finish(
-                assessment.endurance,
-                work,
-                replicas=replicas,
-                seed=seed,
-            )
+    if work is None:
+        return None
+    try:
+        found = reliability.finish(
+            assessment.endurance,
+            work,
+            replicas=replicas,
+            seed=seed,
         )
-    )
+    except TooLong:
+        return None
+    return clean(found)

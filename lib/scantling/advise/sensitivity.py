@@ -3,20 +3,15 @@ each; the largest swing first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ..base.errors import DesignError
+from ..base.records import record
 from ..base.words import table
-from ..verdict.assess import assess
+from ..verdict.assess import changed
 from .moves import scale_out_steps
 
 NONE = (None, "")  # no step to this side
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Input:
     """One input with a step down and up: fields of the design to set (None: no such side), words
     for both, and why so far."""
@@ -55,7 +50,11 @@ def _scaled(assessment, row: dict) -> list[tuple] | None:
     """Both sides of a number as (value, words): factors on it; None where it is not known."""
     value, factors, unit = assessment, (row["low"], row["high"]), row["unit"]
     for name in row["value"].split("."):
-        value = getattr(value, name, None)
+        value = getattr(
+            value,
+            name,
+            None,
+        )
     if not value:
         return None
     if "whole" in row:
@@ -72,10 +71,9 @@ def _own_sides(assessment) -> dict[str, tuple]:
     """Both sides, as (value, words), of what is no factor on a number."""
     r = assessment.resolved
     cluster, chip = r.cluster, r.cluster.accelerator
-    thinner = 2 * max(cluster.oversubscription, 1.0)
     out = {
         "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
-        "Oversubscription": (NONE, (thinner, "twice")),
+        "Oversubscription": (NONE, (2 * max(cluster.oversubscription, 1.0), "twice")),
     }
     if r.main_phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
         out["Precision"] = NONE, ("fp8", "fp8")
@@ -111,19 +109,25 @@ def tornado(
     rows = []
     todo = list(inputs(assessment) if over is None else over)
     for i, one in enumerate(todo):
-        low, high = (_value(assessment.design, fields, key) for fields in (one.low, one.high))
+        low, high = (
+            _value(
+                assessment.design,
+                fields,
+                key,
+            )
+            for fields in (one.low, one.high)
+        )
         if now and any(v is not None and abs(v / now - 1) > 1e-4 for v in (low, high)):
-            swing = max(abs(v / now - 1) for v in (low, high) if v is not None)
             rows.append(
-                dict(
-                    what=one.what,
-                    low=low,
-                    high=high,
-                    low_says=one.low_says if one.low else "",
-                    high_says=one.high_says if one.high else "",
-                    swing=swing,
-                    why=one.why,
-                )
+                {
+                    "what": one.what,
+                    "low": low,
+                    "high": high,
+                    "low_says": one.low_says if one.low else "",
+                    "high_says": one.high_says if one.high else "",
+                    "swing": max(abs(v / now - 1) for v in (low, high) if v is not None),
+                    "why": one.why,
+                }
             )
         if progress:
             progress(i + 1, len(todo))
@@ -135,10 +139,5 @@ def _value(
     fields,
     key,
 ):
-    if not fields:
-        return None
-    try:
-        a = assess(design.change(fields))
-    except DesignError:
-        return None
-    return a.headline()[key] if a.fits else None
+    a = changed(design, fields) if fields else None
+    return a.headline()[key] if a and a.fits else None

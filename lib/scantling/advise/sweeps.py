@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import field
 
 from ..base.errors import DesignError
+from ..base.records import record
 from ..physics.gather import situation
 from ..plans import space as plans
+from ..plans.evaluate import added, find
 from ..plans.prepare import prepare
 from ..plans.remote import across
-from ..plans.run import find
 from ..plans.stream import stream
 from ..verdict.assess import assess
 
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Cell:
     """One changed copy: the values of the swept inputs, verdict ("refused" where the design does
     not allow them), headline figures, why."""
@@ -55,18 +51,18 @@ def cell(
             verdict="refused",
             why=str(error),
         )
-    if a.verdict == "impossible":
-        sums = (line for line in a.refusal if line.startswith("sum:"))
+    if not a.phases:
+        why = next((line for line in a.refusal if line.startswith("sum:")), "")
         return Cell(
             at=at,
             verdict=a.verdict,
-            why=next(sums, ""),
+            why=why,
         )
     return Cell(
         at=at,
         verdict=a.verdict,
-        figures={k: getattr(a, k) for k in (*KEYS, "plan")},
-        memory_share=a.memory_bytes["total"] / a.memory_bytes["capacity"],
+        figures=a.figures(*KEYS, "plan"),
+        memory_share=a.memory_share,
         why=a.missed[0].text if a.missed else "",
     )
 
@@ -88,34 +84,17 @@ def sweep(
     after the other.
     chunk : copies that one task of a cluster takes.
     """
-    paths, grid = tuple(over), list(itertools.product(*over.values()))
-    if scheduler is None:
-        out = []
-        for i, at in enumerate(grid):
-            out.append(
-                cell(
-                    design,
-                    paths,
-                    at,
-                    space,
-                )
-            )
-            if progress:
-                progress(i + 1, len(grid))
-        return out
-    parts = [grid[i : i + chunk] for i in range(0, len(grid), chunk)]
-    return [
-        c
-        for part in across(
-            _cells,
-            [(design, paths, part, space) for part in parts],
-            scheduler,
-            progress,
-            len(grid),
-            chunk,
-        )
-        for c in part
-    ]
+    grid, each = list(itertools.product(*over.values())), 1 if scheduler is None else chunk
+    parts = [grid[i : i + each] for i in range(0, len(grid), each)]
+    done = across(
+        _cells,
+        [(design, tuple(over), part, space) for part in parts],
+        scheduler,
+        progress,
+        len(grid),
+        each,
+    )
+    return [*itertools.chain(*done)]
 
 
 def _cells(
@@ -143,107 +122,6 @@ def edge(cells: list[Cell]) -> list[tuple]:
         for a, b in zip(cells, cells[1:])
         if a.verdict != b.verdict
     ]
-
-
-def table(
-    cells: list[Cell],
-    over: dict,
-    key: str,
-) -> np.ndarray:
-    """A two-way sweep as a matrix of one figure, nan where it is not feasible. [len(first values),
-    len(second values)]"""
-    values = [c.figures.get(key) if c.verdict == "feasible" else None for c in cells]
-    return np.array([np.nan if v is None else v for v in values], float).reshape(
-        [len(v) for v in over.values()]
-    )
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class HeatMap:
-    """A two-way sweep as matrices of shape (len(rows), len(columns)), plain lists throughout.
-
-    paths : the two dotted paths, that of the rows first; rows, columns : their values.
-    verdict : "feasible", "constraint-missed", "impossible" or "refused" in each place.
-    figures : {key of KEYS: matrix}, None where there is no number; memory_share : memory over
-    usable memory of the best plan, None where refused.
-    why : the constraint that is missed most, or why the place is refused or impossible, "" where it
-    is feasible.
-    edge : neighbouring places between which `verdict` changes to or from feasible: [((row, column),
-    (row, column))] by index, along both axes.
-    """
-
-    paths: tuple[str, str]
-    rows: list
-    columns: list
-    verdict: list
-    figures: dict
-    memory_share: list
-    why: list
-    edge: list
-
-    def as_dict(self) -> dict:
-        """Plain data, ready for JSON."""
-        return {
-            **self.__dict__,
-            "paths": list(self.paths),
-            "edge": [[list(a), list(b)] for a, b in self.edge],
-        }
-
-
-def heat_map(
-    design,
-    rows: tuple,
-    columns: tuple,
-    *,
-    space=None,
-    progress=None,
-    scheduler=None,
-) -> HeatMap:
-    """Two inputs against each other with the edge of feasibility: `heat_map(d, ("cluster.devices",
-    [4096, 8192]), ("job.global_batch", [1024, 2048]))`.
-
-    rows, columns : (dotted path, values).
-    space : plans.MAP unless given: eight by eight in half a second, each best step within a tenth
-    of the default space's; plans.DEFAULT for the exact figures.
-    progress, scheduler : as `sweep`.
-    """
-    over = dict((rows, columns))
-    if len(over) != 2:
-        raise DesignError(
-            rows[0],
-            allowed="two different fields",
-            problem="is given twice",
-        )
-    cells = sweep(
-        design,
-        over,
-        space=space or plans.MAP,
-        progress=progress,
-        scheduler=scheduler,
-    )
-    n, m = len(rows[1]), len(columns[1])
-
-    def matrix(values) -> list[list]:
-        values = list(values)
-        return [values[i * m : (i + 1) * m] for i in range(n)]
-
-    good = matrix(c.verdict == "feasible" for c in cells)
-    edge = [
-        ((i, j), (i + a, j + b))
-        for i, j, (a, b) in itertools.product(range(n), range(m), ((0, 1), (1, 0)))
-        if i + a < n and j + b < m and good[i][j] != good[i + a][j + b]
-    ]
-    return HeatMap(
-        paths=tuple(over),
-        rows=list(rows[1]),
-        columns=list(columns[1]),
-        figures={key: matrix(c.figures.get(key) for c in cells) for key in KEYS},
-        edge=edge,
-        **{k: matrix(getattr(c, k) for c in cells) for k in ("verdict", "memory_share", "why")},
-    )
 
 
 def variant_designs(design, over: dict) -> list[tuple]:
@@ -278,32 +156,23 @@ def variants(
     """
     start = time.perf_counter()
     tasks = [(d, i, space, top) for i, d in enumerate(designs)]
-    if scheduler is None:
-        parts = []
-        for i, task in enumerate(tasks):
-            parts.append(_best(*task))
-            if progress and progress(i + 1, len(tasks)) is False:
-                break
-    else:
-        parts = across(
+    done = [
+        p
+        for p in across(
             _best,
             tasks,
             scheduler,
             progress,
-            len(tasks),
         )
-    done = [p for p in parts if p is not None]
+        if p is not None
+    ]
     rows = sorted(
         itertools.chain(*(p[0] for p in done)),
         key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]),
     )
     if not counts:
         return rows
-    reasons = dict.fromkeys(text for p in done for text in p[1]["rejected"])
-    total = {k: sum(p[1][k] for p in done) for k in ("legal", "evaluated")} | {
-        "rejected": {text: sum(p[1]["rejected"].get(text, 0) for p in done) for text in reasons}
-    }
-    return rows, total | {
+    return rows, added(searched for _, searched in done) | {
         "seconds": time.perf_counter() - start,
         "unseen": len(tasks) - len(done),
     }
@@ -318,30 +187,22 @@ def _best(
     try:
         r = prepare(design)
         phase = r.main_phase
-        space = space or plans.offered(plans.DEFAULT, r.stack)
+        space = space or plans.offered(plans.DEFAULT, r)
         found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)
     except DesignError:
-        return [], dict(
-            legal=0,
-            evaluated=0,
-            rejected={},
-        )
+        return [], added(())
     tokens = phase.global_batch * phase.seq_len
     rows = [
-        dict(
-            design=number,
-            rank=k,
-            devices=r.cluster.devices,
-            step_s=float(found.step_s[i]),
-            tokens_per_s=tokens / float(found.step_s[i]),
-            memory_bytes=float(found.total_bytes[i]),
-            legal=found.legal,
-            **found.row(int(i)),
-        )
-        for k, i in enumerate(found.order[:top])
+        {
+            "design": number,
+            "rank": k,
+            "devices": r.cluster.devices,
+            "step_s": float(found.step_s[i]),
+            "tokens_per_s": tokens / float(found.step_s[i]),
+            "memory_bytes": float(found.total_bytes[i]),
+            "legal": found.legal,
+            **found.row(i),
+        }
+        for k, i in enumerate(found.order[:top].tolist())
     ]
-    return rows, dict(
-        legal=found.legal,
-        evaluated=found.fitting,
-        rejected=found.rejected,
-    )
+    return rows, found.counts()

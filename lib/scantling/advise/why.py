@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.quantities.table import show
 from ..base.show import percent
 from ..catalogue.words import SHARDINGS
 from ..physics.cases import devices
 from ..physics.communication import communication
 from ..physics.step import PARTS, step_time
-from ..plans.run import Found
+from ..plans.evaluate import Found
 from ..plans.words import short
 from ..verdict.limits import LOSSES
 from ..verdict.record import Assessment, Chosen
 from ..verdict.unpublished import exchanges
-from .alternatives import alternatives, best_where, column, unpinned_but
+from .alternatives import alternatives, best_where, unpinned_but
+from .words import say
 
 WORTH_SAYING = 0.005  # share of a step
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
@@ -37,6 +38,7 @@ def why(assessment: Assessment, others: Found | None = None) -> list[dict]:
     chosen = assessment.chosen
     found = others or alternatives(assessment) or chosen.found
     rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
+    axes = AXES if assessment.resolved.model.experts else AXES[:-1]
     texts = {
         axis: _axis(
             found,
@@ -44,18 +46,16 @@ def why(assessment: Assessment, others: Found | None = None) -> list[dict]:
             axis,
             rows.get(axis),
         )
-        for axis in AXES
-        if axis != "ep" or assessment.resolved.model.experts
-    }
-    texts |= {
+        for axis in axes
+    } | {
         "pins": _pins(assessment, found),
         "sharding": _sharding(found, chosen),
     }
     return [
-        dict(
-            axis=axis,
-            text=text,
-        )
+        {
+            "axis": axis,
+            "text": text,
+        }
         for axis, text in texts.items()
         if text
     ]
@@ -71,125 +71,160 @@ def _axis(
     value = chosen.plan[axis]
     text = f"{axis} {value}"
     if row:
-        text += (
-            f" on the {row['tier']} tier: {row['what']}, "
-            f"{show('communication.bytes', row['bytes'])} a device and step, "
-            f"{show('communication.exposed_s', row['exposed_s'])} of "
-            f"{show('communication.time_s', row['time_s'])} exposed"
-        )
+        text += say("traffic", row=row)
     elif value == 1:
         text += ": not used"
-    if axis == "cp" and value > 1:
-        text += _exchanges(chosen)
+    ways = exchanges(chosen) if axis == "cp" else {}
+    if ways:
+        said = ", ".join(
+            say(
+                "times",
+                what=name,
+                ratio=ratio - 1,
+            )
+            for name, ratio in ways.items()
+        )
+        text += say(
+            "exchanges",
+            plan=chosen.plan,
+            ways=said,
+        )
     sides = (
         _neighbour(
             found,
             chosen,
             axis,
-            up,
+            side,
         )
-        for up in (True, False)
+        for side in (np.greater, np.less)
     )
-    return "; ".join([text, *(side for side in sides if side)])
-
-
-def _exchanges(chosen: Chosen) -> str:
-    """The other ways of exchanging keys and values, by the same plan."""
-    ways = ", ".join(f"{name} {_more(ratio)}" for name, ratio in exchanges(chosen).items())
-    return f"; by {chosen.plan['cp_type']} ({ways} step time on paper)" if ways else ""
-
-
-def _more(ratio) -> str:
-    return percent(ratio - 1, sign="+")
+    return "; ".join([text, *filter(None, sides)])
 
 
 def _neighbour(
     found: Found,
     chosen: Chosen,
     axis: str,
-    up: bool,
+    beside,
 ) -> str:
     """What the next value of an axis that leaves hardly a device idle would cost (else the next at
-    all), at the best setting of everything else."""
-    values, value = column(found, axis), chosen.plan[axis]
-    side = values > value if up else values < value
+    all), at the best setting of everything else; beside: np.greater or np.less."""
+    values = found.column(axis)
+    side = beside(values, chosen.plan[axis])
     if not side.any() or not chosen.fits:
         return ""
-    every, now = np.broadcast_to(devices(found.plan), values.shape), int(devices(chosen.case.plan))
+    every, now = devices(found.plan), devices(chosen.case.plan)
     busy = side & found.fits & (every >= NEARLY_ALL * now)
     side = busy if busy.any() else side
-    other = int(values[side].min() if up else values[side].max())
+    other = values[side].min() if beside is np.greater else values[side].max()
     row = best_where(found, side & (values == other))
+    what = f"{axis} {other:.0f}"
     if row is None:
-        return f"{axis} {other} does not fit"
+        return f"{what} does not fit"
     return (
-        f"{axis} {other} {_more(found.step_s[row] / float(chosen.step.total))} step time"
-        + (f" on {int(every[row]):,} devices" if every[row] != now else "")
+        say(
+            "neighbour",
+            what=what,
+            ratio=_times(found, chosen, row),
+        )
+        + (f" on {every[row]:,.0f} devices" if every[row] != now else "")
         + ("" if found.practised[row] else " on paper (untried)")
     )
 
 
+def _times(
+    found: Found,
+    chosen: Chosen,
+    row: int,
+) -> float:
+    """Share by which a plan's step is longer than today's."""
+    return found.step_s[row] / chosen.step.total - 1
+
+
 def _sharding(found: Found, chosen: Chosen) -> str:
     """The sharding, and the step of the best plan with each other one."""
-    shared, costs = (column(found, "dp") * column(found, "cp")) > 1, []
+    shared, costs = found.column("dp") * found.column("cp") > 1, []
     for i, name in enumerate(SHARDINGS if chosen.fits else ()):
-        row = best_where(found, shared & (column(found, "sharding") == i))
+        row = best_where(found, shared & (found.column("sharding") == i))
         if name != chosen.plan["sharding"] and row is not None:
-            once = " at one micro-batch a step" if name == "zero2" else ""
-            costs.append(f"{name}{once} {_more(found.step_s[row] / float(chosen.step.total))}")
-    return f"sharding {chosen.plan['sharding']}" + (
-        ": step time of the best plan with " + ", ".join(costs) if costs else ""
-    )
+            costs.append(
+                say(
+                    "times",
+                    what=name + (" at one micro-batch a step" if name == "zero2" else ""),
+                    ratio=_times(found, chosen, row),
+                )
+            )
+    text = f"sharding {chosen.plan['sharding']}"
+    return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
+
+
+def distance(assessment: Assessment, others: Found | None = None) -> dict | None:
+    """How far a pinned plan is from the best plan that the same model finds without the pins:
+    {plan, step_s, oom_probability, best (that plan), best_step_s, gain (share of the step that it
+    saves), saves, adds (of the step, by where it goes, in words)}; None where nothing is pinned or
+    the plan does not fit. Of a published plan it is what the search thinks that its authors left.
+    """
+    chosen = assessment.chosen
+    found = others or alternatives(assessment)
+    best = found and found.best()
+    if best is None or not chosen.found.situation.phase.pins:
+        return None
+    saved, spent = _moved(chosen, step_time(found.case(best)))
+    return {
+        "plan": short(chosen.plan),
+        "step_s": float(chosen.step.total),
+        "oom_probability": chosen.oom_probability,
+        "best": short(found.row(best)),
+        "best_step_s": float(found.step_s[best]),
+        "gain": float(_gain(chosen, found)),
+        "saves": saved,
+        "adds": spent,
+    }
 
 
 def _pins(assessment: Assessment, found: Found) -> str:
     """What the pins cost: the open search's best plan, and what letting go of each pin alone
     gains."""
-    chosen, best = assessment.chosen, found.best()
-    pins = [k for k, v in chosen.found.situation.phase.pins.items() if v is not None]
-    if not pins or not chosen.fits or best is None:
+    pins = [k for k, v in assessment.chosen.found.situation.phase.pins.items() if v is not None]
+    far = distance(assessment, found) if pins and assessment.chosen.fits else None
+    if far is None:
         return ""
-    gain = _gain(chosen, found)
-    if gain < WORTH_SAYING:
-        return (
-            f"pins: the open search finds nothing that is {percent(WORTH_SAYING)} faster than the "
-            f"pinned plan"
-        )
+    if far["gain"] < WORTH_SAYING:
+        return say("pins-cost-nothing", least=WORTH_SAYING)
     alone = sorted(_alone(assessment, pins), key=lambda pair: -pair[1])
-    saved, spent = _moved(chosen, step_time(found.case(best)))
-    return (
-        f"pins: the open search's best ({short(found.row(best))}) takes {percent(gain)} less: of "
-        f"today's step it saves {saved}"
-        + (f" and adds {spent}" if spent else "")
-        + "; letting go of one pin alone gains "
-        + (", ".join(f"{pin} {percent(gained)}" for pin, gained in alone) or "nothing")
+    return say(
+        "pins-cost",
+        plan=far["best"],
+        gain=far["gain"],
+        saved=far["saves"],
+        spent=f" and adds {far['adds']}" if far["adds"] else "",
+        alone=", ".join(f"{pin} {percent(gained)}" for pin, gained in alone) or "nothing",
     )
 
 
 def _gain(chosen: Chosen, found: Found) -> float:
     """Share of today's step that a search's best plan saves."""
-    return 1 - float(found.step_s[found.best()]) / float(chosen.step.total)
+    return -_times(found, chosen, found.best())
 
 
 def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float]]:
     """(pin, gain) of letting go of each pin alone, where that gains something."""
     for pin in pins:
-        try:
+        with suppress(DesignError):
             found = unpinned_but(assessment, *(p for p in pins if p != pin))
-        except DesignError:
-            continue
-        if found.best() is not None and _gain(assessment.chosen, found) >= WORTH_SAYING:
-            yield pin, _gain(assessment.chosen, found)
+            gain = _gain(assessment.chosen, found) if len(found.order) else 0.0
+            if gain >= WORTH_SAYING:
+                yield pin, gain
 
 
 def _moved(chosen: Chosen, other) -> tuple[str, str]:
     """(what another step saves, what it adds) of today's, in words."""
 
-    def less(part: str) -> float:
-        moved = float(getattr(chosen.step, part)) - float(getattr(other, part))
-        return moved / float(chosen.step.total)
+    def less(*parts: str) -> float:
+        moved = sum(getattr(chosen.step, part) - getattr(other, part) for part in parts)
+        return moved / chosen.step.total
 
-    shares = [(sum(less(part) for part in OWN), "work of the fullest stage")]
+    shares = [(less(*OWN), "work of the fullest stage")]
     shares += [(less(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
     shares.sort()
     saved = [f"{name} {percent(x)}" for x, name in reversed(shares) if x >= WORTH_SAYING]

@@ -4,18 +4,12 @@ allowed and the nearest valid choice."""
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
-from enum import Enum
+from copy import copy
 
 _SHOWN = 8  # choices printed before the list is cut
 _WIDTH = 60  # characters of a foreign value that are repeated back
-
-
-class _Missing(Enum):
-    """The value of a field that is not there; an enum, so that it stays the same object between
-    processes."""
-
-    MISSING = "missing"
 
 
 class DesignError(ValueError):
@@ -36,7 +30,7 @@ class DesignError(ValueError):
     under a longer path.
     """
 
-    MISSING = _Missing.MISSING
+    MISSING = ...  # the value of a field that is not there; the same object in every process
 
     def __init__(
         self,
@@ -55,33 +49,22 @@ class DesignError(ValueError):
         self.field, self.value, self.problem = str(field), value, problem
         self.allowed = allowed if choices is None else tuple(choices)
         self.nearest = nearest
-        super().__init__(self.line())
-
-    def __reduce__(self):
-        return _rebuilt, (
-            type(self),
-            self.field,
-            self.value,
-            self.allowed,
-            self.nearest,
-            self.problem,
+        super().__init__(
+            field,
+            value,
+            allowed,
+            nearest,
         )
+
+    def __str__(self):
+        return self.line()
 
     def line(self) -> str:
         """The message: `field: value problem; allowed: …; nearest: …`."""
-        what = " ".join(
-            p
-            for p in (
-                "" if self.value is self.MISSING else show_value(self.value),
-                self.problem or ("" if self.value is self.MISSING else "is not allowed"),
-            )
-            if p
-        )
-        parts = [
-            f"{plain(self.field, 120)}: {what}"
-            if self.field and what
-            else what or plain(self.field, 120)
-        ]
+        what, field = self.problem, plain(self.field, 120)
+        if self.value is not self.MISSING:
+            what = f"{show_value(self.value)} {what or 'is not allowed'}"
+        parts = [f"{field}: {what}" if field and what else what or field]
         if isinstance(self.allowed, tuple):
             parts.append("allowed: " + _choices(self.allowed, self.value, self.nearest))
         elif self.allowed:
@@ -93,43 +76,19 @@ class DesignError(ValueError):
     def at(self, prefix: str) -> DesignError:
         """The same error, its field below `prefix` ("devices" at "cluster" becomes
         "cluster.devices")."""
-        field = f"{prefix}.{self.field}" if self.field else prefix
-        return type(self)(
-            field,
-            self.value,
-            self.allowed,
-            self.nearest,
-            problem=self.problem,
-        )
+        moved = copy(self)
+        moved.field = f"{prefix}.{self.field}" if self.field else prefix
+        return moved
 
 
-def _rebuilt(
-    kind,
-    field,
-    value,
-    allowed,
-    nearest,
-    problem,
-):
-    return kind(
-        field,
-        value,
-        allowed,
-        nearest,
-        problem=problem,
-    )
+_OTHER_WORDS = re.compile(r"(?<![a-z])[gt]pu(?![a-z])")
 
 
 def closest(word: str, choices: Iterable[str]) -> str | None:
     """The choice spelt most like `word` (case ignored), or None when nothing is close."""
     by_lower = {c.lower(): c for c in choices}
-    word = str(word).lower()[:200]
-    found = difflib.get_close_matches(
-        word,
-        by_lower,
-        1,
-        0.6,
-    )
+    word = _OTHER_WORDS.sub("device", str(word).lower()[:200])
+    found = difflib.get_close_matches(word, by_lower, 1)
     if found:
         return by_lower[found[0]]
     inside = [
@@ -161,15 +120,11 @@ def show_value(value) -> str:
     if isinstance(value, int) and abs(value) >= 10**30:
         return f"a whole number of {value.bit_length()} bits"
     if isinstance(value, dict):
-        return plain(
-            "{"
-            + ", ".join(f"{k}: {show_value(v)}" for k, v in list(value.items())[:4])
-            + ("…}" if len(value) > 4 else "}")
-        )
+        pairs = [f"{k}: {show_value(v)}" for k, v in list(value.items())[:4]]
+        return plain("{" + ", ".join(pairs) + ("…}" if len(value) > 4 else "}"))
     if isinstance(value, (list, tuple)):
-        return plain(
-            "[" + ", ".join(show_value(v) for v in value[:6]) + (", …]" if len(value) > 6 else "]")
-        )
+        items = ", ".join(show_value(v) for v in value[:6])
+        return plain(f"[{items}{', …' if len(value) > 6 else ''}]")
     return plain(repr(value))
 
 
@@ -180,17 +135,15 @@ def _choices(
 ) -> str:
     if len(choices) <= _SHOWN + 4:
         return ", ".join(plain(c) for c in choices)
-    near = (
-        difflib.get_close_matches(
-            str(value).lower()[:200],
+    near = [nearest] if nearest in choices else []
+    if isinstance(value, str):
+        near += difflib.get_close_matches(
+            value.lower()[:200],
             choices,
             _SHOWN,
             0.3,
         )
-        if isinstance(value, str)
-        else []
+    return (
+        ", ".join(map(plain, list(dict.fromkeys([*near, *choices]))[:_SHOWN]))
+        + f", … ({len(choices)} in all)"
     )
-    if nearest in choices and nearest not in near:
-        near = [nearest, *near]
-    near += [c for c in choices if c not in near]
-    return ", ".join(plain(c) for c in near[:_SHOWN]) + f", … ({len(choices)} in all)"

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import dataclass_transform
 
 import numpy as np
 
 from .json import clean
+
+Lines = tuple[str, ...]
+Rows = tuple[dict, ...]
+Known = float | None  # None: not published, not priced, not asked for
+
+
+@dataclass_transform(
+    frozen_default=True,
+    kw_only_default=True,
+)
+def record(cls):
+    """The class as a frozen dataclass that is made by keywords."""
+    return dataclass(
+        frozen=True,
+        kw_only=True,
+    )(cls)
 
 
 class Record:
@@ -25,6 +42,50 @@ class Assumed(Record):
     field: str
     value: object
     why: str
+
+
+class Derived:
+    """The fields of a section: those given, and those derived with the rule that chose each."""
+
+    def __init__(
+        self,
+        given: Mapping,
+        section: str,
+    ):
+        self.given, self.section = given, section
+        self.fields: dict = dict(given)
+        self.assumed: list[Assumed] = []
+
+    def take(
+        self,
+        field: str,
+        value,
+        why: str,
+    ):
+        """The field as it is, or the derived value with its rule."""
+        if field not in self.fields:
+            self.note(field, value, why)
+        return self.fields[field]
+
+    def take_all(
+        self,
+        values: Mapping,
+        why: str,
+    ) -> None:
+        """`take` of several fields by one rule."""
+        for field, value in values.items():
+            self.take(field, value, why)
+
+    def note(
+        self,
+        field: str,
+        value,
+        why: str,
+    ):
+        """The derived value, whatever was given."""
+        self.fields[field] = value
+        self.assumed.append(Assumed(f"{self.section}.{field}", value, why))
+        return value
 
 
 def get(record, field: str):

@@ -13,14 +13,28 @@ _SCALES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, 
 _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 
+def scalar(value):
+    """A NumPy scalar as the Python value that it holds; anything else as it is."""
+    return (
+        value.item()
+        if hasattr(value, "item")
+        and getattr(
+            value,
+            "ndim",
+            1,
+        )
+        == 0
+        else value
+    )
+
+
 def shown(
     value,
     kind: str,
     unit: str = "",
 ) -> str:
     """`value` in the manner of `kind`; see `Quantity`."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()
+    value = scalar(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
     if isinstance(value, bool):
@@ -90,13 +104,10 @@ def _usd(value, unit=""):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"
-    return (
-        f"${value:.3f}"
-        if 0 < abs(value) < 1
-        else f"${value:,.2f}"
-        if abs(value) < 100
-        else f"${value:,.0f}"
-    )
+    if abs(value) >= 1e4:  # three digits, as above
+        return f"${round(value, 2 - int(math.log10(abs(value)))):,.0f}"
+    digits = 3 if 0 < abs(value) < 1 else 2 if abs(value) < 100 else 0
+    return f"${value:,.{digits}f}"
 
 
 _MANNERS = {
@@ -113,18 +124,44 @@ _MANNERS = {
         else _seconds(v * DAY_S)
     ),
     "bytes": lambda v, u: (
-        f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES)
+        f"{number(v / 1e9)} GB"
+        if 1e8 <= abs(v) < 1e12 or v == 0
+        else _scaled(
+            v,
+            "B",
+            _SCALES,
+        )
     ),
-    "bytes_per_s": lambda v, u: _scaled(v, "B/s", _SCALES),
+    "bytes_per_s": lambda v, u: _scaled(
+        v,
+        "B/s",
+        _SCALES,
+    ),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
-    "flop": lambda v, u: _scaled(v, "FLOP", _SCALES),
-    "params": lambda v, u: _scaled(v, "", _COUNTS).strip(),
+    "flop": lambda v, u: _scaled(
+        v,
+        "FLOP",
+        _SCALES,
+    ),
+    "params": lambda v, u: _scaled(
+        v,
+        "",
+        _COUNTS,
+    ).strip(),
     "count": _whole,
     "rate": _plain,
     "ratio": lambda v, u: number(v),
     "usd": _usd,
-    "kwh": lambda v, u: _scaled(v * 1e3, "Wh", _SCALES),
-    "watts": lambda v, u: _scaled(v, "W", _SCALES),
+    "kwh": lambda v, u: _scaled(
+        v * 1e3,
+        "Wh",
+        _SCALES,
+    ),
+    "watts": lambda v, u: _scaled(
+        v,
+        "W",
+        _SCALES,
+    ),
     "mass": lambda v, u: f"{number(v / 1e3)} t" if abs(v) >= 1e3 else f"{number(v)} kg",
     "hours": lambda v, u: f"{number(v / 1e6)} M h" if abs(v) >= 1e6 else f"{v:,.0f} h",
 }

@@ -1,38 +1,58 @@
-"""Tables and texts in YAML beside the modules that read them; texts are filled with numbers as
+"""Tables and texts in files beside the modules that read them; texts are filled with numbers as
 people read them."""
 
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import yaml
 
+from .files import csv_rows
 from .quantities.table import show
-from .show import percent, shown
+from .records import Rows
+from .show import percent, several, shown
 
 
 @cache
-def table(beside: str, name: str) -> dict:
+def table(beside: str | Path, name: str) -> dict:
     """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
     in place."""
     text = Path(beside).with_name(f"{name}.yaml").read_text(encoding="utf-8")
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-class Words(string.Formatter):
-    """Texts by id: `say("late", ratio=1.2)`.
+@cache
+def table_rows(beside: str | Path, name: str) -> Rows:
+    """Rows of NAME.csv in the folder of the module `beside` (its __file__)."""
+    return csv_rows(Path(beside).with_name(f"{name}.csv"))
+
+
+class Filler(string.Formatter):
+    """Fills the {names} of a text from the first of `sources`, mappings or records, that has them.
 
     Beside Python's own formats, `{x:share}` and `{x:share 0 +}` are `percent` (digits, sign),
-    `{x:of step_s}` is `show` of a quantity and `{x:as seconds}` is `shown` in a manner.
+    `{x:of step_s}` is `show` of a quantity, `{x:as seconds}` is `shown` in a manner, `{x:#spare}`
+    is '1 spare', '2 spares', and `{x:1e9|.2f}` is divided by 1e9.
     """
 
-    def __init__(self, texts: dict[str, str]):
-        self.texts = texts
+    def __init__(self, *sources):
+        self.sources = sources
 
-    def __call__(self, id: str, /, **facts) -> str:
-        return self.vformat(self.texts[id], (), facts)
+    def get_value(
+        self,
+        key,
+        args,
+        kwargs,
+    ):
+        for source in (kwargs, *self.sources):
+            if isinstance(source, Mapping) and key in source:
+                return source[key]
+            if hasattr(source, key):
+                return getattr(source, key)
+        raise KeyError(key)
 
     def format_field(
         self,
@@ -47,4 +67,18 @@ class Words(string.Formatter):
         if manner == "share":
             digits, _, sign = rest.partition(" ")
             return percent(value, int(digits or 1), sign)
-        return format(value, format_spec)
+        if manner.startswith("#"):
+            return several(value, format_spec[1:])
+        scale, _, spec = format_spec.rpartition("|")
+        return format(value / float(scale) if scale else value, spec)
+
+
+class Words(Filler):
+    """Texts by id: `say("late", ratio=1.2)`."""
+
+    def __init__(self, texts: dict[str, str]):
+        super().__init__()
+        self.texts = texts
+
+    def __call__(self, id: str, /, **facts) -> str:
+        return self.vformat(self.texts[id], (), facts)

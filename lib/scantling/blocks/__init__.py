@@ -13,14 +13,25 @@ stack do comes as records of columns (`kernels.Device`, `saving.Keeping`), which
 """
 
 from .attention import Attention
+from .compressed import Compressed
+from .delta import GatedDelta, KimiDelta
 from .embedding import Embedding
 from .head import Head
+from .indexed import IndexedMla
+from .lightning import Lightning
+from .mamba1 import Mamba1
+from .mamba2 import Mamba2
 from .mla import Mla
-from .mlp import Mlp
+from .mlp import Bare, BesideMlp, Mlp, Still
 from .moe import Moe
 from .mtp import Mtp
-from .window import Window, WindowMla
+from .rglru import RgLru
+from .shared import SharedUse, SharedWeights
+from .shortconv import ShortConv
+from .stream import Stream
+from .window import Chunk, IndexedWindow, Window, WindowMla
 
-KINDS = {
-    kind.kind: kind for kind in (Attention, Mla, Window, WindowMla, Mlp, Moe, Mtp, Head, Embedding)
-}
+_ATTENTION = (Attention, Mla, Window, WindowMla, Chunk, IndexedWindow, IndexedMla, Compressed)
+_STATE = (Mamba1, Mamba2, GatedDelta, KimiDelta, Lightning, RgLru, ShortConv)
+_OTHERS = (SharedUse, SharedWeights, Stream, BesideMlp, Mlp, Bare, Still, Moe, Mtp, Head, Embedding)
+KINDS = {kind.kind: kind for kind in (*_ATTENTION, *_STATE, *_OTHERS)}

@@ -6,19 +6,15 @@ h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import record
 from .kernels import STREAM_BYTES, Device, attention_core_s
 from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Mixer(Block):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
@@ -32,7 +28,12 @@ class Mixer(Block):
     qkv_bias: Column = 0
     out_bias: Column = 0
     sinks: Column = 0  # one learned attention sink a head
+    head_gate: Column = 0  # an output gate: one number a head
+    width_gate: Column = 0  # an output gate as wide as the heads' outputs
     relative_positions: Column = 0  # one more hidden x q projection (Transformer-XL)
+
+    latent = False  # whether queries, keys and values come back from latents
+    up_weights = 0.0  # of the projections that bring them back
 
     @property
     def score_width(self):
@@ -47,6 +48,11 @@ class Mixer(Block):
     def out_width(self):
         """Input width of the output projection."""
         return self.heads * self.v_head
+
+    @property
+    def gate_width(self):
+        """Outputs of the projection of the output gate."""
+        return self.heads * (self.head_gate + self.width_gate * self.v_head)
 
     def parameters(self):
         return {
@@ -70,6 +76,10 @@ class Mixer(Block):
     def keys_seen(self, seq_len):
         """Mean keys that a query attends to under the causal mask."""
         return seq_len / 2
+
+    def causal_share(self, seq_len):
+        """Of the scores of all pairs, those of keys that are attended to."""
+        return self.keys_seen(seq_len) / seq_len
 
     def core_s(self, on: Device):
         """(forward, backward) seconds of the attention core."""
@@ -105,16 +115,16 @@ class Mixer(Block):
         core = (2.0 * self.q_width + 4.0 * self.kv_width) * wide
         lse = 4.0 * self.heads * flash * wide
         out, chosen = (
-            (2.0 + keep.low * cast) * self.out_width * wide + lse for cast in (1.0, keep.chain)
+            (2.0 + keep.low * cast) * self.out_width * wide + lse for cast in (1.0, keep.norm)
         )
         scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
         scores = scores * np.logical_not(flash)
         stream = self.hidden * wide
         return Saved(
             outer=(2.0 + keep.norm_bytes) * stream,
-            outer_selective=(2.0 + keep.chain * keep.norm_bytes) * stream,
+            outer_selective=(2.0 + keep.norm * keep.norm_bytes) * stream,
             inner=core + out + scores,
-            inner_selective=keep.gemm * self.kept_core * core
+            inner_selective=keep.gemm * (keep.up if self.latent else 1.0) * core
             + chosen * keep.core
             + keep.scores * scores,
             latent=self.latent_bytes * wide,
@@ -130,26 +140,26 @@ class Mixer(Block):
         )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Attention(Mixer):
     """Projections h x q, h x kv twice and q x h."""
 
     kind = "attention"
     latent_norms = 0
     latent_bytes = 0.0  # saved beside q, k and v, per token
-    kept_core = 1.0  # of q, k and v, where `selective` repeats up-projections
 
     kv_heads: Column
     head_dim: Column
+    v_dim: Column = 0  # of a value head; 0: as head_dim
+    shared_kv: Column = 0  # 1: keys are the values
 
     @property
     def q_head(self):
         return self.head_dim
 
-    v_head = q_head
+    @property
+    def v_head(self):
+        return self.head_dim + (self.v_dim > 0) * (self.v_dim - self.head_dim)
 
     @property
     def kept_heads(self):
@@ -158,8 +168,8 @@ class Attention(Mixer):
 
     @property
     def kv_width(self):
-        """Of the keys, and again of the values."""
-        return self.kv_heads * self.head_dim
+        """Of the keys, and again of the values; the mean where they differ."""
+        return self.kv_heads * (self.head_dim + self.v_head) // 2
 
     @property
     def qkv_outputs(self):
@@ -170,14 +180,15 @@ class Attention(Mixer):
         return self.q_width + self.kv_width
 
     def weights(self):
-        """h q + 2 h kv + q h. [count]"""
-        return self.hidden * (self.q_width + 2 * self.kv_width + self.out_width)
+        """h q + 2 h kv + q h, and h x the gate. [count]"""
+        kv = (2 - self.shared_kv) * self.kv_width
+        return self.hidden * (self.q_width + kv + self.out_width + self.gate_width)
 
     def gemms(self, on: Device):
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
         kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))
-        out, stream = q + 2 * kv + q, 2 * h * t
+        out, stream = q + 2 * kv + (self.out_width + self.gate_width) / tp, 2 * h * t
         across = q + 2 * self.kv_width / tp
         return (
             Gemm(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import record
 from .table import Block, Column
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Embedding(Block):
     """`positions` rows of a learned table; `norms` weights of a norm behind it."""
 

@@ -6,10 +6,9 @@ The backward of a GEMM is two GEMMs of the same volume, of flash attention 2.5 t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import record
 from .table import Column, Gemm, weighted
 
 # heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64
@@ -21,10 +20,7 @@ QUERIES = 128  # of one tile of flash attention
 STREAM_BYTES = 11
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Device:
     """What one device gives the kernels of one micro-batch; numbers or columns over plans.
 
@@ -55,13 +51,12 @@ class Device:
         idle: bool = True,
     ):
         """Seconds of a block's products; without `idle` as if all waves were full."""
-        rate = self.linear_flops if product.rate is None else product.rate
         flops = product.flops + product.idle if idle else product.flops
         return gemm_s(
             flops,
             product.elements,
             product.kernels,
-            rate,
+            self.linear_flops if product.rate is None else product.rate,
             self.bytes_per_s,
             self.constants,
         )

@@ -3,26 +3,20 @@ values come back from low-rank latents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import record
 from .attention import Mixer
 from .kernels import Device
 from .table import Column, Gemm
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Mla(Mixer):
     """`q_lora` 0: queries without a low rank. Keys are nope + rope wide a head, values v_head."""
 
     kind = "mla"
-    # the latents bring q, k and v back: their up-projections are what `selective` repeats first
-    # (DeepSeek-V3, section 3.2.3)
-    kept_core = 0.0
+    latent = True
 
     q_lora: Column
     kv_lora: Column
@@ -55,6 +49,12 @@ class Mla(Mixer):
         return self.q_lora + self.kv_lora
 
     @property
+    def up_weights(self):
+        """Of the up-projections, which bring q, k and v back. [count]"""
+        up_kv = self.kv_lora * self.heads * (self.qk_nope + self.v_head)
+        return self.q_lora * self.q_width + up_kv
+
+    @property
     def latent_bytes(self):
         return 4.0 * self.down
 
@@ -68,15 +68,21 @@ class Mla(Mixer):
         h, low_rank = self.hidden, self.q_lora > 0
         query = low_rank * (self.q_lora * (h + self.q_width)) + (1 - low_rank) * h * self.q_width
         latent = h * (self.kv_lora + self.qk_rope) + h * self.out_width
+        latent = latent + h * self.gate_width
         return query + latent + self.kv_lora * self.heads * (self.qk_nope + self.v_head)
 
     def gemms(self, on: Device):
         t, h, tp, heads = on.tokens, self.hidden, on.plan.tp, self.heads
-        q_in = np.where(self.q_lora > 0, self.q_lora, h)
+        q_in = np.where(
+            self.q_lora > 0,
+            self.q_lora,
+            h,
+        )
         up_q, up_kv = heads * self.q_head / tp, heads * (self.qk_nope + self.v_head) / tp
         out = heads * self.v_head / tp
-        weights = h * self.down + q_in * up_q + self.kv_lora * up_kv + h * out
-        across = self.down + q_in + up_q + self.kv_lora + up_kv + out
+        gate = self.gate_width / tp
+        weights = h * self.down + q_in * up_q + self.kv_lora * up_kv + h * (out + gate)
+        across = self.down + q_in + up_q + self.kv_lora + up_kv + out + gate
         return (
             Gemm(
                 "projections",

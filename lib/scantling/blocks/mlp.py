@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ..base.records import record
 from .kernels import STREAM_BYTES, Device
 from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Mlp(Block):
     """`matrices` 3 gated, 2 plain; `parallel` 1: attention and MLP read the same input."""
 
@@ -25,6 +23,10 @@ class Mlp(Block):
     matrices: Column
     bias: Column = 0
     parallel: Column = 0
+
+    @property
+    def active_bytes(self):
+        return chain_bytes(self) * self.width
 
     def parameters(self):
         return {"mlp_dense": mlp_parameters(self, self.width, self.bias)}
@@ -77,11 +79,34 @@ class Mlp(Block):
         return replace(
             stream,
             inner=first + second,
-            inner_selective=keep.gemm * first * keep.narrow + keep.chain * second,
+            inner_selective=keep.gemm * first * keep.narrow + keep.act * second,
         )
 
     def exchanges(self):
         return Exchange(tensor=1.0)
+
+
+@record
+class BesideMlp(Mlp):
+    """A dense MLP in a layer that has experts too: every layer's, as a mixer's."""
+
+    place = "mixer"
+
+
+@record
+class Bare(Block):
+    """A layer without a feed-forward block."""
+
+    kind = "bare"
+    place = "feed"
+
+
+@record
+class Still(Bare):
+    """A layer without a mixer."""
+
+    kind = "still"
+    place = "mixer"
 
 
 def mlp_parameters(
@@ -90,8 +115,9 @@ def mlp_parameters(
     bias,
 ):
     """Weights and biases of one MLP of a width. [count]"""
-    inner = block.matrices - 1
-    return block.matrices * block.hidden * width + bias * (inner * width + block.hidden)
+    return block.matrices * block.hidden * width + bias * (
+        (block.matrices - 1) * width + block.hidden
+    )
 
 
 def mlp_gemm(
@@ -125,5 +151,5 @@ def stream_bytes(block, keep: Keeping) -> Saved:
     stream, own = block.hidden * keep.wide, 2.0 - 2.0 * block.parallel
     return Saved(
         outer=(own + keep.norm_bytes) * stream,
-        outer_selective=(own + keep.chain * keep.norm_bytes) * stream,
+        outer_selective=(own + keep.norm * keep.norm_bytes) * stream,
     )

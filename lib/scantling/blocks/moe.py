@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import record
 from .kernels import STREAM_BYTES, Device
 from .mlp import chain_bytes, mlp_gemm, mlp_parameters, stream_bytes
 from .saving import Keeping
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Moe(Block):
     """`width` of one routed expert, `shared_width` of a layer's shared experts together."""
 
@@ -31,30 +27,56 @@ class Moe(Block):
     expert_bias: Column = 0
     shared_bias: Column = 0
     router_bias: Column = 0
+    router_scales: Column = 0  # one number a value of the stream and one an expert (Gemma 4)
+    latent: Column = 0  # width that experts work in; 0: the stream's
+    latent_norm: Column = 0
+    zero_experts: Column = 0  # that the router knows and that compute nothing
     parallel: Column = 0
 
+    @property
+    def outer(self):
+        """Width of what an expert reads and writes."""
+        return self.hidden + (self.latent > 0) * (self.latent - self.hidden)
+
+    @property
+    def active_bytes(self):
+        return chain_bytes(self) * (self.top_k * self.width + self.shared_width)
+
+    def to_latent(self):
+        """Weights of the projections into the latent width and back. [count]"""
+        return 2 * self.hidden * self.latent
+
     def expert(self):
-        """Parameters of one routed expert. [count]"""
-        return mlp_parameters(self, self.width, self.expert_bias)
+        """Parameters of one routed expert: n l i, l the width it reads. [count]"""
+        bias = self.expert_bias * ((self.matrices - 1) * self.width + self.outer)
+        return self.matrices * self.outer * self.width + bias
 
     def parameters(self):
         expert = self.expert()
-        bias = self.shared_bias * (self.shared_width > 0)
         return {
-            "shared_experts": mlp_parameters(self, self.shared_width, bias),
-            "other": self.shared_gate * self.hidden,
-            "router": self.hidden * self.experts + self.router_bias * self.experts,
+            "shared_experts": mlp_parameters(
+                self,
+                self.shared_width,
+                self.shared_bias * (self.shared_width > 0),
+            ),
+            "other": self.shared_gate * self.hidden
+            + self.to_latent()
+            + self.latent_norm * self.latent
+            + self.router_scales * (self.hidden + self.experts),
+            "router": self.hidden * (self.experts + self.zero_experts)
+            + self.router_bias * self.experts,
             "routed_experts": self.experts * expert,
             "unused": (self.experts - self.top_k) * expert,
         }
 
     def flops(self, seq_len):
-        per_width = 6 * self.matrices * self.hidden
+        per_width = 6 * self.matrices
         return {
-            "shared_experts": per_width * self.shared_width,
+            "shared_experts": per_width * self.hidden * self.shared_width,
             "shared_gate": 6 * self.shared_gate * self.hidden,
-            "router": 6 * self.hidden * self.experts,
-            "routed_experts": per_width * self.width * self.top_k,
+            "router": 6 * self.hidden * (self.experts + self.zero_experts),
+            "routed_experts": per_width * self.outer * self.width * self.top_k
+            + 6 * self.to_latent(),
         }
 
     def expert_rows(self, on: Device):
@@ -62,10 +84,25 @@ class Moe(Block):
         return on.tokens * self.top_k * on.plan.etp / on.plan.tp
 
     def busiest_rows(self, on: Device):
-        """Token copies of the fullest expert rank: it sets the pace, unless routing is forced even
-        or what is over an even share dropped."""
-        k = on.constants
-        return self.expert_rows(on) * np.where(on.software.even_routing > 0, 1.0, k.ep_imbalance)
+        """Token copies of the fullest expert rank: it sets the pace, unless each rank has all
+        experts, routing is forced even or what is over an even share dropped."""
+        of = on.software
+        even = (of.even_routing > 0) | (on.plan.ep <= 1)
+        skew = np.where(
+            of.expert_skew > 0,
+            of.expert_skew,
+            on.constants.ep_imbalance,
+        )
+        room = np.where(
+            of.capacity_factor > 0,
+            of.capacity_factor,
+            1.0,
+        )
+        return self.expert_rows(on) * np.where(
+            even,
+            room,
+            skew,
+        )
 
     def on_rank(self, on: Device):
         """(token copies, experts, their width, the shared ones' width) of the fullest rank."""
@@ -74,7 +111,7 @@ class Moe(Block):
         return self.busiest_rows(on), *share
 
     def gemms(self, on: Device):
-        k, h, n = on.constants, self.hidden, self.matrices
+        k, h, n = on.constants, self.outer, self.matrices
         rows, local, f, shared = self.on_rank(on)
         each = np.maximum(rows / np.maximum(local, 1), 1.0)
         grouped = Gemm(
@@ -91,8 +128,23 @@ class Moe(Block):
             on,
             shared,
         )
-        kernels = np.where(self.shared_width > 0, 2.0, 0.0)
-        return grouped, beside._replace(kernels=kernels)
+        beside = beside._replace(
+            kernels=np.where(
+                self.shared_width > 0,
+                2.0,
+                0.0,
+            )
+        )
+        if not np.any(self.latent):
+            return grouped, beside
+        t, weights = on.tokens / on.shards, self.to_latent()
+        around = Gemm(
+            "latent",
+            flops=2 * t * weights,
+            elements=2 * t * (self.hidden + self.latent) + weights,
+            kernels=2.0,
+        )
+        return grouped, beside, around
 
     def router_s(self, on: Device):
         """Seconds of the product of tokens and router in 16 bit."""
@@ -102,15 +154,22 @@ class Moe(Block):
     def kernel_s(self, on: Device):
         k, t, h = on.constants, on.tokens, self.hidden
         rows, local, f, shared = self.on_rank(on)
-        chain = chain_bytes(self) * (rows * f + t * shared) + t * STREAM_BYTES * h / on.shards
-        cast = rows * (2 * h + 3 * f) + t * 3 * shared
-        static = np.where(on.software.even_routing > 1, k.static_host, 1.0)
+        # of the experts' inner tensors, what the products do not apply and cast themselves
+        apart = rows * f * (1 - on.software.fused_experts)
+        chain = chain_bytes(self) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
+        cast = rows * 2 * self.outer + 3 * (apart + t * shared)
+        static = np.where(
+            on.software.even_routing > 1,
+            k.static_host,
+            1.0,
+        )
+        looped = on.software.looped_experts * local * k.expert_loop_s
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)) + self.router_s(on),
-            elementwise=on.chain_s * chain + k.permute * 2 * rows * h / on.bytes_per_s,
+            elementwise=on.chain_s * chain + k.permute * 2 * rows * self.outer / on.bytes_per_s,
             cast=on.cast_s * cast,
-            host=k.moe_host_s * static * on.host_share,
-            accumulate=on.gradient_s * self.matrices * h * (local * f + shared),
+            host=(k.moe_host_s * static + looped) * on.host_share,
+            accumulate=on.gradient_s * self.matrices * (local * f * self.outer + shared * h),
         )
 
     def saved_bytes(self, keep: Keeping):
@@ -120,21 +179,25 @@ class Moe(Block):
         copies = self.top_k * keep.imbalance
         width = copies * self.width + self.shared_width
         up, mid = 2.0 * (self.matrices - 1) * wide, keep.linear_bytes * wide
-        router, across = 8.0 * self.experts * wide, copies * self.hidden * wide
+        router, across = 8.0 * self.experts * wide, copies * self.outer * wide
         return Saved(
             outer=stream.outer + router,
-            outer_selective=stream.outer_selective + router,
+            outer_selective=stream.outer_selective + keep.moe * router,
             inner=(up + mid) * width,
-            inner_selective=(keep.gemm * up * keep.narrow + keep.chain * mid) * width,
+            inner_selective=keep.moe * (keep.gemm * up * keep.narrow + keep.act * mid) * width,
             routed=across * (keep.linear_bytes + 2.0),
-            routed_selective=across * (keep.gemm * keep.linear_bytes + keep.chain * 2.0),
+            routed_selective=keep.moe * across * (keep.gemm * keep.linear_bytes + keep.act * 2.0),
             copies=copies,
         )
 
     def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
-        tensor = np.where(self.shared_width > 0, 1.0, 0.0)[()]
         return Exchange(
-            tensor=tensor,
+            tensor=np.where(
+                self.shared_width > 0,
+                1.0,
+                0.0,
+            )[()],
             copies=self.top_k,
+            narrow=1 - self.outer / self.hidden,
         )

@@ -3,18 +3,14 @@ last kind, a 2h x h projection and three norms; embedding and head are the model
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import record
 from .head import Head
 from .kernels import Device
 from .saving import Keeping
 from .table import Block, Column, Saved, Time
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Mtp(Block):
     """`layer`: the blocks of one module, each with count 1 or, in other models of a column, 0.
 

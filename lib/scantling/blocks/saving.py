@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import record
 from .table import Column
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Keeping:
     """How one device keeps the tensors of one micro-batch; numbers or columns over plans.
 
-    `gemm`, `scores` and `chain` are the shares that `selective`
-    recompute keeps of GEMM outputs, materialised scores and element-wise outputs.
+    `gemm`, `scores`, `up`, `norm`, `act` and `moe` are the shares that `selective` recompute keeps
+    of GEMM outputs, materialised scores, what up-projections of latents give, outputs of norms, of
+    activations, and of whole MoE blocks.
     """
 
     seq_len: Column
@@ -28,7 +25,10 @@ class Keeping:
     flash: Column  # 0: scores are materialised
     gemm: Column
     scores: Column
-    chain: Column
+    up: Column
+    norm: Column
+    act: Column
+    moe: Column
     core: Column  # of the attention output, where the stack lists what it keeps
     narrow: Column  # of a repeated activation's inputs, kept in 8 bit
     imbalance: Column  # rows of the fullest expert rank over the mean

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..base.records import record
+
 Column = Any  # float, int or numpy array of shape (n,)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Time:
     """Forward seconds of kernels on one device and micro-batch; `attention_backward` where the
     backward is not twice the forward."""
@@ -29,10 +28,7 @@ class Time:
     logits: Column = 0.0  # output head and loss, forward and backward
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Saved:
     """What a block leaves for the backward pass: bytes a token with nothing repeated, and what
     `selective` recompute leaves of them."""
@@ -48,10 +44,7 @@ class Saved:
     logits: Column = 0.0  # divided by tp
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Exchange:
     """What one block sends forward, per token."""
 
@@ -59,7 +52,9 @@ class Exchange:
     kv: Column = 0.0  # values that go round over cp: keys and values, divided by tp
     kv_head: Column = 0.0  # but no fewer than a rank's one head of each
     relaid: Column = 0.0  # values from sequence to heads and back over cp, divided by tp
+    swapped: Column = 0.0  # the same for a scan, whatever way attention takes over cp
     copies: Column = 0.0  # experts that a token is sent to over ep [count]
+    narrow: Column = 0.0  # of them, the share of the stream's width that is not sent
 
 
 class Gemm(NamedTuple):
@@ -73,10 +68,7 @@ class Gemm(NamedTuple):
     idle: Column = 0.0  # FLOPs that part-filled last waves leave out
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Block:
     """`count` blocks of one kind in a model; every field one number or a column over models.
 
@@ -87,6 +79,7 @@ class Block:
     kind: ClassVar[str] = ""
     place: ClassVar[str] = "end"  # mixer and feed: one of each makes a layer; end: outside
     family: ClassVar[str] = ""  # softmax: attention with scores of queries and keys
+    active_bytes = 0.0  # that the activation of a feed-forward moves for a token
 
     count: Column
     hidden: Column
@@ -116,16 +109,14 @@ class Block:
         return Exchange()
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Shape:
     """A model as counts of block kinds, or a column of models [n]."""
 
     layers: Column
     hidden: Column
     blocks: tuple[Block, ...]
+    order: tuple[tuple[int, ...], ...] = ()  # of one model with a pattern: blocks of each layer
 
     def of(self, place: str) -> tuple[Block, ...]:
         """The blocks of a place (mixer, feed, end), a family or a kind that some model has."""
@@ -187,8 +178,19 @@ def dense_before(
     """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
     them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
     dense = shape.layers - shape.moe_layers
-    first = np.clip(dense - ahead, 0, held)
-    return np.where(few_dense(shape), first, held * (dense / shape.layers))
+    return np.where(
+        few_dense(shape), np.clip(dense - ahead, 0, held), held * (dense / shape.layers)
+    )
+
+
+def plain_share(
+    shape: Shape,
+    feed: Block,
+):
+    """Of the layers without experts, the share that has this feed-forward."""
+    if sum(b.kind != "moe" for b in shape.of("feed")) == 1:
+        return 1.0
+    return feed.count / np.maximum(shape.layers - shape.moe_layers, 1)
 
 
 def few_dense(shape: Shape):

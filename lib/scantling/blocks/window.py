@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..base.records import record
 from .attention import Attention
 from .mla import Mla
 from .table import Column
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Sliding:
     """`window` tokens are attended to; 0 or more than a sequence: all of it."""
 
@@ -26,21 +22,52 @@ class Sliding:
         return w - w * w / (2 * seq_len)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Window(Sliding, Attention):
     """Grouped-query attention over a window."""
 
     kind = "window"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class WindowMla(Sliding, Mla):
     """Multi-head latent attention over a window."""
 
     kind = "window-mla"
+
+
+@record
+class Chunk(Window):
+    """Grouped-query attention inside chunks of `window` tokens (Llama 4)."""
+
+    kind = "chunk"
+
+    def keys_seen(self, seq_len):
+        """(a + 1) / 2 of a chunk of a tokens."""
+        return (np.minimum(self.window, seq_len) + 1) / 2
+
+
+@record
+class IndexedWindow(Window):
+    """Grouped-query attention over the blocks of keys that an indexer picks (MiniMax-M3).
+
+    Its heads score every key; `window` tokens are chosen.
+    """
+
+    kind = "attn_blocksparse"
+
+    index_heads: Column
+    index_dim: Column
+
+    def indexer(self):
+        """h Hi di + h di. [count]"""
+        return self.hidden * self.index_dim * (self.index_heads + 1)
+
+    def parameters(self):
+        parts = super().parameters()
+        return parts | {"attention": parts["attention"] + self.indexer() + 2 * self.index_dim}
+
+    def flops(self, seq_len):
+        parts = super().flops(seq_len)
+        parts["attention_linear"] = parts["attention_linear"] + 6 * self.indexer()
+        return parts

@@ -12,11 +12,11 @@ how the row was had: text
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from functools import cache
 
 from ..base.errors import DesignError, closest
+from ..base.files import csv_rows
 from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE, VERIFIED, CatalogueError, filled, read, rows
@@ -24,7 +24,6 @@ from .pricing import newest
 from .records import (
     CollectiveFit,
     CollectiveSeries,
-    Curve,
     Fact,
     FailurePreset,
     GemmPoint,
@@ -33,40 +32,51 @@ from .records import (
     Storage,
 )
 
+# records by file
+_KINDS = {
+    "accelerators": Accelerator,
+    "fabrics": Fabric,
+    "nodes": Node,
+    "storage": Storage,
+    "failure_presets": FailurePreset,
+    "optimizers": Optimizer,
+}
+
+
+@cache
+def _table(file: str) -> dict:
+    """Records of a file by id and by alias."""
+    return _indexed(filled(_KINDS[file], rows(file)))
+
 
 def _find(
-    table: dict,
+    file: str,
     word,
     field: str,
     kind: str,
 ):
-    if isinstance(word, str):
-        found = table.get(word) or table.get(word.strip().lower())
-        if found is not None:
-            return found
+    table = _table(file)
+    if not isinstance(word, str):
+        raise DesignError(field, word, f"the id of {kind}")
+    found = table.get(word) or table.get(word.strip().lower())
+    if found is None:
+        near = closest(word, table)
         raise DesignError(
             field,
             word,
             list(_by_id(table)),
+            table[near].id if near else None,
             problem=f"is not {kind} of the catalogue",
-            nearest=_nearest(word, table),
         )
-    raise DesignError(field, word, f"the id of {kind}")
+    return found
 
 
 def _by_id(table: dict) -> dict:
     return {word: r for word, r in table.items() if word == r.id}
 
 
-def _nearest(word: str, table) -> str | None:
-    """The id whose own name or alias is spelt most like the word."""
-    near = closest(word, table)
-    return table[near].id if near else None
-
-
-def _indexed(of) -> dict:
+def _indexed(of: list) -> dict:
     """Records by id and by alias."""
-    of = list(of)
     table = {r.id: r for r in of}
     for r in of:
         for alias in getattr(r, "aliases", ()):
@@ -76,33 +86,11 @@ def _indexed(of) -> dict:
     return table
 
 
-@cache
-def _accelerators() -> dict[str, Accelerator]:
-    return _indexed(
-        replace(chip, die=chip.die or chip.id) for chip in filled(Accelerator, rows("accelerators"))
-    )
-
-
-@cache
-def _fabrics() -> dict[str, Fabric]:
-    return _indexed(filled(Fabric, rows("fabrics")))
-
-
-@cache
-def _nodes() -> dict[str, Node]:
-    return _indexed(filled(Node, rows("nodes")))
-
-
-@cache
-def _storages() -> dict[str, Storage]:
-    return _indexed(filled(Storage, rows("storage")))
-
-
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
     """The accelerator of this id or alias; DesignError (with the nearest id) where there is
     none."""
     return _find(
-        _accelerators(),
+        "accelerators",
         id,
         field,
         "an accelerator",
@@ -111,13 +99,13 @@ def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
 
 def accelerators() -> dict[str, Accelerator]:
     """All accelerators by id, in the order of the file."""
-    return _by_id(_accelerators())
+    return _by_id(_table("accelerators"))
 
 
 def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
     """The fabric of this id or alias."""
     return _find(
-        _fabrics(),
+        "fabrics",
         id,
         field,
         "a fabric",
@@ -126,13 +114,13 @@ def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
 
 def fabrics(kind: str | None = None) -> dict[str, Fabric]:
     """All fabrics by id, or those of one kind: scale-up, scale-out, host, wan."""
-    return {id: f for id, f in _by_id(_fabrics()).items() if kind in (None, f.kind)}
+    return {id: f for id, f in _by_id(_table("fabrics")).items() if kind in (None, f.kind)}
 
 
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
     return _find(
-        _nodes(),
+        "nodes",
         id,
         field,
         "a node",
@@ -141,15 +129,15 @@ def node(id: str, field: str = "cluster.node") -> Node:
 
 def nodes() -> dict[str, Node]:
     """All node products by id."""
-    return dict(_nodes())
+    return _by_id(_table("nodes"))
 
 
 def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     """The node that usually holds this accelerator; with `scale_out`, one that has this fabric if
     there is any."""
     chip = accelerator(accelerator_id)
-    holding = [n for n in _nodes().values() if n.accelerator == chip.id]
-    usual = [_nodes()[chip.node]] if chip.node else []
+    holding = [n for n in _table("nodes").values() if n.accelerator == chip.id]
+    usual = [_table("nodes")[chip.node]] if chip.node else []
     for n in usual + holding:
         if scale_out in (None, n.scale_out):
             return n
@@ -173,7 +161,7 @@ def default_scale_out_bytes_per_s(accelerator_id: str) -> float:
 def storage(id: str, field: str = "cluster.storage") -> Storage:
     """The storage system of this id or alias."""
     return _find(
-        _storages(),
+        "storage",
         id,
         field,
         "a storage system",
@@ -182,7 +170,7 @@ def storage(id: str, field: str = "cluster.storage") -> Storage:
 
 def storages() -> dict[str, Storage]:
     """All storage systems, services and guidance tiers by id."""
-    return _by_id(_storages())
+    return _by_id(_table("storage"))
 
 
 @cache
@@ -197,24 +185,16 @@ def prices(item: str | None = None, category: str | None = None) -> tuple[Price,
 
 
 @cache
-def price(accelerator_id: str) -> Price | None:
-    """The newest dated rental price of this accelerator [USD per device-hour], None where the
-    catalogue has none.
-
-    `value` is the median of the observations of the newest six months that hold any (a range counts
-    by its middle): on-demand,
-    index and one-year prices; capacity blocks and list prices where there are none of these; spot
-    and serverless last. `low` and
-    `high` are the extremes of what was looked at, `date` that of the newest, `source` lists them.
-    """
-    return newest(accelerator(accelerator_id).id, prices(category="rent"))
+def price(accelerator_id: str, kind: str = "on-demand") -> Price | None:
+    """The newest dated rental price of this accelerator in one kind of rent (on-demand, reserved,
+    spot) [USD per device-hour], None where the catalogue has none; see `pricing.newest`."""
+    return newest(accelerator(accelerator_id).id, prices(category="rent"), kind)
 
 
-@cache
 def failure_presets() -> dict[str, FailurePreset]:
     """Failure rates of published fleets, by the name that a design gives as
     `reliability.preset`."""
-    return _indexed(filled(FailurePreset, rows("failure_presets")))
+    return _table("failure_presets")
 
 
 def failure_preset(name: str) -> FailurePreset:
@@ -225,20 +205,15 @@ def failure_preset(name: str) -> FailurePreset:
     return found
 
 
-@cache
-def _optimizers() -> dict[str, Optimizer]:
-    return _indexed(filled(Optimizer, rows("optimizers")))
-
-
 def optimizers() -> dict[str, Optimizer]:
     """All optimizers by id."""
-    return _by_id(_optimizers())
+    return _by_id(_table("optimizers"))
 
 
 def optimizer(id: str, field: str = "job.optimizer") -> Optimizer:
     """What the optimizer of this id or alias keeps for each parameter."""
     return _find(
-        _optimizers(),
+        "optimizers",
         id,
         field,
         "an optimizer",
@@ -257,21 +232,6 @@ def gemm_points() -> tuple[GemmPoint, ...]:
     """Published matrix-product, attention and memory points, fraction of the dense peak at the
     shape where it is given."""
     return tuple(filled(GemmPoint, rows("gemm_points", None)))
-
-
-@cache
-def efficiency_curves() -> tuple[Curve, ...]:
-    """The points reduced to a G/(G + h), a s/(s + h) or a constant, per accelerator, kind and
-    dtype."""
-    return tuple(
-        filled(
-            Curve,
-            rows("efficiency_curves", None),
-            asymptote="asymptote_fraction",
-            low="range_min",
-            high="range_max",
-        )
-    )
 
 
 @cache
@@ -310,35 +270,7 @@ def collective_fits() -> dict[str, CollectiveFit]:
 def columns(file: str | None = None) -> tuple[dict[str, str], ...]:
     """The data dictionary: file, column, unit, kind, low, high, description; of all files or of
     one."""
-    with open(
-        HERE / "columns.csv",
-        newline="",
-        encoding="utf-8",
-    ) as handle:
-        return tuple(r for r in csv.DictReader(handle) if file in (None, r["file"]))
-
-
-def provenance(
-    file: str,
-    id: str,
-    column: str,
-) -> dict[str, str]:
-    """Where one figure comes from: value, source, date and how it was had (text, secondary, memory,
-    derived)."""
-    row = next((r for r in rows(file) if r["id"] == id), None)
-    if row is None or column not in row:
-        raise DesignError(
-            f"catalogue.{file}",
-            f"{id}.{column}",
-            [r["id"] for r in rows(file)] if row is None else list(row),
-        )
-    exceptions = dict(e.split("=") for e in row.get("verified_except", "").split())
-    return {
-        "value": row[column],
-        "source": row["source"],
-        "date": row["date"],
-        "verified": exceptions.get(column, row["verified"]),
-    }
+    return tuple(r for r in csv_rows(HERE / "columns.csv") if file in (None, r["file"]))
 
 
 __all__ = [
@@ -352,7 +284,6 @@ __all__ = [
     "columns",
     "default_scale_out_bytes_per_s",
     "devices_per_node",
-    "efficiency_curves",
     "fabric",
     "failure_preset",
     "failure_presets",
@@ -365,7 +296,6 @@ __all__ = [
     "nodes",
     "price",
     "prices",
-    "provenance",
     "read",
     "reliability_facts",
     "storage",

@@ -6,20 +6,18 @@ A family without a published run has the constants of its most careful measured 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from ..base.records import Lines, record
 from .load import filled, rows
 
 OTHER = "other"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Family:
     """One row of families.csv."""
 
@@ -34,7 +32,7 @@ class Family:
     ordered_launch: bool
     zero_unsaid: str  # sharding of a published run that prints none, where not the stack's
     constants_of: str  # the family whose fitted constants and priors hold: itself if measured
-    instead: tuple[str, ...]  # accelerators to try in its place, smallest step first
+    instead: Lines  # accelerators to try in its place, smallest step first
     notes: str
 
     @property

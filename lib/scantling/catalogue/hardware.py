@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ..base.errors import DesignError
+from ..base.records import Lines, record
+from .records import Sourced
 
 NAN = math.nan
 HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
+# round trip between sites about 1,000 km apart (NVIDIA, NeMo over two data centres, 2025-03)
+SITE_RTT_S = 0.021
 SITE_BYTES_PER_S = 12.5e9  # between one site and the others, one direction: a 100 Gbit/s wave
 
 # precision of the job -> the peak that it is counted against
@@ -28,11 +31,8 @@ _PEAK_OF = {
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Accelerator:
+@record
+class Accelerator(Sourced):
     """One device as a framework counts it, with dense peaks [FLOP/s] (nan where it has none) and
     one-way rates [bytes/s].
 
@@ -62,8 +62,6 @@ class Accelerator:
     link_bytes_per_s: float
     scale_up_domain: int
     host_link_bytes_per_s: float
-    source: str
-    verified: str
     p2p_bytes_per_s: float = NAN
     scale_up: str = ""
     scale_up_domain_max: int = 1
@@ -71,9 +69,7 @@ class Accelerator:
     sms: float = NAN  # units among which the tiles of a matrix product are dealt out
     node: str = ""
     status: str = "shipping"
-    notes: str = ""
-    date: str = ""
-    aliases: tuple[str, ...] = ()
+    aliases: Lines = ()
     die: str = ""  # matrix units that several products share
 
     @property
@@ -106,16 +102,13 @@ class Accelerator:
             )
         return peak
 
-    def precisions(self) -> tuple[str, ...]:
+    def precisions(self) -> Lines:
         """Names that `peak_flops` takes for this device."""
         return tuple(p for p, column in _PEAK_OF.items() if not math.isnan(getattr(self, column)))
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Fabric:
+@record
+class Fabric(Sourced):
     """A network that joins devices: rate per device one way, time of one step, and the share of the
     rate that large messages reach.
 
@@ -135,22 +128,14 @@ class Fabric:
     latency_s: float
     efficiency: float
     in_network_reduction: bool
-    source: str
-    verified: str
     year: int = 0
     port_bytes_per_s: float = NAN
     p2p_bytes_per_s: float = NAN
     domain_devices: int = 0  # 0: not bounded by the product
     nics_per_device: float = NAN  # set where the product fixes it
     nics_per_node: float = NAN
-    allgather_efficiency: float = NAN
-    alltoall_efficiency: float = NAN
-    p2p_efficiency: float = NAN
-    allreduce_half_size_bytes: float = NAN
     in_network_gain: float = NAN
-    notes: str = ""
-    date: str = ""
-    aliases: tuple[str, ...] = ()
+    aliases: Lines = ()
     technology: str = ""  # nvlink, infiniband, ethernet, efa …
     generation: int = 0  # of NVLink
     transport: str = ""  # between hosts: verbs (RDMA), srd, tcp, tcpx, tcpxo, cxi, psm2
@@ -159,11 +144,8 @@ class Fabric:
     judged_on: str = ""  # fabric of the published curves by which estimates of it are judged
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Node:
+@record
+class Node(Sourced):
     """A host as it is sold: devices, scale-out ports, memory, disks, power at the wall [W,
     maximum]."""
 
@@ -181,11 +163,7 @@ class Node:
     nvme_bytes: float
     power_w: float
     nodes_per_rack: float
-    source: str
-    verified: str
     cpu: str = ""
-    notes: str = ""
-    date: str = ""
 
 
 def known_link(rate: float) -> float:

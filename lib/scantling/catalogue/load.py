@@ -6,12 +6,12 @@ hbm_bytes, latency_us latency_s.
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 
+from ..base.files import csv_rows
 from ..base.units import GB, GBIT, MB, TERA
 
 HERE = Path(__file__).parent
@@ -23,6 +23,7 @@ UNITS = {
     "_gbytes_per_s": ("_bytes_per_s", GB),
     "_gbits_per_s": ("_bytes_per_s", GBIT),
     "_tflops": ("_flops", TERA),
+    "_ns": ("_s", 1e-9),
     "_us": ("_s", 1e-6),
     "_ms": ("_s", 1e-3),
     "_kw": ("_w", 1e3),
@@ -32,7 +33,7 @@ BLANK = {
     "int": 0,
     "bool": False,
     "str": "",
-    "tuple[str, ...]": (),
+    "Lines": (),
 }
 
 
@@ -56,12 +57,7 @@ class CatalogueError(ValueError):
 def read(path, key: str | None = "id") -> list[dict[str, str]]:
     """Rows of one data file, checked: source, date and a known `verified` in each, `key` unique."""
     path = Path(path)
-    with open(
-        path,
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv_rows(path))
     seen = set()
     for line, row in enumerate(rows, 2):
         where = f"{path.name} line {line}" + (f" ({row[key]})" if key and row.get(key) else "")
@@ -125,4 +121,4 @@ def _value(
         return int(float(text))
     if field.type == "bool":
         return text not in ("0", "none")
-    return tuple(text.split()) if field.type.startswith("tuple") else text
+    return tuple(text.split()) if field.type == "Lines" else text

@@ -1,14 +1,25 @@
-"""From dated price observations to the one price that a design uses when it names none."""
+"""From dated price observations to the price that a design uses when it names none: like with like,
+one kind of rent across all chips."""
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Callable
 from dataclasses import replace
 
 from .records import Price
 
-_ORDER = (("on-demand", "index", "contract"), ("capacity-block", "list"), ("spot", "serverless"))
+KINDS = {
+    "on-demand": ("on-demand", "index"),
+    "reserved": ("contract", "capacity-block"),
+    "spot": ("spot",),
+    "list": ("list", "serverless"),
+}
+QUOTE = "quote"  # kind of a row that a user adds: their own offer, which beats all others
 _MONTHS = 6
+ENOUGH = 3  # observations of a kind from which no other kind is looked at
+COMPARED = 2  # observations of a chip from which it says how kinds stand to each other
 
 
 def _month(date: str) -> int:
@@ -18,27 +29,140 @@ def _month(date: str) -> int:
     return int(parts[0]) * 12 + (int(parts[1]) if len(parts) > 1 else 1)
 
 
-def newest(item: str, rents: tuple[Price, ...]) -> Price | None:
-    """Median of the observations within six months of the newest, of the most usual terms that
-    there are; None without any."""
-    of_item = [p for p in rents if p.item == item]
-    usual = next(
-        (found for kinds in _ORDER if (found := [p for p in of_item if p.kind in kinds])), None
+def recent(
+    item: str,
+    kind: str,
+    rents: tuple[Price, ...],
+) -> list[Price]:
+    """Observations of a chip and kind within six months of the newest of them."""
+    kinds = (QUOTE,) if kind == QUOTE else KINDS[kind]
+    found = [p for p in rents if p.item == item and p.kind in kinds]
+    last = max((_month(p.date) for p in found), default=0)
+    return [p for p in found if last - _month(p.date) < _MONTHS]
+
+
+def _median(found: list[Price]) -> float:
+    return statistics.median(p.middle for p in found)
+
+
+def _over_chips(rents: tuple[Price, ...], value: Callable) -> float | None:
+    """Median of a value over the chips that have one."""
+    known = [x for item in {p.item for p in rents} if (x := value(item)) is not None]
+    return statistics.median(known) if known else None
+
+
+def kind_ratio(
+    kind: str,
+    other: str,
+    rents: tuple[Price, ...],
+) -> float | None:
+    """How prices of `kind` stand to those of `other`: the median over chips with several of the one
+    and any of the other; None where no chip has both."""
+
+    def of_chip(item):
+        these, those = (
+            recent(
+                item,
+                k,
+                rents,
+            )
+            for k in (kind, other)
+        )
+        return _median(these) / _median(those) if len(these) >= COMPARED and those else None
+
+    return _over_chips(rents, of_chip)
+
+
+def usual_spread(kind: str, rents: tuple[Price, ...]) -> float:
+    """Factor from the median to either end of a kind's observations: the median over chips with
+    enough of them. One observation is no spread of its own."""
+
+    def of_chip(item):
+        found = recent(
+            item,
+            kind,
+            rents,
+        )
+        if len(found) < ENOUGH:
+            return None
+        ends = _ends(found)
+        return math.sqrt(max(ends) / min(ends))
+
+    usual = _over_chips(rents, of_chip)
+    return usual or (usual_spread("on-demand", rents) if kind != "on-demand" else 1.0)
+
+
+def _ends(found: list[Price]) -> list[float]:
+    return [x for p in found for x in (p.value, p.low, p.high) if x == x]
+
+
+def newest(
+    item: str,
+    rents: tuple[Price, ...],
+    kind: str = "on-demand",
+) -> Price | None:
+    """The price of a chip in one kind of rent; None without any observation.
+
+    A quote of the user's own stands alone. Else the median of the kind's observations within six
+    months of the newest; where there are fewer than ENOUGH, those of other kinds count too, each
+    times how the two kinds stand to each other on other chips, and all are pooled by their
+    geometric mean. Ends: what was observed, from ENOUGH observations; else the usual spread of the
+    kind.
+    """
+    quotes = recent(
+        item,
+        QUOTE,
+        rents,
     )
-    if usual is None:
+    direct = quotes or recent(
+        item,
+        kind,
+        rents,
+    )
+    pool, said = [p.middle for p in direct], []
+    if direct:
+        name = "own quote" if quotes else f"{kind} observation"
+        said.append(f"{len(direct)} {name}{'s' * (len(direct) > 1)}")
+    used = list(direct)
+    for other in KINDS if len(direct) < ENOUGH and not quotes else ():
+        times = (
+            kind_ratio(
+                kind,
+                other,
+                rents,
+            )
+            if other != kind
+            else None
+        )
+        found = (
+            recent(
+                item,
+                other,
+                rents,
+            )
+            if times
+            else []
+        )
+        if found:
+            used += found
+            pool.append(_median(found) * times)
+            said.append(f"{other} prices at {times:.2f} of them, as on other chips")
+    if not pool:
         return None
-    last = max(_month(p.date) for p in usual)
-    recent = [p for p in usual if last - _month(p.date) < _MONTHS]
-    ends = [x for p in recent for x in (p.value, p.low, p.high) if x == x]
-    latest = max(recent, key=lambda p: (_month(p.date), p.date))
+    value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
+    ends, wide = _ends(direct), usual_spread(kind, rents)
+    enough = len(direct) >= ENOUGH or bool(quotes)
+    latest = max(used, key=lambda p: (_month(p.date), p.date))
+    spread = "" if enough else f"; the usual spread of {kind} prices"
     return replace(
         latest,
-        provider=", ".join(dict.fromkeys(p.provider for p in recent)),
-        value=statistics.median(p.middle for p in recent),
-        low=min(ends),
-        high=max(ends),
-        source="; ".join(dict.fromkeys(p.source for p in recent)),
-        term=", ".join(dict.fromkeys(p.term for p in recent if p.term)),
-        notes=f"median of {len(recent)} observations",
-        verified="derived" if len(recent) > 1 else latest.verified,
+        kind=kind,
+        provider=", ".join(dict.fromkeys(p.provider for p in used)),
+        value=value,
+        low=min(ends) if enough else min([value / wide, *pool]),
+        high=max(ends) if enough else max([value * wide, *pool]),
+        source="; ".join(dict.fromkeys(p.source for p in used)),
+        term=", ".join(dict.fromkeys(p.term for p in used if p.term)),
+        notes=("median of " if enough else "from ") + " and ".join(said) + spread,
+        verified="derived" if len(used) > 1 else latest.verified,
     )

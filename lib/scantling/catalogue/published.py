@@ -12,20 +12,21 @@ GB200, B300 and GB300, the A100s) have the same matrix units and the same peak, 
 that one reached is within reach of the
 others, while a single small run of one says nothing of what it can do.
 
-`python -m scantling.evidence.published` works both tables out from the published runs.
+`make published` works both tables out from the published runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ..base.records import record
 from . import accelerator
 from .load import filled, rows
 
 LONGEST = 16_384  # tokens
 ROOM = 1.10  # above this many times the best published, the band is wider
 ENOUGH = 64  # devices of a run from which a device is held to its own record
+BEYOND_SCHEDULE = 2  # times the devices of the largest run with a schedule, to be called untried
 EVERYDAY = ("gpipe", "1f1b", "interleaved")
 AXES = {
     "devices": "devices",
@@ -36,10 +37,7 @@ AXES = {
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Run:
     """The published run that holds a record: its model, chip, devices and source."""
 
@@ -55,10 +53,7 @@ class Run:
         return f"{self.model} on {self.devices:,} {accelerator(self.chip).name}"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Best(Run):
     """The best MFU of a device, precision group and kind of model."""
 
@@ -67,10 +62,7 @@ class Best(Run):
     moe: bool
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Reach(Run):
     """The furthest that an axis has been taken."""
 
@@ -101,6 +93,11 @@ def reaches() -> dict[str, Reach]:
     return {r.id: r for r in filled(Reach, rows("published_reach"))}
 
 
+def _die(chip: str) -> str:
+    found = accelerator(chip)
+    return found.die or found.id
+
+
 def best_published(
     chip: str,
     precision: str,
@@ -116,14 +113,24 @@ def best_published(
     if own is not None and own.devices >= ENOUGH:
         return own
     die = [
-        b
-        for (c, g, m), b in records().items()
-        if (g, m) == (group, kind) and accelerator(c).die == accelerator(chip).die
+        b for (c, g, m), b in records().items() if (g, m) == (group, kind) and _die(c) == _die(chip)
     ]
     return max(
         die,
         key=lambda b: b.mfu,
         default=None,
+    )
+
+
+def published_schedules(devices: int) -> tuple[str, ...]:
+    """Pipeline schedules of published runs of at least half so many devices, beside the everyday
+    ones."""
+    return tuple(
+        name
+        for field, reach in reaches().items()
+        if field.startswith("schedule ")
+        and (name := field.removeprefix("schedule ")) not in EVERYDAY
+        and devices <= BEYOND_SCHEDULE * reach.value
     )
 
 
@@ -140,7 +147,11 @@ def beyond(plan: dict, devices: int) -> list[str]:
             )
     name = plan["schedule"]
     reach = reaches().get(f"schedule {name}")
-    if plan["pp"] > 1 and name not in EVERYDAY and (reach is None or devices > 2 * reach.value):
+    if (
+        plan["pp"] > 1
+        and name not in EVERYDAY
+        and (reach is None or devices > BEYOND_SCHEDULE * reach.value)
+    ):
         out.append(
             f"schedule {name} on {devices:,} devices, published on "
             + (f"{reach.value:,} at most ({reach.source})" if reach else "none")

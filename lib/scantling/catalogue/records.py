@@ -4,14 +4,22 @@ nan where a source gives nothing."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from ..base.records import Lines, record
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Storage:
+@record
+class Sourced:
+    """A row with where it comes from, when that was said, and how it was had (load.VERIFIED)."""
+
+    source: str
+    verified: str
+    date: str = ""
+    notes: str = ""
+
+
+@record
+class Storage(Sourced):
     """A file system, object store, local disk or guidance tier: rates of one client (a host) and of
     the whole `scope` [bytes/s]."""
 
@@ -27,11 +35,7 @@ class Storage:
     capacity_bytes: float
     latency_s: float
     usd_per_gb_month: float
-    source: str
-    date: str
-    verified: str
-    notes: str = ""
-    aliases: tuple[str, ...] = ()
+    aliases: Lines = ()
     # AWS, GCP, Azure, CoreWeave; makers (to anyone); empty where an operator built it for itself
     sold_by: str = ""
 
@@ -60,42 +64,33 @@ class Storage:
         return min(known) if known else math.nan
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class FailurePreset:
-    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, where both
-    come from, and how well that is known."""
+@record
+class FailurePreset(Sourced):
+    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, devices of
+    the job that was counted (nan where many were), where these come from, how well it is known."""
 
     id: str
     per_1000_node_days: float
     planned_per_day: float
-    source: str
+    devices: float
     note: str
-    verified: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Optimizer:
     """What an optimizer keeps for each parameter [bytes], in memory and in a checkpoint alike."""
 
     id: str
     moment_bytes: float
     master_bytes: float
+    newton_schulz: float  # iterations that make a matrix orthogonal in the update
     notes: str
     source: str
-    aliases: tuple[str, ...] = ()
+    aliases: Lines = ()
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Price:
+@record
+class Price(Sourced):
     """One dated observation: `value` in `unit` (USD per device-hour for rents), or only a range."""
 
     item: str
@@ -105,14 +100,10 @@ class Price:
     unit: str
     low: float
     high: float
-    date: str
     term: str
     # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power |
     # factor
     kind: str
-    source: str
-    verified: str
-    notes: str = ""
 
     @property
     def middle(self) -> float:
@@ -120,11 +111,8 @@ class Price:
         return self.value if not math.isnan(self.value) else (self.low + self.high) / 2
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Fact:
+@record
+class Fact(Sourced):
     """One published reliability figure as printed; `value` stays text because sources print ranges
     and bounds."""
 
@@ -134,10 +122,7 @@ class Fact:
     unit: str
     context: str
     title: str
-    source: str
     locator: str
-    date: str
-    verified: str
 
     @property
     def number(self) -> float:
@@ -148,11 +133,8 @@ class Fact:
             return math.nan
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class GemmPoint:
+@record
+class GemmPoint(Sourced):
     """One measured operation; `fraction` is of the dense peak of its own precision."""
 
     accelerator: str
@@ -166,39 +148,10 @@ class GemmPoint:
     achieved_flops: float
     peak_flops: float
     fraction: float
-    source: str
-    date: str
-    verified: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Curve:
-    """Share of the peak against size: form a*G/(G+h) with G = 2 m n k / 1e9, a*s/(s+h) with the
-    sequence length, or const."""
-
-    accelerator: str
-    kind: str
-    dtype: str
-    form: str
-    asymptote: float
-    half_size: float
-    half_size_unit: str
-    low: float
-    high: float
-    basis: str
-    source: str
-    date: str
-    verified: str
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class CollectiveSeries:
+@record
+class CollectiveSeries(Sourced):
     """One published curve: message size [bytes] to bus bandwidth [bytes/s] (all-reduce: algbw
     2(n-1)/n, others (n-1)/n)."""
 
@@ -209,18 +162,12 @@ class CollectiveSeries:
     devices: int
     collective: str
     link_bytes_per_s: float
-    source: str
-    date: str
-    verified: str
     message_bytes: tuple[float, ...] = ()
     busbw_bytes_per_s: tuple[float, ...] = ()
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class CollectiveFit:
+@record
+class CollectiveFit(Sourced):
     """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node
     where protocols switch."""
 
@@ -232,6 +179,3 @@ class CollectiveFit:
     efficiency_ring: float
     efficiency_hierarchical: float
     rms_log_error: float
-    source: str
-    date: str
-    verified: str

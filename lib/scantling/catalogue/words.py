@@ -25,9 +25,34 @@ SCHEDULES = (
     "dualpipe-v",
 )
 RECOMPUTES = ("none", "selective", "full")
+# what `selective` may repeat, and whole layers
+MODULES = ("core_attn", "mla_up_proj", "norm", "mlp_act", "moe", "layers")
 CP_TYPES = ("ring", "all-gather", "ulysses")
 OFFLOADS = ("none", "optimizer", "optimizer+params")
 MLPS = ("gelu", "squared-relu", "relu", "swiglu", "geglu")
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
-SURVIVE = ("node", "rack", "pod")
+GATES = ("", "head", "width")  # output gates of attention
+RENTS = ("on-demand", "reserved", "spot")
+SURVIVE = ("device", "node", "rack", "pod")
+RECOVERIES = ("restart", "in-place", "elastic")
+TOPOLOGIES = (
+    "fat-tree",
+    "rail-optimized",
+    "rail-only",
+    "multi-plane",
+    "dragonfly",
+    "dragonfly+",
+)
+DEDUPS = ("exact", "near")
+SYNCS = ("synchronous", "local-steps")
+# bytes a parameter: fp32 weights of the last average, and a momentum
+OUTERS = {
+    "nesterov": 8.0,
+    "sgd": 4.0,
+}
 LAYER_SPLITS = ("even", "balanced")
+EFFORTS = ("tuned", "typical")
+ROUTINGS = ("natural", "forced")
+CUDA_GRAPHS = ("none", "layer", "full")
+TP_OVERLAPS = ("none", "async", "userbuffer")
+DISPATCHERS = ("allgather", "alltoall", "deepep", "hybridep")

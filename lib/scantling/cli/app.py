@@ -1,6 +1,6 @@
 """The `scantling` command: what commands there are, and how each ends.
 
-Exit codes: 0 feasible or done; 3 a stated constraint is missed; 4 impossible; 2 the file or the
+Exit codes: 0 feasible or done; 3 a stated constraint is violated; 4 impossible; 2 the file or the
 call is wrong, with one line on stderr;
 130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
 """
@@ -17,29 +17,31 @@ import click
 
 from ..base.errors import DesignError, closest, plain
 from ..evidence.measure import command as measuring
-from . import blueprint, design, files, launch, runs, search
-from . import decide as compare
+from . import blueprint, decide, design, files, launch, learn, runs, search
 from .common import WRONG
 
 COMMANDS = {
     "design": design.design,
     "search": search.search,
     "spaces": search.spaces,
-    "candidates": compare.candidates,
-    "sweep": compare.sweep,
-    "answer": compare.answer,
-    "sensitivity": compare.sensitivity,
-    "front": compare.front,
-    "scaling": compare.scaling,
-    "diagnose": compare.diagnose,
+    "candidates": decide.candidates,
+    "sweep": decide.sweep,
+    "answer": decide.answer,
+    "sensitivity": decide.sensitivity,
+    "front": decide.front,
+    "scaling": decide.scaling,
+    "diagnose": decide.diagnose,
+    "compare": design.compare,
     "goodput": design.goodput,
     "blueprint": blueprint.blueprint,
     "init": files.init,
     "schema": files.schema,
     "catalogue": files.catalogue,
     "params": files.params,
+    "prices": files.prices,
     "predict": runs.predict,
     "validate": runs.validate,
+    "learn": learn.learn,
     "measure": measuring.command,
     "launch": launch.launch,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from ..advise.whole import as_dict
+from ..advise.design_json import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest
 from ..cluster import PARTS
@@ -45,8 +45,13 @@ class Parts(click.ParamType):
     multiple=True,
     help=(
         "Only this part; may be given more than once: network, placement, planes, "
-        "scheduler, stores, domains, risks, rollout, evolution."
+        "scheduler, stores, domains, risks, rollout, evolution, calendar."
     ),
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="All lines of the network, not its totals alone.",
 )
 @click.pass_context
 def blueprint(
@@ -54,11 +59,12 @@ def blueprint(
     file,
     as_json,
     parts,
+    full,
 ):
     """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
     domains, risks, roll-out, what breaks next.
 
-    Exit codes as of design: 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file
+    Exit codes as of design: 0 feasible, 3 a stated constraint is violated, 4 impossible, 2 the file
     is wrong.
     """
     assessment = assessment_of(file)
@@ -74,5 +80,10 @@ def blueprint(
             }
         )
     else:
-        show_parts(assessment.resolved.name, found, console())
+        show_parts(
+            assessment.resolved.name,
+            found,
+            console(),
+            full,
+        )
     ctx.exit(EXIT[assessment.verdict])

@@ -3,48 +3,45 @@ from the names of the keys."""
 
 from __future__ import annotations
 
-from functools import cache
 from numbers import Number
-from pathlib import Path
 
-import yaml
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..base.errors import plain
 from ..base.show import shown
+from ..base.words import table
+from .summary import bare
 
 ROWS = 24
 COLUMNS = 9
 
 
-@cache
-def layout() -> dict:
-    """What is shown of each part, and the kind of number of each key."""
-    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-
-
-@cache
-def kinds() -> dict[str, str]:
-    """{key: kind of number}."""
-    return {key: kind for kind, keys in layout()["kinds"].items() for key in keys.split()}
+# what is shown of each part, the kind of number of each key, and the units of rows
+LAYOUT = table(__file__, "blueprint_tables")
+KINDS = {key: kind for kind, keys in LAYOUT["kinds"].items() for key in keys.split()}
 
 
 def show_parts(
     name: str,
     parts: dict,
     out: Console,
+    full: bool = False,
 ) -> None:
-    """Print the named parts of a blueprint's plain data, one after the other."""
+    """Print the named parts of a blueprint's plain data, one after the other; `full`: all of those
+    that have a brief form."""
     out.print(Text(plain(name, 120), style="bold"))
     for part, data in parts.items():
         out.print()
         out.print(Text(part, style="bold underline"))
         if data is None:
             out.print(Text("none: the design is impossible"))
-        elif part in layout()["parts"]:
-            _laid_out(layout()["parts"][part], data, out)
+        elif part in LAYOUT["parts"] and not (full and LAYOUT["parts"][part].get("brief")):
+            _laid_out(
+                LAYOUT["parts"][part],
+                data,
+                out,
+            )
         else:
             _any(data, out)
 
@@ -60,20 +57,28 @@ def _laid_out(
         said = data[key] if isinstance(data[key], str) else "; ".join(data[key])
         if said:
             out.print(Text(f"· {words}{plain(said, 600)}"))
-    for table in part["tables"]:
+    for part_table in part["tables"]:
         _table(
-            table["title"],
-            _at(data, table["rows"]) or [],
-            table["columns"],
+            part_table["title"],
+            _at(data, part_table["rows"]) or [],
+            part_table["columns"],
             out,
         )
     for book in _at(data, part.get("playbooks", "")) or ():
         each = shown(book["seconds"], "seconds"), shown(book["usd"], "usd")
         out.print(Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold"))
         steps = (f"{i}. {step}" for i, step in enumerate(book["steps"], 1))
-        _lines((*book["signals"], *steps), out, "  ")
+        _lines(
+            (*book["signals"], *steps),
+            out,
+            "  ",
+        )
     for title, paths in part.get("pairs", {}).items():
-        _pairs(title, {k: v for path in paths for k, v in _at(data, path).items()}, out)
+        _pairs(
+            title,
+            {k: v for path in paths for k, v in _at(data, path).items()},
+            out,
+        )
 
 
 def _at(data, path: str):
@@ -91,18 +96,14 @@ def _lines(
         out.print(Text(f"{mark}{plain(str(line), 400)}"))
 
 
-def _grid(title: str, **style) -> Table:
-    own = dict(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-    )
-    return Table(
-        box=None,
-        pad_edge=False,
-        **own,
-        **style,
-    )
+def _titled(
+    title: str,
+    *columns: dict,
+    headed: bool = True,
+):
+    grid = bare(*columns, headed=headed)
+    grid.title, grid.title_justify, grid.title_style = title, "left", "bold"
+    return grid
 
 
 def _table(
@@ -113,7 +114,7 @@ def _table(
 ) -> None:
     if not rows:
         return
-    grid = _grid(title, header_style="dim")
+    grid = _titled(title)
     for key, heading in columns.items():
         values = [row.get(key) for row in rows]
         numbers = all(isinstance(v, Number | None) and not isinstance(v, bool) for v in values)
@@ -123,7 +124,16 @@ def _table(
             justify="right" if numbers else "left",
         )
     for row in rows[:ROWS]:
-        grid.add_row(*(cell(key, row.get(key), row.get("unit")) for key in columns))
+        grid.add_row(
+            *(
+                cell(
+                    key,
+                    row.get(key),
+                    row.get("unit"),
+                )
+                for key in columns
+            )
+        )
     out.print()
     out.print(grid)
     if len(rows) > ROWS:
@@ -135,12 +145,14 @@ def _pairs(
     data: dict,
     out: Console,
 ) -> None:
-    grid = _grid(title, show_header=False)
-    grid.add_column()
-    grid.add_column(overflow="fold")
+    grid = _titled(
+        title,
+        {},
+        {"overflow": "fold"},
+        headed=False,
+    )
     for key, value in data.items():
-        first = value[0] if isinstance(value, list) and value else None
-        name = key.replace("_", " ")
+        first, name = _first(value), key.replace("_", " ")
         if isinstance(first, str):
             for line in value:
                 grid.add_row(name, plain(line, 300))
@@ -156,26 +168,40 @@ def _any(data: dict, out: Console) -> None:
     rest as pairs."""
     pairs = {}
     for key, value in data.items():
-        first = value[0] if isinstance(value, list) and value else None
+        first, name = _first(value), key.replace("_", " ")
         if isinstance(first, dict):
-            columns = [k for k, v in first.items() if not isinstance(v, dict | list)][:COLUMNS]
-            headed = {k: k.replace("_", " ") for k in columns}
+            columns = [*_flat(first)][:COLUMNS]
             _table(
-                key.replace("_", " "),
+                name,
                 value,
-                headed,
+                {k: k.replace("_", " ") for k in columns},
                 out,
             )
         elif isinstance(first, str):
             _lines(value, out)
         elif isinstance(value, dict):
-            flat = {k: v for k, v in value.items() if not isinstance(v, dict | list)}
-            if flat:
-                _pairs(key.replace("_", " "), flat, out)
+            if flat := _flat(value):
+                _pairs(
+                    name,
+                    flat,
+                    out,
+                )
         else:
             pairs[key] = value
     if pairs:
-        _pairs("", pairs, out)
+        _pairs(
+            "",
+            pairs,
+            out,
+        )
+
+
+def _first(value):
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _flat(value: dict) -> dict:
+    return {k: v for k, v in value.items() if not isinstance(v, dict | list)}
 
 
 def cell(
@@ -185,17 +211,22 @@ def cell(
 ) -> str:
     """One value as people read it: the unit of the row where it has one, else the one that the
     key's ending names."""
-    if value is None:
-        return "—"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return shown(value, "")
     if isinstance(value, dict):
         if {"now", "then"} <= value.keys():
-            now, then = (cell("", value[k], value["unit"]) for k in ("now", "then"))
+            now, then = (
+                cell(
+                    "",
+                    value[k],
+                    value["unit"],
+                )
+                for k in ("now", "then")
+            )
             return f"{value['name']} {now} → {then}"
         return ", ".join(f"{k} {cell(k, v)}" for k, v in value.items())
     if isinstance(value, list):
-        if value and isinstance(value[0], dict) and "short_by" in value[0]:
+        if "short_by" in (_first(value) or ""):
             return ", ".join(f"{m['what']} by {shown(m['short_by'], 'ratio')} times" for m in value)
         return plain("; ".join(str(v) for v in value[:2]), 240)
     if isinstance(value, Number):
@@ -206,9 +237,7 @@ def cell(
 
 
 def _kind(key: str, unit: str | None) -> str:
-    units = layout()["units"]
-    endings = layout()["endings"]
-    if unit in units and key in ("", *layout()["unit_of"].split()):
-        return units[unit]
-    by_ending = (kind for ending, kind in endings.items() if key.endswith(ending))
-    return kinds().get(key) or next(by_ending, "plain")
+    if unit in LAYOUT["units"] and key in ("", *LAYOUT["unit_of"].split()):
+        return LAYOUT["units"][unit]
+    by_ending = (kind for ending, kind in LAYOUT["endings"].items() if key.endswith(ending))
+    return KINDS.get(key) or next(by_ending, "plain")

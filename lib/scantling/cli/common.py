@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
+from contextlib import contextmanager, nullcontext
 
 import click
+from rich.measure import Measurement
 
 from ..advise.active_count import largest_active
-from ..advise.whole import as_dict
 from ..base.console import print_json
 from ..base.errors import DesignError, plain
+from ..base.files import read_stream
+from ..base.words import table
+from ..cluster.promise import said
 from ..design.design import Design
+from ..plans.axes import SPACES
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
-from .summary import fix_line
+from ..verdict.verdicts import EXIT as EXIT
+from .bar import Bar
+from .summary import bare, fix_line
 
-EXIT = {
-    "feasible": 0,
-    "constraint-missed": 3,
-    "impossible": 4,
-}
 WRONG = 2
 FILE = click.argument("file")
 JSON = click.option(
@@ -30,22 +33,54 @@ JSON = click.option(
     is_flag=True,
     help="Print as JSON.",
 )
+TYPES = {
+    "count": click.IntRange(1),
+    "number": float,
+    "file": click.Path(dir_okay=False),
+    "folder": click.Path(),
+    "space": click.Choice(["coarse", "default", "wide"]),
+}
+
+
+def options(command: str):
+    """The options of one command, as options.yaml states them."""
+
+    def decorate(function):
+        for row in reversed(table(__file__, "options")[command]):
+            option = click.option(
+                *row["flags"],
+                type=TYPES.get(row.get("type")),
+                **{k: v for k, v in row.items() if k not in ("flags", "type")},
+            )
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def read(file: str):
     """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
-
-    if file == "-":
-        return Design.from_text(sys.stdin.read())
-    return Design.read(file)
+    return Design.from_yaml(read_stream(sys.stdin, "-")) if file == "-" else Design.read(file)
 
 
-def assessment_of(file: str) -> Assessment:
-    """The assessment of FILE; a DesignError about a field gets the file's name in front."""
+def assessment_of(
+    file: str,
+    space: str = "default",
+    kit: Mapping | None = None,
+) -> Assessment:
+    """The assessment of FILE over one of SPACES, the wide one with progress on stderr, or over what
+    `kit` has words for of it; a DesignError about a field gets the file's name in front."""
     try:
         design = read(file)
         prepare(design)  # whatever is wrong with the file, before anything is searched
-        return assess(design)
+        # the others take a second or two: an interrupt ends the program, not the search alone
+        with Bar(True).watching() if space == "wide" else nullcontext() as bar:
+            return assess(
+                design,
+                space=SPACES[space],
+                progress=bar,
+                kit=kit,
+            )
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):
@@ -53,15 +88,19 @@ def assessment_of(file: str) -> Assessment:
         raise click.ClickException(f"{name}: {e}") from None
 
 
-def assessed(file: str, headline: bool = False):
+def assessed(
+    file: str,
+    headline: bool = False,
+    space: str = "default",
+):
     """(design, result as plain data). headline: name and verdict alone, unless impossible."""
-    a = assessment_of(file)
+    a = assessment_of(file, space)
     if headline and a.phases:
         return a.design, {
             "name": a.resolved.name,
             "verdict": a.verdict,
         }
-    return a.design, as_dict(a) | ({"largest_active": largest_active(a)} if a.phases else {})
+    return a.design, said(a) | ({"largest_active": largest_active(a)} if a.phases else {})
 
 
 def refuse(result: dict, as_json: bool) -> int:
@@ -79,34 +118,60 @@ def refuse(result: dict, as_json: bool) -> int:
     return EXIT["impossible"]
 
 
-def grid(*heads: str, words: tuple = ()):
+def print_table(
+    out,
+    heads,
+    rows,
+    words: tuple = (),
+) -> None:
     """A bare table; the columns named in `words` are set left and wrap, the others right and
-    whole."""
-    from rich.table import Table
-
-    out = Table(
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
+    whole. It takes the console's width, or the least width that holds its numbers where that is
+    more."""
+    grid = bare()
     for head in heads:
-        out.add_column(
+        word = head in words
+        grid.add_column(
             head,
-            justify="left" if head in words else "right",
-            no_wrap=head not in words,
+            justify="left" if word else "right",
+            no_wrap=not word,
             overflow="fold",
         )
-    return out
-
-
-def put(out, table) -> None:
-    """Print a table at the console's width, or at the least width that holds its numbers where that
-    is more."""
-    from rich.measure import Measurement
-
-    least = Measurement.get(out, out.options.update(max_width=1000), table).minimum
+    for row in rows:
+        grid.add_row(*row)
     out.print(
-        table,
-        width=max(out.width, least),
+        grid,
+        width=max(
+            out.width, Measurement.get(out, out.options.update(max_width=1000), grid).minimum
+        ),
         crop=False,
     )
+
+
+def count_on_stderr(done: int, of: int) -> None:
+    """Progress as one line that is written over."""
+    click.echo(
+        f"\r{done} of {of}",
+        nl=done == of,
+        err=True,
+    )
+
+
+@contextmanager
+def on_scheduler(address: str | None):
+    """Inside, what goes wrong with a Dask scheduler is said as the fault of its option."""
+    try:
+        yield
+    except ImportError:
+        raise DesignError(
+            "--scheduler",
+            address,
+            "pip install 'scantling[dask]'",
+            problem="needs Dask",
+        ) from None
+    except OSError as e:
+        raise DesignError(
+            "--scheduler",
+            address,
+            "the address of a running Dask scheduler, such as tcp://127.0.0.1:8786",
+            problem=f"cannot be reached: {e}",
+        ) from None

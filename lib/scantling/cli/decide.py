@@ -3,28 +3,44 @@ answers."""
 
 from __future__ import annotations
 
+import csv
+from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import chain
 
 import click
 
 from ..advise import answers, sweeps
 from ..advise import diagnose as diagnosing
 from ..advise.answers import by_scaling_laws
+from ..advise.design_json import as_dict
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back
 from ..advise.sensitivity import tornado
 from ..advise.sweeps import edge
-from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from ..base.errors import DesignError
-from ..base.quantities.table import show
+from ..base.errors import DesignError, plain
+from ..base.quantities.table import band, show
 from ..base.show import percent
 from ..design.design import Design
 from ..physics.memory.peak import SAFE, zone
 from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
-from .common import EXIT, FILE, JSON, assessed, assessment_of, grid, put, read, refuse
+from ..verdict.verdicts import VERDICTS
+from .common import (
+    EXIT,
+    FILE,
+    JSON,
+    assessed,
+    assessment_of,
+    count_on_stderr,
+    on_scheduler,
+    options,
+    print_table,
+    read,
+    refuse,
+)
 from .summary import fix_line
 
 
@@ -49,12 +65,24 @@ def _assessment(
     return assessment
 
 
+@contextmanager
+def _blamed_on(field: str):
+    """Inside, what has no answer is said of this field."""
+    try:
+        yield
+    except DesignError:
+        raise
+    except ValueError as e:
+        raise DesignError(field, problem=str(e)) from None
+
+
 def _values(text: str) -> list:
     out = []
     for word in text.split(","):
         try:
             number = float(word)
-            out.append(int(number) if number == int(number) and "." not in word else number)
+            whole = number.is_integer() and "." not in word
+            out.append(int(number) if whole else number)
         except ValueError:
             out.append(word)
     return out
@@ -77,30 +105,7 @@ def axes_of(words) -> dict:
 
 @click.command()
 @FILE
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    help=(
-        "Write the candidates here, with empty columns for what is measured; with "
-        "--measured, the design with the fastest plan pinned and its step."
-    ),
-)
-@click.option(
-    "--top",
-    default=8,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Candidates, each of another kind.",
-)
-@click.option(
-    "--measured",
-    type=click.Path(
-        exists=True,
-        dir_okay=False,
-    ),
-    help="Read a filled-in file back and say which plan won.",
-)
+@options("candidates")
 @click.pass_context
 def candidates(
     ctx,
@@ -112,51 +117,61 @@ def candidates(
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
+    out = console()
     if measured:
         found, result = assessed(file, headline=True)
-        try:
-            back = read_back(measured)
-        except (ValueError, KeyError) as e:
-            raise DesignError(
-                measured, problem=str(e).removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
-            ) from None
-        said = (
-            f"{percent(back['agreement'], 0)} of the pairs in the predicted order"
-            if back["agreement"] is not None
-            else "one row only"
+        _swept(
+            found,
+            measured,
+            output,
+            out,
         )
-        console().print(
-            f"{len(back['rows'])} measured; measured over predicted "
-            f"{back['calibration']:.3f} (median); {said}\npin: {back['best']}"
-        )
-        if output:
-            best = back["rows"][0]
-            memory = (
-                {"memory_gb": float(best["measured_memory_gb"])}
-                if (best.get("measured_memory_gb") or "").strip()
-                else {}
-            )
-            found.change(
-                {
-                    "plan": back["best"],
-                    "measured": {
-                        "step_s": best["measured_step_s"],
-                        **memory,
-                    },
-                }
-            ).write(output, force=True)
-            console().print(f"{output}: the design with that plan pinned and its measured step")
         ctx.exit(EXIT[result["verdict"]])
     a = _assessment(ctx, file)
     search = a.chosen.found
     if output:
         export(search, output, top)
     for rank, row in enumerate(diverse(search, top), 1):
-        console().print(
+        out.print(
             f"{rank:2}  {search.step_s[row]:8.3f} s  "
             f"{search.total_bytes[row] / 1e9:6.1f} GB  {short(search.row(int(row)))}"
         )
     ctx.exit(EXIT[a.verdict])
+
+
+def _swept(
+    design,
+    measured,
+    output,
+    out,
+):
+    """What the measured sweep in a file says; the winner pinned in a copy of the design."""
+    try:
+        back = read_back(measured)
+    except (ValueError, KeyError, OverflowError, csv.Error) as e:
+        said = f"no column {e}" if isinstance(e, KeyError) else plain(str(e), 300)
+        said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
+        raise DesignError(measured, problem=said) from None
+    agreed, best = back["agreement"], back["rows"][0]
+    said = "one row only"
+    if agreed is not None:
+        said = f"{percent(agreed, 0)} of the pairs in the predicted order"
+    out.print(
+        f"{len(back['rows'])} measured; measured over predicted "
+        f"{back['calibration']:.3f} (median); {said}\npin: {back['best']}"
+    )
+    if output:
+        figures = {"step_s": best["measured_step_s"]}
+        if best["measured_memory_gb"]:
+            figures["memory_gb"] = best["measured_memory_gb"]
+        pinned = design.change(
+            {
+                "plan": back["best"],
+                "measured": figures,
+            }
+        )
+        pinned.write(output, force=True)
+        out.print(f"{output}: the design with that plan pinned and its measured step")
 
 
 @click.command()
@@ -191,7 +206,7 @@ def diagnose(
     required=True,
     metavar="FIELD=V1,V2,…",
 )
-@click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
+@options("sweep")
 @JSON
 def sweep(
     file,
@@ -202,53 +217,37 @@ def sweep(
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
 
-    axes = axes_of(over)
-    try:
+    axes, design = axes_of(over), Design.read(file)
+    with on_scheduler(scheduler):
         cells = sweeps.sweep(
-            Design.read(file),
+            design,
             axes,
             scheduler=scheduler,
-            progress=lambda i, n: click.echo(
-                f"\r{i} of {n}",
-                nl=i == n,
-                err=True,
-            ),
+            progress=count_on_stderr,
         )
-    except ImportError:
-        raise DesignError(
-            "--scheduler",
-            scheduler,
-            "pip install 'scantling[dask]'",
-            problem="needs Dask",
-        ) from None
     if all(c.verdict == "refused" for c in cells):
         raise click.ClickException(cells[0].why)
     if as_json:
         print_json([asdict(c) for c in cells])
         return
 
-    table = grid(
-        *(path.rpartition(".")[2] for path in axes),
-        "verdict",
-        "MFU",
-        "step",
-        "days",
-        "cost",
+    out, rows = console(), []
+    for c in cells:
+        missed = f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""
+        figures = (_shown(key, c.figures.get(key)) for key in ("mfu", "step_s", "days", "cost_usd"))
+        rows.append([*map(str, c.at), c.verdict + missed, *figures])
+    fields = (path.rpartition(".")[2] for path in axes)
+    print_table(
+        out,
+        (*fields, "verdict", "MFU", "step", "days", "cost"),
+        rows,
         words=("verdict",),
     )
     for c in cells:
-        missed = f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""
-        table.add_row(
-            *map(str, c.at),
-            c.verdict + missed,
-            *(_shown(key, c.figures.get(key)) for key in ("mfu", "step_s", "days", "cost_usd")),
-        )
-    put(console(), table)
-    for c in cells:
         if c.verdict in ("refused", "impossible"):
-            console().print(f"· {', '.join(map(str, c.at))}: {c.why}")
+            out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
     for a in edge(cells) if len(axes) == 1 else ():
-        console().print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
+        out.print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
 
 
 QUESTIONS = (
@@ -271,6 +270,7 @@ NAMED = {
     "mfu": "MFU ",
     "params": "parameters ",
 }
+BESIDE = ("value", "plan", "memory_share", "law", "source", "bound", "verdict")
 
 
 @click.command()
@@ -280,10 +280,12 @@ NAMED = {
     type=click.Choice(QUESTIONS),
     metavar="QUESTION",
 )
+@options("answer")
 @JSON
 def answer(
     file,
     question,
+    most_devices,
     as_json,
 ):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
@@ -293,46 +295,67 @@ def answer(
     if question == "cheaper":
         _cheaper(design, as_json)
         return
+    given = {"most_devices": most_devices} if most_devices else {}
+    if given and question != "earliest-finish":
+        raise DesignError("--most-devices", most_devices, "the question earliest-finish")
     name = {"compute-budget": "within_budget_of_compute"}.get(question, question.replace("-", "_"))
-    try:
-        said = getattr(answers, name)(design)
-    except ValueError as e:
-        if isinstance(e, DesignError):
-            raise
-        raise DesignError(question, problem=str(e)) from None
+    ask = getattr(answers, name)
+    with _blamed_on(question):
+        said = ask(design, **given)
     if as_json:
-        print_json(said)
+        none = dict.fromkeys(("value", "bound", "verdict", "days", "cost_usd", "devices", "plan"))
+        print_json(
+            {
+                "question": question,
+                **none,
+                "mfu": None,
+                **(said or {}),
+            }
+        )
         return
-    console().print(
-        _answered(said) if said else "none: no choice tried fits and meets every constraint"
-    )
-    if said is None and question == "fewest-devices":
-        merely = answers.fewest_devices(design, meet=False)
-        console().print(
-            f"to hold the model alone: {_answered(merely)}"
+    out = console()
+    out.print(_answered(said) if said else "none: no choice tried fits and meets every constraint")
+    if said is None and question in ASIDE:
+        merely = ask(
+            design,
+            **{ASIDE[question]: False},
+            **given,
+        )
+        out.print(
+            f"with the constraints left aside: {_answered(merely)}"
             if merely
-            else "nor does any count hold the model"
+            else "nor does any choice hold the model"
         )
 
 
+# the argument that leaves the constraints aside
+ASIDE = {
+    "longest-sequence": "meet",
+    "biggest-micro-batch": "meet",
+    "fewest-devices": "meet",
+    "largest-model": "meet",
+    "earliest-finish": "within_budget",
+}
+
+
 def _answered(said: dict) -> str:
-    """An answer in words, its plan on a line of its own."""
+    """An answer in words, what bounds it, and its plan, on a line each."""
 
     words = [
         SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v)
         for k, v in said.items()
-        if v is not None and k not in ("plan", "memory_share", "law", "source", "bound")
+        if v is not None and k not in BESIDE
     ]
-    words += [f"{percent(said['memory_share'], 0)} of the memory"] if "memory_share" in said else []
-    words += [said[k] for k in ("bound", "source") if k in said]
-    return ", ".join(words) + f"\nplan: {short(said['plan'])}"
+    words += [f"{percent(said['memory_share'], 0)} of the memory", VERDICTS[said["verdict"]].name]
+    words += [said["source"]] if "source" in said else []
+    return f"{', '.join(words)}\nbound: {said['bound']}\nplan: {short(said['plan'])}"
 
 
 def _cheaper(design, as_json):
     """Changes that cost less and take no longer, or stay within the deadline."""
 
     a = assess(design)
-    if a.verdict != "feasible" or a.cost_usd is None:
+    if not a.met or a.cost_usd is None:
         raise DesignError(
             "cheaper",
             allowed="a feasible design with tokens and a price",
@@ -342,38 +365,33 @@ def _cheaper(design, as_json):
     if as_json:
         print_json(rows)
         return
+    out = console()
     for row in rows:
-        console().print(fix_line(row))
-    if any(
-        "cluster.scale_out" in row["set"] and "cluster.accelerator" not in row["set"]
-        for row in rows
-    ):
-        console().print(
+        out.print(fix_line(row))
+    changed = [row["set"] for row in rows]
+    if any("cluster.scale_out" in c and "cluster.accelerator" not in c for c in changed):
+        out.print(
             "the price of a device-hour is kept: what a faster fabric adds to it is not in the cost"
         )
     if not rows:
-        console().print("none: no change tried costs less in the same time")
+        out.print("none: no change tried costs less in the same time")
 
 
 @click.command()
 @FILE
-@click.option(
-    "--flops",
-    type=float,
-    help=(
-        "Training compute; without it, what the machine of FILE does by its deadline, else "
-        "what FILE itself spends."
-    ),
-)
+@options("scaling")
 @JSON
 def scaling(
     file,
     flops,
+    target,
     as_json,
 ):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
-    takes on FILE's machine."""
+    takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
 
+    if target is not None:
+        return _to_loss(read(file), target, as_json)
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
             "--flops",
@@ -381,31 +399,16 @@ def scaling(
             "a number from 1e15 to 1e32",
             problem="is no budget of a training run",
         )
-    try:
+    with _blamed_on("--flops"):
         said = by_scaling_laws(read(file), flops)
-    except ValueError as e:
-        if isinstance(e, DesignError):
-            raise
-        raise DesignError("--flops", problem=str(e)) from None
     if as_json:
         print_json(said)
         return
 
     out = console()
     out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
-    table = grid(
-        "law",
-        "params",
-        "tokens",
-        "tok/param",
-        "loss",
-        "days",
-        "cost",
-        "MFU",
-        words=("law",),
-    )
-    for r in said["rows"]:
-        table.add_row(
+    rows = (
+        (
             r["law"] or r["title"],
             show("params", r["params"]),
             f"{r['tokens'] / 1e12:,.3g}T",
@@ -414,7 +417,14 @@ def scaling(
             _shown("days", r["days"], r["verdict"]),
             *(_shown(key, r[key], "—") for key in ("cost_usd", "mfu")),
         )
-    put(out, table)
+        for r in said["rows"]
+    )
+    print_table(
+        out,
+        ("law", "params", "tokens", "tok/param", "loss", "days", "cost", "MFU"),
+        rows,
+        words=("law",),
+    )
     out.print(
         "loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), "
         "to compare rows by; fitted up to 3e21 FLOP on dense models. Ask an ML "
@@ -425,14 +435,44 @@ def scaling(
             out.print(f"· {r['law']}: {r['source']}")
 
 
+def _to_loss(
+    design,
+    target: float,
+    as_json: bool,
+) -> None:
+    """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
+    if not 0.5 <= target <= 10:
+        raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
+    said = answers.to_loss(assess(design), target)
+    if as_json:
+        print_json(said)
+        return
+    out = console()
+    rows = (
+        (
+            r["title"],
+            _shown("phases.tokens", r["tokens"], "—"),
+            _shown("days", r["days"], r["verdict"]),
+            _shown("cost_usd", r["cost_usd"], "—"),
+        )
+        for r in said["rows"]
+    )
+    print_table(
+        out,
+        ("law", "tokens", "days", "cost"),
+        rows,
+        words=("law",),
+    )
+    if said["days_low"] is not None:
+        out.print(f"to a loss of {target:g}: {band('days', said['days_low'], said['days_high'])}")
+    out.print(
+        "loss: nats a token of each source's own tokenizer and data; only differences carry over"
+    )
+
+
 @click.command()
 @FILE
-@click.option(
-    "--key",
-    default="days",
-    show_default=True,
-    help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …",
-)
+@options("sensitivity")
 @JSON
 @click.pass_context
 def sensitivity(
@@ -466,48 +506,27 @@ def sensitivity(
 
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
-    table = grid(
-        "input",
-        "a step down",
-        "then",
-        "a step up",
-        "then ",
-        "swing",
-        words=("input", "a step down", "a step up"),
-    )
+    words = ("input", "a step down", "a step up")
+    cells = []
     for r in rows:
-        low, high = (
-            _shown(key, r[k], "does not fit" if r[f"{k}_says"] else "") for k in ("low", "high")
+        steps = (
+            (r[f"{k}_says"], _shown(key, r[k], "does not fit" if r[f"{k}_says"] else ""))
+            for k in ("low", "high")
         )
-        table.add_row(
-            r["what"],
-            r["low_says"],
-            low,
-            r["high_says"],
-            high,
-            percent(r["swing"]),
-        )
-    put(out, table)
+        cells.append((r["what"], *chain(*steps), percent(r["swing"])))
+    print_table(
+        out,
+        (*words[:2], "then", words[2], "then ", "swing"),
+        cells,
+        words,
+    )
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")
 
 
 @click.command()
 @FILE
-@click.option(
-    "--devices",
-    "counts",
-    help="Device counts to compare, such as 4096,8192,16384; without it half to twice FILE's own.",
-)
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help=(
-        "Every point; without it, for each count the fastest, the fastest safe one and the "
-        "roomiest that takes at most a quarter longer."
-    ),
-)
+@options("front")
 @JSON
 def front(
     file,
@@ -521,11 +540,8 @@ def front(
     design = read(file)
     r = prepare(design)
     node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
-    values = (
-        _values(counts)
-        if counts
-        else sorted({max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)} | {own})
-    )
+    around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
+    values = _values(counts) if counts else sorted(around | {own})
     if all(p.tokens is None for p in r.phases):
         raise DesignError(
             "job.tokens",
@@ -534,11 +550,7 @@ def front(
         )
     points = fronts(
         [design.change({"cluster.devices": n}) for n in values],
-        progress=lambda i, n: click.echo(
-            f"\r{i} of {n}",
-            nl=i == n,
-            err=True,
-        ),
+        progress=count_on_stderr,
     )
     if as_json:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
@@ -546,22 +558,11 @@ def front(
     if not points:
         raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
 
-    table = grid(
-        "days",
-        "cost",
-        "devices",
-        "memory",
-        "verdict",
-        "plan",
-        words=("verdict", "plan"),
-    )
-    shown = (
-        points
-        if every
-        else [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
-    )
-    for p in shown:
-        table.add_row(
+    shown = points
+    if not every:
+        shown = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
+    rows = (
+        (
             show("days", p["days"]),
             show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
             f"{p['devices']:,}",
@@ -569,9 +570,17 @@ def front(
             p["verdict"],
             short(p["plan"]),
         )
-    put(console(), table)
+        for p in shown
+    )
+    out, words = console(), ("verdict", "plan")
+    print_table(
+        out,
+        ("days", "cost", "devices", "memory", *words),
+        rows,
+        words,
+    )
     if len(points) > len(shown):
-        console().print(f"{len(points) - len(shown)} more on the front; --all prints them")
+        out.print(f"{len(points) - len(shown)} more on the front; --all prints them")
 
 
 def _corners(points) -> list:

@@ -1,42 +1,54 @@
-"""Commands on one design: design, goodput."""
+"""Commands on designs as they are: design, goodput, compare."""
 
 from __future__ import annotations
 
+from html import escape
+from pathlib import Path
+
 import click
 
+from ..advise.comparison import compare as side_by_side
+from ..advise.design_json import as_dict
 from ..advise.recovery import GOODPUT
-from ..advise.recovery import goodput as lived_through
-from ..advise.whole import as_dict
 from ..base.console import console, print_json
-from .common import EXIT, FILE, JSON, assessed, assessment_of, refuse
-from .summary import endurance, summary
+from ..base.files import write_text
+from ..cluster.promise import goodput as lived_through
+from .common import (
+    EXIT,
+    FILE,
+    JSON,
+    assessed,
+    assessment_of,
+    options,
+    print_table,
+    refuse,
+)
+from .summary import endurance, full, summary
 
 
 @click.command()
 @FILE
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the whole assessment as JSON.",
-)
+@options("design")
 @click.pass_context
 def design(
     ctx,
     file,
     as_json,
+    everything,
+    wide,
 ):
     """Assess the design in FILE (- for stdin).
 
-    Exit 0 feasible, 3 a stated constraint is missed, 4 impossible, 2 the file is wrong.
+    Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
+    run makes no sense; 4 impossible; 2 the file is wrong.
     """
-    _, result = assessed(file)
+    _, result = assessed(file, space="wide" if wide else "default")
     if result["verdict"] == "impossible":
         ctx.exit(refuse(result, as_json))
     if as_json:
         print_json(result)
     else:
-        summary(result, console())
+        (full if everything else summary)(result, console())
     ctx.exit(EXIT[result["verdict"]])
 
 
@@ -63,3 +75,60 @@ def goodput(
     else:
         endurance(said, GOODPUT, console())
     ctx.exit(EXIT[assessment.verdict])
+
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Designs side by side</title>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<style>body{{font:15px system-ui;margin:2em}}div{{overflow:auto}}table{{border-collapse:collapse}}
+td,th{{padding:4px 12px;text-align:right;border-bottom:1px solid #8884}}
+td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</style></head>
+<body><h1>Designs side by side</h1><p>What differs stands first: {names}.</p><div>{table}</div>
+</body></html>
+"""
+
+
+@click.command()
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+)
+@options("compare")
+@click.pass_context
+def compare(
+    ctx,
+    files,
+    as_json,
+    markdown,
+    output,
+):
+    """Set designs side by side: what was asked where it differs, the plans, the figures.
+
+    Ends with the worst of the designs: 4 impossible, 3 a constraint violated, 0; 2 a wrong file.
+    """
+    found = side_by_side(assessment_of(file) for file in files)
+    if output:
+        names = ", ".join(map(escape, found.names))
+        write_text(
+            Path(output),
+            PAGE.format(
+                names=names,
+                table=found._repr_html_(),
+            ),
+            True,
+        )
+    elif as_json:
+        print_json(found.as_dict())
+    elif markdown:
+        click.echo(found.markdown(), nl=False)
+    else:
+        print_table(
+            console(),
+            ("", *found.names),
+            found.cells(),
+            words=("", *found.names),
+        )
+    (verdicts,) = (row.values for row in found.rows if row.key == "verdict")
+    ctx.exit(max(EXIT[verdict] for verdict in verdicts))

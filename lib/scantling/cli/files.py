@@ -7,20 +7,35 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..base.files import write_text
 from ..base.quantities.table import show
+from ..catalogue import price as price_of
 from ..catalogue.models.hf import from_hf
-from ..catalogue.models.shape import parameters
+from ..catalogue.models.shape import (
+    block_counts,
+    causal_flops_per_token,
+    flops_per_token,
+    parameters,
+)
+from ..catalogue.quotes import prices_with
+from ..catalogue.words import RENTS
 from ..design.brief.read import read_brief
 from ..design.design import json_schema
 from ..design.draft import commented, draft
-from ..design.file import write_text
 from ..plans.prepare import prepare
-from .common import JSON
+from .common import FILE, JSON, options, print_table, read
 from .listing import listing
-from .summary import value_text
+from .summary import assumed_rows, bare, section
+
+HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
+COUNTED = (
+    "embedding lm_head attention mlp_dense shared_experts router routed_experts norms other total "
+    "active mtp"
+).split()
 
 
 @click.command()
@@ -32,12 +47,7 @@ def schema():
 
 @click.command()
 @click.argument("kind", metavar="KIND")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print all columns as JSON.",
-)
+@options("catalogue")
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
@@ -45,32 +55,18 @@ def catalogue(kind, as_json):
     rows = listing(kind)
     if as_json:
         return print_json(rows)
-    from rich.table import Table
-
-    hidden = {
-        "source",
-        "date",
-        "verified",
-        "aliases",
-        "notes",
-        "links",
-    }
-    columns = [c for c in (rows[0] if rows else {}) if c not in hidden][:9]
-    grid = Table(
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
+    columns = [c for c in (rows[0] if rows else {}) if c not in HIDDEN][:9]
+    table = bare()
     for c in columns:
         numeric = all(isinstance(r.get(c), (int, float, type(None))) for r in rows)
-        grid.add_column(
+        table.add_column(
             c,
             justify="right" if numeric else "left",
             no_wrap=c == "id",
         )
     for row in rows:
-        grid.add_row(*(_cell(c, row.get(c)) for c in columns))
-    console().print(grid)
+        table.add_row(*(_cell(c, row.get(c)) for c in columns))
+    console().print(table)
 
 
 def _cell(column, value) -> str:
@@ -81,12 +77,67 @@ def _cell(column, value) -> str:
 
 
 @click.command()
-@click.argument("config")
+@FILE
 @JSON
-def params(config, as_json):
+def prices(file, as_json):
+    """Prices of a device-hour by kind of rent: of the chip of the design in FILE, or of those in
+    your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
+    quotes stand in the place of the catalogue's."""
+
+    if file.endswith(".csv"):
+        found = prices_with(file)
+    else:
+        chip = prepare(read(file)).cluster.accelerator.id
+        found = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
+    shown_rows = [
+        {
+            "accelerator": item,
+            "kind": kind,
+            **{k: p and getattr(p, k) for k in ("value", "low", "high", "date", "notes", "source")},
+        }
+        for item, kinds in found.items()
+        for kind, p in kinds.items()
+    ]
+    if as_json:
+        return print_json(shown_rows)
+    out = console()
+    rows = [
+        (
+            row["accelerator"],
+            row["kind"],
+            *(show("cost.usd_per_device_hour", row[k]) for k in ("value", "low", "high")),
+            row["date"] or "—",
+            plain(row["notes"] or "no price is known", 200),
+        )
+        for row in shown_rows
+    ]
+    print_table(
+        out,
+        ("accelerator", "kind", "USD/h", "low", "high", "dated", "from"),
+        rows,
+        words=("accelerator", "kind", "from"),
+    )
+    if file.endswith(".csv"):
+        out.print(
+            "a design uses these where the table is prices.csv in a folder that "
+            "SCANTLING_EXTENSIONS names, or states one as prices.usd_per_device_hour"
+        )
+
+
+@click.command()
+@click.argument("config")
+@click.option(
+    "--seq-len", type=click.IntRange(1, 10**8), default=4096, help="Tokens of a sequence."
+)
+@JSON
+def params(
+    config,
+    seq_len,
+    as_json,
+):
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
 
-    model, _, assumed = from_hf(Path(config))
+    model, read, assumed = from_hf(Path(config))
     counted = parameters(model)
     parts = {k: int(v) for k, v in asdict(counted).items()}
     result = {
@@ -94,73 +145,62 @@ def params(config, as_json):
         "layers": model.layers,
         **parts,
         "non_embedding": int(counted.non_embedding),
-        "assumed": [
-            {
-                "field": a.field,
-                "value": a.value,
-                "why": a.why,
-            }
-            for a in assumed
-        ],
+        "assumed": [asdict(a) for a in assumed],
     }
     if as_json:
-        return print_json(result)
-    from rich.table import Table
-    from rich.text import Text
-
+        return print_json(result | _hybrid_counts(model, seq_len, read))
     out = console()
-    out.print(
-        Text(
-            (
-                f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
-                f"{show('active_params', result['active'])} active, {model.layers} layers"
-            ),
-            style="bold",
-        )
+    title = (
+        f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
+        f"{show('active_params', result['active'])} active, {model.layers} layers"
     )
-    grid = Table(
-        box=None,
-        show_header=False,
-        pad_edge=False,
+    rows = [(key, f"{result[key]:,}") for key in COUNTED if result[key]]
+    counts = _hybrid_counts(model, seq_len, read)
+    if model.pattern:
+        rows.append(("pattern", model.pattern))
+    rows.append(("blocks", ", ".join(f"{n} {kind}" for kind, n in counts["blocks"].items())))
+    if counts["vision"] is None:
+        rows.append(("vision", VISION_LEFT_OUT))
+    section(
+        out,
+        title,
+        rows,
+        {"style": "dim"},
+        {"justify": "right"},
     )
-    grid.add_column(style="dim")
-    grid.add_column(justify="right")
-    for key in (
-        "embedding lm_head attention mlp_dense shared_experts router routed_experts norms "
-        "other total active mtp"
-    ).split():
-        if result[key]:
-            grid.add_row(key, f"{result[key]:,}")
-    out.print(grid)
     for a in assumed:
-        out.print(
-            Text(
-                f"assumed {plain(a.field, 60)}: {plain(str(a.value), 60)} ({plain(a.why, 200)})",
-                style="dim",
-            )
-        )
+        line = f"assumed {plain(a.field, 60)}: {plain(str(a.value), 60)} ({plain(a.why, 200)})"
+        out.print(Text(line, style="dim"))
+
+
+ACTIVE = (
+    "all parameters but the routed experts that a token does not visit; embedding and output head "
+    "are in it"
+)
+VISION_LEFT_OUT = "the tower and its projector are not counted"
+
+
+def _hybrid_counts(
+    model,
+    seq_len,
+    read,
+) -> dict:
+    """What the JSON says beside parameters: FLOPs a token, blocks by kind, what is left out."""
+    has_vision = any(name.startswith("vision_config") for name in read)
+    return {
+        "active_convention": ACTIVE,
+        "seq_len": seq_len,
+        "flops_per_token": float(flops_per_token(model, seq_len).total),
+        "flops_per_token_causal": float(causal_flops_per_token(model, seq_len)),
+        "blocks": block_counts(model),
+        "pattern": model.pattern,
+        "vision": None if has_vision else 0,
+        "vision_note": VISION_LEFT_OUT if has_vision else "",
+    }
 
 
 @click.command()
-@click.option("--like", help="Catalogue model to start from.")
-@click.option(
-    "--text",
-    help=(
-        'What is planned, in words: "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T '
-        'tokens in 30 days".'
-    ),
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    help="Design file to write (- for stdout).",
-)
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Replace the file if it exists.",
-)
+@options("init")
 def init(
     like,
     text,
@@ -184,59 +224,42 @@ def init(
             allowed="a new file name, or --force to replace it",
         )
     brief = read_brief(text) if text is not None else None
-    design, assumed = draft(brief, like)
+    design, assumed, ignored = draft(brief, like, prepare)
     resolved = prepare(design)
-    content = commented(design, text, [*assumed, *resolved.assumed])
+    content = commented(
+        design,
+        text,
+        [*assumed, *resolved.assumed],
+        ignored,
+    )
     if output == "-":
         sys.stdout.write(content)
         return
 
     write_text(output, content, force)
-    _report(
-        brief,
-        like,
-        [*assumed, *resolved.assumed],
-        output,
-    )
-
-
-def _report(
-    brief,
-    like,
-    assumed,
-    output,
-):
-    from rich.table import Table
-    from rich.text import Text
-
     out = console()
-    if brief is not None or like:
-        out.print(Text("Read", style="bold"))
-        grid = Table(
-            box=None,
-            show_header=False,
-            pad_edge=False,
-        )
-        for column in ("", "dim", "dim"):
-            grid.add_column(style=column)
-        if like:
-            grid.add_row(plain(f"--like {like}", 60), "model", plain(like, 60))
-        for r in brief.read if brief else ():
-            grid.add_row(
-                plain(f"“{r.said}”", 80),
-                r.field or "nothing to set",
-                plain(str(r.value) if r.field else r.why, 100),
+    read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
+    for r in brief.read if brief else ():
+        to = (r.field, str(r.value)) if r.field else ("nothing to set", r.why)
+        read.append((plain(f"“{r.said}”", 80), to[0], plain(to[1], 100)))
+    left = [(plain(f"“{r.said}”", 80), plain(r.why, 300), "") for r in ignored]
+    for title, said in (("Read", read), ("Ignored", left)):
+        if said:
+            section(
+                out,
+                title,
+                said,
+                {},
+                {"style": "dim"},
+                {"style": "dim"},
             )
-        out.print(grid)
-    out.print(Text("Assumed", style="bold"))
-    grid = Table(
-        box=None,
-        show_header=False,
-        pad_edge=False,
+    rows = assumed_rows([(a.field, a.value, a.why) for a in (*assumed, *resolved.assumed)], 200)
+    section(
+        out,
+        "Assumed",
+        rows,
+        {},
+        {},
+        {"style": "dim"},
     )
-    for column in ("", "", "dim"):
-        grid.add_column(style=column)
-    for a in assumed:
-        grid.add_row(plain(a.field, 60), plain(value_text(a.value), 40), plain(a.why, 200))
-    out.print(grid)
     out.print(Text(f"Wrote {plain(output, 200)}"))

@@ -7,35 +7,18 @@ import sys
 
 import click
 
-from ..advise.whole import as_dict
+from ..advise.design_json import as_dict
 from ..base.errors import DesignError, plain
 from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
+from ..kits.framework import offers
 from ..verdict.limits import limits
-from .common import EXIT, FILE, assessment_of, refuse
+from ..verdict.verdicts import VERDICTS
+from .common import EXIT, FILE, assessment_of, options, refuse
 
 
 @click.command()
 @FILE
-@click.option(
-    "--to",
-    required=True,
-    metavar="FRAMEWORK",
-    help="megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext or ddp.",
-)
-@click.option(
-    "--on",
-    default="torchrun",
-    show_default=True,
-    metavar="SCHEDULER",
-    help="torchrun, slurm or kubernetes.",
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(),
-    help="Folder for the kit.",
-)
+@options("launch")
 @click.pass_context
 def launch(
     ctx,
@@ -43,18 +26,22 @@ def launch(
     to,
     on,
     output,
+    wide,
 ):
-    """Write a launch kit for the design in FILE (- for stdin).
+    """Write a launch kit for the design in FILE (- for stdin): the best plan of those that the
+    framework can run.
 
-    Exit 0 written; 3 a stated constraint is missed, 4 impossible: nothing is written; 2 the file or
+    Exit 0 written, with a warning where the design is feasible at risk or not checked; 3 a stated
+    constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
 
     for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
         if value not in allowed:
             raise DesignError(option, value, allowed)
-    assessment = assessment_of(file)
-    if assessment.verdict != "feasible":
+    assessment = assessment_of(file, "wide" if wide else "default", offers(FRAMEWORKS[to]))
+    verdict = VERDICTS[assessment.verdict]
+    if not verdict.launch:
         if assessment.verdict == "impossible":
             ctx.exit(refuse(as_dict(assessment), False))
         for m in limits(assessment)[:1]:
@@ -65,6 +52,8 @@ def launch(
     except Inexpressible as e:
         print(f"scantling: nothing is written: {plain(str(e), 1500)}", file=sys.stderr)
         ctx.exit(EXIT["constraint-missed"])
+    for reason in assessment.reasons[:1]:
+        print(f"scantling: {verdict.name.lower()}: {plain(reason.text, 1000)}", file=sys.stderr)
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
 

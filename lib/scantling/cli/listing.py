@@ -4,14 +4,11 @@ direction. Their columns stand in listing.yaml."""
 from __future__ import annotations
 
 import math
-from functools import cache
 from operator import attrgetter
-from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
-
 from ..base.errors import DesignError
+from ..base.words import table
 from ..catalogue import accelerators, fabrics, nodes, price, storages
 from ..catalogue.models.entries import entries
 from ..catalogue.models.shape import parameters
@@ -28,11 +25,6 @@ def _clean(value):
         value = float(f"{value:.6g}")
         return int(value) if value.is_integer() and abs(value) < 1e15 else value
     return list(value) if isinstance(value, tuple) else value
-
-
-@cache
-def _columns() -> dict[str, dict]:
-    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def _records(kind: str):
@@ -72,7 +64,7 @@ def listing(kind: str) -> list[dict]:
         rows = ({"id": name} | vars(stack) for name, stack in stacks().items())
         return [{k: _clean(v) for k, v in row.items() if k != "name"} for row in rows]
     return [
-        {name: _clean(_value(record, at)) for name, at in _columns()[kind].items()}
+        {name: _clean(_value(record, at)) for name, at in table(__file__, "listing")[kind].items()}
         for record in _records(kind)
     ]
 

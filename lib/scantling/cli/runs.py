@@ -8,12 +8,13 @@ import click
 
 from ..base.console import console
 from ..base.errors import DesignError, plain
+from ..base.files import write_text
 from ..base.json import clean
 from ..base.show import percent
-from ..design.file import write_text
 from ..evidence.predict import predict_frame
-from ..evidence.runs import read_runs
+from ..evidence.runs import read_runs, template
 from ..evidence.validate.compare import validate_frame
+from .common import options, print_table
 
 
 def _table(path):
@@ -28,17 +29,25 @@ def _table(path):
 
 
 @click.command()
-@click.argument("runs_csv")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    help="CSV to write.",
-)
-def predict(runs_csv, output):
+@click.argument("runs_csv", required=False)
+@options("predict")
+def predict(
+    runs_csv,
+    output,
+    as_template,
+    calibration,
+):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
-
-    got = predict_frame(_table(runs_csv))
+    if as_template:
+        write_text(output, template(), force=True)
+        return
+    if runs_csv is None:
+        raise DesignError(
+            "RUNS_CSV",
+            problem="is missing",
+            allowed="a table, or --template",
+        )
+    got = predict_frame(_table(runs_csv), calibration)
     write_text(output, got.to_csv(index=False), force=True)
     console(stderr=True).print(
         f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}"
@@ -47,12 +56,7 @@ def predict(runs_csv, output):
 
 @click.command()
 @click.argument("runs_csv")
-@click.option(
-    "--json",
-    "as_json",
-    metavar="FILE",
-    help="Also write all figures as JSON to FILE.",
-)
+@options("validate")
 def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
 
@@ -67,32 +71,22 @@ def validate(runs_csv, as_json):
         )
     got = validate_frame(table)
     out = console()
-    from rich.table import Table
-
     for name in ("stack", "accelerator", "source"):
-        grid = Table(
-            box=None,
-            pad_edge=False,
-            header_style="dim",
-        )
-        grid.add_column(
-            name,
-            overflow="fold",
-            max_width=64,
-        )
-        for column in ("rows", "median", "p90", "bias", "in band", "one line"):
-            grid.add_column(
-                column,
-                justify="right",
-                no_wrap=True,
-            )
-        for key, f in sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"]):
-            grid.add_row(
+        rows = (
+            (
                 plain(key, 90),
                 str(f["rows"]),
                 *(percent(f[k]) for k in ("median", "p90", "bias", "coverage", "baseline_median")),
             )
-        out.print(grid)
+            for key, f in sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])
+        )
+        heads = (name, "rows", "median", "p90", "bias", "in band", "one line")
+        print_table(
+            out,
+            heads,
+            rows,
+            heads[:1],
+        )
         out.print()
     f, s = got["overall"], got["scatter"]
     out.print(
@@ -101,7 +95,9 @@ def validate(runs_csv, as_json):
         f"median over sources {percent(f.get('over_sources', float('nan')))}; band "
         f"covers {percent(f['coverage'])} at width {f['width']:.2f}"
     )
-    out.print(f"half of peak x bubble, in one line: median error {percent(f['baseline_median'])}")
+    out.print(
+        f"baseline, half of peak with the bubble: median error {percent(f['baseline_median'])}"
+    )
     out.print(
         f"floor: {s['rows']} repeated measurements of {s['configurations']} "
         f"configurations lie {percent(s['median'])} (p90 {percent(s['p90'])}) from "

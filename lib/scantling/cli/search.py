@@ -3,124 +3,35 @@ cluster, with progress that can be stopped."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
-
 import click
 
 from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
+from ..base.files import write_text
 from ..base.quantities.table import show
 from ..catalogue.published import beyond
-from ..design.file import write_text
-from ..plans import search as searching
 from ..plans.axes import SPACES, counted, described
+from ..plans.leaderboard import search as plan_table
 from ..plans.prepare import prepare
-from .common import EXIT, FILE, JSON, assessed, grid, put, read, refuse
+from .bar import Bar
+from .common import (
+    EXIT,
+    FILE,
+    JSON,
+    assessed,
+    on_scheduler,
+    options,
+    print_table,
+    read,
+    refuse,
+)
 from .decide import axes_of
-
-
-class Bar:
-    """Progress on stderr; the first Ctrl-C ends the search with what it has, the second ends the
-    program."""
-
-    def __init__(self, shown: bool):
-        self.shown, self.stopped, self.bar = shown, False, None
-
-    def __call__(
-        self,
-        done,
-        of,
-    ):
-        if self.shown:
-            if self.bar is None or self.bar.length != of or done < self.bar.pos:
-                self._close()
-                self.bar = click.progressbar(
-                    length=of,
-                    label="searching",
-                    file=sys.stderr,
-                )
-                self.bar.__enter__()
-            self.bar.update(done - self.bar.pos)
-        return not self.stopped
-
-    def _close(self):
-        if self.bar is not None:
-            self.bar.__exit__(None, None, None)
-            self.bar = None
-
-    @contextlib.contextmanager
-    def watching(self):
-        """Inside, an interrupt only asks the search to end."""
-
-        def ask(number, frame):
-            if self.stopped:
-                raise KeyboardInterrupt
-            self.stopped = True
-            click.echo("\nstopping after this chunk; once more to quit", err=True)
-
-        try:
-            before = signal.signal(signal.SIGINT, ask)
-        except ValueError:  # not the main thread
-            before = None
-        try:
-            yield self
-        finally:
-            self._close()
-            if before is not None:
-                signal.signal(signal.SIGINT, before)
 
 
 @click.command()
 @FILE
-@click.option(
-    "--top",
-    default=10,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Plans to print.",
-)
-@click.option(
-    "--csv",
-    "csv_file",
-    type=click.Path(dir_okay=False),
-    help="Write all fitting plans here (of a wide search the 50,000 fastest).",
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the top plans as JSON.",
-)
-@click.option(
-    "--wide",
-    is_flag=True,
-    help=(
-        "The wide space: offload, uneven stages, expert tensor parallelism, zero-bubble "
-        "schedules, precision where it is left open."
-    ),
-)
-@click.option(
-    "--space",
-    type=click.Choice(["coarse", "default", "wide"]),
-    help="Another space; `scantling spaces` lists their axes.",
-)
-@click.option(
-    "--over",
-    multiple=True,
-    metavar="FIELD=V1,V2,…",
-    help="Search every plan of every variant: may be given more than once.",
-)
-@click.option(
-    "--scheduler", help="Address of a Dask scheduler (tcp://…); without it everything runs here."
-)
-@click.option(
-    "--progress/--no-progress",
-    default=None,
-    help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.",
-)
+@options("search")
 @click.pass_context
 def search(
     ctx,
@@ -154,53 +65,37 @@ def search(
     bar = Bar(
         progress if progress is not None else space == "wide" or bool(over) or bool(scheduler)
     )
-    try:
-        with bar.watching():
-            plans = _plans(
-                found,
-                SPACES[space],
-                over,
-                scheduler,
-                bar,
-                top,
-            )
-    except ImportError:
-        raise DesignError(
-            "--scheduler",
+    with on_scheduler(scheduler), bar.watching():
+        plans = _plans(
+            found,
+            SPACES[space],
+            over,
             scheduler,
-            "pip install 'scantling[dask]'",
-            problem="needs Dask",
-        ) from None
-    except OSError as e:
-        raise DesignError(
-            "--scheduler",
-            scheduler,
-            "the address of a running Dask scheduler, such as tcp://127.0.0.1:8786",
-            problem=f"cannot be reached: {e}",
-        ) from None
+            bar,
+            top,
+        )
     if csv_file:
         write_text(csv_file, plans.to_csv(index=False), force=True)
+    best = plans.head(top)
     if as_json:
-        print_json(
-            {
-                "name": result["name"],
-                "verdict": result["verdict"],
-                "space": space,
-                **dict(plans.attrs),
-                "plans": plans.head(top).to_dict("records"),
-            }
-        )
+        counts = {
+            **result,
+            "space": space,
+            **plans.attrs,
+        }
+        print_json(counts | {"plans": best.to_dict("records")})
     else:
+        out = console()
         leaderboard(
             result["name"],
             plans,
             top,
-            console(),
+            out,
         )
-        for line in _untried(plans.head(top)):
-            console().print(line)
+        for line in _untried(best):
+            out.print(line)
         if plans.attrs.get("unseen"):
-            console().print("stopped: the order above is of the plans that were looked at")
+            out.print("stopped: the order above is of the plans that were looked at")
     verdict = result["verdict"]
     if over:  # the verdict is of the file's own machine
         verdict = {"impossible": "feasible"}.get(verdict, verdict) if len(plans) else "impossible"
@@ -216,7 +111,7 @@ def _plans(
     top,
 ):
     if not over:
-        return searching.search(
+        return plan_table(
             design,
             space,
             bar,
@@ -238,14 +133,9 @@ def _plans(
         top=top,
         counts=True,
     )
-    table = pd.DataFrame(
-        [
-            {
-                **dict(zip(axes, designs[row["design"]][0])),
-                **{k: v for k, v in row.items() if k not in ("design", "rank", "legal")},
-            }
-            for row in rows
-        ]
+    table = pd.DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows]).drop(
+        columns=["design", "rank", "legal"],
+        errors="ignore",
     )
     table.attrs = counts | {"over": list(axes)}
     return table
@@ -254,6 +144,11 @@ def _plans(
 PLAN = (
     "tp cp pp vpp dp ep etp sharding schedule micro_batch grad_accum recompute offload precision"
 ).split()
+FIGURES = {
+    "step_s": "step_s",
+    "mfu": "mfu",
+    "memory_bytes": "memory_bytes.total",
+}
 HEADS = {
     "step_s": "step",
     "mfu": "MFU",
@@ -285,7 +180,7 @@ def leaderboard(
         columns = [
             *swept,
             *(c for c in fields if c not in shared and set(map(str, best[c])) - {"1", "none"}),
-            *(c for c in ("step_s", "mfu", "memory_bytes") if c in best),
+            *(c for c in FIGURES if c in best),
         ]
         said = [
             f"{c.replace('_', '-')} {best[c].iloc[0]}"
@@ -294,17 +189,11 @@ def leaderboard(
         ]
         if said:
             out.print("all: " + " · ".join(said))
-        table = grid(*(HEADS.get(c, c.rpartition(".")[2]) for c in columns))
-        for row in best[columns].to_dict("records"):
-            table.add_row(
-                *(
-                    show("memory_bytes.total" if c == "memory_bytes" else c, v)
-                    if c in ("step_s", "mfu", "memory_bytes")
-                    else str(v)
-                    for c, v in row.items()
-                )
-            )
-        put(out, table)
+        rows = (
+            [show(FIGURES[c], v) if c in FIGURES else str(v) for c, v in row.items()]
+            for row in best[columns].to_dict("records")
+        )
+        print_table(out, [HEADS.get(c, c.rpartition(".")[2]) for c in columns], rows)
     counts = plans.attrs
     out.print(
         f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, "

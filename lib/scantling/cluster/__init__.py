@@ -7,9 +7,9 @@ that works it out alone. Every part has `as_dict()`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..base.records import record
 from ..verdict.record import Assessment
+from .calendar import Calendar, calendar
 from .domains import Domains, domains
 from .evolution.evolution import Evolution, evolution
 from .network.network import Network, network
@@ -31,13 +31,11 @@ PARTS = {
     "risks": risks,
     "rollout": rollout,
     "evolution": evolution,
+    "calendar": calendar,
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Blueprint:
     """What has to stand around a design's job; a part is None where it was not asked for, every
     part where the design is impossible."""
@@ -51,6 +49,7 @@ class Blueprint:
     risks: Risks | None = None
     rollout: Rollout | None = None
     evolution: Evolution | None = None
+    calendar: Calendar | None = None
 
     def as_dict(self, parts=tuple(PARTS)) -> dict:
         """Plain data of the named parts."""

@@ -3,14 +3,12 @@ back, at what cost in goodput. The domains stand in tables/domains.yaml."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ..base.records import Record
+from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
 from ..base.units import DAY_S, YEAR_S
-from ..endure import elastic, failures
+from ..endure import elastic
 from .network.build import built
 from .placement import blocks
 from .site import Run, Site, site_of
@@ -24,10 +22,7 @@ SOURCES = {
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class DomainLoss(Record):
     """One failure domain of the job and what one loss of it means. Seconds, days, dollars; None
     where nothing is published or priced."""
@@ -41,11 +36,11 @@ class DomainLoss(Record):
     replicas_stalled: int  # those and the ones that share an expert-parallel group with them
     replicas_compact: int  # replicas lost where each replica's stages stand side by side
     of_replicas: int
-    events_per_run: float | None
+    events_per_run: Known
     # where nothing is published: with none in Llama 3's 54 days, at most three (95 %), scaled by
     # device-days
-    at_most_per_run: float | None
-    days_between: float | None
+    at_most_per_run: Known
+    days_between: Known
     rate_source: str
     # nearest copy that outlives it: L0 host memory, L1 peer, L2 file system, L3 object store
     copy: str
@@ -53,17 +48,14 @@ class DomainLoss(Record):
     recovers: str
     loss_s: float  # detection, restart, work since the last durable copy
     wait_s: float  # for nodes that the spares do not cover, or its cost while shrunk
-    goodput_cost: float | None  # share of the wall time of the run
-    days_lost: float | None
-    usd_lost: float | None
-    goodput_at_most: float | None  # at_most_per_run x the loss of one, of the run
+    goodput_cost: Known  # share of the wall time of the run
+    days_lost: Known
+    usd_lost: Known
+    goodput_at_most: Known  # at_most_per_run x the loss of one, of the run
     one_percent_every_days: float  # how often it may happen before it costs one per cent of the run
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Domains(Record):
     """All domains, smallest first; `order` is how ranks are laid over devices, `expert_span` the
     replicas that one expert group ties together."""
@@ -79,7 +71,7 @@ class Domains(Record):
     # waiting for whole domains that the spares do not cover; on top of the headline goodput
     waits_cost: float
     planned_cost: float
-    advice: tuple[str, ...]
+    advice: Lines
 
     def row(self, id: str) -> DomainLoss:
         """The row of one domain. Raises KeyError for an unknown one."""
@@ -140,7 +132,6 @@ def domains(assessment) -> Domains:
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
     inside = {d["id"] for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
-    planned = waits["pod-maintenance"]
     return Domains(
         run=s.run,
         order="tp, cp, dp, pp",
@@ -148,7 +139,7 @@ def domains(assessment) -> Domains:
         expert_span=min(s.plan["dp"], s.expert_span),
         rows=rows,
         goodput=s.e.goodput,
-        unplanned_cost=costs - planned,
+        unplanned_cost=costs - waits["pod-maintenance"],
         waits_cost=sum(waits.values()),
         planned_cost=bad["planned stops"],
         advice=_advice(s, rows),
@@ -164,50 +155,42 @@ def _loss_s(s: Site, domain: dict) -> float:
     return e.detect_s + e.restart_s + e.checkpoint_durable_s + s.period_s / 2
 
 
-def known_domains(s: Site) -> tuple[dict, ...]:
+def known_domains(s: Site) -> Rows:
     """Rows of tables/domains.yaml that this site has, with sizes and events a day."""
     cluster = s.cluster
     used = s.used
     torus = s.torus
-    per_day = s.failures_per_day
-    share = {c.id: c.share for c in failures.CAUSES}
+    often = s.e.failures_per_day
     unit, _, rack = blocks(cluster)
     leaf = unit // s.per_node
-    domain = cluster.scale_up_domain
-    wide = s.racks_join
-    wired = not torus and used > s.per_node
-    rack = min(domain if wide else rack, used)
-    circuits = built(cluster)[0].circuits
+    rack = min(cluster.scale_up_domain if s.racks_join else rack, used)
+    circuits = built(cluster)[0].circuits // -(-cluster.devices // cluster.scale_up_domain)
     chips = int(constant("cube"))
-    slice_ = min(domain, used)
-    switch = constant("switch_share") if used > leaf * s.per_node and not torus else 0.0
-    optical = circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0
-    supply = constant("psu_share")
-    causes = {
-        "software": share["software"],
-        "sdc": share["sdc"],
-        "accelerator": share["accelerator"],
-        "host": share["host"] - supply + share["maintenance"],
-        "supply": supply,
-        "network": share["network"] - switch,
-        "switch": switch,
+    slice_ = min(cluster.scale_up_domain, used)
+    leaves = used > leaf * s.per_node and not torus
+    share = often | {
+        "host": often["node"] + often["maintenance"] + often["storage"],
+        "link": often["link"] + (0.0 if leaves else often["switch"]),
+        "switch": often["switch"] if leaves else 0.0,
     }
-    torus_link = "a link of the torus or its cable"
-    board = "rack: busbar, PDU or top-of-rack power"
     return fill(
         texts("domains"),
         s,
-        **{cause: per_day * x for cause, x in causes.items()},
+        **{f"of_{cause}": x for cause, x in share.items()},
         circuits=circuits,
         chips=chips,
         slice=slice_,
-        optical=optical,
+        optical=circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0,
         leaf=leaf,
-        wired=wired,
+        wired=not torus and used > s.per_node,
         several_nodes=used > s.per_node,
         rack=rack,
-        link=torus_link if torus else "a card, cable or transceiver: one rail of one node",
-        rack_loss="NVLink rack: switch tray, busbar or leak" if wide else board,
+        link="a link of the torus or its cable"
+        if torus
+        else "a card, cable or transceiver: one rail of one node",
+        rack_loss="NVLink rack: switch tray, busbar or leak"
+        if s.racks_join
+        else "rack: busbar, PDU or top-of-rack power",
         leaf_devices=min(leaf, s.used_nodes),
         pod=min(used, cluster.pod_devices or used),
         row=min(used, int(constant("row_racks")) * rack),
@@ -222,7 +205,7 @@ def _row(
     loss: float,
     factor: float,
 ) -> DomainLoss:
-    plan, used, run, id, rate = s.plan, s.used, s.run, domain["id"], domain["rate"]
+    plan, used, run, rate = s.plan, s.used, s.run, domain["rate"]
     dp = plan["dp"]
     block = plan["tp"] * plan["cp"]
     span = min(dp, s.expert_span)
@@ -243,24 +226,20 @@ def _row(
     covered = evicted <= s.spares + s.idle_nodes
     wait = 0.0 if covered else _wait_s(s, stalled)
     total = loss + wait
-    events = None
-    cost = None
-    most = None
-    if domain.get("planned"):
-        cost = s.e.badput["planned stops"]
-    elif rate is not None:
-        cost = rate / DAY_S * (loss * factor + wait)
+    events = cost = days = most = None
     if rate is None:
         most = constant("none_seen") / LLAMA3_DAYS * run.days * used / LLAMA3_DEVICES
     else:
         events = rate * run.days
-    uncovered = "wait for repair" if dp <= stalled else "shrink, or wait for repair"
-    back = "a spare node, restored from its peer" if covered else uncovered
-    days = None if cost is None else cost * run.days
+        planned = domain.get("planned") and s.e.badput["planned stops"]
+        cost = rate / DAY_S * (loss * factor + wait) if planned is None else planned
+        days = cost * run.days
+    back = "wait for repair" if dp <= stalled else "shrink, or wait for repair"
+    if covered:
+        back = "a spare node, restored from its peer"
     known = domain["from"]
     return DomainLoss(
-        id=id,
-        what=domain["what"],
+        **{k: domain[k] for k in ("id", "what", "copy")},
         devices=devices,
         nodes=nodes,
         count=max(1, -(-used // (size if scattered and nodes > 1 else devices))),
@@ -277,7 +256,6 @@ def _row(
         at_most_per_run=most,
         days_between=1 / rate if rate else None,
         rate_source=SOURCES.get(known) or source(known),
-        copy=domain["copy"],
         spares_cover=covered,
         recovers=domain.get("back", back),
         loss_s=loss,
@@ -285,7 +263,7 @@ def _row(
         goodput_cost=cost,
         days_lost=days,
         usd_lost=run.usd(days),
-        goodput_at_most=None if most is None else most * total / DAY_S / run.days,
+        goodput_at_most=most and most * total / DAY_S / run.days,
         one_percent_every_days=total / DAY_S / 0.01,
     )
 
@@ -298,18 +276,18 @@ def _wait_s(s: Site, stalled: int) -> float:
         return repair
     shrunk = elastic.wait_or_shrink(
         repair,
-        float(s.micro_batches),
+        s.micro_batches,
         dp,
         lost=stalled,
     )
     return min(repair, shrunk["shrink_loss_s"])
 
 
-def _advice(s: Site, rows) -> tuple[str, ...]:
+def _advice(s: Site, rows) -> Lines:
     """What the table says to do, each line only where it holds."""
     dp = s.plan["dp"]
     spares = s.spares + s.idle_nodes
-    span = min(s.plan["dp"], s.expert_span)
+    span = min(dp, s.expert_span)
     wide = [
         x
         for x in rows
@@ -318,17 +296,15 @@ def _advice(s: Site, rows) -> tuple[str, ...]:
         and x.id in ("rack", "leaf", "pod-maintenance", "row", "cube")
     ]
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
-    most = max((x.nodes for x in short), default=0)
     least = min((x.replicas_stalled for x in short), default=dp)
-    held = f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers"
     return lines(
-        texts("advice")["domains"],
+        texts("advice", "domains"),
         s,
         span=span,
         dp=dp,
         tied=span > 1,
-        held=held,
-        most=several(most, "node"),
+        held=f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers",
+        most=several(max((x.nodes for x in short), default=0), "node"),
         worst=wide[-1].id.split("-")[0] if wide else "",
         compact=wide[-1].replicas_compact if wide else 0,
         short=", ".join(x.id for x in short),

@@ -8,13 +8,13 @@ experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.217
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil, prod
 
 import numpy as np
 
-from .. import catalogue
-from ..base.records import Record
+from ..base.records import Lines, Record, Rows, record
+from ..endure.failures import rack_devices
 from ..physics.traffic import expert_copies
 from .network.build import built
 from .site import Site, site_of
@@ -26,10 +26,7 @@ TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites
 BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Group(Record):
     """The groups of one axis: how many, of how many ranks, how far apart these stand and what they
     span (the worst group)."""
@@ -48,15 +45,12 @@ class Group(Record):
     first: tuple[int, ...]  # ranks of the first group, at most 64
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Layout:
     """Sizes of the axes and of the blocks of devices that they stand on."""
 
     sizes: dict
-    order: tuple[str, ...] = KIT
+    order: Lines = KIT
     per_node: int
     per_domain: int
     per_rack: int
@@ -119,14 +113,11 @@ class Layout:
         return pairs, block[:, 0] != block[:, -1]
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Placement(Record):
     """Where the ranks stand; `nodes` holds one column per fact, a row per node, for charts."""
 
-    order: tuple[str, ...]
+    order: Lines
     sizes: dict
     devices: int
     idle_devices: int
@@ -143,8 +134,8 @@ class Placement(Record):
     nodes: dict  # node, rack, unit, pod, first and last coordinate of its ranks by axis
     first_replica: dict  # ranks of dp 0: rank, node, rack, tp, cp, pp
     # the kit's and Llama 3's: bytes a step over the edges of domains, units and pods, by axis
-    orders: tuple[dict, ...]
-    notes: tuple[str, ...]
+    orders: Rows
+    notes: Lines
     layout: Layout = field(repr=False)
     experts: Layout | None = field(
         default=None,
@@ -175,15 +166,14 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
     stage = dense.devices // sizes["pp"]
     if ep * etp == 1 or stage % (ep * etp):
         return dense, None
-    experts = {
-        "etp": etp,
-        "ep": ep,
-        "edp": stage // (ep * etp),
-        "pp": sizes["pp"],
-    }
     return dense, replace(
         dense,
-        sizes=experts,
+        sizes={
+            "etp": etp,
+            "ep": ep,
+            "edp": stage // (ep * etp),
+            "pp": sizes["pp"],
+        },
         order=EXPERT_AXES,
     )
 
@@ -223,11 +213,9 @@ def placement(assessment) -> Placement:
     network blueprint."""
     s = site_of(assessment)
     cluster = s.cluster
-    plan = s.plan
-    per = s.cluster.devices_per_node
     unit, pod, rack = blocks(cluster)
     sizes = {
-        "per_node": per,
+        "per_node": s.cluster.devices_per_node,
         "per_domain": cluster.scale_up_domain,
         "per_rack": rack,
     }
@@ -236,7 +224,7 @@ def placement(assessment) -> Placement:
         "per_pod": pod,
     }
     dense, experts = layouts(
-        plan,
+        s.plan,
         **sizes,
         per_site=max(cluster.devices // s.sites, 1),
     )
@@ -247,7 +235,7 @@ def placement(assessment) -> Placement:
     orders = _orders(s, dense)
     return Placement(
         order=KIT,
-        sizes={a: plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        sizes={a: s.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
         devices=n,
         idle_devices=cluster.devices - n,
         **sizes,
@@ -269,11 +257,9 @@ def placement(assessment) -> Placement:
 
 def _nodes(layout: Layout) -> dict:
     """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
-    per = layout.per_node
-    n = layout.devices
-    first = np.arange(0, n, per)
+    first = np.arange(0, layout.devices, layout.per_node)
     low = layout.coordinates(first)
-    high = layout.coordinates(np.minimum(first + per, n) - 1)
+    high = layout.coordinates(np.minimum(first + layout.per_node, layout.devices) - 1)
     nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
     for axis in AXES:
         nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
@@ -305,16 +291,16 @@ def blocks(cluster) -> tuple[int, int, int]:
     """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
     network."""
     fabric = built(cluster)[0]
-    per_node = cluster.devices_per_node
-    node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
-    many = float("nan") if node is None else node.nodes_per_rack
-    rack = max(int(many if many == many else 4), 1) * per_node
+    rack = rack_devices(cluster)
     if fabric.kind == "torus":
         slice_ = min(cluster.scale_up_domain, cluster.devices)
         return slice_, slice_, rack
     per_card = cluster.devices / max(fabric.endpoints, 1)
-    unit = max(per_node, round(fabric.unit_endpoints * per_card))
-    return unit, min(cluster.pod_devices or cluster.devices, cluster.devices), rack
+    return (
+        max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card)),
+        min(cluster.pod_devices or cluster.devices, cluster.devices),
+        rack,
+    )
 
 
 def leaf_nodes(cluster) -> int:
@@ -374,7 +360,7 @@ def bytes_over(
     return out
 
 
-def _orders(s: Site, kit: Layout) -> tuple[dict, ...]:
+def _orders(s: Site, kit: Layout) -> Rows:
     """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis
     and in all (`bytes_over`)."""
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
@@ -419,7 +405,7 @@ def _notes(
     orders,
     layout: Layout,
     cluster,
-) -> tuple[str, ...]:
+) -> Lines:
     out = []
     idle = cluster.devices - layout.devices
     for g in groups:

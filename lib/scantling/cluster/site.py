@@ -3,11 +3,11 @@ price."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
-from ..base.records import Record
+from ..base.records import Known, Record, record
 from ..base.units import DAY_S
 from ..catalogue.families import family
 from ..catalogue.models.shape import Model
@@ -15,7 +15,6 @@ from ..design.cluster import Cluster
 from ..design.resolve import Phase
 from ..endure import goodput
 from ..endure.cost import Cost, price
-from ..endure.failures import EVICTS
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
@@ -27,28 +26,22 @@ HORIZON_DAYS = 30.0
 STANDSTILL = 0.05  # goodput below which it does not
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Run(Record):
     """Length and price of the run that shares and losses are counted on."""
 
     days: float  # of the run, else HORIZON_DAYS
     of_the_run: bool  # False where the design names no tokens
-    usd_per_day: float | None
+    usd_per_day: Known
     devices_paid: int
     nodes: int
 
-    def usd(self, days) -> float | None:
+    def usd(self, days) -> Known:
         """Dollars of so many days of the whole allocation; None without a price."""
         return None if self.usd_per_day is None or days is None else self.usd_per_day * days
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Site:
     """The main phase of an assessed design on its cluster."""
 
@@ -128,7 +121,7 @@ class Site:
     @property
     def evictions_per_s(self) -> float:
         """Failures that take a node out of the job."""
-        return EVICTS / self.e.mtbf_s
+        return float(self.e.evictions_per_s)
 
     @property
     def save_s(self) -> float:
@@ -208,8 +201,7 @@ def site_of(a: Assessment | Site) -> Site:
 
 def plain_numbers(record):
     """The same record with its numbers as plain Python ones in place of arrays of one element."""
-    values = {f.name: _number(getattr(record, f.name)) for f in fields(record)}
-    return replace(record, **values)
+    return replace(record, **{f.name: _number(getattr(record, f.name)) for f in fields(record)})
 
 
 def _number(value):
@@ -219,7 +211,7 @@ def _number(value):
     return value.item() if one else value
 
 
-def ettr(e: Endurance, interval_s: float | None = None) -> float:
+def ettr(e: Endurance, interval_s: Known = None) -> float:
     """Useful share of the time by the closed form of `goodput.ettr`, with saves that often."""
     return goodput.ettr(
         e.mtbf_s,
@@ -239,7 +231,7 @@ def run_of(a: Assessment | Site) -> Run:
 def _run(
     resolved,
     e: Endurance,
-    days: float | None,
+    days: Known,
 ) -> Run:
     """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
     devices that are paid."""

@@ -3,16 +3,17 @@ restarts and ingest, and what the market has for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from .. import catalogue
-from ..base.records import Record
+from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
 from ..base.units import DAY_S
 from ..endure import storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
+from .corpus import Pipeline, pipeline
 from .site import Run, Site, ettr, site_of
 from .texts import constant, fill, rows, texts
 
@@ -22,10 +23,7 @@ SAME = ("id", "name", "kind", "sold_by", "source", "verified")  # of the catalog
 CLOUDS = ("AWS", "GCP", "Azure", "OCI")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Need(Record):
     """What one tier must carry, what the design has of it, and the ratio (above one: it does not
     carry it; None: nobody has published it)."""
@@ -33,16 +31,13 @@ class Need(Record):
     tier: str  # burst | file system | object store
     what: str
     needed: float
-    has: float | None
+    has: Known
     unit: str
-    load: float | None
+    load: Known
     why: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Candidate(Record):
     """One store of the catalogue against the needs of the file system or the object store."""
 
@@ -55,24 +50,21 @@ class Candidate(Record):
     sold_by: str
     # sold to this cluster: by its own cloud where the design names one, else by anyone
     within_reach: bool
-    pieces: float | None  # to buy where it is sold by the piece, else None
+    pieces: Known  # to buy where it is sold by the piece, else None
     piece: str
-    write_bytes_per_s: float | None
-    read_bytes_per_s: float | None
-    capacity_bytes: float | None
+    write_bytes_per_s: Known
+    read_bytes_per_s: Known
+    capacity_bytes: Known
     meets: bool
-    misses: tuple[dict, ...]  # {what, needed, has, short_by: needed / has}
-    unknown: tuple[str, ...]  # figures that nobody has published: not counted as misses
-    usd_per_month: float | None
-    usd_per_run: float | None
+    misses: Rows  # {what, needed, has, short_by: needed / has}
+    unknown: Lines  # figures that nobody has published: not counted as misses
+    usd_per_month: Known
+    usd_per_run: Known
     source: str
     verified: str  # text, secondary, derived or memory: how the catalogue had the rates
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Stores(Record):
     """The storage architecture of a design."""
 
@@ -85,22 +77,28 @@ class Stores(Record):
     files_per_s: float  # created while a save is written
     restart_read_bytes: float
     written_bytes_per_day: float
-    burst_drive_writes_per_day: float | None
+    burst_drive_writes_per_day: Known
     ingest_bytes_per_s: float
     corpus_bytes: float
+    corpus: Pipeline
     retention: int
     milestones: int
     needs: tuple[Need, ...]
     bottleneck: str
-    bottleneck_load: float | None
+    bottleneck_load: Known
     candidates: tuple[Candidate, ...]
     chosen: str  # the store that the design names or assumes
     worth_of_twice_the_rate: dict
-    lines: tuple[str, ...]
+    lines: Lines
 
     def need(self, what: str) -> Need:
         """The need of that name. Raises KeyError for an unknown one."""
         return {n.what: n for n in reversed(self.needs)}[what]
+
+
+def copies_kept(e) -> int:
+    """Copies on the file system: those that a corruption found late needs, at least three."""
+    return max(int(np.max(e.retention)), int(constant("copies_kept")))
 
 
 def stores(assessment) -> Stores:
@@ -120,15 +118,14 @@ def stores(assessment) -> Stores:
     s = site_of(assessment)
     e, plan, cluster, size, nodes = s.e, s.plan, s.cluster, s.e.checkpoint_bytes, s.used_nodes
     plain = plan["sharding"] == "none"
-    axes = {axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")}
     wrote = per_writer(
         size,
-        **axes,
+        **{axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")},
         parallel=not plain,
     )
     volume = size * (plan["dp"] if plain else 1)
     text = corpus(s)
-    keep = max(int(np.max(e.retention)), int(constant("copies_kept")))
+    keep = copies_kept(e)
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(
         size,
@@ -176,6 +173,7 @@ def stores(assessment) -> Stores:
         burst_drive_writes_per_day=nvme and 2 * size / nodes * DAY_S / s.period_s / nvme,
         ingest_bytes_per_s=text.read_bytes_per_s,
         corpus_bytes=text.bytes,
+        corpus=pipeline(s, text.tokens, text.token_bytes),
         retention=keep,
         milestones=milestones,
         needs=needs,
@@ -195,14 +193,17 @@ def stores(assessment) -> Stores:
 
 def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
-    batch = s.batch_tokens
-    tokens = sum(c.phase.tokens or 0.0 for c in s.phases) or batch * s.run.days * DAY_S / s.step_s
-    rate = {
-        "step_s": s.step_s,
-        "global_batch_tokens": batch,
-        "readers": s.plan["dp"],
-    }
-    return storage.corpus(tokens, s.model.vocab, **rate)
+    tokens = (
+        sum(c.phase.tokens or 0.0 for c in s.phases)
+        or s.batch_tokens * s.run.days * DAY_S / s.step_s
+    )
+    return storage.corpus(
+        tokens,
+        s.model.vocab,
+        step_s=s.step_s,
+        global_batch_tokens=s.batch_tokens,
+        readers=s.plan["dp"],
+    )
 
 
 def needed(
@@ -216,7 +217,6 @@ def needed(
     recovery = s.e.detect_s + s.e.restart_s
     nodes = s.used_nodes
     nic = s.cluster.scale_out_bytes_per_s * s.cluster.devices_per_node
-    shared = constant("read_share") * recovery
     daily = constant("milestone_s")
     table = fill(
         rows("needs"),
@@ -231,7 +231,7 @@ def needed(
         wire_share=WIRE_SHARE,
         write=size / s.period_s,
         node_write=size / s.period_s / nodes,
-        read=values["volume"] / shared if recovery > 0 else 0.0,
+        read=values["volume"] / (constant("read_share") * recovery) if recovery > 0 else 0.0,
         batch=s.batch_tokens,
         daily_write=size / daily + size / (constant("milestone_time") * daily),
     )
@@ -240,16 +240,15 @@ def needed(
 
 def _need(needed, has, **row) -> Need:
     has = _ok(has)
-    load = None if has is None else (needed / has)
     return Need(
         needed=needed,
         has=has,
-        load=load,
+        load=None if has is None else (needed / has),
         **row,
     )
 
 
-def _ok(value) -> float | None:
+def _ok(value) -> Known:
     return value if value is not None and value == value and value > 0 else None
 
 
@@ -271,13 +270,14 @@ class Market:
         needs: tuple[Need, ...],
     ):
         self.run, self.provider = s.run, provider_of(s.cluster)
-        self.wants: dict[str, dict] = {
-            "file system": {},
-            "object store": {},
+        self.wants = {
+            tier: {
+                n.what: n.needed
+                for n in needs
+                if n.tier == tier and n.what in ("write", "capacity")
+            }
+            for tier in ("file system", "object store")
         }
-        for n in needs:
-            if n.tier in self.wants and n.what in ("write", "capacity"):
-                self.wants[n.tier][n.what] = n.needed
         reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
         self.wants["file system"]["read"] = max(reads)
 
@@ -334,18 +334,22 @@ class Market:
 def _published(store) -> dict:
     """Rates and size of a store, or of one piece of it; None where nobody has published one."""
     read = _ok(store.total_read_bytes_per_s)
-    write = _ok(store.total_write_bytes_per_s)
     sized = store.scope == "TiB"
     return {
-        "write": write or (read if sized else None),
+        "write": _ok(store.total_write_bytes_per_s) or (read if sized else None),
         "capacity": TIB if sized else _ok(store.capacity_bytes),
         "read": read,
     }
 
 
 def _rank(c: Candidate) -> tuple:
-    usd = np.inf if c.usd_per_month is None else c.usd_per_month
-    return c.tier, not c.within_reach, not c.meets, len(c.unknown), usd
+    return (
+        c.tier,
+        not c.within_reach,
+        not c.meets,
+        len(c.unknown),
+        np.inf if c.usd_per_month is None else c.usd_per_month,
+    )
 
 
 def _twice(
@@ -357,18 +361,15 @@ def _twice(
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
-    nodes = s.used_nodes
-    write = min(has.write_bytes_per_s, nodes * has.node_write_bytes_per_s)
-    read = min(has.read_bytes_per_s, nodes * has.node_read_bytes_per_s)
+    write = min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s)
+    read = min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s)
     durable = e.checkpoint_durable_s - size / write / 2
-    restart = e.restart_s - volume / read / 2
     now = ettr(e)
     faster = {
         "checkpoint_durable_s": max(durable, 0.0),
-        "restart_s": max(restart, 0.0),
+        "restart_s": max(e.restart_s - volume / read / 2, 0.0),
     }
-    then = ettr(replace(e, **faster))
-    gain = e.goodput * (then / now - 1) if now > 0 else 0.0
+    gain = e.goodput * (ettr(replace(e, **faster)) / now - 1) if now > 0 else 0.0
     return {
         "goodput_gain": gain,
         "days_gained": s.run.days * gain,
@@ -383,11 +384,10 @@ def _lines(
     found,
     twice: dict,
     provider: str,
-) -> tuple[str, ...]:
-    words = texts("advice")["stores"]
-    shared = constant("read_share")
+) -> Lines:
+    words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
-    then = fill(then, taken=shared * worst.load)
+    then = fill(then, taken=constant("read_share") * worst.load)
     out = [
         fill(
             words["worst"],

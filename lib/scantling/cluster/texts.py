@@ -2,82 +2,61 @@
 
 from __future__ import annotations
 
-import csv
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
-from string import Formatter
 
 import numpy as np
-import yaml
 
 from .. import catalogue
-from ..base.show import several
+from ..base.records import Lines, Rows
+from ..base.words import Filler, table, table_rows
 
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(__file__).with_name("tables") / "texts"
 
 
-@cache
-def rows(name: str) -> tuple[dict[str, str], ...]:
+def rows(name: str) -> Rows:
     """Rows of tables/NAME.csv."""
-    with open(
-        TABLES / f"{name}.csv",
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        return tuple(csv.DictReader(file))
+    return table_rows(TABLES, name)
+
+
+def texts(name: str, *keys: str):
+    """Texts of tables/NAME.yaml, or what stands there under those keys."""
+    return reduce(
+        getitem,
+        keys,
+        table(TABLES, name),
+    )
 
 
 @cache
-def texts(name: str) -> dict:
-    """Texts of tables/NAME.yaml."""
-    return yaml.safe_load((TABLES / f"{name}.yaml").read_text(encoding="utf-8"))
+def constants() -> dict[str, float]:
+    """The numbers of tables/constants.csv, each with its source or marked there as judgement."""
+    return {row["id"]: float(row["value"]) for row in rows("constants")}
 
 
-@cache
 def constant(id: str) -> float:
-    """A number of tables/constants.csv, each with its source or marked there as judgement."""
-    return {row["id"]: float(row["value"]) for row in rows("constants")}[id]
+    """A number of tables/constants.csv."""
+    return constants()[id]
 
 
-class _Names(Formatter):
-    """Names in a template or a cell: those given, else the site's own, else constants."""
-
-    def __init__(
-        self,
-        site,
-        values: dict,
-    ):
-        self.site, self.values = site, values
-
-    def get_value(
-        self,
-        key,
-        args,
-        kwargs,
-    ):
-        if key in self.values:
-            return self.values[key]
-        return getattr(self.site, key) if hasattr(self.site, key) else constant(key)
-
-    def format_field(
-        self,
-        value,
-        format_spec,
-    ):
-        if format_spec.startswith("#"):
-            return several(value, format_spec[1:])
-        scale, _, spec = format_spec.rpartition("|")
-        return format(value / float(scale) if scale else value, spec)
+class _Cells(Filler):
+    """Cells of a table: text, numbers by name, rows that apply."""
 
     def number(self, path: str):
         """The value of `2.5`, `name`, `name.field` or `2.5 * name.field`."""
         factor, _, path = path.rpartition(" * ")
-        if path.replace(".", "", 1).isdigit():
+        if path.replace(
+            ".",
+            "",
+            1,
+        ).isdigit():
             return float(path)
-        first, *rest = path.split(".")
-        value = self.get_value(first, (), {})
-        for key in rest:
-            value = value[key] if isinstance(value, dict) else getattr(value, key)
+        value = self.get_field(
+            path,
+            (),
+            {},
+        )[0]
         if isinstance(value, np.ndarray | np.generic) and value.size == 1:
             value = value.item()
         return float(factor) * value if factor else value
@@ -106,17 +85,35 @@ def fill(cell, site=None, /, **values):
     else of the site, else of tables/constants.csv. A row with `when: name` is left out where that
     is empty.
     """
-    return _Names(site, values).fill(cell)
+    return _Cells(
+        values,
+        site,
+        constants(),
+    ).fill(cell)
 
 
-def lines(table, site=None, /, **values) -> tuple[str, ...]:
+def lines(table, site=None, /, **values) -> Lines:
     """What the rows of a table `say`, those that apply."""
-    return tuple(row["say"] for row in fill(table, site, **values))
+    return tuple(
+        row["say"]
+        for row in fill(
+            table,
+            site,
+            **values,
+        )
+    )
 
 
 def records(cls, table, site=None, /, **values) -> tuple:
     """One record of `cls` for each row of a table, filled."""
-    return tuple(cls(**row) for row in fill(table, site, **values))
+    return tuple(
+        cls(**row)
+        for row in fill(
+            table,
+            site,
+            **values,
+        )
+    )
 
 
 def number(id: str) -> float:

@@ -1,0 +1,1 @@
+"""The design file: schema, reading and writing, resolving, the line of text."""

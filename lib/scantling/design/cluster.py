@@ -5,18 +5,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
+from statistics import median
 
 from .. import catalogue
 from ..base.errors import DesignError, closest
-from ..catalogue.hardware import Accelerator, Fabric
+from ..base.records import record
+from ..catalogue.hardware import SITE_RTT_S, Accelerator, Fabric
 from ..catalogue.load import field_of
+from ..catalogue.words import OUTERS
+from .fields import as_number
+from .schema import ClusterSpec
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
+class Sync:
+    """How several sites keep in step."""
+
+    kind: str = "local-steps"
+    local_steps: int = 0  # between two averages; 1: every step; 0: searched with the plan
+    exchange_bytes: float = 4.0  # of a value on its way; 0: as wide as the gradients
+    outer_optimizer: str = "nesterov"
+    overlap: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether each site trains alone between two averages, and restarts alone."""
+        return self.local_steps != 1
+
+    @property
+    def outer_bytes(self) -> float:
+        """State of the outer optimizer. [bytes a parameter]"""
+        return OUTERS[self.outer_optimizer] if self.apart else 0.0
+
+
+@record
 class Cluster:
     """The machine of one design; bandwidths per device (per site between sites), one direction
     [bytes/s]; memory, disks and power per node."""
@@ -44,31 +68,38 @@ class Cluster:
     node_power_w: float
     scale_up_efficiency: float = 0.75
     node: str = ""
+    site_rtt_s: float = SITE_RTT_S
+    topology: str = ""  # empty: by the rule of cluster.network.build
+    rails: int = 0  # 0: one a card of a node
+    ratios: tuple[float, ...] = ()  # card to leaf, leaf to spine, spine to core, where listed
+    delivery: tuple[dict, ...] = ()  # {day, devices} of the parts, in order
+    uneven: tuple[int, ...] = ()  # devices of each site, where the design lists them
+    sync: Sync = Sync()
+
+    @property
+    def by_site(self) -> tuple[int, ...]:
+        """Devices of each site."""
+        return self.uneven or (-(-self.devices // self.sites),) * self.sites
+
+    def replicas(self, ranks):
+        """Replicas of so many ranks that stand inside one site each."""
+        return sum(n // ranks for n in self.uneven or (self.devices // self.sites,) * self.sites)
 
     @property
     def nodes(self) -> int:
         """Hosts that the devices need; the last may be partly filled."""
         return -(-self.devices // self.devices_per_node)
 
+    @property
+    def unit(self) -> int:
+        """Devices that are bought or rented together: a rack where one scale-up link joins its
+        nodes and the cluster fills one, else a node."""
+        racked = self.devices_per_node < self.scale_up_domain <= min(LARGEST_RACK, self.devices)
+        return max(self.scale_up_domain if racked else self.devices_per_node, 1)
 
-CLUSTER_FIELDS = (
-    "accelerator",
-    "devices",
-    "devices_per_node",
-    "scale_up_domain",
-    "scale_out",
-    "scale_out_gbytes_per_s_per_device",
-    "oversubscription",
-    "sites",
-    "site_gbytes_per_s",
-    "nics_per_node",
-    "pod_devices",
-    "host_memory_gb",
-    "nvme_gb",
-    "storage",
-    "node",
-    "in_network_reduction",
-)
+
+LARGEST_RACK = 144  # devices; a larger scale-up domain (a TPU pod) is rented in parts
+CLUSTER_FIELDS = tuple(ClusterSpec.model_fields)
 
 # override -> (record field, factor)
 ACCELERATOR_OVERRIDES = {
@@ -88,24 +119,54 @@ FABRIC_OVERRIDES = {
 }
 
 
+REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of it
+
+
 def _number(
     field,
     value,
-    low=0.0,
     whole=False,
-    what=None,
+    least=None,
+    what="",
+    most=math.inf,
 ):
-    ok = (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value > low
-    )
-    if not ok or whole and value != int(value):
-        raise DesignError(
-            field, value, what or f"a {'whole ' if whole else ''}number above {low:g}"
-        )
+    """A number above 0, or of at least `least`, and at most `most`."""
+    allowed = what or f"a {'whole ' if whole else ''}number above 0"
+    try:
+        value = as_number(value, allowed)
+    except DesignError as e:
+        raise e.at(field) from None
+    low = value <= 0 if least is None else value < least
+    if low or value > most or whole and value % 1:
+        raise DesignError(field, value, allowed)
     return int(value) if whole else float(value)
+
+
+def _replaced(
+    field,
+    value,
+    usual: float,
+    whole: bool,
+):
+    """A figure in the place of a row's: within a million times of it, up and down."""
+    low, high = usual / REPLACES, usual * REPLACES
+    allowed = f"from {low:.4g} to {high:.4g}: the catalogue has {usual:.4g}"
+    return _number(
+        field,
+        value,
+        whole,
+        low,
+        allowed,
+        high,
+    )
+
+
+@cache
+def _median(kind: type, field: str) -> float:
+    """What the rows of the catalogue have that have this figure."""
+    rows = catalogue.accelerators() if kind is Accelerator else catalogue.fabrics()
+    values = [getattr(row, field) for row in rows.values()]
+    return float(median(v for v in values if v > 0))
 
 
 def _given(
@@ -139,7 +200,18 @@ def _figures(what: Mapping, find, overrides: dict, where: str, *more: str):
     rest = {key: spec.pop(key) for key in more if key in spec}
     for key, value in spec.items():
         field, factor = overrides[key]
-        changes[field] = _number(f"{where}.{key}", value, whole=key == "scale_up_domain") * factor
+        own = getattr(base, field)
+        usual = (own if own > 0 else _median(type(base), field)) / factor
+        whole = key == "scale_up_domain"
+        changes[field] = (
+            _replaced(
+                f"{where}.{key}",
+                value,
+                usual,
+                whole,
+            )
+            * factor
+        )
     return base, changes, rest
 
 
@@ -176,13 +248,12 @@ def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
         return what
     if not isinstance(what, Mapping):
         return catalogue.fabric(what, where)
-    reduces = "in_network_reduction"
     base, changes, rest = _figures(
         what,
         catalogue.fabric,
         FABRIC_OVERRIDES,
         where,
-        reduces,
+        "in_network_reduction",
     )
     changes |= {key: bool(value) for key, value in rest.items()}
     if changes.get("efficiency", 0) > 1:

@@ -8,19 +8,30 @@ from collections.abc import Mapping
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import Assumed
+from ..base.records import Assumed, Derived
 from ..base.units import GB
-from ..catalogue.hardware import SITE_BYTES_PER_S, Accelerator, Fabric, Node
+from ..catalogue.hardware import SITE_BYTES_PER_S, SITE_RTT_S, Accelerator, Fabric, Node
+from ..catalogue.switches import leaf_ports, radix_of, switch_of
 from .cluster import CLUSTER_FIELDS, Cluster, _given, _number, resolve_accelerator, resolve_fabric
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
 _PLAIN = {
-    "devices": 8,
     "host_memory_gb": 1024.0,
     "nvme_gb": 7600.0,
-    "power_factor": 1.8,
+}
+_PLAIN_DEVICES = 8
+_POWER_FACTOR = 1.8  # watts of a node over those of its devices
+USUAL_WAY = {
+    "gbits_per_s": SITE_BYTES_PER_S / GB,
+    "rtt_ms": SITE_RTT_S * 1e3,
 }
 DEFAULT_STORAGE = "superpod-better"
+_WHOLE = ("devices_per_node", "scale_up_domain", "nics_per_node", "sites", "pod_devices")
+_LEAST = {
+    "host_memory_gb": (0, "a number of GB, zero or more"),
+    "nvme_gb": (0, "a number of GB, zero or more"),
+    "oversubscription": (1, "a number of at least 1"),
+}
 
 
 def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
@@ -46,31 +57,21 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     """
     if not isinstance(spec, Mapping):
         raise DesignError("cluster", spec, "a mapping with accelerator and devices")
-    spec = _given(spec, CLUSTER_FIELDS, "cluster")
-    assumed: list[Assumed] = []
-
-    def note(
-        field,
-        value,
-        why,
+    new = Derived(_given(spec, CLUSTER_FIELDS, "cluster"), "cluster")
+    given, absent = new.given, "no node of this accelerator in the catalogue"
+    for field, what in (
+        ("accelerator", "a catalogue id"),
+        ("devices", "how many devices the job has"),
     ):
-        assumed.append(Assumed(f"cluster.{field}", value, why))
-        return value
-
-    for field in ("accelerator", "devices"):
-        if field not in spec:
+        if field not in given:
             raise DesignError(
                 f"cluster.{field}",
                 problem="is missing",
-                allowed="a catalogue id"
-                if field == "accelerator"
-                else "how many devices the job has",
+                allowed=what,
             )
-    chip = resolve_accelerator(spec["accelerator"])
-    changed = isinstance(spec["accelerator"], Mapping)
-    devices = _number("cluster.devices", spec["devices"], whole=True)
-
-    network = resolve_fabric(spec["scale_out"]) if "scale_out" in spec else None
+    chip = resolve_accelerator(given["accelerator"])
+    devices = _number("cluster.devices", given["devices"], whole=True)
+    network = resolve_fabric(given["scale_out"]) if "scale_out" in given else None
     if network is not None and network.kind not in ("scale-out", "wan"):
         raise DesignError(
             "cluster.scale_out",
@@ -78,77 +79,48 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
             list(catalogue.fabrics("scale-out")),
             problem=f"is a {network.kind} fabric, it does not join nodes",
         )
-    node = _node(spec, chip, network)
+    node = _node(given, chip, network)
     if network is None:
         network = catalogue.fabric(node.scale_out if node else "rocev2-400")
-        note(
-            "scale_out",
-            network.id,
-            f"that of node {node.id}" if node else "no node of this accelerator in the catalogue",
-        )
-
-    if "devices_per_node" in spec:
-        per_node = _number("cluster.devices_per_node", spec["devices_per_node"], whole=True)
-    else:
-        per_node = note(
-            "devices_per_node",
-            node.devices if node else _PLAIN["devices"],
-            f"node {node.id}" if node else "no node of this accelerator in the catalogue",
-        )
+        new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
+    usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
+    per_node = _figure(
+        new,
+        "devices_per_node",
+        usual,
+        why,
+    )
     share = per_node / node.devices if node else 1.0
 
-    domain = _domain(
-        spec,
-        chip,
-        node,
-        per_node,
-        devices,
-        note,
+    domain = _figure(
+        new,
+        "scale_up_domain",
+        *_domain(
+            chip,
+            node,
+            per_node,
+            devices,
+        ),
     )
-    up = catalogue.fabric(chip.scale_up)
-    own_link = changed and "link_gbytes_per_s" in spec["accelerator"]
-    up_rate = (
-        chip.link_bytes_per_s if own_link else min(chip.link_bytes_per_s, up.device_bytes_per_s)
-    )
-
+    up, up_rate = catalogue.fabric(chip.scale_up), chip.link_bytes_per_s
+    if "link_gbytes_per_s" not in _changed(given, "accelerator"):
+        up_rate = min(up_rate, up.device_bytes_per_s)
     nics, rate = _scale_out(
-        spec,
+        new,
         node,
         network,
         per_node,
-        note,
     )
-    memory = _scaled(
-        spec,
-        "host_memory_gb",
-        share,
-        node,
-        note,
+    memory, disks = (
+        _of_node(
+            new,
+            field,
+            node,
+            share,
+        )
+        for field in _PLAIN
     )
-    disks = _scaled(
-        spec,
-        "nvme_gb",
-        share,
-        node,
-        note,
-    )
-    sites = _or(
-        spec,
-        "sites",
-        1,
-        "one site",
-        note,
-        whole=True,
-    )
-    wave = "a 100 Gbit/s wave between one site and the others"
-    between = _or(
-        spec,
-        "site_gbytes_per_s",
-        SITE_BYTES_PER_S / GB,
-        wave,
-        note if sites > 1 else lambda field, value, why: value,
-    )
-
+    apart = _sites(new, devices)
     return Cluster(
         accelerator=chip,
         devices=devices,
@@ -159,86 +131,232 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         scale_up=up.id,
         scale_up_efficiency=up.efficiency,
         scale_out=network.id,
-        scale_out_bytes_per_s=rate,
         scale_out_latency_s=network.latency_s,
         scale_out_efficiency=network.efficiency,
-        in_network_reduction=_reduces(spec, network, note),
+        in_network_reduction=_reduces(new, network),
         nics_per_node=nics,
-        oversubscription=_or(
-            spec,
-            "oversubscription",
-            1.0,
-            "non-blocking",
-            note,
-            at_least=1.0,
+        **_shape(
+            new,
+            network,
+            per_node,
+            nics,
+            rate,
         ),
-        pod_devices=_or(
-            spec,
-            "pod_devices",
-            devices,
-            "one pod holds the whole job",
-            note,
-            whole=True,
-        ),
-        sites=sites,
-        site_bytes_per_s=between * GB,
-        host_memory_bytes=memory * GB,
-        nvme_bytes=disks * GB,
-        storage=_storage(spec, note),
+        **apart,
+        delivery=_delivery(new, devices),
+        host_memory_bytes=memory,
+        nvme_bytes=disks,
+        storage=_storage(new),
         node_power_w=_power(
+            new,
             chip,
             node,
             per_node,
             share,
-            note,
         ),
         node=node.id if node else "",
-    ), tuple(assumed)
+    ), tuple(new.assumed)
 
 
-def _storage(spec, note) -> str:
-    if "storage" not in spec:
-        return note(
+def _shape(
+    new: Derived,
+    network: Fabric,
+    per_node: int,
+    nics: int,
+    rate: float,
+) -> dict:
+    """How the network is joined, and where it narrows: {oversubscription, pod_devices, …}.
+
+    A list of ratios narrows from the first tier above 1 on: a leaf's devices or, above, those of
+    the k/2 leaves that share spines. A dragonfly of g groups sends g / (2 (g - 1)) of what its
+    halves send each other (Kim et al. 2008; Shpiner et al. 2017).
+    """
+    devices, given = new.given["devices"], new.given
+    ratios = given.get("oversubscription")
+    listed = tuple(ratios) if isinstance(ratios, (list, tuple)) else ()
+    card, *above = listed or (1.0,)
+    topology = given.get("topology") or ""
+    why = "one a card of a node"
+    rails = given["rails"] if "rails" in given else new.note("rails", nics, why)
+    if nics % rails:
+        allowed = f"a divisor of the {nics} cards of a node"
+        raise DesignError(
+            "cluster.rails",
+            rails,
+            allowed,
+            nics,
+        )
+    k = radix_of(switch_of(network.id), rate * per_node / nics)
+    each = per_node / nics  # devices of a card
+    half, pod, why = k // 2, devices, "one pod holds the whole job"
+    wide = math.prod(above)
+    if topology.startswith("dragonfly"):
+        size = half * (half if topology.endswith("+") else half // 2) * each
+        groups = math.ceil(devices / size)
+        if groups > 1:
+            pod, wide, why = int(size), 2 * (groups - 1) / groups, f"a group of a {topology}"
+    elif wide > 1:
+        ports, _ = leaf_ports(k, above[0])
+        pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
+        pod, why = max(per_node, int(pod * each)), f"{why}, of {k} ports each"
+    if "topology" not in given:
+        new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
+    if listed or wide > 1:
+        total = new.note("oversubscription", wide, f"over the tiers that narrow, of a {topology}")
+    else:
+        total = _figure(
+            new,
+            "oversubscription",
+            1.0,
+            "non-blocking",
+        )
+    return {
+        "scale_out_bytes_per_s": rate / card,
+        "oversubscription": total,
+        "pod_devices": _figure(
+            new,
+            "pod_devices",
+            min(pod, devices),
+            why,
+        ),
+        "topology": topology,
+        "rails": rails if rails != nics else 0,
+        "ratios": listed,
+    }
+
+
+def _adds_up(
+    field: str,
+    listed,
+    devices: int,
+) -> None:
+    """Raises DesignError where the devices of a list are not those of the cluster."""
+    total = sum(one["devices"] for one in listed)
+    if total != devices:
+        raise DesignError(
+            f"cluster.{field}",
+            f"{total:,} devices in all",
+            f"{field} that add up to cluster.devices {devices:,}",
+            problem="do not add up",
+        )
+
+
+def _delivery(new: Derived, devices: int) -> tuple:
+    """The parts of the machine by the day of their delivery."""
+    parts = new.take(
+        "delivery",
+        [
+            {
+                "day": 0.0,
+                "devices": devices,
+            }
+        ],
+        "all of it on day 0",
+    )
+    _adds_up("delivery", parts, devices)
+    return tuple(sorted(parts, key=lambda part: part["day"]))
+
+
+def _sites(new: Derived, devices: int) -> dict:
+    """How many sites, how far apart; the narrowest and the longest way of a list of them."""
+    listed = new.given.get("sites")
+    if not isinstance(listed, (list, tuple)):
+        sites, listed = (
+            _figure(
+                new,
+                "sites",
+                1,
+                "one site",
+            ),
+            (),
+        )
+    else:
+        sites = len(listed)
+        _adds_up("sites", listed, devices)
+    out = {
+        "sites": sites,
+        "site_bytes_per_s": SITE_BYTES_PER_S,
+    }
+    if any(site["devices"] != listed[0]["devices"] for site in listed):
+        out["uneven"] = tuple(site["devices"] for site in listed)
+    ways = (
+        ("site_bytes_per_s", "site_gbytes_per_s", GB, "a 100 Gbit/s wave", min, "gbits_per_s", 8),
+        ("site_rtt_s", "site_rtt_ms", 1e-3, "about 1,000 km", max, "rtt_ms", 1),
+    )
+    for name, field, unit, why, worst, own, parts in ways if sites > 1 else ():
+        said = worst((site[own] / parts for site in listed if site.get(own)), default=None)
+        if said is None:
+            why += " between one site and the others"
+            said = _figure(
+                new,
+                field,
+                USUAL_WAY[own],
+                why,
+            )
+        out[name] = said * unit
+    return out
+
+
+def _figure(
+    new: Derived,
+    field: str,
+    usual,
+    why: str,
+):
+    """A number of the cluster: as given, within its bounds, else the usual one with its rule."""
+    if field not in new.given:
+        return new.note(field, usual, why)
+    bounds = _LEAST.get(field, ())
+    return _number(
+        f"cluster.{field}",
+        new.given[field],
+        field in _WHOLE,
+        *bounds,
+    )
+
+
+def _storage(new: Derived) -> str:
+    if "storage" not in new.given:
+        return new.note(
             "storage",
             DEFAULT_STORAGE,
             "the middle tier of the DGX SuperPOD storage guidance, per node",
         )
-    catalogue.storage(spec["storage"], "cluster.storage")
-    return spec["storage"].strip().lower()
+    named = new.given["storage"]
+    catalogue.storage(named, "cluster.storage")
+    return named.strip().lower()
 
 
-def _reduces(
-    spec,
-    network: Fabric,
-    note,
-) -> bool:
+def _changed(given, field: str) -> Mapping:
+    """The figures that a design replaces in a row of the catalogue."""
+    return given[field] if isinstance(given.get(field), Mapping) else {}
+
+
+def _reduces(new: Derived, network: Fabric) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
-    own = isinstance(spec.get("scale_out"), Mapping) and bool(
-        spec["scale_out"].get("in_network_reduction")
-    )
-    if own or network.in_network_reduction and spec.get("in_network_reduction") is True:
-        return note(
-            "in_network_reduction",
+    field, own = "in_network_reduction", _changed(new.given, "scale_out")
+    asked = new.given.get(field) is True
+    if own.get(field) or network.in_network_reduction and asked:
+        return new.note(
+            field,
             True,
-            "the launch kit turns it on; the step still counts rings, which is right "
-            "for sharded states: "
-            "what a plain all-reduce gains stands in `scantling blueprint --part "
-            "evolution` of the design without this field",
+            "the launch kit turns it on; an all-reduce of unsharded gradients goes through the "
+            "switches, what is sharded in rings",
         )
-    if spec.get("in_network_reduction") is True:
-        note("in_network_reduction", False, f"switches of {network.id} do not reduce")
+    if asked:
+        new.note(field, False, f"switches of {network.id} do not reduce")
     return False
 
 
 def _node(
-    spec,
+    given,
     chip: Accelerator,
     network: Fabric | None,
 ) -> Node | None:
-    if "node" not in spec:
+    if "node" not in given:
         return catalogue.node_for(chip.id, network.id if network else None)
-    node = catalogue.node(spec["node"], "cluster.node")
+    node = catalogue.node(given["node"], "cluster.node")
     if node.accelerator != chip.id:
         fitting = [n.id for n in catalogue.nodes().values() if n.accelerator == chip.id]
         raise DesignError(
@@ -251,30 +369,22 @@ def _node(
 
 
 def _domain(
-    spec,
-    chip,
-    node,
-    per_node,
-    devices,
-    note,
-) -> int:
-    if "scale_up_domain" in spec:
-        return _number("cluster.scale_up_domain", spec["scale_up_domain"], whole=True)
-    if node and node.scale_up_domain == node.devices and chip.scale_up_domain == node.devices:
-        domain, why = (
-            min(per_node, chip.scale_up_domain_max),
-            f"{chip.scale_up} joins the devices of one node",
-        )
-    else:
-        domain, why = (
-            chip.scale_up_domain,
-            f"{chip.scale_up} joins {chip.scale_up_domain} {chip.id}",
-        )
-    if chip.scale_up.startswith("pcie"):
-        domain, why = per_node, f"no NVLink: the cards of one node talk over {chip.scale_up}"
+    chip: Accelerator,
+    node: Node | None,
+    per_node: int,
+    devices: int,
+) -> tuple[int, str]:
+    """Devices of one scale-up domain, and why."""
+    domain, link = chip.scale_up_domain, chip.scale_up
+    why = f"{link} joins {domain} {chip.id}"
+    if node and node.scale_up_domain == node.devices == domain:
+        domain, why = min(per_node, chip.scale_up_domain_max), f"{link} joins the devices of "
+        why += "one node"
+    if link.startswith("pcie"):
+        domain, why = per_node, f"no NVLink: the cards of one node talk over {link}"
     if domain > devices:
         domain, why = devices, why + ", cut to the devices there are"
-    return note("scale_up_domain", domain, why)
+    return domain, why
 
 
 def _nics(
@@ -285,122 +395,91 @@ def _nics(
 ) -> tuple[float, str]:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
-    ports = f"{node.nics} for {node.devices} devices" if node else ""
-    if own:
-        return node.nics * per_node / node.devices, f"node {node.id}: {ports}"
-    if not math.isnan(network.nics_per_node):
-        return network.nics_per_node, f"{network.id} is a host network"
-    a_device = network.nics_per_device
-    if not math.isnan(a_device):
+    a_node, a_device = network.nics_per_node, network.nics_per_device
+    if not own and not math.isnan(a_node):
+        return a_node, f"{network.id} is a host network"
+    if not own and not math.isnan(a_device):
         return a_device * per_node, f"{network.id} has {a_device:g} a device"
     if node is None:
         return per_node, "one a device"
-    return node.nics * per_node / node.devices, f"as many as node {node.id} has ports: {ports}"
+    why = f"node {node.id}" if own else f"as many as node {node.id} has ports"
+    return node.nics * per_node / node.devices, f"{why}: {node.nics} for {node.devices} devices"
 
 
 def _scale_out(
-    spec,
+    new: Derived,
     node,
     network: Fabric,
     per_node: int,
-    note,
 ) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
-    own = (
-        node is not None
-        and node.scale_out == network.id
-        and not isinstance(spec.get("scale_out"), Mapping)
-    )
+    changed, field = _changed(new.given, "scale_out"), "scale_out_gbytes_per_s_per_device"
+    own = node is not None and node.scale_out == network.id and not changed
     port = node.nic_bytes_per_s if own else network.port_bytes_per_s
-    if "nics_per_node" in spec:
-        nics = _number("cluster.nics_per_node", spec["nics_per_node"], whole=True)
-    else:
-        count, why = _nics(
-            node,
-            network,
-            per_node,
-            own,
-        )
-        nics = note("nics_per_node", max(1, math.ceil(count)), why)
-    if "scale_out_gbytes_per_s_per_device" in spec:
-        return nics, _number(
-            "cluster.scale_out_gbytes_per_s_per_device", spec["scale_out_gbytes_per_s_per_device"]
-        ) * GB
-    if isinstance(spec.get("scale_out"), Mapping) and "device_gbytes_per_s" in spec["scale_out"]:
+    count, why = _nics(
+        node,
+        network,
+        per_node,
+        own,
+    )
+    nics = _figure(
+        new,
+        "nics_per_node",
+        max(1, math.ceil(count)),
+        why,
+    )
+    if "device_gbytes_per_s" in changed and field not in new.given:
         return nics, network.device_bytes_per_s
-    rate = nics * port / per_node
-    note(
-        "scale_out_gbytes_per_s_per_device",
-        rate / GB,
-        f"{nics} ports of {port / GB:g} GB/s for {per_node} devices",
-    )
-    return nics, rate
-
-
-def _scaled(
-    spec,
-    field,
-    share,
-    node,
-    note,
-) -> float:
-    of_node = getattr(node, field.removesuffix("_gb") + "_bytes") / GB if node else math.nan
-    if field in spec:
-        return _number(
-            f"cluster.{field}",
-            spec[field],
-            low=-1.0 if spec[field] == 0 else 0.0,
-            what="a number of GB, zero or more",
-        )
-    if math.isnan(of_node):
-        return note(
-            field,
-            _PLAIN[field] * max(1.0, share),
-            "not in the catalogue for this node: a common size",
-        )
-    return note(
+    why = f"{nics} ports of {port / GB:g} GB/s for {per_node} devices"
+    return nics, _figure(
+        new,
         field,
-        of_node * share,
-        f"node {node.id}" + ("" if share == 1 else ", by its share of the devices"),
+        nics * port / per_node / GB,
+        why,
+    ) * GB
+
+
+def _of_node(
+    new: Derived,
+    field: str,
+    node: Node | None,
+    share: float,
+) -> float:
+    """Bytes of memory or disks of one node: the row's, by the node's share of its devices."""
+    size = getattr(node, field.removesuffix("_gb") + "_bytes", math.nan) / GB
+    if math.isnan(size):
+        size, why = _PLAIN[field], "not in the catalogue for this node: a common size"
+        share = max(1.0, share)
+    else:
+        why = f"node {node.id}" + ("" if share == 1 else ", by its share of the devices")
+    return (
+        _figure(
+            new,
+            field,
+            size * share,
+            why,
+        )
+        * GB
     )
-
-
-def _or(
-    spec,
-    field,
-    default,
-    why,
-    note,
-    whole=False,
-    at_least=None,
-):
-    if field not in spec:
-        return note(field, default, why)
-    value = _number(f"cluster.{field}", spec[field], whole=whole)
-    if at_least is not None and value < at_least:
-        raise DesignError(f"cluster.{field}", spec[field], f"a number of at least {at_least:g}")
-    return value
 
 
 def _power(
+    new: Derived,
     chip: Accelerator,
     node: Node | None,
     per_node: int,
-    share: float,
-    note,
+    share,
 ) -> float:
     """Watts of a full node at the wall; nan where neither the node nor the device has a published
     figure."""
+    devices_w = per_node * chip.tdp_w
+    watts, why = devices_w * _POWER_FACTOR, "1.8 x device power, as on DGX H100 and DGX B200"
     if node is not None and not math.isnan(node.power_w):
         watts, why = node.power_w * share, f"maximum of node {node.id}"
         if node.accelerator != chip.id:
-            watts += per_node * (chip.tdp_w - catalogue.accelerator(node.accelerator).tdp_w)
+            watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w
             why += ", moved by the difference in device power"
-    else:
-        watts, why = (
-            per_node * chip.tdp_w * _PLAIN["power_factor"],
-            "1.8 x device power, as on DGX H100 and DGX B200",
-        )
     if math.isnan(watts):
-        why = "no power figure is published for this device"
-    return note("node_power_w", None if math.isnan(watts) else watts, why) or math.nan
+        new.note("node_power_w", None, "no power figure is published for this device")
+        return watts
+    return new.note("node_power_w", watts, why)

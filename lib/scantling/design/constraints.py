@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..base.words import table_rows
+
 
 class Constraint(NamedTuple):
     """One constraint. `{value}` and `{limit}` stand in its words."""
@@ -15,95 +17,24 @@ class Constraint(NamedTuple):
     name: str
     missed: str  # where it is not met
     relaxed: str = ""  # the constraint moved to {limit}
-    band: str = ""  # days or step_s: the band of the estimate that the figure moves with
+    band: str = ""  # days, cost_usd or step_s: the band of the estimate that the figure moves with
     scale: float = 1.0  # units of the figure in one unit of the field
 
+    @property
+    def computed(self) -> bool:
+        """Whether a number answers it, which may be missing."""
+        return self.field != "survive"
 
-CONSTRAINTS = {
-    row.field: row
-    for row in (
-        Constraint(
-            "deadline_days",
-            "days",
-            True,
-            "deadline",
-            "deadline: {value} predicted, {limit} allowed",
-            "a deadline of {limit}",
-            "days",
-        ),
-        Constraint(
-            "budget_usd",
-            "cost_usd",
-            True,
-            "budget",
-            "budget: {value} predicted, {limit} allowed",
-            "a budget of {limit}",
-            "days",
-        ),
-        Constraint(
-            "min_mfu",
-            "mfu",
-            False,
-            "MFU, at least",
-            "MFU: {value} predicted",
-            "an MFU floor of {limit}",
-            "step_s",
-        ),
-        Constraint(
-            "min_goodput",
-            "goodput",
-            False,
-            "goodput, at least",
-            "goodput: {value} predicted, {limit} asked for",
-            "a goodput floor of {limit}",
-        ),
-        Constraint(
-            "max_checkpoint_overhead",
-            "checkpoint_overhead",
-            True,
-            "checkpoint overhead",
-            "checkpoint overhead: {value} predicted, {limit} allowed",
-            "{limit} of the time for saves",
-        ),
-        Constraint(
-            "max_checkpoint_stall_s",
-            "endurance.checkpoint_stall_s",
-            True,
-            "stall of a save",
-            "stall: a save stalls training for {value}, {limit} allowed",
-            "a stall of {limit} a save",
-        ),
-        Constraint(
-            "max_lost_work_s",
-            "endurance.lost_work_s",
-            True,
-            "lost work",
-            "lost work: a failure can lose {value}, {limit} allowed",
-            "{limit} of work lost to a failure",
-        ),
-        Constraint(
-            "max_recovery_s",
-            "endurance.recovery_s",
-            True,
-            "recovery",
-            "recovery: {value} for detection and restart, {limit} allowed",
-            "{limit} to recover",
-        ),
-        Constraint(
-            "max_power_mw",
-            "cost.power_w",
-            True,
-            "facility power",
-            "power: {value} with the site's overhead, {limit} allowed",
-            "{limit} of power",
-            scale=1e6,
-        ),
-        Constraint(
-            "survive",
-            "endurance.copies_survive",
-            True,
-            "survive the loss of a",
-            "losing a {limit} loses the copies too: they are only on the nodes' own disks",
-        ),
+
+def _constraint(row: dict) -> Constraint:
+    """A row of constraints.csv."""
+    return Constraint(
+        **row
+        | {
+            "ceiling": row["ceiling"] == "1",
+            "scale": float(row["scale"]),
+        }
     )
-}
+
+
+CONSTRAINTS = {row["field"]: _constraint(row) for row in table_rows(__file__, "constraints")}

@@ -11,31 +11,29 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
 from ..base.errors import DesignError, closest
+from ..base.files import write_text
 from . import file as design_yaml
 from .fields import Section, about, text
 from .schema import (
     TAGS,
+    Checkpoint,
     ClusterSpec,
     Constraints,
     Job,
     Measured,
     PlanSpec,
     Prices,
-    Ref,
     Reliability,
+    StackRef,
     model_field,
 )
 
 VERSION = 1
+_OF_A_STEP = ("model", "cluster", "job", "plan", "stack", "calibration")
 
 
 def _version(value):
-    if (
-        value is None
-        or isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or value != VERSION
-    ):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != VERSION:
         raise DesignError(
             "",
             value,
@@ -46,14 +44,44 @@ def _version(value):
     return VERSION
 
 
-def _or_empty(value):
-    return {} if value is None else value
+def _paths(value):
+    allowed = "a list of fields, such as [job.tokens]"
+    if value is not None and not (isinstance(value, (list, tuple)) and len(value) <= 100):
+        raise DesignError(
+            "",
+            value,
+            allowed,
+            problem="is not such a list",
+        )
+    for i, path in enumerate(value or ()):
+        if not isinstance(path, str) or not path.isprintable() or len(path) > 200:
+            raise DesignError(
+                str(i),
+                path,
+                allowed,
+                problem="is not a field",
+            )
+        section, *steps = path.split(".")
+        *above, name = (step for step in steps if not step.isdigit()) if steps else (section,)
+        if name not in Design.section_fields(*([section] if steps else []), *above):
+            raise DesignError(
+                str(i),
+                path,
+                allowed,
+                problem="there is no such field",
+            )
+    return value
+
+
+def _part(section):
+    """A section, empty where nothing stands in it."""
+    return Annotated[section, BeforeValidator(lambda value: {} if value is None else value)]
 
 
 class Design(Section):
     """One training run to plan: model, cluster and job, and whatever else was decided or measured.
 
-    A frozen value: `change` gives a changed copy. `read` and `from_text` raise DesignError, one
+    A frozen value: `change` gives a changed copy. `read` and `from_yaml` raise DesignError, one
     line, for anything wrong.
     """
 
@@ -86,7 +114,7 @@ class Design(Section):
             }
         ],
     )
-    job: Annotated[Job, BeforeValidator(_or_empty)] = Field(
+    job: _part(Job) = Field(
         description="what is trained",
         examples=[
             {
@@ -96,26 +124,30 @@ class Design(Section):
             }
         ],
     )
-    constraints: Annotated[Constraints, BeforeValidator(_or_empty)] = Field(
+    constraints: _part(Constraints) = Field(
         default_factory=Constraints,
         description="what the run must keep to",
     )
-    plan: Annotated[PlanSpec, BeforeValidator(_or_empty)] = Field(
+    plan: _part(PlanSpec) = Field(
         default_factory=PlanSpec,
         description="pins of the parallel plan; what is left out is searched",
     )
-    stack: Ref | None = about(
+    stack: StackRef | None = about(
         "training software (scantling catalogue stacks)", example="megatron-core"
     )
-    reliability: Annotated[Reliability, BeforeValidator(_or_empty)] = Field(
+    reliability: _part(Reliability) = Field(
         default_factory=Reliability,
         description="failures, saves, restarts",
     )
-    prices: Annotated[Prices, BeforeValidator(_or_empty)] = Field(
+    checkpoint: _part(Checkpoint) = Field(
+        default_factory=Checkpoint,
+        description="copies of the state: how often, where, how many",
+    )
+    prices: _part(Prices) = Field(
         default_factory=Prices,
         description="money and energy",
     )
-    measured: Annotated[Measured, BeforeValidator(_or_empty)] = Field(
+    measured: _part(Measured) = Field(
         default_factory=Measured,
         description="measured values that replace computed ones",
     )
@@ -124,17 +156,22 @@ class Design(Section):
         example="calibration.yaml",
     )
 
+    confirm: Annotated[tuple[str, ...] | None, BeforeValidator(_paths)] = about(
+        "fields whose unusual values are meant as they stand", example=["job.tokens"]
+    )
+
     _folder: Path = PrivateAttr(default_factory=Path)
     _data: dict | None = PrivateAttr(default=None)
     _key: str | None = PrivateAttr(default=None)
+    _measured_at: Design | None = PrivateAttr(default=None)
 
     @classmethod
     def read(cls, path) -> Design:
         """The design in the YAML file at `path`; paths inside it are relative to its folder."""
-        return cls.from_text(design_yaml.read_text(path), folder=Path(path).parent)
+        return cls.from_yaml(design_yaml.read_text(path), folder=Path(path).parent)
 
     @classmethod
-    def from_text(
+    def from_yaml(
         cls,
         yaml_text: str,
         folder=".",
@@ -166,21 +203,17 @@ class Design(Section):
     def data(self) -> dict[str, Any]:
         """The given fields as plain data, in the order of the format; do not change it in place."""
         if self._data is None:
-            dumped = self.model_dump(
-                exclude_unset=True,
-                exclude_none=True,
-            )
-            order = type(self).model_fields
-            self._data = {
+            dumped = {
                 "scantling": VERSION,
-                **{
-                    k: dumped[k]
-                    for k in order
-                    if k != "scantling" and k in dumped and (dumped[k] != {} or k == "job")
-                },
+                **self.given(),
             }
-            if "phases" in dumped["job"]:
-                self._data["job"]["phases"] = list(dumped["job"]["phases"])
+            order = [
+                k for k in type(self).model_fields if dumped.get(k) or k in dumped and k == "job"
+            ]
+            self._data = {k: dumped[k] for k in order}
+            job = dumped["job"]
+            if "phases" in job:
+                job["phases"] = list(job["phases"])
         return self._data
 
     def to_yaml(self) -> str:
@@ -194,7 +227,7 @@ class Design(Section):
     ) -> None:
         """Write the design to `path` in one step; an existing file is replaced only with
         `force`."""
-        design_yaml.write_text(path, self.to_yaml(), force)
+        write_text(path, self.to_yaml(), force)
 
     def change(self, paths: Mapping[str, Any] | None = None, **sections) -> Design:
         """A changed copy.
@@ -206,40 +239,39 @@ class Design(Section):
         this design stays as it is.
         """
         data = dict(self.data())
-        paths = {
+        changes = {
             **(paths or {}),
-            **{k: v for k, v in sections.items() if "." in k},
+            **sections,
         }
-        for section, value in sections.items():
-            if "." in section:
-                continue
-            if (
-                section != "model"
-                and isinstance(value, Mapping)
-                and isinstance(data.get(section), dict)
-            ):
+        for path in sorted(changes, key=lambda path: "." in str(path)):
+            value, old = changes[path], data.get(path)
+            merged = path in sections and path != "model" and isinstance(old, dict)
+            if merged and isinstance(value, Mapping):
                 value = {
                     k: v
                     for k, v in {
-                        **data[section],
+                        **old,
                         **value,
                     }.items()
                     if v is not None
                 }
-            _put(
-                data,
-                (section,),
-                value,
-                section,
-            )
-        for path, value in paths.items():
-            _put(
-                data,
-                tuple(str(path).split(".")),
-                value,
-                str(path),
-            )
-        return type(self).from_data(data, self._folder)
+            put(data, str(path), value)
+        out = type(self).from_data(data, self._folder)
+        if self.measured.given() and self.measured == out.measured:
+            origin = self._measured_at or self
+            out._measured_at = None if origin._run() == out._run() else origin
+        return out
+
+    def _run(self) -> dict:
+        """What a measurement holds for: everything that a step depends on."""
+        run = {k: v for k, v in self.data().items() if k in _OF_A_STEP}
+        return run | {"job": {k: v for k, v in run["job"].items() if k != "tokens"}}
+
+    @property
+    def measured_at(self) -> Design | None:
+        """The design that the measured values were taken on, where this one is a variation of it;
+        None where they were taken on this one."""
+        return self._measured_at
 
     @classmethod
     def section_fields(cls, *path: str) -> dict:
@@ -257,19 +289,13 @@ class Design(Section):
         """The name, or one made of model, device count and accelerator."""
         if self.name:
             return self.name
-        m, a = self.model, self.cluster.accelerator
-        model = (
-            m
-            if isinstance(m, str)
-            else m.name
-            or m.like
-            or (
-                f"{m.size / 1e9:g}B {'MoE' if m.moe or m.experts else 'dense'}"
-                if m.size
-                else "model"
-            )
-        )
-        return f"{model} on {self.cluster.devices:,} {a if isinstance(a, str) else a.like}"
+        model, cluster = self.model, self.cluster
+        if not isinstance(model, str):
+            kind = "MoE" if model.moe or model.experts or model.active else "dense"
+            by_size = f"{model.size / 1e9:g}B {kind}" if model.size else "model"
+            model = model.name or model.like or by_size
+        chip = cluster.accelerator
+        return f"{model} on {cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
 
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the
@@ -279,6 +305,7 @@ class Design(Section):
             self._key = json.dumps(self.data(), sort_keys=True) + (
                 str(self._folder.resolve()) if where else ""
             )
+            self._key += self._measured_at.key() if self._measured_at else ""
         return self._key
 
     def __eq__(self, other):
@@ -288,56 +315,50 @@ class Design(Section):
         return hash(self.key())
 
 
-def _put(
+def put(
     data: dict,
-    path: tuple,
+    path: str,
     value,
-    shown: str,
 ) -> None:
     """Set (or with None take away) the value at `path`, copying the containers on the way."""
-    here = data
-    for i, step in enumerate(path[:-1]):
-        child = (
-            here[int(step)]
-            if isinstance(here, list) and step.isdigit() and int(step) < len(here)
-            else here.get(step)
-            if isinstance(here, dict)
-            else None
-        )
-        if isinstance(here, list) and child is None:
-            raise _no_phase(here, shown)
-        if isinstance(child, str) and path[i] in ("model", "accelerator", "scale_out"):
+    here, steps = data, path.split(".")
+    for i, step in enumerate(steps[:-1], 1):
+        key = _position(here, step, path)
+        child = here[key] if isinstance(here, list) else here.get(key)
+        if child is None:
+            child = {}
+        elif isinstance(child, str) and step in ("model", "accelerator", "scale_out"):
             child = {"like": child}  # a figure changed below an id: start from that catalogue row
-        if child is not None and not isinstance(child, (dict, list, tuple)):
+        elif not isinstance(child, (dict, list, tuple)):
             raise DesignError(
-                shown,
-                allowed=f"{'.'.join(path[: i + 1])} is a single value",
+                path,
+                allowed=f"{'.'.join(steps[:i])} is a single value",
                 problem="there is no such field",
             )
-        child = dict(child) if isinstance(child, dict) else list(child) if child is not None else {}
-        here[int(step) if isinstance(here, list) else step] = child
+        child = here[key] = dict(child) if isinstance(child, dict) else list(child)
         here = child
-    last = path[-1]
-    if isinstance(here, list):
-        if not (last.isdigit() and int(last) < len(here)):
-            raise _no_phase(here, shown)
-        if value is None:
-            del here[int(last)]
-        else:
-            here[int(last)] = value
-    elif value is None:
-        here.pop(last, None)
-    else:
-        here[last] = value.given() if isinstance(value, BaseModel) else value
+    key = _position(here, steps[-1], path)
+    if value is not None:
+        here[key] = value.given() if isinstance(value, BaseModel) else value
+    elif isinstance(here, list) or key in here:
+        del here[key]
 
 
-def _no_phase(phases: list, shown: str) -> DesignError:
-    allowed = f"a position from 0 to {len(phases) - 1}"
-    return DesignError(
-        shown,
-        allowed=allowed,
-        problem="there is no such phase",
-    )
+def _position(
+    here,
+    step: str,
+    path: str,
+):
+    """The key of a step of a path, in a list a number."""
+    if not isinstance(here, list):
+        return step
+    if not step.isdigit() or int(step) >= len(here):
+        raise DesignError(
+            path,
+            allowed=f"a position from 0 to {len(here) - 1}",
+            problem="there is no such phase",
+        )
+    return int(step)
 
 
 def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
@@ -348,31 +369,32 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
     path = [str(p) for p in e["loc"] if p not in TAGS]
     field, kind, value = ".".join(path), e["type"], e.get("input")
     inner = e.get("ctx", {}).get("error")
+    around = _fields(model, path[:-1])
     if isinstance(inner, DesignError):
         found = inner.at(field) if field else inner
     elif kind == "extra_forbidden":
+        problem, near = "there is no such field", _near(path, around)
         found = DesignError(
             field,
-            problem="there is no such field",
-            allowed=_names(model, path[:-1]),
-            nearest=_near(model, path),
+            problem=problem,
+            allowed=list(around),
+            nearest=near,
         )
     elif kind == "missing":
-        info = _fields(model, path[:-1]).get(path[-1])
-        example = (
-            f", such as {_example(info.examples[0])}" if info is not None and info.examples else ""
-        )
+        info = around[path[-1]]
+        example = f", such as {_example(info.examples[0])}" if info.examples else ""
+        allowed = (info.description or "a value") + example
         found = DesignError(
             field,
             problem="is missing",
-            allowed=(info.description if info is not None and info.description else "a value")
-            + example,
+            allowed=allowed,
         )
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
+        allowed = "a mapping of " + ", ".join(list(_fields(model, path))[:12])
         found = DesignError(
             field,
             value,
-            "a mapping of " + ", ".join(_names(model, path)[:12]),
+            allowed,
             problem="is not a mapping",
         )
     else:
@@ -383,32 +405,32 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
 
 
 def _example(value):
-    return (
-        json.dumps(value).replace('"', "")
-        if not isinstance(value, float)
-        else design_yaml.number_text(value)
-    )
+    if isinstance(value, float):
+        return design_yaml.number_text(value)
+    return json.dumps(value).replace('"', "")
 
 
-def _near(model, path):
-    for section in _SECTIONS:  # a good name in the wrong place
-        if path[-1] in _fields(Design, [section]):
-            return f"{section}.{path[-1]}"
-    near = closest(path[-1], _names(model, path[:-1]))
-    return (
-        ".".join([*path[:-1], near])
-        if near
-        else path[-1]
-        if path[-1] in Design.model_fields
-        else None
-    )
+def _near(path, around):
+    """A good name in the wrong place, or the one spelt most like the last of the path."""
+    *above, name = path
+    for section in _SECTIONS:
+        if name in _fields(Design, [section]):
+            return f"{section}.{name}"
+    near = closest(name, around)
+    return ".".join([*above, near]) if near else name if name in Design.model_fields else None
 
 
-_SECTIONS = ("cluster", "job", "constraints", "plan", "reliability", "prices", "measured", "model")
-
-
-def _names(model, path):
-    return list(_fields(model, path))
+_SECTIONS = (
+    "cluster",
+    "job",
+    "constraints",
+    "plan",
+    "reliability",
+    "checkpoint",
+    "prices",
+    "measured",
+    "model",
+)
 
 
 def _fields(model, path) -> dict:
@@ -436,21 +458,18 @@ def _section_of(annotation):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the design file, with descriptions, units and examples."""
-    schema = Design.model_json_schema()
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "scantling design file",
-        "description": (
-            "A large training run to plan: model, cluster, job, and what was decided, "
-            "required or measured."
-        ),
-    }
-    return _tidy(schema)
+    about = "A large training run to plan: model, cluster, job, and what was decided, "
+    return _tidy(
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **Design.model_json_schema(),
+            "title": "scantling design file",
+            "description": about + "required or measured.",
+        }
+    )
 
 
 def _tidy(node):
     if isinstance(node, dict):
-        node = {k: _tidy(v) for k, v in node.items() if not (k == "default" and v is None)}
-        return node
+        return {k: _tidy(v) for k, v in node.items() if k != "default" or v is not None}
     return [_tidy(v) for v in node] if isinstance(node, list) else node

@@ -4,33 +4,48 @@ each line is."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from statistics import median
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.records import Assumed
-from ..catalogue.models.entries import entry
+from ..base.units import DAY_S
+from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
+from .brief.grammar import Read
 from .brief.read import Brief
-from .design import Design
+from .design import Design, put
+from .resolve import SEQ_LEN, resolve
 
 _START = "h100-sxm"  # accelerator when only a model is named
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0
+_MFU = (
+    0.4  # of dense runs on thousands of devices: Llama 3 (arXiv 2407.21783, table 4) 0.38 to 0.43
+)
+_MODEL = "llama-3.1-8b"  # when only a machine is named
+_SIZE = 70e9
 
 
-def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]:
-    """(design, what was assumed) from a brief, a catalogue model, or both.
+def draft(
+    brief: Brief | None,
+    like: str | None,
+    check: Callable = resolve,
+) -> tuple[Design, list[Assumed], list[Read]]:
+    """(design, what was assumed, what was ignored) from a brief, a catalogue model, or both.
 
-    A model alone gets a machine: h100-sxm, the smallest power of two of whole nodes with four times
-    the memory of weights, gradients and Adam
-    states (18 bytes a parameter). A brief without an accelerator, a device count or a model is an
-    error that says which is missing.
+    What a brief leaves open gets a starting value by a stated rule: the model, the accelerator, and
+    the smallest power of two of devices with four times the memory of weights, gradients and Adam
+    states (18 bytes a parameter) that also meets a stated deadline at 40 % MFU. A field with
+    which `check` raises DesignError is ignored, with the reason.
     """
     fields = dict(brief.fields) if brief else {}
     assumed = list(brief.assumed) if brief else []
+    ignored = list(brief.ignored) if brief else []
     if like is not None:
-        if any(k == "model" or k.startswith("model.") for k in fields):
+        if _given(fields, "model"):
             raise DesignError(
                 "--like",
                 like,
@@ -38,33 +53,34 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
                 problem="is given beside a model in the text",
             )
         fields["model"] = entry(like, "--like").id
-    if brief is None:
-        devices = starting_devices(fields["model"])
-        fields["cluster.accelerator"], fields["cluster.devices"] = _START, devices
-        assumed.append(
-            Assumed("cluster.accelerator", _START, "no machine given: a common one to start from")
-        )
-        assumed.append(
-            Assumed(
-                "cluster.devices",
-                devices,
-                (
-                    f"smallest power of two with {_ROOM:g} x the memory of weights, "
-                    f"gradients and Adam states ({_STATE_BYTES:g} bytes a parameter)"
-                ),
+    while True:
+        try:
+            gaps = _gaps(fields, brief.amounts if brief else {})
+            design = _built(
+                {
+                    **fields,
+                    **{a.field: a.value for a in gaps},
+                }
             )
-        )
-    for path, example in (
-        ("model", "175B dense, or --like llama-3.1-70b"),
-        ("cluster.accelerator", "1024x H100"),
-        ("cluster.devices", "1024x H100"),
-    ):
-        if not any(k == path or k.startswith(path + ".") for k in fields):
-            raise DesignError(
-                "text",
-                problem=f"says nothing about {path}",
-                allowed=f"for instance {example}",
+            check(design)
+            return design, [*assumed, *gaps], ignored
+        except DesignError as e:
+            wrong = next((k for k in fields if f"{e.field}.".startswith(f"{k}.")), None)
+            wrong = wrong or next((k for k in fields if k.startswith(f"{e.field}.")), None)
+            if brief is None or wrong is None:
+                raise
+            ignored.append(
+                Read(
+                    f"{wrong} {fields.pop(wrong)}",
+                    "",
+                    None,
+                    plain(str(e), 300),
+                )
             )
+
+
+def _built(fields: dict) -> Design:
+    """The design of fields by dotted path."""
     data: dict = {
         "scantling": 1,
         "model": {},
@@ -72,74 +88,188 @@ def draft(brief: Brief | None, like: str | None) -> tuple[Design, list[Assumed]]
         "job": {},
     }
     for path, value in fields.items():
-        section, _, name = path.partition(".")
-        if name:
-            data.setdefault(section, {})[name] = value
-        else:
-            data[section] = value
-    if not isinstance(data["model"], str) and "size" not in data["model"]:
-        missing = [f for f in ("layers", "hidden", "heads") if f not in data["model"]]
-        if missing:
-            raise DesignError(
-                "text",
-                problem="gives no size of the model",
-                allowed="parameters (175B), a catalogue model, or layers, hidden size and heads",
+        put(
+            data,
+            path,
+            value,
+        )
+    return Design.from_data(data)
+
+
+def _gaps(fields: dict, amounts: dict) -> list[Assumed]:
+    """What has to stand in a design and was not said, each with its rule."""
+    gaps = []
+
+    def gap(
+        path: str,
+        value,
+        why: str,
+    ):
+        if not _given(fields, path):
+            gaps.append(
+                Assumed(
+                    path,
+                    value,
+                    why,
+                )
             )
-    return Design.from_data(data), assumed
+
+    gap(
+        "model",
+        _MODEL,
+        "no model is named: a common one to start from",
+    )
+    shape = {
+        "layers",
+        "hidden",
+        "heads",
+    }
+    named = {k.removeprefix("model.") for k in fields if k.startswith("model.")}
+    if named and not named & {"size", "like"} and not shape <= named:
+        active = fields.get("model.active")
+        times = _usual_sparsity() if active else 1.0
+        why = f"{times:.3g} x the active parameters, the median of the catalogue's MoE models"
+        size = float(f"{times * active:.3g}") if active else _SIZE
+        gap(
+            "model.size",
+            size,
+            why if active else "no size is given: a common one to start from",
+        )
+    gap(
+        "cluster.accelerator",
+        _START,
+        "no accelerator is named: a common one to start from",
+    )
+    params = _params(fields, gaps)
+    if not _given(fields, "job.tokens"):
+        gaps += _tokens(
+            fields,
+            amounts,
+            params.total,
+        )
+    known = fields | {a.field: a.value for a in gaps}
+    if not _given(fields, "cluster.devices"):
+        devices, why = _devices(known, params)
+        gap(
+            "cluster.devices",
+            devices,
+            why,
+        )
+    return gaps
 
 
-def starting_devices(model: str) -> int:
-    """Devices to start with for a catalogue model; the rule is in `draft`."""
+def _params(fields: dict, gaps: list):
+    """Parameters of the model as far as it is settled."""
+    data: dict = {}
+    known = fields | {a.field: a.value for a in gaps}
+    for path, value in known.items():
+        if path.partition(".")[0] == "model":
+            put(
+                data,
+                path,
+                value,
+            )
+    spec = data["model"]
+    try:
+        return parameters(entry(spec).model if isinstance(spec, str) else build_model(spec)[0])
+    except DesignError as e:
+        raise e if e.field.startswith("model") else e.at("model") from None
 
-    need = _ROOM * _STATE_BYTES * parameters(entry(model).model).total
-    return max(8, 2 ** math.ceil(math.log2(need / catalogue.accelerator(_START).hbm_usable_bytes)))
+
+def _usual_sparsity() -> float:
+    """Median of total over active parameters of the MoE models of the catalogue."""
+    counts = [parameters(e.model) for e in entries().values() if e.model.is_moe]
+    return median(c.total / c.active for c in counts)
+
+
+def _tokens(
+    fields: dict,
+    amounts: dict,
+    params: float,
+) -> list[Assumed]:
+    """Tokens from examples and epochs, or from tokens a parameter."""
+    if "examples" in amounts:
+        seq_len = fields.get("job.seq_len") or SEQ_LEN
+        epochs = amounts.get("epochs", 1)
+        why = f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, each a full sequence of "
+        why += f"{seq_len:,} tokens"
+        return [
+            Assumed(
+                "job.tokens",
+                amounts["examples"] * epochs * float(seq_len),
+                why,
+            )
+        ]
+    if "tokens_per_param" in amounts:
+        each = amounts["tokens_per_param"]
+        why = f"{each:g} tokens a parameter (20: Hoffmann et al. 2022, table 3)"
+        return [
+            Assumed(
+                "job.tokens",
+                float(f"{each * params:.4g}"),
+                why,
+            )
+        ]
+    return []
+
+
+def _devices(fields: dict, params) -> tuple[int, str]:
+    """Devices to start with, and the rule."""
+    chip = catalogue.accelerator(fields["cluster.accelerator"])
+    least = _ROOM * _STATE_BYTES * params.total / chip.hbm_usable_bytes
+    why = f"smallest power of two with {_ROOM:g} x the memory of weights, gradients and Adam "
+    why += f"states ({_STATE_BYTES:g} bytes a parameter)"
+    tokens, days = (fields.get(k) for k in ("job.tokens", "constraints.deadline_days"))
+    if tokens and days:
+        rate = _MFU * max(
+            chip.peak_flops(p) for p in ("bf16", "fp16", "fp32") if p in chip.precisions()
+        )
+        least = max(least, 6 * params.active * tokens / (rate * days * DAY_S))
+        why += f" that trains {tokens:.3g} tokens in {days:g} days at an MFU of {_MFU:.0%}"
+    each = catalogue.devices_per_node(chip.id)
+    return max(each, each * 2 ** math.ceil(math.log2(max(least / each, 1)))), why
+
+
+def _given(fields, path: str) -> bool:
+    """Whether a field, or one below it, is among the fields."""
+    return any(f"{k}.".startswith(f"{path}.") for k in fields)
 
 
 def commented(
     design: Design,
     text: str | None,
     assumed,
+    ignored=(),
 ) -> str:
-    """The design as YAML with a comment on every field, and what was assumed as commented lines
-    that can be put to use."""
+    """The design as YAML with a comment on every field; what was ignored, and what was assumed as
+    commented lines that can be put to use."""
     lines = [
-        (
-            "# A design file for scantling: `scantling design FILE` assesses it, `scantling "
-            "schema` lists all fields."
-        ),
+        "# A design file for scantling: `scantling design FILE` assesses it, `scantling "
+        "schema` lists all fields.",
         "# Lines behind # are assumed; take the # away to state your own.",
     ]
     if text:
         lines.append(f"# Read from: {plain(' '.join(text.split()), 2000)}")
-    data = dict(design.data())
-    gaps: dict[str, list[Assumed]] = {}
+    lines += [f"# Ignored “{plain(r.said, 80)}”: {plain(r.why, 300)}" for r in ignored]
+    data, gaps = design.data(), {}
     for a in assumed:
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
-    for key in type(design).model_fields:
-        if key not in data and not (key in gaps and key in _SECTIONS):
-            continue
-        info = type(design).model_fields[key]
-        value = data.get(key, {})
-        lines.append("")
-        if isinstance(value, dict):
-            lines += _section(
-                key,
-                value,
-                info.description,
-                gaps.pop(key, []),
-            )
-        else:
-            lines.append(
-                _line(
-                    0,
+    for key, info in type(design).model_fields.items():
+        if key in data or key in gaps and key in _SECTIONS:
+            value, of_key = data.get(key, {}), gaps.pop(key, [])
+            lines.append("")
+            if isinstance(value, dict):
+                lines += _section(
                     key,
                     value,
                     info.description,
+                    of_key,
                 )
-            )
-            lines += _rest("# ", gaps.pop(key, []))
+            else:
+                lines.append(_line(f"{key}: {design_yaml.inline(value)}", info.description))
+                lines += [f"# {_said(a)}" for a in of_key]
     for rest in gaps.values():
-        lines += ["", *_rest("# ", rest)]
+        lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"
 
 
@@ -152,53 +282,26 @@ def _section(
     what,
     assumed,
 ):
-    known = Design.section_fields(key)
-    lines = [_aligned(f"{key}:", what)]
-    lines += [
-        _line(
-            2,
-            k,
-            v,
-            known[k].description if k in known else "",
-        )
-        for k, v in value.items()
-    ]
+    """Lines of a section: its fields, and what was assumed beside them."""
+    known = {name: info.description for name, info in Design.section_fields(key).items()}
+    lines = [_line(f"{key}:", what)]
+    lines += [_line(f"  {k}: {design_yaml.inline(v)}", known.get(k)) for k, v in value.items()]
     for a in assumed:
-        name = a.field.partition(".")[2]
+        name, plain_value = a.field.partition(".")[2], a.value
         if name in value:
             continue
-        usable = (
-            name in known and a.value is not None and not isinstance(a.value, (dict, list, tuple))
-        )
-        lines.append(
-            _aligned(f"  # {name}: {design_yaml.inline(a.value)}", f"assumed: {plain(a.why, 200)}")
-            if usable
-            else f"  # {_said(a)}"
-        )
+        if name in known and not isinstance(plain_value, (dict, list, tuple, type(None))):
+            head = f"  # {name}: {design_yaml.inline(plain_value)}"
+            lines.append(_line(head, f"assumed: {plain(a.why, 200)}"))
+        else:
+            lines.append(f"  # {_said(a)}")
     return lines
 
 
-def _line(
-    indent,
-    key,
-    value,
-    what,
-):
-    return _aligned(" " * indent + f"{key}: {design_yaml.inline(value)}", what or "")
-
-
-def _aligned(head, comment):
-    return (
-        f"{head:<48}# {comment}"
-        if comment and len(head) < 48
-        else f"{head}  # {comment}"
-        if comment
-        else head
-    )
-
-
-def _rest(mark, assumed):
-    return [mark + _said(a) for a in assumed]
+def _line(head, comment):
+    if not comment:
+        return head
+    return f"{head:<48}# {comment}" if len(head) < 48 else f"{head}  # {comment}"
 
 
 def _said(a):

@@ -4,24 +4,15 @@ it is not, in one line."""
 from __future__ import annotations
 
 import math
-import re
+import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..base.errors import DesignError
-
-_SUFFIX = re.compile(
-    r"\s*([0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([kKmMbBgGtT]?)[a-zA-Z/ ]*\s*$"
-)
-_TIMES = {
-    "": 1,
-    "k": 1e3,
-    "m": 1e6,
-    "b": 1e9,
-    "g": 1e9,
-    "t": 1e12,
-}
+from ..base.show import scalar
+from ..base.typed import number
 
 
 class Section(BaseModel):
@@ -45,17 +36,16 @@ class Section(BaseModel):
 def as_number(value, allowed: str):
     """A Python int or float from `value`; DesignError for text, truth values, lists, nan and
     infinity."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()  # a numpy scalar
+    value = scalar(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         nearest, problem = None, "is not a number"
         if isinstance(value, str):
             problem = "is text, not a number"
-            m = _SUFFIX.match(value)
-            if m:
-                number = float(m[1].replace("_", "").replace(",", "")) * _TIMES[m[2].lower()]
-                nearest = f"{number:.12g}" if number < 1e6 else f"{number:g}".replace("e+", "e")
-                problem += " (unit suffixes are not read)" if m[2] else ""
+            if found := number(value):
+                read, _ = found
+                nearest = f"{read:.12g}" if abs(read) < 1e9 else f"{read:.12g}".replace("e+", "e")
+                scaled = value.rstrip()[-1].isalpha()
+                problem += " (unit suffixes are not read)" if scaled else ""
         raise DesignError(
             "",
             value,
@@ -63,34 +53,12 @@ def as_number(value, allowed: str):
             nearest,
             problem=problem,
         )
-    try:
-        if not math.isfinite(value):
-            raise OverflowError
-    except OverflowError:
+    if isinstance(value, float) and not math.isfinite(value) or abs(value) > sys.float_info.max:
         raise DesignError(
             "",
             value,
             allowed,
             problem="is not a finite number",
-        ) from None
-    return value
-
-
-def _bounded(
-    value,
-    low,
-    high,
-    above,
-    allowed,
-):
-    if value < low or value > high or (above and value == low):
-        nearest = None if above and value <= low else low if value < low else high
-        raise DesignError(
-            "",
-            value,
-            allowed,
-            _short(nearest) if nearest is not None else None,
-            problem="is too small" if value <= low else "is too large",
         )
     return value
 
@@ -103,142 +71,136 @@ def _short(number) -> str:
     )
 
 
-def count(low: int = 1, high: int = 10**9):
+def checked(allowed, check):
+    """A validator that takes nothing as nothing; `check` gives (value, what is wrong with it, the
+    nearest)."""
+
+    def validated(value):
+        if value is None:
+            return None
+        found, problem, *nearest = check(value)
+        if problem:
+            raise DesignError(
+                "",
+                found,
+                allowed,
+                *nearest,
+                problem=problem,
+            )
+        return found
+
+    return BeforeValidator(validated)
+
+
+def count(low: int, high: int):
     """Validator of a whole number from `low` to `high`; 1.6e4 is one, 1.5 is not."""
     allowed = f"a whole number from {_short(low)} to {_short(high)}"
 
     def check(value):
-        if value is None:
-            return None
         value = as_number(value, allowed)
         if value != int(value):
-            raise DesignError(
-                "",
-                value,
-                allowed,
-                _short(max(low, round(value))),
-                problem="is not a whole number",
-            )
-        return int(
-            _bounded(
-                value,
-                low,
-                high,
-                False,
-                allowed,
-            )
+            return value, "is not a whole number", _short(max(low, round(value)))
+        return _bounded(
+            value,
+            int(value),
+            low,
+            high,
         )
 
-    return BeforeValidator(check)
+    return checked(allowed, check)
 
 
-def amount(
-    low: float = 0.0,
-    high: float = 1e30,
-    above: bool = True,
+def _bounded(
+    value,
+    read,
+    low,
+    high,
 ):
-    """Validator of a finite number above `low` (or from `low`, where `above` is false) up to
-    `high`."""
-    allowed = f"a number {'above' if above else 'from'} {_short(low)}" + (
-        f" up to {_short(high)}" if high < 1e30 else ""
-    )
-    return BeforeValidator(
-        lambda value: (
-            None
-            if value is None
-            else float(
-                _bounded(
-                    as_number(value, allowed),
-                    low,
-                    high,
-                    above,
-                    allowed,
-                )
-            )
+    if value < low:
+        return value, "is too small", _short(low)
+    return (value, "is too large", _short(high)) if value > high else (read, "")
+
+
+def amount(low: float, high: float):
+    """Validator of a finite number from `low` to `high`."""
+    allowed = f"a number from {_short(low)} to {_short(high)}"
+
+    def check(value):
+        value = as_number(value, allowed)
+        return _bounded(
+            value,
+            float(value),
+            low,
+            high,
         )
-    )
+
+    return checked(allowed, check)
 
 
-def share(low: float = 0.0, high: float = 1.0):
+def share(low: float, high: float):
     """Validator of a share between 0 and 1; 35 gets 0.35 as the nearest."""
     allowed = f"a share from {low:g} to {high:g} (0.35 for 35 %)"
 
     def check(value):
-        if value is None:
-            return None
         value = as_number(value, allowed)
-        if not low <= value <= high:
-            nearest = (
-                value / 100
-                if 1 < value <= 100 and low <= value / 100 <= high
-                else min(max(value, low), high)
-            )
-            raise DesignError(
-                "",
-                value,
-                allowed,
-                f"{nearest:g}",
-                problem="is not a share",
-            )
-        return float(value)
+        if low <= value <= high:
+            return float(value), ""
+        percent = 1 < value <= 100 and low <= value / 100 <= high
+        nearest = value / 100 if percent else min(max(value, low), high)
+        return value, "is not a share", f"{nearest:g}"
 
-    return BeforeValidator(check)
+    return checked(allowed, check)
 
 
 def word(*choices: str):
     """Validator of one of a few words."""
 
     def check(value):
-        if value is None or (isinstance(value, str) and value in choices):
-            return value
-        raise DesignError(
-            "",
-            value,
-            choices,
-            problem="is not one of the choices" if isinstance(value, str) else "is not a word",
-        )
+        if not isinstance(value, str):
+            return value, "is not a word"
+        return value, "" if value in choices else "is not one of the choices"
 
-    return BeforeValidator(check)
+    return checked(choices, check)
 
 
-def text(longest: int = 200, lines: bool = False):
-    """Validator of text: one printable line, or several where `lines`."""
+def listed(*choices: str):
+    """Validator of a list of some of a few words, each once; an empty one, as a plan prints where
+    there are none, leaves the field open."""
 
     def check(value):
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise DesignError(
-                "",
-                value,
-                "text (in quotes where it looks like a number)",
-                problem="is not text",
-            )
-        if len(value) > longest:
-            raise DesignError(
-                "",
-                value,
-                f"at most {longest:,} characters",
-                problem=f"has {len(value):,} characters",
-            )
-        if not value.strip():
-            raise DesignError(
-                "",
-                value,
-                "text",
-                problem="is empty",
-            )
-        bad = next((c for c in value if not c.isprintable() and not (lines and c in "\n\t")), None)
-        if bad is not None:
-            raise DesignError(
-                "",
-                value,
-                "printable characters" + ("" if lines else " on one line"),
-                problem="holds a control character",
-            )
-        return value
+        if not isinstance(value, (list, tuple)):
+            return value, "is not a list of words"
+        if not value:
+            return None, ""
+        odd = [v for v in value if v not in choices]
+        return (odd[0], "is not one of the choices") if odd else (list(dict.fromkeys(value)), "")
 
-    return BeforeValidator(check)
+    return checked(choices, check)
+
+
+def text(high: int = 200, lines: bool = False):
+    """Validator of text: one printable line, or several where `lines`."""
+    allowed = f"text of at most {high:,} printable characters" + ("" if lines else " on one line")
+
+    def check(value):
+        if not isinstance(value, str):
+            return value, "is not text (in quotes where it looks like a number)"
+        problem = "" if value.strip() else "is empty"
+        if not all(c.isprintable() or lines and c in "\n\t" for c in value):
+            problem = "holds a control character"
+        return value, f"has {len(value):,} characters" if len(value) > high else problem
+
+    return checked(allowed, check)
+
+
+_MEANT = {
+    "yes": "true",
+    "on": "true",
+    "1": "true",
+    "no": "false",
+    "off": "false",
+    "0": "false",
+}
 
 
 def flag():
@@ -247,25 +209,11 @@ def flag():
     def check(value):
         if hasattr(value, "item"):
             value = value.item()
-        if value is None or isinstance(value, bool):
-            return value
-        nearest = {
-            "yes": "true",
-            "on": "true",
-            "no": "false",
-            "off": "false",
-            "1": "true",
-            "0": "false",
-        }.get(str(value).lower())
-        raise DesignError(
-            "",
-            value,
-            ("true", "false"),
-            nearest,
-            problem="is not true or false",
-        )
+        if isinstance(value, bool):
+            return value, ""
+        return value, "is not true or false", _MEANT.get(str(value).lower())
 
-    return BeforeValidator(check)
+    return checked(("true", "false"), check)
 
 
 def about(
@@ -274,18 +222,22 @@ def about(
     example: Any = None,
     choices: tuple = (),
     default=None,
-    **bounds,
+    bounds: Mapping | None = None,
 ):
     """What the published schema, the comments of `init` and the desk say about a field."""
     extra = {"unit": unit} if unit else {}
     if choices:
         extra["enum"] = [*choices, None]
+    if bounds:
+        extra |= {
+            "minimum": bounds["low"],
+            "maximum": bounds["high"],
+        }
     return Field(
         default=default,
         description=description + (f" [{unit}]" if unit else ""),
         examples=None if example is None else [example],
         json_schema_extra=extra or None,
-        **bounds,
     )
 
 

@@ -4,18 +4,14 @@ expansion."""
 from __future__ import annotations
 
 import math
-import os
 import re
-import stat
-import tempfile
-from pathlib import Path
 
 import yaml
 
-from ..base.errors import DesignError, closest, plain
+from ..base import files
+from ..base.errors import DesignError, plain
+from ..base.files import MAX_BYTES, MAX_DEPTH, MAX_DIGITS
 
-MAX_BYTES = 1_000_000
-MAX_DEPTH = 24
 MAX_ITEMS = 20_000  # values in the file, aliases expanded
 
 _INT = re.compile(r"[-+]?[0-9][0-9_]*$")
@@ -54,7 +50,7 @@ for _tag, _pattern, _first in (
 def _number(loader, node):
     text = node.value.replace("_", "")
     if node.tag.endswith(":int") and _INT.match(node.value):
-        if len(text) > 400:
+        if len(text) > MAX_DIGITS:
             raise _wrong(f"a number of {len(text)} digits", node)
         return int(text)
     low = text.lower().lstrip("+-")
@@ -97,56 +93,9 @@ def _wrong(
 
 
 def read_text(path) -> str:
-    """The text of the file at `path`; DesignError for a missing, unreadable, oversized or binary
-    one."""
-    shown = plain(str(path), 200)
-    try:
-        path = Path(path)
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise DesignError(
-                shown,
-                problem="is not a file" if not path.is_dir() else "is a directory",
-                allowed="a YAML file, such as design.yaml",
-            )
-        with open(path, "rb") as f:
-            raw = f.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        near = _sibling(path)
-        raise DesignError(
-            shown,
-            problem="there is no such file",
-            nearest=near,
-        ) from None
-    except DesignError:
-        raise
-    except (OSError, ValueError) as e:
-        raise DesignError(
-            shown, problem=f"cannot be read ({plain(getattr(e, 'strerror', None) or str(e))})"
-        ) from None
-    if len(raw) > MAX_BYTES:
-        raise DesignError(
-            shown,
-            problem=f"is larger than {MAX_BYTES:,} bytes",
-            allowed="a design file of a few kilobytes",
-        )
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        raise DesignError(
-            shown,
-            problem=f"is not text (byte {e.start} is not UTF-8)",
-            allowed="a YAML file in UTF-8",
-        ) from None
-
-
-def _sibling(path):
-    try:
-        return closest(
-            path.name,
-            [p.name for p in list(path.parent.iterdir())[:500] if p.suffix in (".yaml", ".yml")],
-        )
-    except OSError:
-        return None
+    """The text of the design file at `path`; DesignError for a missing, unreadable, oversized or
+    binary one."""
+    return files.read_text(path, "a YAML file of a few kilobytes, such as design.yaml")
 
 
 def load(text: str):
@@ -192,6 +141,11 @@ def load(text: str):
             where,
             problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}",
             allowed="YAML, `field: value` on each line",
+        ) from None
+    except UnicodeEncodeError as e:
+        raise DesignError(
+            problem=f"is not text (character {e.start} is half of one)",
+            allowed="a YAML file in UTF-8",
         ) from None
     except yaml.YAMLError as e:
         raise DesignError(problem=f"is not YAML: {plain(str(e), 100)}") from None
@@ -275,11 +229,11 @@ _Dumper.yaml_implicit_resolvers = {
 }
 
 
-_PLAIN = dict(
-    Dumper=_Dumper,
-    sort_keys=False,
-    allow_unicode=True,
-)
+_PLAIN = {
+    "Dumper": _Dumper,
+    "sort_keys": False,
+    "allow_unicode": True,
+}
 
 
 def dump(data) -> str:
@@ -302,54 +256,3 @@ def inline(value) -> str:
         **_PLAIN,
     )
     return text.removesuffix("\n").removesuffix("\n...")
-
-
-def write_text(
-    path,
-    text: str,
-    force: bool = False,
-) -> None:
-    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
-    it did); refuses to replace a file unless `force`."""
-    path = Path(os.path.realpath(path))
-    if path.is_dir():
-        raise DesignError(
-            plain(str(path), 200),
-            problem="is a directory",
-            allowed="the name of a file to write",
-        )
-    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
-        path.write_text(text, encoding="utf-8")
-        return
-    try:
-        fd, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.",
-            dir=path.parent or ".",
-        )
-        try:
-            with os.fdopen(fd, "w", encoding="utf-8") as f:
-                f.write(text)
-            os.chmod(temporary, 0o666 & ~_umask())
-            if force:
-                os.replace(temporary, path)
-            else:
-                os.link(temporary, path)  # fails when the file exists, without a moment in between
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-    except FileExistsError:
-        raise DesignError(
-            plain(str(path), 200),
-            problem="exists already",
-            allowed="a new file name, or --force to replace it",
-        ) from None
-    except OSError as e:
-        raise DesignError(
-            plain(str(path), 200), problem=f"cannot be written ({plain(e.strerror or str(e))})"
-        ) from None
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -5,34 +5,40 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import field as slot
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import Assumed
+from ..base.records import Assumed, Derived, get, record
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
-from ..catalogue.stacks import stack, stacks
+from ..catalogue.scaling_laws import tokens_to_loss
+from ..catalogue.stacks import stack, stacks, switches
 from ..catalogue.words import PRECISIONS
+from .cluster import Sync
 from .cluster_rules import build_cluster
 from .design import Design
-from .schema import Constraints, Prices, Reliability
+from .schema import Checkpoint, Constraints, Prices, Reliability
 
 SEQ_LEN = 4096
+OWN = ("tokens", "seq_len", "global_batch", "global_batch_tokens")  # of each phase by itself
 SMALL_BATCH_TOKENS = 4 * 2**20
 LARGE_BATCH_TOKENS = 16 * 2**20
 LARGE_PARAMS = 100e9
 OPTIMIZER = "adamw"
 MOST_MFU = 0.95  # no published run comes near
+EVALUATION_HOURS = 4.0  # judgement: half a shift at the end of a phase
+MAX_OOM = 0.05  # chance of going out of memory that a search allows: one run in twenty
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Phase:
     """One stretch of the run: tokens (None where not given), context [tokens], batch [sequences],
     formats, and the pins that hold in it."""
@@ -44,12 +50,12 @@ class Phase:
     optimizer: str
     pins: dict
     name: str = ""
+    evaluation_hours: float = 0.0  # at its end
+    from_checkpoint: bool = False  # weights that somebody trained before
+    software: Mapping = slot(default_factory=dict)  # field of software.csv -> what the design says
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Resolved:
     """A design with nothing left to look up; `assumed` lists every input that was not given, with
     the rule that chose it."""
@@ -63,10 +69,27 @@ class Resolved:
     constraints: Constraints
     stack: str | None
     reliability: Reliability
+    checkpoint: Checkpoint
     prices: Prices
     measured: dict
     assumed: tuple
     calibration: Any = None  # physics.calibration_file.Override, where the design names a file
+    kit: Mapping = slot(default_factory=dict)  # axis -> values of the framework that is to run it
+
+    @property
+    def max_oom_probability(self) -> float:
+        """Chance of going out of memory that the search allows a plan."""
+        asked = self.constraints.max_oom_probability
+        return MAX_OOM if asked is None else asked
+
+    @property
+    def offers(self) -> dict[str, tuple]:
+        """Axis of a plan -> the values that the named stack, and the framework of a kit, have; what
+        is not there is open. Of an axis that both state the values of both, else the kit's."""
+        out = dict(stack(self.stack).offers) if self.stack else {}
+        for axis, values in self.kit.items():
+            out[axis] = tuple(v for v in out.get(axis, values) if v in values) or tuple(values)
+        return out
 
     @property
     def main(self) -> int:
@@ -122,39 +145,105 @@ def resolve(design: Design) -> Resolved:
     cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
+    if cluster.sites > 1:
+        cluster = replace(cluster, sync=_sync(design.job.sync, assumed))
+    software = _stack(design, assumed)
     phases = tuple(
         _phases(
             design,
             model,
             params,
             cluster,
+            software,
             assumed,
         )
     )
     _family(cluster.accelerator, assumed)
-    software = _stack(design, assumed)
+    measured = {} if design.measured_at else design.measured.given()
+    reliability = design.reliability
     _not_beyond_peak(
-        design.measured,
+        measured,
         model,
         phases,
         cluster,
     )
-    if design.reliability.preset is not None:
-        catalogue.failure_preset(design.reliability.preset)
+    if design.constraints.max_oom_probability is None:
+        assumed.append(
+            Assumed(
+                "constraints.max_oom_probability",
+                MAX_OOM,
+                "one run in twenty: a plan of more risk is taken only where no other fits",
+            )
+        )
+    if reliability.preset is not None:
+        catalogue.failure_preset(reliability.preset)
     return Resolved(
         design=design,
-        name=design.title,
+        name=_title(design, model, params),
         model=model,
         params=params,
         cluster=cluster,
         phases=phases,
         constraints=design.constraints,
         stack=software,
-        reliability=design.reliability,
+        reliability=reliability,
+        checkpoint=design.checkpoint,
         prices=design.prices,
-        measured=design.measured.given(),
+        measured=measured,
         assumed=tuple(assumed),
     )
+
+
+def _sync(spec, assumed) -> Sync:
+    """How the sites keep in step: as given, else averages of local steps."""
+    new = Derived(spec.given() if spec else {}, "job.sync")
+    steps = new.given.get("local_steps", 0)
+    kind = new.take(
+        "kind",
+        "synchronous" if steps == 1 else "local-steps",
+        "weights averaged after local steps, an outer step over them (DiLoCo, arXiv 2311.08105): "
+        "no step waits for the way between sites; to be confirmed by an ML specialist",
+    )
+    if kind == "synchronous":
+        if steps > 1:
+            raise DesignError(
+                "job.sync.local_steps",
+                steps,
+                "1, or kind: local-steps",
+                1,
+                problem="contradicts job.sync.kind synchronous",
+            )
+        width = new.take("compress_bits", 0, "gradients as they are") / 8
+        assumed += new.assumed
+        return Sync(
+            kind=kind,
+            local_steps=1,
+            exchange_bytes=width,
+        )
+    why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, the published numbers"
+    found = Sync(
+        local_steps=new.take("local_steps", 0, f"0: searched with the plan, {why}"),
+        exchange_bytes=new.take("compress_bits", 32, "fp32, as DiLoCo's; 8 and 4 are published")
+        / 8,
+        outer_optimizer=new.take("outer_optimizer", "nesterov", "DiLoCo's, and all that followed"),
+        overlap=new.take("overlap", False, "the exchange is waited for"),
+    )
+    assumed += new.assumed
+    return found
+
+
+def _title(
+    design,
+    model,
+    params,
+) -> str:
+    """The design's title; a model that its file does not name is named by what it counts to."""
+    spec = design.model
+    if design.name or isinstance(spec, str) or spec.name or spec.like or spec.size:
+        return design.title
+    name = model.name if spec.hf_config else f"{params.total / 1e9:.3g}B "
+    name += "" if spec.hf_config else "MoE" if model.is_moe else "dense"
+    return design.title.replace("model", name, 1)
 
 
 def _not_beyond_peak(
@@ -164,58 +253,58 @@ def _not_beyond_peak(
     cluster,
 ):
     """A measured speed that the devices' dense peak rules out is a slip of a unit."""
-    phase = phases[main_phase(phases)]
-    if measured.step_s is None and measured.tokens_per_s_per_device is None:
+    phase, chip = phases[main_phase(phases)], cluster.accelerator
+    rate, step = (measured.get(k) for k in ("tokens_per_s_per_device", "step_s"))
+    if rate is None and step is None:
         return
     per_token = flops_per_token(model, phase.seq_len).total
-    most = (
-        MOST_MFU * cluster.accelerator.peak_flops(phase.precision) / per_token
-    )  # tokens/s of a device
-    if measured.tokens_per_s_per_device is not None and measured.tokens_per_s_per_device > most:
-        raise DesignError(
-            "measured.tokens_per_s_per_device",
-            measured.tokens_per_s_per_device,
-            (
-                f"at most {most:.4g}: {MOST_MFU:.0%} of the dense {phase.precision} peak of "
-                f"{cluster.accelerator.name}"
-            ),
-            problem="is beyond the hardware",
-        )
+    most = MOST_MFU * chip.peak_flops(phase.precision) / per_token  # tokens/s of a device
     least = phase.global_batch * phase.seq_len / (cluster.devices * most)
-    if measured.step_s is not None and measured.step_s < least:
-        raise DesignError(
-            "measured.step_s",
-            measured.step_s,
-            (
-                f"at least {least:.4g} s: {MOST_MFU:.0%} of the dense {phase.precision} peak "
-                f"of {cluster.devices:,} {cluster.accelerator.name}"
-            ),
-            problem="is beyond the hardware",
-        )
+    peak = f"{MOST_MFU:.0%} of the dense {phase.precision} peak of "
+    for field, value, beyond, allowed in (
+        (
+            "tokens_per_s_per_device",
+            rate,
+            (rate or 0) > most,
+            f"at most {most:.4g}: {peak}{chip.name}",
+        ),
+        (
+            "step_s",
+            step,
+            (step or math.inf) < least,
+            f"at least {least:.4g} s: {peak}{cluster.devices:,} {chip.name}",
+        ),
+    ):
+        if beyond:
+            raise DesignError(
+                f"measured.{field}",
+                value,
+                allowed,
+                problem="is beyond the hardware",
+            )
 
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
+    return _at("cluster", build_cluster, json.loads(spec))
+
+
+def _at(section, build, *arguments):
+    """What `build` makes; its errors name the section."""
     try:
-        return build_cluster(json.loads(spec))
+        return build(*arguments)
     except DesignError as e:
-        raise e if e.field.startswith("cluster") else e.at("cluster") from None
+        raise e if e.field.startswith(section) else e.at(section) from None
 
 
 def _model(design):
-    spec = design.model if isinstance(design.model, str) else design.model.given()
-    path = None if isinstance(spec, str) else spec.get("hf_config")
-    changed = 0.0
-    if path is not None:
-        try:
-            changed = (design.folder / path).stat().st_mtime
-        except (OSError, ValueError):
-            raise DesignError(
-                "model.hf_config",
-                path,
-                "the path of a config.json, relative to the design file",
-                problem="is not a file that can be read",
-            ) from None
+    spec, changed = design.model, 0.0
+    if not isinstance(spec, str):
+        spec = spec.given()
+        path = spec.get("hf_config")
+        if path is not None:
+            with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
+                changed = (design.folder / path).stat().st_mtime
     return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
 
 
@@ -225,10 +314,12 @@ def _built_model(
     folder: str,
     changed: float,
 ):
-    try:
-        model, assumed = build_model(json.loads(spec), folder)
-    except DesignError as e:
-        raise e if e.field.startswith("model") else e.at("model") from None
+    model, assumed = _at(
+        "model",
+        build_model,
+        json.loads(spec),
+        folder,
+    )
     return model, parameters(model), tuple(assumed)
 
 
@@ -237,132 +328,152 @@ def _phases(
     model,
     params,
     cluster,
+    software,
     assumed,
 ):
-    job = design.job
-    specs = job.phases or (job,)
+    job, plan = design.job.given(), design.plan.given()
+    specs = job.get("phases") or (job,)
     for i, spec in enumerate(specs):
-        at = f"job.phases.{i}" if job.phases else "job"
-        pins = {
-            **design.plan.given(),
-            **(spec.plan.given() if job.phases and spec.plan else {}),
+        at = f"job.phases.{i}" if "phases" in job else "job"
+        shared = {k: v for k, v in job.items() if k not in ("phases", *OWN)}
+        new = Derived(shared | spec, at)
+        pins = plan | spec.get("plan", {})
+        if modules := pins.get("recompute_modules"):
+            pins = {"recompute": "full" if modules == ["layers"] else "selective"} | pins
+        usual, why = model.seq_len, "the catalogue's context for this model"
+        if not usual:
+            usual, why = SEQ_LEN, "not given, and the model's row has none"
+        seq_len = new.take("seq_len", usual, why)
+        why = "the usual one: two fp32 moments and an fp32 copy of the weights"
+        precision = _precision(new, pins.get("precision"), cluster.accelerator)
+        holds = {
+            "moe": model.is_moe,
+            "low": precision not in ("bf16", "fp16", "fp32"),
+            "sharded": "zero3" in (pins.get("sharding"), stack(software).sharding),
         }
-        seq_len = spec.seq_len
-        if seq_len is None:
-            seq_len, why = (
-                (model.seq_len, "the catalogue's context for this model")
-                if model.seq_len
-                else (SEQ_LEN, "not given, and the model's row has none")
-            )
-            assumed.append(Assumed(f"{at}.seq_len", seq_len, why))
         yield Phase(
-            tokens=spec.tokens,
+            tokens=spec.get("tokens") or _to_loss(new, params),
             seq_len=seq_len,
             global_batch=_batch(
-                spec,
+                new,
                 seq_len,
                 params,
                 cluster,
-                at,
-                assumed,
             ),
-            precision=_precision(
-                job,
-                spec,
+            precision=precision,
+            software=_software(
+                new,
                 pins,
-                cluster,
-                at,
-                assumed,
-            ),
-            optimizer=_optimizer(
-                job,
-                spec,
-                at,
-                assumed,
-            ),
+                software,
+                holds,
+            )
+            | _released(design.stack),
+            optimizer=new.take("optimizer", OPTIMIZER, why),
             pins=pins,
-            name=getattr(spec, "name", None) or (f"phase {i + 1}" if len(specs) > 1 else ""),
+            evaluation_hours=new.given.get("evaluation_hours", EVALUATION_HOURS),
+            from_checkpoint=bool(new.given.get("from_checkpoint")),
+            name=spec.get("name") or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )
+        assumed += new.assumed
+
+
+def _to_loss(new: Derived, params) -> float | None:
+    """Tokens that bring the model to the loss asked for, the geometric mean of the published
+    surfaces; None where no loss is asked for. Raises DesignError for a loss that no surface reaches
+    at this size."""
+    target = new.given.get("target_loss")
+    if target is None:
+        return None
+    found = tokens_to_loss(float(params.active), target)
+    if not found:
+        raise DesignError(
+            f"{new.section}.target_loss",
+            target,
+            "a loss that the model's size reaches on enough tokens",
+            problem="is below what any published law gives this model",
+        )
+    tokens = math.exp(sum(map(math.log, found.values())) / len(found))
+    said = ", ".join(f"{value:.3g} by {law}" for law, value in found.items())
+    why = f"to a loss of {target:g}, the middle of published laws: {said}"
+    return new.take("tokens", float(f"{tokens:.4g}"), why)
+
+
+def _software(
+    new: Derived,
+    pins: dict,
+    name,
+    holds: dict,
+) -> dict:
+    """Switches of the software that the design sets, taken out of the pins; the stack's own are
+    noted where they decide anything."""
+    out, does = {}, stack(name).software | stack(name).planned
+    for switch in switches().values():
+        section, _, field = switch.field.partition(".")
+        given = (pins.pop if section == "plan" else new.given.get)(field, None)
+        own = does.get(switch.name, switch.default)
+        if given is not None:
+            out |= {switch.name: switch.of(given)} if switch.of(given) != own else {}
+        elif field and holds.get(switch.where, True):
+            at, why = Derived({}, section), "what the stack does: " + switch.meaning
+            at.note(field, switch.word(float(own)), why)
+            new.assumed += at.assumed
+    return out
 
 
 def _batch(
-    spec,
-    seq_len,
+    new: Derived,
+    seq_len: int,
     params,
     cluster,
-    at,
-    assumed,
-):
-    if spec.global_batch is not None:
-        return spec.global_batch
-    if spec.global_batch_tokens is not None:
-        batch = max(1, round(spec.global_batch_tokens / seq_len))
-        if abs(batch * seq_len / spec.global_batch_tokens - 1) > 0.5:
-            raise DesignError(
-                f"{at}.global_batch_tokens",
-                spec.global_batch_tokens,
-                f"at least one sequence of {seq_len:,} tokens",
-                seq_len,
-                problem="is less than a sequence",
-            )
-        if batch * seq_len != spec.global_batch_tokens:
-            assumed.append(
-                Assumed(
-                    f"{at}.global_batch",
-                    batch,
-                    f"{spec.global_batch_tokens:,.0f} tokens in whole sequences of {seq_len:,}",
-                )
-            )
-        return batch
-    nodes = max(1, cluster.devices // cluster.devices_per_node)
-    batch = default_batch(params.total, seq_len, nodes)
-    size, bound = ("4M", "below") if params.total < LARGE_PARAMS else ("16M", "from")
-    assumed.append(
-        Assumed(
-            f"{at}.global_batch",
-            batch,
-            (
-                f"{size} tokens in a step {bound} 100B parameters, in sequences that "
-                f"{nodes:,} nodes can share"
-            ),
+) -> int:
+    """Sequences in one step: as given, or so many tokens, or the usual."""
+    tokens, total = new.given.get("global_batch_tokens"), params.total
+    if tokens is None:
+        nodes = max(1, cluster.devices // cluster.devices_per_node)
+        size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
+        why = f"{size} 100B parameters, in sequences that {nodes:,} nodes can share"
+        return new.take("global_batch", default_batch(total, seq_len, nodes), why)
+    batch = max(1, round(tokens / seq_len))
+    if abs(batch * seq_len / tokens - 1) > 0.5:
+        raise DesignError(
+            f"{new.section}.global_batch_tokens",
+            tokens,
+            f"at least one sequence of {seq_len:,} tokens",
+            seq_len,
+            problem="is less than a sequence",
         )
-    )
+    if batch * seq_len != tokens:
+        why = f"{tokens:,.0f} tokens in whole sequences of {seq_len:,}"
+        new.take("global_batch", batch, why)
     return batch
 
 
 def _precision(
-    job,
-    spec,
-    pins,
-    cluster,
-    at,
-    assumed,
-):
-    chip = cluster.accelerator
-    given = spec.precision or job.precision
-    pinned = pins.get("precision")
+    new: Derived,
+    pinned,
+    chip,
+) -> str:
+    """The format of the products: the phase's, the job's, the plan's, else what the chip has."""
+    given = new.given.get("precision")
     if given and pinned and given != pinned:
         raise DesignError(
             "plan.precision",
             pinned,
             f"the precision of the job, {given}, or leave one of the two out",
             given,
-            problem=f"contradicts {at}.precision {given}",
+            problem=f"contradicts {new.section}.precision {given}",
         )
-    precision = given or pinned
-    if precision is None:
-        precision = "bf16" if chip.bf16_flops > 0 else "fp16" if chip.fp16_flops > 0 else "fp32"
-        why = (
-            "the default"
-            if precision == "bf16"
-            else f"{chip.name} has no bf16" + ("" if precision == "fp16" else " and no fp16")
-        )
-        assumed.append(Assumed(f"{at}.precision", precision, why))
+    usual, why = "bf16", "the default"
+    if not chip.bf16_flops > 0:
+        usual, why = "fp16", f"{chip.name} has no bf16"
+        if not chip.fp16_flops > 0:
+            usual, why = "fp32", why + " and no fp16"
+    precision = pinned or new.take("precision", usual, why)
     try:
         chip.peak_flops(precision)
     except DesignError as e:
         raise DesignError(
-            f"{at}.precision" if given else "plan.precision",
+            f"{new.section}.precision" if given else "plan.precision",
             precision,
             [p for p in PRECISIONS if p in chip.precisions()],
             e.nearest,
@@ -371,26 +482,9 @@ def _precision(
     return precision
 
 
-def _optimizer(
-    job,
-    spec,
-    at,
-    assumed,
-):
-    optimizer = spec.optimizer or job.optimizer
-    if optimizer is None:
-        assumed.append(
-            Assumed(
-                f"{at}.optimizer",
-                OPTIMIZER,
-                "the usual one: two fp32 moments and an fp32 copy of the weights",
-            )
-        )
-    return optimizer or OPTIMIZER
-
-
 def _stack(design, assumed):
-    if design.stack is None:
+    spec = design.stack
+    if spec is None:
         assumed.append(
             Assumed(
                 "stack",
@@ -399,7 +493,7 @@ def _stack(design, assumed):
             )
         )
         return None
-    name = design.stack if isinstance(design.stack, str) else design.stack.like
+    name = spec if isinstance(spec, str) else spec.id or spec.like
     if name not in stacks():
         raise DesignError(
             "stack",
@@ -407,16 +501,26 @@ def _stack(design, assumed):
             list(stacks()),
             problem="is unknown",
         )
-    if not isinstance(design.stack, str) and len(design.stack.given()) > 1:
-        extra = next(k for k in design.stack.given() if k != "like")
-        raise DesignError(
-            f"stack.{extra}",
-            allowed="an id alone: a stack has no figures to replace",
-            problem="there is no such field",
-        )
     if stack(name).unmeasured:
         assumed.append(Assumed("stack", name, stack(name).unmeasured))
     return name
+
+
+def _released(spec) -> dict:
+    """The year of the release that a design names, as the switch `released`; empty without one."""
+    text = None if isinstance(spec, str) else get(spec, "release")
+    if text is None:
+        return {}
+    if not re.fullmatch(r"\d\d\.(0[1-9]|1[0-2])", text):
+        allowed = "year and month in quotes, such as 26.08"
+        raise DesignError(
+            "stack.release",
+            text,
+            allowed,
+            problem="is no release",
+        )
+    year, month = map(int, text.split("."))
+    return {"released": 2000 + year + (month - 0.5) / 12}
 
 
 def _family(chip, assumed):
@@ -427,9 +531,7 @@ def _family(chip, assumed):
             Assumed(
                 "cluster.accelerator",
                 own.constants_of,
-                (
-                    f"nobody has published a run on {chip.family}: the constants of the most "
-                    f"careful measured family, {own.constants_of}, and a wider band"
-                ),
+                f"nobody has published a run on {chip.family}: the constants of the most "
+                f"careful measured family, {own.constants_of}, and a wider band",
             )
         )

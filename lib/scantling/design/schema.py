@@ -3,16 +3,31 @@ which unit and within which bounds, says fields.csv; how fields must agree is sa
 
 from __future__ import annotations
 
-import csv
 import json
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Tag, create_model, model_validator
+from pydantic import Discriminator, Tag, create_model, model_validator
 
 from ..base.errors import DesignError
+from ..base.files import csv_rows
+from ..base.records import Lines
 from ..catalogue import optimizers, words
-from .fields import Like, Section, about, amount, count, flag, share, text, word
+from ..catalogue.models.entries import check_spec
+from .fields import (
+    Like,
+    Section,
+    about,
+    amount,
+    checked,
+    count,
+    flag,
+    listed,
+    share,
+    text,
+    word,
+)
 
 TAGS = ("id:", "mapping:")  # branches of a union, dropped from error paths
 
@@ -36,68 +51,51 @@ def _number(cell: str) -> float:
     return float(cell) if set(cell) & set(".e") else int(cell)
 
 
+_NUMBERS = ("count", "share", "amount")  # kinds with both bounds
+# kind of a row -> type, validator
+_KINDS = {
+    "word": (str, word),
+    "words": (list[str], listed),
+    "text": (str, text),
+    "flag": (bool, flag),
+    "count": (int, count),
+    "share": (float, share),
+    "amount": (float, amount),
+    "ref": (Ref, None),
+}
+
+
 def _field(row: dict) -> tuple:
-    """(type, field) of one row of fields.csv."""
-    kind, example = row["kind"], json.loads(row["example"]) if row["example"] else None
+    """(type, field) of one row of fields.csv; a row of kind `section` names the section that stands
+    in the field."""
+    if row["kind"] == "section":
+        return table(row["choices"]) | None, about(row["description"])
+    of, validator = _KINDS[row["kind"]]
     bounds = {k: _number(row[k]) for k in ("low", "high") if row[k]}
-    choices: tuple = ()
-    if kind == "word":
-        known = vars(words) | {"OPTIMIZERS": tuple(optimizers())}
-        choices = known[row["choices"]]
-        of = Annotated[str | None, word(*choices)]
-    elif kind == "text":
-        of = Annotated[str | None, text(*bounds.values())]
-    elif kind == "flag":
-        of = Annotated[bool | None, flag()]
-    elif kind == "count":
-        whole = int if row["needed"] else int | None
-        of = Annotated[whole, count(**bounds)]
-    elif kind == "share":
-        of = Annotated[float | None, share(**bounds)]
-    elif kind == "ref":
-        of = Ref if row["needed"] else Ref | None
-    else:
-        of = Annotated[
-            float | None,
-            amount(
-                **bounds,
-                above=kind == "amount",
-            ),
-        ]
-    if not row["needed"]:
-        return of, about(
-            row["description"],
-            row["unit"],
-            example,
-            choices,
-        )
-    bound = {"ge": bounds["low"]} if bounds else {}
-    return of, about(
+    choices = (vars(words) | {"OPTIMIZERS": tuple(optimizers())}).get(row["choices"], ())
+    needed = {"default": ...} if row["needed"] else {}
+    of = of if needed else of | None
+    return Annotated[of, validator(*choices, **bounds)] if validator else of, about(
         row["description"],
         row["unit"],
-        example,
+        json.loads(row["example"] or "null"),
         choices,
-        default=...,
-        **bound,
+        bounds=bounds if row["kind"] in _NUMBERS else {},
+        **needed,
     )
 
 
-with open(
-    Path(__file__).with_name("fields.csv"),
-    newline="",
-    encoding="utf-8",
-) as _file:
-    _ROWS = list(csv.DictReader(_file))
+_ROWS = csv_rows(Path(__file__).with_name("fields.csv"))
 
 
+@cache
 def table(section: str) -> type[Section]:
     """The section of that name with its fields in fields.csv."""
-    fields = {row["field"]: _field(row) for row in _ROWS if row["section"] == section}
     return create_model(
         f"{section}_fields",
         __base__=Section,
         __module__=__name__,
-        **fields,
+        **{row["field"]: _field(row) for row in _ROWS if row["section"] == section},
     )
 
 
@@ -107,81 +105,18 @@ class ModelSpec(table("model")):
 
     @model_validator(mode="after")
     def _consistent(self):
-        starts = [f for f in ("like", "hf_config", "size") if getattr(self, f) is not None]
-        if len(starts) > 1:
-            raise DesignError(
-                starts[1],
-                getattr(self, starts[1]),
-                f"one of like, hf_config and size ({starts[0]} is given already)",
-                problem="contradicts " + starts[0],
-            )
-        if not starts:
-            for f in ("layers", "hidden", "heads"):
-                if getattr(self, f) is None:
-                    raise DesignError(
-                        f,
-                        allowed=(
-                            "a catalogue id, like, hf_config, size, or the shape (layers, "
-                            "hidden, heads, vocab, …)"
-                        ),
-                        problem="is missing",
-                    )
-        h, kv = self.heads, self.kv_heads
-        if h and kv and h % kv:
-            near = (
-                min((d for d in range(1, h + 1) if h % d == 0), key=lambda d: abs(d - kv))
-                if h <= 10**5
-                else None
-            )
-            raise DesignError(
-                "kv_heads",
-                kv,
-                f"a divisor of heads {h}",
-                near,
-                problem=f"does not divide heads {h}",
-            )
+        spec = self.given()
+        check_spec(spec)
         if (
-            h
-            and self.hidden
-            and self.head_dim is None
-            and self.hidden % h
-            and self.attention != "mla"
+            spec.get("experts")
+            and not {
+                "like",
+                "hf_config",
+                "size",
+                "top_k",
+            }
+            & spec.keys()
         ):
-            near = min(
-                (d for d in range(1, min(self.hidden, 10**5) + 1) if self.hidden % d == 0),
-                key=lambda d: abs(d - h),
-            )
-            raise DesignError(
-                "heads",
-                h,
-                f"a divisor of hidden {self.hidden}, or give head_dim",
-                near,
-                problem=f"does not divide hidden {self.hidden}",
-            )
-        for small, large in (
-            ("top_k", "experts"),
-            ("moe_layers", "layers"),
-            ("windowed_layers", "layers"),
-            ("active", "size"),
-        ):
-            s, b = getattr(self, small), getattr(self, large)
-            if s is not None and b is not None and s > b:
-                raise DesignError(
-                    small,
-                    s,
-                    f"at most {large} {b:g}",
-                    f"{b:g}",
-                    problem=f"is more than {large} {b:g}",
-                )
-        if self.moe is False and self.experts:
-            raise DesignError(
-                "experts",
-                self.experts,
-                "0, or moe: true",
-                0,
-                problem="contradicts moe: false",
-            )
-        if not starts and self.experts and not self.top_k:
             raise DesignError(
                 "top_k",
                 allowed="experts that a token visits, such as 2",
@@ -190,13 +125,113 @@ class ModelSpec(table("model")):
         return self
 
 
+class SiteSpec(table("site")):
+    """One of several datacentres."""
+
+
+class DeliverySpec(table("delivery")):
+    """One part of the machine."""
+
+
+def _several(what: str, most: int):
+    """A validator of a list of 1 to so many `what`."""
+    allowed = f"a list of 1 to {most:,} {what}"
+
+    def check(value):
+        good = value is None or isinstance(value, (list, tuple)) and 1 <= len(value) <= most
+        return value, "" if good else "is not such a list"
+
+    return checked(allowed, check)
+
+
+def _one_or_several(
+    of,
+    check,
+    each,
+    what: str,
+    most: int,
+):
+    """A number, or a list of them or of sections."""
+    each = Annotated[each, check] if of is each else each
+    return (
+        Annotated[
+            Annotated[of, check, Tag(TAGS[0])]
+            | Annotated[tuple[each, ...], _several(what, most), Tag(TAGS[1])],
+            Discriminator(lambda value: TAGS[isinstance(value, (list, tuple))]),
+        ]
+        | None
+    )
+
+
 class ClusterSpec(table("cluster")):
     """The machine; what is left out comes from the catalogue row of the accelerator's usual
     node."""
 
+    delivery: Annotated[tuple[DeliverySpec, ...] | None, _several("parts", 100)] = about(
+        "parts in which the devices are handed over; all on day 0 when left out",
+        example=[
+            {
+                "day": 0,
+                "devices": 8192,
+            },
+            {
+                "day": 30,
+                "devices": 8192,
+            },
+        ],
+    )
+    oversubscription: _one_or_several(
+        float,
+        amount(1.0, 1000.0),
+        float,
+        "ratios",
+        4,
+    ) = about(
+        "edge to core bandwidth; 1: none; a list: card to leaf, leaf to spine, spine to core",
+        "ratio",
+        1.0,
+        bounds={
+            "low": 1.0,
+            "high": 1000.0,
+        },
+    )
+    sites: _one_or_several(
+        int,
+        count(1, 1000),
+        SiteSpec,
+        "sites",
+        1000,
+    ) = about(
+        "datacentres: how many of one size, or a list of them",
+        "sites",
+        1,
+        bounds={
+            "low": 1,
+            "high": 1000,
+        },
+    )
+
 
 class PlanSpec(table("plan")):
     """Pins of the parallel plan; what is left out is searched."""
+
+
+def _one_of(
+    section: Section,
+    fields: Lines,
+    allowed: str,
+) -> Section:
+    """The section, unless it gives more than one of the fields."""
+    given = [f for f in fields if getattr(section, f) is not None]
+    if len(given) > 1:
+        first, second, *_ = given
+        raise DesignError(
+            second,
+            getattr(section, second),
+            allowed,
+            problem=f"is given beside {first}",
+        )
+    return section
 
 
 class PhaseSpec(table("phase")):
@@ -204,14 +239,12 @@ class PhaseSpec(table("phase")):
 
     @model_validator(mode="after")
     def _one_batch(self):
-        if self.global_batch is not None and self.global_batch_tokens is not None:
-            raise DesignError(
-                "global_batch_tokens",
-                self.global_batch_tokens,
-                "global_batch (sequences) or global_batch_tokens, not both",
-                problem="is given beside global_batch",
-            )
-        return self
+        _one_of(self, ("tokens", "target_loss"), "tokens or target_loss, not both")
+        return _one_of(
+            self,
+            ("global_batch", "global_batch_tokens"),
+            "global_batch (sequences) or global_batch_tokens, not both",
+        )
 
 
 class PlannedPhase(PhaseSpec):
@@ -223,41 +256,31 @@ class PlannedPhase(PhaseSpec):
     )
 
 
-def _some(value):
-    if value is not None and not (isinstance(value, (list, tuple)) and 1 <= len(value) <= 100):
-        raise DesignError(
-            "",
-            value,
-            "a list of 1 to 100 phases",
-            problem="is not such a list",
-        )
-    return value
+class SyncSpec(table("sync")):
+    """How several sites keep in step."""
+
+
+class CorpusSpec(table("corpus")):
+    """The corpus from its raw bytes to shards of tokens."""
+
+    dedup: Annotated[
+        tuple[Annotated[str, word(*words.DEDUPS)], ...] | None, _several("kinds", 2)
+    ] = about("duplicates that are taken out: exact, near", example=["exact", "near"])
 
 
 class Job(PhaseSpec):
     """What is trained: one phase, or several."""
 
-    phases: Annotated[tuple[PlannedPhase, ...] | None, BeforeValidator(_some)] = about(
+    phases: Annotated[tuple[PlannedPhase, ...] | None, _several("phases", 100)] = about(
         "phases in order, instead of tokens, seq_len and global_batch here"
     )
+    corpus: CorpusSpec | None = about("where the tokens come from", example={"raw_bytes": 4e14})
+    sync: SyncSpec | None = about("how several sites keep in step", example={"kind": "local-steps"})
 
     @model_validator(mode="after")
     def _plain_or_phases(self):
-        both = self.phases and next(
-            (
-                f
-                for f in ("tokens", "seq_len", "global_batch", "global_batch_tokens")
-                if getattr(self, f) is not None
-            ),
-            None,
-        )
-        if both:
-            raise DesignError(
-                both,
-                getattr(self, both),
-                f"{both} inside each of the phases, or no phases",
-                problem="is given beside phases",
-            )
+        for field in ("tokens", "seq_len", "global_batch", "global_batch_tokens"):
+            _one_of(self, ("phases", field), f"{field} inside each of the phases, or no phases")
         return self
 
 
@@ -269,8 +292,17 @@ class Reliability(table("reliability")):
     """How often the machine fails and what a failure and a save cost."""
 
 
+class Checkpoint(table("checkpoint")):
+    """How often copies are written, to where, and how many are kept."""
+
+
 class Prices(table("prices")):
-    """What time and energy cost."""
+    """What time and energy cost. An hourly price includes energy."""
+
+    @model_validator(mode="after")
+    def _one_price(self):
+        prices = ("usd_per_device_hour", "usd_per_node_hour", "owned")
+        return _one_of(self, prices, f"one of {', '.join(prices)}")
 
 
 class Measured(table("measured")):
@@ -278,17 +310,28 @@ class Measured(table("measured")):
 
     @model_validator(mode="after")
     def _one_speed(self):
-        given = [
-            f for f in ("step_s", "mfu", "tokens_per_s_per_device") if getattr(self, f) is not None
-        ]
-        if len(given) > 1:
+        return _one_of(
+            self,
+            ("step_s", "mfu", "tokens_per_s_per_device"),
+            "one of step_s, mfu and tokens_per_s_per_device: each gives the others",
+        )
+
+
+class StackSpec(table("stack")):
+    """Training software and which release of it."""
+
+    @model_validator(mode="after")
+    def _named(self):
+        if not (self.id or self.like):
             raise DesignError(
-                given[1],
-                getattr(self, given[1]),
-                "one of step_s, mfu and tokens_per_s_per_device: each gives the others",
-                problem=f"is given beside {given[0]}",
+                "id",
+                allowed="the id of a stack",
+                problem="is missing",
             )
-        return self
+        return _one_of(self, ("id", "like"), "the id of one stack")
+
+
+StackRef = either(StackSpec)
 
 
 def model_field() -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .. import catalogue
 from ..base.json import clean
+from ..base.records import record
 from ..catalogue.hardware import known_link
 
 RNG_BYTES_PER_RANK = (
@@ -26,10 +25,7 @@ HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of man
 WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Contents:
     """Bytes of one whole copy by what they are; `total` is the sum. Missing any of the last two
     makes a resume inexact."""
@@ -37,6 +33,7 @@ class Contents:
     weights: float
     master_weights: float
     moments: float
+    outer: float
     rng: float
     dataloader: float
 
@@ -59,6 +56,8 @@ def contents(
     master_bytes=4.0,
     ranks=1,
     readers=1,
+    copies=1,
+    outer_bytes=0.0,
 ) -> Contents:
     """Bytes of one whole copy, each parameter once however it is sharded or replicated.
 
@@ -67,6 +66,8 @@ def contents(
     kept, as Megatron's distributed optimizer
     can).
     master_bytes : bytes per master weight (4; 0 where the weights themselves are fp32).
+    copies, outer_bytes : sites that train alone, each with weights and moments of its own; state
+    of the optimizer that applies their average, once [bytes a parameter].
     ranks, readers : processes that keep a random-number state, data-parallel readers that keep a
     position.
 
@@ -74,10 +75,11 @@ def contents(
     the master) or 16 (fp32 gradients
     kept).
     """
-    p = float(params)
+    p = float(params) * copies
     return Contents(
         weights=p * weight_bytes,
         master_weights=p * master_bytes,
+        outer=float(params) * outer_bytes,
         moments=p * catalogue.optimizer(optimizer).moment_bytes,
         rng=float(ranks * RNG_BYTES_PER_RANK),
         dataloader=float(readers * LOADER_BYTES_PER_READER),
@@ -132,10 +134,7 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Tier:
     """One place where copies live. Times in seconds, rates in bytes/s for the whole job, `survives`
     the largest domain whose loss it outlives."""
@@ -194,12 +193,6 @@ def tiers(
     node_bytes = state_bytes_per_device * cluster.devices_per_node
     link = known_link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
     wire = cluster.scale_out_bytes_per_s * cluster.devices_per_node * WIRE_SHARE
-    stall = (
-        float(snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s))
-        if stall_s is None
-        else stall_s
-    )
-    l1 = node_bytes * copies / wire
     l2_write, l2_read = (
         transfer_s(checkpoint_bytes, store_write_bytes_per_s),
         transfer_s(checkpoint_bytes, store_read_bytes_per_s),
@@ -212,7 +205,11 @@ def tiers(
             id="L0",
             what="snapshot in host memory",
             survives="process",
-            stall_s=stall,
+            stall_s=float(
+                snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s)
+            )
+            if stall_s is None
+            else stall_s,
             durable_s=0.0,
             restore_s=state_bytes_per_device / link,
             write_bytes_per_s=link * job,
@@ -226,7 +223,7 @@ def tiers(
             what="copy in a peer's memory or NVMe, another domain",
             survives="rack",
             stall_s=0.0,
-            durable_s=l1,
+            durable_s=node_bytes * copies / wire,
             restore_s=node_bytes / wire,
             write_bytes_per_s=wire * nodes / copies,
             read_bytes_per_s=wire * nodes,

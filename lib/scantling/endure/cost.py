@@ -1,54 +1,39 @@
 """What a run costs: device-hours, dollars with their date, energy, carbon, and the share that
-failures burn; the frontier of days against dollars."""
+failures burn."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 import numpy as np
 
 from .. import catalogue
-from ..base.records import Assumed, Record, get, given
+from ..base.records import Assumed, Known, Record, get, given, record
 from ..base.units import HOUR_S
+from ..base.words import table, table_rows
 
 PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
 # of a node's rated power, while training: devices near their limit, fans and host below theirs
 POWER_SHARE = 0.9
 USD_PER_KWH = 0.078  # United States, industrial, 2024 (0.05-0.12)
 
-# g CO2e per kWh of generation, 2023, life cycle; Ember through Our World in Data (text: read;
-# memory: recalled)
-GRIDS = {
-    "world": (481, "text"),
-    "norway": (30, "text"),
-    "france": (56, "text"),
-    "finland": (79, "text"),
-    "brazil": (98, "text"),
-    "denmark": (152, "text"),
-    "canada": (170, "text"),
-    "ireland": (291, "text"),
-    "united-states": (369, "memory"),
-    "germany": (381, "text"),
-    "australia": (549, "text"),
-    "china": (582, "text"),
-    "india": (713, "text"),
-}
+Z80 = 1.2815515655446004  # standard normal quantile of 0.9
+
+# {grid: (g CO2e per kWh, how the number was come by)}
+GRIDS = table(__file__, "grids")
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Cost(Record):
     """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
     price
     is known, energy where no power is; dates stand by the price."""
 
     device_hours: object
-    usd_per_device_hour: float | None
-    usd_per_device_hour_low: float | None
-    usd_per_device_hour_high: float | None
+    usd_per_device_hour: Known
+    usd_per_device_hour_low: Known
+    usd_per_device_hour_high: Known
     price_date: str
     price_source: str
     cost_usd: object
@@ -91,7 +76,7 @@ def price(
     """Cost of a run.
 
     cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour,
-    pue, usd_per_kwh; any may be missing).
+    usd_per_node_hour, owned, kind, pue, usd_per_kwh; any may be missing).
     wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own
     count by default) [(n,)]; or
     device_seconds.
@@ -100,37 +85,32 @@ def price(
     device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it;
     energy = rated node power x POWER_SHARE
     x PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the
-    catalogue's newest (date and range beside
-    it), else None.
+    catalogue's for the kind of rent (date and range beside it), else None. A machine that is owned
+    costs its share of what was bought and its staff, and energy on top.
     """
     say: list[Assumed] = []
     paid = np.asarray(cluster.devices if devices_paid is None else devices_paid, float)
-    seconds = (
-        np.asarray(device_seconds, float)
-        if device_seconds is not None
-        else paid * np.asarray(wall_s, float)
-    )
+    seconds = np.asarray(device_seconds, float) if wall_s is None else paid * np.asarray(wall_s)
     hours = seconds / HOUR_S
-    rate, low, high, date, source = _price(cluster, prices, say)
-    site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
-    pue = float(
-        given(
-            prices,
-            "prices.pue",
-            PUE,
-            site,
-            say,
-        )
+    rate, low, high, date, source = _price(
+        cluster,
+        prices,
+        paid,
+        say,
     )
+    site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
     industry = "United States, industrial, 2024; 0.05-0.12"
-    tariff = float(
-        given(
-            prices,
-            "prices.usd_per_kwh",
-            USD_PER_KWH,
-            industry,
-            say,
+    pue, tariff = (
+        float(
+            given(
+                prices,
+                f"prices.{field}",
+                usual,
+                why,
+                say,
+            )
         )
+        for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
     )
     watts = power_w(cluster, paid, pue=pue)
     kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
@@ -145,10 +125,9 @@ def price(
         )
         watts = kwh = None
 
-    def usd(x):
-        return None if x is None else hours * x
-
     lost = 1 - np.asarray(goodput, float)
+    bill = None if kwh is None else kwh * tariff
+    beside = bill if get(prices, "owned") is not None and bill is not None else 0.0
     return Cost(
         device_hours=hours,
         usd_per_device_hour=rate,
@@ -156,13 +135,18 @@ def price(
         usd_per_device_hour_high=high,
         price_date=date,
         price_source=source,
-        cost_usd=usd(rate),
-        cost_usd_low=usd(low),
-        cost_usd_high=usd(high),
-        lost_usd=None if rate is None else hours * rate * lost,
+        **{
+            key: None if x is None else hours * x + beside * (1 if key != "lost_usd" else lost)
+            for key, x in {
+                "cost_usd": rate,
+                "cost_usd_low": low,
+                "cost_usd_high": high,
+                "lost_usd": rate and rate * lost,
+            }.items()
+        },
         lost_device_hours=hours * lost,
         energy_kwh=kwh,
-        energy_usd=None if kwh is None else kwh * tariff,
+        energy_usd=bill,
         power_w=watts,
         pue=pue,
         usd_per_kwh=tariff,
@@ -172,54 +156,95 @@ def price(
     )
 
 
-def frontier(days, cost_usd):
-    """Indices of the points that no other beats in both days and dollars, fastest first; nan never
-    counts.
-
-    Sorted by days then dollars, a point stays when it is cheaper than everything faster.
-    """
-    d, c = np.asarray(days, float), np.asarray(cost_usd, float)
-    order = np.lexsort((c, d))
-    order = order[np.isfinite(d[order]) & np.isfinite(c[order])]
-    best = np.minimum.accumulate(c[order]) if order.size else c[order]
-    keep = np.concatenate([[True], c[order][1:] < best[:-1]]) if order.size else np.zeros(0, bool)
-    return order[keep]
-
-
 def _price(
     cluster,
     prices,
+    paid,
     say,
 ):
-    explicit = get(prices, "usd_per_device_hour")
-    if explicit is not None:
-        return *(3 * [float(explicit)]), "", "the design"
+    """(price, low, high, date, source) of a device-hour: the design's, by device or node or of the
+    machine that it owns, else the catalogue's for its kind of rent."""
+    per_device, per_node = (get(prices, f"usd_per_{of}_hour") for of in ("device", "node"))
+    if per_device is not None:
+        return *(3 * [float(per_device)]), "", "the design"
+    if per_node is not None:
+        return *(3 * [float(per_node) / cluster.devices_per_node]), "", "the design"
+    if get(prices, "owned") is not None:
+        return *(3 * [owned_usd_per_hour(get(prices, "owned"), say) / paid]), "", "the design"
+    kind = get(prices, "kind") or "on-demand"
     try:
-        found = catalogue.price(cluster.accelerator.id)
+        found = catalogue.price(cluster.accelerator.id, kind)
     except ValueError:
         found = None
     if found is None:
-        say.append(
-            Assumed(
-                "prices.usd_per_device_hour",
-                None,
-                f"the catalogue has no dated price of {cluster.accelerator.name}; cost "
-                "is not given",
-            )
-        )
+        why = f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; cost is "
+        say.append(Assumed("prices.usd_per_device_hour", None, why + "not given"))
         return *(3 * [None]), "", ""
-    rate = float(found.middle)
-    low, high = (float(x) if _known(x) else rate for x in (found.low, found.high))
-    say.append(
-        Assumed(
-            "prices.usd_per_device_hour",
-            rate,
-            f"newest in the catalogue ({found.date}, {found.notes or found.term}; "
-            f"{low:g}-{high:g})",
-        )
+    why = f"{kind} in the catalogue ({found.date}, {found.notes}; {found.low:.3g}-{found.high:.3g})"
+    say.append(Assumed("prices.usd_per_device_hour", found.value, why))
+    return found.value, found.low, found.high, found.date, found.source
+
+
+HOURS_A_YEAR = 8766.0
+YEARS = 4.0
+
+
+def owned_usd_per_hour(owned, say: list) -> float:
+    """What a machine that is owned costs an hour, energy apart [USD/h]: (machine + network +
+    storage) / years + staff a year."""
+    why = "the usual time over which accelerators are written off"
+    years = given(
+        owned,
+        "prices.owned.years",
+        YEARS,
+        why,
+        say,
     )
-    return rate, low, high, found.date, found.source
+    parts = ("capex_usd", "network_usd", "storage_usd")
+    bought = sum(float(get(owned, part) or 0) for part in parts)
+    staff = float(get(owned, "staff_usd_per_year") or 0)
+    return (bought / float(years) + staff) / HOURS_A_YEAR
 
 
-def _known(value) -> bool:
-    return value is not None and value == value and value > 0
+def expected(
+    low: float,
+    mid: float,
+    high: float,
+) -> float:
+    """Mean of a log-normal with 80 % band [low, high] around the median mid, each side with its own
+    width s: the sum over sides of mid exp(+-...) = mid (exp(s1^2/2) Phi(-s1) + exp(s2^2/2)
+    Phi(s2)). What costs nothing has no band."""
+    if not low:
+        return mid
+    below, above = (math.log(ratio) / Z80 for ratio in (mid / low, high / mid))
+    halves = (
+        math.exp(s * s / 2) * 0.5 * (1 + math.erf(side * s / math.sqrt(2)))
+        for s, side in ((below, -1), (above, 1))
+    )
+    return mid * sum(halves)
+
+
+def to_plan_for(
+    low: float,
+    cost_usd: float,
+    high: float,
+) -> dict:
+    """The cost to plan for: the run, what its band adds to it on average, and the budget around it
+    as shares of the run (around.csv). {run_usd, overrun_usd, around: [{what, share, usd, source}],
+    total_usd}"""
+    overrun = max(expected(low, cost_usd, high) - cost_usd, 0.0)
+    around = [
+        {
+            "what": row["what"],
+            "share": float(row["share"]),
+            "usd": float(row["share"]) * cost_usd,
+            "source": row["source"],
+        }
+        for row in table_rows(__file__, "around")
+    ]
+    return {
+        "run_usd": cost_usd,
+        "overrun_usd": overrun,
+        "around": around,
+        "total_usd": cost_usd + overrun + sum(row["usd"] for row in around),
+    }

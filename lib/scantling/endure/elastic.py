@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..catalogue.hardware import SITE_BYTES_PER_S
 from . import goodput as g
+
+RESIZE_S = (
+    120.0  # to change the number of replicas: communicators and a load from a peer (judgement)
+)
 
 
 def shrunk_micro_batches(
@@ -41,7 +44,7 @@ def wait_or_shrink(
     replicas,
     *,
     lost=1,
-    resize_s=120.0,
+    resize_s=RESIZE_S,
 ) -> dict:
     """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
     shrink_loss_s}, losses in seconds of the full job.
@@ -71,6 +74,7 @@ def shrink_loss(
     gang_nodes,
     replicas,
     micro_batches,
+    resize_share=0.0,
 ):
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
@@ -78,9 +82,9 @@ def shrink_loss(
     sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per
     gang): failures go on while it runs, so
     nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs).
-    Changes of size come on top. Against
-    waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares, hence the
-    ceiling.
+    resize_share : evictions a second x seconds to grow again, lost wherever no spare is left.
+    Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
+    hence the ceiling.
     """
     a = float(load)
     n = np.arange(int(spares + a + 12 * np.sqrt(a) + 24 + gang_nodes) + 1)
@@ -90,7 +94,8 @@ def shrink_loss(
         else np.where(n == 0, 0.0, -np.inf)
     )
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
-    return float((np.exp(log) * (1 - 1 / shrink_ratio(micro_batches, replicas, gone))).sum())
+    lost = 1 - 1 / shrink_ratio(micro_batches, replicas, gone) + (n >= spares) * resize_share
+    return float(np.minimum(np.exp(log) * lost, 1.0).sum())
 
 
 def in_place_or_requeue(
@@ -152,94 +157,14 @@ def ft_hsdp(
     return m / (m + stall_s) * (1 - away) if renewal else 1 - stall_s / m - away
 
 
-def local_update(
-    params,
-    step_s,
-    *,
-    inner_steps=100,
-    sites=2,
-    site_bytes_per_s=12.5e9,
-    bytes_per_param=4.0,
-    overlap_steps=0,
-) -> dict:
-    """Training over sites that average only every `inner_steps` steps (local updates with an outer
-    optimizer).
-
-    params : parameters that are averaged.  site_bytes_per_s : rate between a site and the others,
-    one direction.  bytes_per_param : 4 fp32,
-    1 int8.  overlap_steps : inner steps that may run while the average travels (the outer step is
-    then that stale).
-
-    Bytes per outer step and site: 2 (s - 1) / s x params x bytes (ring all-reduce). Exposed time:
-    what does not fit under `overlap_steps`
-    steps.
-    {sync_bytes, sync_s, exposed_s, overhead, bytes_per_s_needed, against_every_step,
-    staleness_steps, for_ml}. Reduction against an fp32
-    all-reduce at every step is inner_steps x 4 / bytes_per_param: 400 for 100 steps in int8,
-    INTELLECT-1's figure (arXiv 2412.01152);
-    500 for DiLoCo's (arXiv 2311.08105). Optimizer quality is not modelled: `for_ml` says what has
-    to be confirmed.
-    """
-    sync = 2 * (sites - 1) / sites * np.asarray(params, float) * bytes_per_param
-    took = sync / site_bytes_per_s
-    exposed = np.maximum(took - overlap_steps * step_s, 0.0)
-    cycle = inner_steps * step_s
-    return {
-        "sync_bytes": sync,
-        "sync_s": took,
-        "exposed_s": exposed,
-        "overhead": exposed / (cycle + exposed),
-        "bytes_per_s_needed": sync / max(overlap_steps, 1) / step_s
-        if overlap_steps
-        else sync / (0.01 * cycle),
-        "against_every_step": inner_steps * 4.0 / bytes_per_param,
-        "staleness_steps": inner_steps + overlap_steps,
-        "for_ml": f"replicas drift for {inner_steps} steps"
-        + (f" and the outer step is {overlap_steps} steps late" if overlap_steps else "")
-        + (
-            ": loss against the synchronous run, outer learning rate and momentum have to "
-            "be confirmed by an ML specialist"
-        ),
-    }
+# median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
+EDGE_MTBF_S, EDGE_REPAIR_S = 1710 * 3600.0, 10 * 3600.0
 
 
-# local steps between averages: INTELLECT-1 (arXiv 2412.01152); DiLoCo took 500 (arXiv 2311.08105)
-INNER_STEPS = 100
-EDGE_MTBF_S, EDGE_REPAIR_S = (
-    1710 * 3600.0,
-    10 * 3600.0,
-)  # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
-
-
-def apart(
-    params,
-    step_s,
-    sites,
-    site_bytes_per_s=SITE_BYTES_PER_S,
-) -> dict:
-    """What running over several sites costs in time: {share, every_step_share, sync_s, alone}.
-
-    site_bytes_per_s : between one site and the others, one direction.
-    share : of the time that averaging every INNER_STEPS steps leaves open (`local_update`), each
-    site restarting alone after its own
-    failures and joining at the next average.  every_step_share : the same for a synchronous run,
-    which all-reduces fp32 gradients over
-    that link at every step and stops whenever one site is cut off (sites x repair / time between
-    failures of an edge).
-    sync_s : one exchange [s].  alone : failures stop one site instead of all, by this factor.
-    """
-    relaxed = local_update(
-        params,
-        step_s,
-        inner_steps=INNER_STEPS,
-        sites=sites,
-        site_bytes_per_s=site_bytes_per_s,
-    )
-    cut = sites * EDGE_REPAIR_S / EDGE_MTBF_S
-    every = relaxed["sync_s"] / (step_s + relaxed["sync_s"])
-    return {
-        "share": relaxed["overhead"],
-        "every_step_share": 1 - (1 - every) / (1 + cut),
-        "sync_s": relaxed["sync_s"],
-        "alone": sites,
-    }
+def cut_off(cluster) -> float:
+    """Share of the time in which a synchronous run waits for a site that is cut off: sites x repair
+    / time between failures of an edge; 0 for one site, and for sites that train on alone."""
+    if cluster.sites < 2 or cluster.sync.apart:
+        return 0.0
+    cut = cluster.sites * EDGE_REPAIR_S / EDGE_MTBF_S
+    return cut / (1 + cut)

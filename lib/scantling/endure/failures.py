@@ -1,5 +1,5 @@
-"""How often things break: rates of published fleets, their causes, the domains that fail together,
-and the job's time between failures.
+"""How often things break: rates of published fleets, their causes, and the job's time between
+failures.
 
 Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, and scale per
 device: a node of 4 counts half.
@@ -7,67 +7,166 @@ device: a node of 4 counts half.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .. import catalogue
+from ..base.records import Record, get, given, record
 from ..base.units import DAY_S
+from ..base.words import table
 
-_LLAMA3 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5 and s3.3.4"
 SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Cause:
-    """One cause: its share of all failures, the nearest copy that survives it, and whether a node
-    has to be replaced."""
+    """One cause of stops: its share of all failures, the nearest copy that survives it (0 host
+    memory, 1 a peer, 2 the shared store), and whether a node has to be replaced."""
 
     id: str
-    share: float
-    # "host" (the process died), "peer" (the node is gone), "remote" (a whole domain is gone or the
-    # state is wrong)
-    survivor: str
+    count: float  # of the 419 unexpected interruptions of Llama 3
+    copy: int
     evicts: bool
     what: str
 
+    @property
+    def share(self) -> float:
+        return self.count / 419
 
-# counts of Table 5; its printed percentages disagree with its counts (148 of 419 is 35.3 %, printed
-# 30.1 %), so counts it is
-CAUSES = tuple(
-    Cause(
-        id=i,
-        share=n / 419,
-        survivor=s,
-        evicts=e,
-        what=w,
-    )
-    for i, n, s, e, w in (
-        (
-            "accelerator",
-            262,
-            "peer",
-            True,
-            "GPU 148, HBM3 72, SRAM 19, system processor 17, thermal 6",
-        ),
-        ("sdc", 6, "remote", True, "silent data corruption, found late"),
-        (
-            "host",
-            21,
-            "peer",
-            True,
-            "NIC 7, SSD 3, power supply 3, CPU 2, memory 2, chassis 2, IO board 2",
-        ),
-        ("network", 35, "peer", True, "switch or cable"),
-        ("software", 63, "host", False, "software bug 54, dependency 2, NCCL watchdog 7"),
-        ("maintenance", 32, "peer", True, "unplanned host maintenance"),
-    )
-)
+
+# causes.yaml: counts of Table 5 of the Llama 3 Herd of Models (arXiv 2407.21783); its printed
+# percentages disagree with its counts (148 of 419 is 35.3 %, printed 30.1 %), so counts it is
+CAUSES = tuple(Cause(**row) for row in table(__file__, "causes"))
 EVICTS = sum(c.share for c in CAUSES if c.evicts)
 SDC_SHARE = next(c.share for c in CAUSES if c.id == "sdc")
+PAUSES = table(__file__, "pauses")
+GROWS_FROM = 16_384
+
+
+@record
+class Stop(Record):
+    """One cause of stops of one job: failures a second of the whole job, seconds until noticed,
+    restarted and repaired."""
+
+    cause: Cause
+    per_s: object
+    detect_s: object
+    restart_s: object
+    repair_s: object
+
+
+@record
+class Pause(Record):
+    """Something that holds a job up and loses no work: how often a second of running, how long."""
+
+    id: str
+    per_s: object
+    seconds: object
+
+
+def grown(devices, measured_at=GROWS_FROM):
+    """Failures per device of a job of `devices` over those of the job that was counted: (n / n0)^g
+    from GROWS_FROM devices to the 98,304 that were counted, 1 below and no more above.
+
+    Time between failures falls faster than devices grow: 3.79 per 1,000 node-days at 16,384
+    (Llama 3), 6.51 at 98,304 (FT-HSDP, arXiv 2602.00277) give g = 0.30. A third fleet lies below
+    both, 2.3 at 32,768 (same paper, Table 1), so fleets differ by more than this.
+    """
+    one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
+    power = np.log(two.per_1000_node_days / one.per_1000_node_days)
+    power = power / np.log(two.devices / one.devices)
+    size = np.clip(np.asarray(devices, float), GROWS_FROM, two.devices)
+    return (size / np.fmax(measured_at, GROWS_FROM)) ** power
+
+
+def stops(
+    spec,
+    per_1000_node_days,
+    devices,
+    times: dict,
+    say: list,
+) -> tuple[Stop, ...]:
+    """Every cause of stops of a job, corruption too: each rate as given, else its share (Table 5)
+    of the total; times as given, else those of all causes.
+
+    spec : the design's `reliability`.  times : {detect_s, restart_s, repair_s}.  Lemons multiply
+    what takes nodes by 1 + share x (factor - 1): exact as long as none is taken out.
+    """
+    out = []
+    bad = {k: usual(spec, f"lemons.{k}", say) for k in ("share", "factor")}
+    more = 1 + bad["share"] * (bad["factor"] - 1)
+    for cause in CAUSES:
+        late = cause.id == "sdc"
+        own = get(spec, "sdc") if late else get(get(spec, "causes"), cause.id)
+        where = "sdc" if late else f"causes.{cause.id}"
+        path = f"reliability.{where}.per_1000_node_days"
+        share = np.asarray(per_1000_node_days, float) * cause.share
+        why = f"{cause.count:g} of 419 failures of Llama 3 (Table 5), of the fleet's rate"
+        rate = given(
+            own,
+            path,
+            _plain(share),
+            why,
+            say,
+        )
+        out.append(
+            Stop(
+                cause=cause,
+                per_s=failure_rate_per_s(rate, devices) * (more if cause.evicts else 1.0),
+                **{k: get(own, k) if get(own, k) is not None else t for k, t in times.items()},
+            )
+        )
+    return tuple(out)
+
+
+def usual(
+    spec,
+    path: str,
+    say: list,
+) -> float:
+    """A figure of `reliability` by its path, else the usual one of pauses.yaml."""
+    row, (section, _) = PAUSES[path], path.split(".")
+    return float(
+        given(
+            get(spec, section),
+            f"reliability.{path}",
+            row["value"],
+            row["why"],
+            say,
+        )
+    )
+
+
+def pauses(
+    spec,
+    devices,
+    nodes,
+    links,
+    say: list,
+) -> tuple[Pause, ...]:
+    """Slow nodes and flapping links. A slow node holds the job up by notice_s x (1 - 1 / slowdown)
+    in all, many at once by no more than the slowdown: (s - 1) (1 - exp(-rate x notice / s)) a
+    second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""
+    slow = {k: usual(spec, f"stragglers.{k}", say) for k in ("share", "slowdown", "notice_s")}
+    flap = {k: usual(spec, f"link_flaps.{k}", say) for k in ("per_1000_link_days", "seconds")}
+    often, times = np.asarray(nodes) * slow["share"] / DAY_S, slow["slowdown"]
+    busy = np.maximum(often, 1e-300) * slow["notice_s"]
+    return (
+        Pause(
+            id="stragglers",
+            per_s=often,
+            seconds=(times - 1) * -np.expm1(-busy / times) / np.maximum(often, 1e-300),
+        ),
+        Pause(
+            id="link flaps",
+            per_s=np.asarray(links) * flap["per_1000_link_days"] / 1000 / DAY_S,
+            seconds=flap["seconds"],
+        ),
+    )
+
+
+def _plain(value):
+    """A number for text, an array as it is."""
+    return float(value) if np.ndim(value) == 0 else value
 
 
 def failure_rate_per_s(per_1000_node_days, devices):
@@ -87,12 +186,6 @@ def job_mtbf_s(per_1000_node_days, devices):
     """Mean time between failures of a job on `devices` devices: 1 / failure_rate_per_s [s]. Llama
     3: 11,134 s (3.09 h) at 16,384."""
     return 1 / failure_rate_per_s(per_1000_node_days, devices)
-
-
-def rates_by_cause(per_1000_node_days, devices) -> dict:
-    """Failures of the job per day by cause, split by the counts of Llama 3's Table 5 [1/day]."""
-    per_day = failure_rate_per_s(per_1000_node_days, devices) * DAY_S
-    return {c.id: per_day * c.share for c in CAUSES}
 
 
 def network_crashes_per_s(
@@ -132,98 +225,6 @@ def detection_s(
     """
     h = np.asarray(hang_share, float)
     return (1 - h) * explicit_s + h * timeout_s + localise_s
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Domain:
-    """A set of devices that fails, or is drained, together."""
-
-    id: str
-    devices: int
-    count: int
-    share: float  # of the job's failures, nan where nobody has published one
-    what: str
-    source: str
-
-
-def domains(cluster) -> tuple[Domain, ...]:
-    """The failure domains of a cluster, smallest first: device, node, power supply, rail, top of
-    rack or NVLink rack, pod, site.
-
-    The catastrophic share (1 % of failures, a switch with its 32 machines) is ByteRobust's (arXiv
-    2509.16293, s8.2); what nobody published
-    is nan.
-    """
-    per_node, n = int(cluster.devices_per_node), int(cluster.devices)
-    rack = rack_devices(cluster)
-    pod = int(min(n, cluster.pod_devices or n))
-    sites = max(1, int(cluster.sites))
-    node_share = sum(c.share for c in CAUSES if c.survivor == "peer")
-
-    def count(size):
-        return max(1, -(-n // max(1, size)))
-
-    return (
-        Domain(
-            id="process",
-            devices=1,
-            count=n,
-            share=CAUSES[4].share,
-            what="a rank dies, the node is well: restart in place from host memory",
-            source=_LLAMA3,
-        ),
-        Domain(
-            id="node",
-            devices=per_node,
-            count=count(per_node),
-            share=node_share,
-            what="device, HBM, NIC, host or board: the node is drained",
-            source=_LLAMA3,
-        ),
-        Domain(
-            id="power-supply",
-            devices=per_node,
-            count=count(per_node),
-            share=3 / 419,
-            what="redundant supplies (4 + 2) ride through two losses",
-            source=_LLAMA3,
-        ),
-        Domain(
-            id="rail",
-            devices=min(n, 32),
-            count=count(32),
-            share=CAUSES[3].share,
-            what="a rail leaf: 32 nodes lose one NIC each; with dual top-of-rack nothing stops",
-            source="rail-optimised reference designs; " + _LLAMA3,
-        ),
-        Domain(
-            id="rack",
-            devices=rack,
-            count=count(rack),
-            share=0.01,
-            what="top of rack, busbar or NVLink domain: every node in it",
-            source="ByteRobust, arXiv 2509.16293 s8.2 (32 machines, 1 % of failures)",
-        ),
-        Domain(
-            id="pod",
-            devices=pod,
-            count=count(pod),
-            share=float("nan"),
-            what="aggregation layer or cooling loop; also the unit of a maintenance drain",
-            source="no published rate",
-        ),
-        Domain(
-            id="site",
-            devices=-(-n // sites),
-            count=sites,
-            share=float("nan"),
-            what="building or power feed",
-            source="no published rate",
-        ),
-    )
 
 
 def rack_devices(cluster) -> int:

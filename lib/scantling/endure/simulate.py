@@ -10,18 +10,16 @@ eighth interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, field, replace
 
 import numpy as np
 
+from ..base.records import record
 from ..base.units import DAY_S
-from . import failures
+from . import elastic
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Level:
     """One tier of copies: written at every `every`-th save, stalls and is durable so many seconds
     later, restarts take `restart_s` from it."""
@@ -32,10 +30,7 @@ class Level:
     every: int = 1
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Fault:
     """One cause of stops: its rate for the whole job, the lowest level that survives it, downtime,
     nodes it takes, wall time until it is found."""
@@ -45,13 +40,10 @@ class Fault:
     down_s: float = 0.0
     nodes: int = 0
     latency_s: float = 0.0
-    planned: bool = False  # state saved first: nothing is lost
+    restart_s: float | None = None  # None: that of the level it restores from
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Lemons:
     """Nodes that fail far more often: how many at the start, failures per second of each, chance
     that a failure gets one thrown out."""
@@ -61,10 +53,7 @@ class Lemons:
     caught: float = 1.0
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Shrink:
     """Run on without a gang instead of waiting: gangs (data-parallel replicas), nodes in each,
     micro-batches per gang, time to change size."""
@@ -75,10 +64,7 @@ class Shrink:
     resize_s: float = 0.0
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Scenario:
     """One job. `interval_s` is rounded so that whole intervals fill `work_s`. Levels from the
     nearest copy up: each `every` divides the next,
@@ -88,6 +74,7 @@ class Scenario:
     interval_s: float
     levels: tuple[Level, ...] = (Level(),)
     faults: tuple[Fault, ...] = ()
+    pauses: tuple = ()  # failures.Pause: hold the job up, lose no work, strike while it runs
     spares: int | None = None  # None: a node is always at hand
     repair_s: float = 14_400.0
     repair_spread: float | None = (
@@ -119,10 +106,7 @@ class Scenario:
         return sum(f.rate_per_s for f in self.faults)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Simulation:
     """What came out: wall time, failures and waiting for nodes of each replica, mean seconds by
     where they went."""
@@ -178,14 +162,27 @@ def simulate(
     below the one it needs, and the job resumes
     from the newest durable save of that level. Memory is a few arrays of `replicas`, times `spares`
     for the pool.
-    Raises ValueError where the levels are not nested.
+    Raises ValueError where the levels are not nested, TooLong where failures are so many that the
+    copies would not end.
     """
-    return _Run(scenario, replicas, seed).go()
+    return _Run(
+        scenario,
+        replicas,
+        seed,
+    ).go()
 
 
-KEPT = ("wall", "fails", "detecting", "restarting", "short", "stops", "replayed", "slow")
+MOST_EVENTS = 20_000  # of one copy: 90 days at a failure every six minutes
+MOST_IN_REPAIR = 20_000  # nodes of one copy
+
+
+class TooLong(ValueError):
+    """A job that fails so often that its simulation would not end."""
+
+
+KEPT = ("wall", "fails", "detecting", "restarting", "short", "replayed", "slow")
 STATE = (*KEPT, "id", "u", "r", "lemons", "saved", "pool")  # the replicas are the last axis of each
-LOST = ("detection", "restart", "spare shortage", "planned stops", "sdc", "shrunk")  # of KEPT
+LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 
 
 class _Run:
@@ -197,38 +194,38 @@ class _Run:
         n: int,
         seed: int,
     ):
-        self.s, self.seed, self.rng, levels = s, seed, np.random.default_rng(seed), s.levels
-        self.every, self.delay, self.restart, stalls = np.array(
-            [(l.every, l.durable_s, l.restart_s, l.stall_s) for l in levels]
-        ).T
-        if (
-            self.every[0] != 1
-            or np.any(self.every[1:] % self.every[:-1])
-            or np.any(np.diff(self.delay) < 0)
-        ):
+        self.s, self.seed, self.rng = s, seed, np.random.default_rng(seed)
+        stalls, self.delay, self.restart, every = np.array([astuple(l) for l in s.levels]).T
+        self.every = every
+        if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(np.diff(self.delay) < 0):
             raise ValueError(
                 "levels: the first is written at every save, each `every` divides the "
                 "next, durable times do not fall"
             )
-        if s.shrink and np.ptp(stalls):
+        uneven = np.ptp(stalls)
+        if s.shrink and uneven:
             raise ValueError(
                 "levels: shrinking is worked out for stalls that are the same on every level"
             )
         self.tau, self.saves = s.tau_s, s.saves
-        self.cycle = 1 if not np.ptp(stalls) else int(self.every[-1])  # saves until stalls recur
-        top = [np.flatnonzero(i % self.every == 0)[-1] for i in range(1, self.cycle + 1)]
+        self.cycle = int(every[-1]) if uneven else 1  # saves until stalls recur
+        top = [np.flatnonzero(i % every == 0)[-1] for i in range(1, self.cycle + 1)]
         self.stalled = np.concatenate([[0.0], np.cumsum(stalls[top])])  # by the saves of a cycle
         self.starts = self.tau * np.arange(self.cycle) + self.stalled[:-1]
-        rates = np.array([f.rate_per_s for f in s.faults])
+        rows = [astuple(f) for f in s.faults]
+        rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
+        rates, *self.causes = np.array(rows).reshape(-1, 6).T.copy()
         self.rate = rates.sum()
         self.cum = np.cumsum(rates)[:-1] / (self.rate or 1.0)
-        self.causes = np.array(
-            [(f.level, f.down_s, f.nodes, f.latency_s, f.planned) for f in s.faults]
-        ).T.copy()
         self.id, self.out = np.arange(n), np.zeros((len(KEPT), n))
         for name in (*KEPT, "u", "r"):
-            setattr(self, name, np.zeros(n))
-        self.saved = np.zeros((len(levels), n))  # newest durable position on each level
+            setattr(
+                self,
+                name,
+                np.zeros(n),
+            )
+        self.saved = np.zeros((len(every), n))  # newest durable position on each level
+        self.held = np.zeros(len(s.pauses))
         self.lemons = np.full(n, float(s.lemons.count if s.lemons else 0))
         self.pool = self._pool(n)
 
@@ -259,7 +256,14 @@ class _Run:
         period = self.cycle * pace + self.stalled[-1]
         cycles = np.floor(t / period)
         t -= cycles * period
-        i = np.searchsorted(self.starts, t, side="right") - 1
+        i = (
+            np.searchsorted(
+                self.starts,
+                t,
+                side="right",
+            )
+            - 1
+        )
         rest = t - self.starts[i]
         return cycles * self.cycle + i, rest, np.minimum(rest / pace, 1.0)
 
@@ -270,18 +274,27 @@ class _Run:
         """When each node in repair is back; -inf where nothing is."""
         s, spares = self.s, self.s.spares or 0
         load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
-        if s.shrink:
-            most = max([f.nodes for f in s.faults], default=0) or 1
-            slots = max(spares, math.ceil(load + 8 * math.sqrt(load))) + 2 * most + 8
-        else:
-            slots = 0 if s.spares is None else spares + 1
-        if not (slots and s.pool_started):
-            return np.full((slots, n), -np.inf)
-        k = np.arange(spares + 1)
-        p = np.exp(k * np.log(load) - np.array([math.lgamma(i + 1) for i in k]))
-        busy = self.rng.choice(k, n, p=p / p.sum())
-        due = self.rng.exponential(s.repair_s, (n, slots)).T
-        return np.where(np.arange(slots)[:, None] < busy, due, -np.inf)
+        most = max([1, *(f.nodes for f in s.faults)])
+        enough = math.ceil(load + 8 * math.sqrt(load)) + 2 * most + 8  # at once, in any replica
+        if enough > MOST_IN_REPAIR:
+            raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
+        slots = 0 if s.spares is None else min(spares + 1, enough)
+        slots = enough if s.shrink else slots
+        pool = np.full((slots, n), -np.inf)
+        if slots and s.pool_started:
+            k = np.arange(spares + 1)
+            p = np.cumprod([1.0, *load / k[1:]])
+            busy = self.rng.choice(
+                k,
+                n,
+                p=p / p.sum(),
+            )
+            pool = np.where(
+                np.arange(slots)[:, None] < busy,
+                self.rng.exponential(s.repair_s, (n, slots)).T,
+                pool,
+            )
+        return pool
 
     def _repair(self, n):
         mean, spread = self.s.repair_s, self.s.repair_spread
@@ -289,7 +302,11 @@ class _Run:
             return self.rng.exponential(mean, n)
         if spread == 0:
             return np.full(n, mean)
-        return self.rng.lognormal(math.log(mean) - spread**2 / 2, spread, n)
+        return self.rng.lognormal(
+            math.log(mean) - spread**2 / 2,
+            spread,
+            n,
+        )
 
     def _evict(
         self,
@@ -304,7 +321,11 @@ class _Run:
         """
         for k in range(int(taken.max(initial=0))):
             rows = np.flatnonzero(taken > k) if k else np.arange(len(taken))
-            back = np.where(taken[rows] > k, now[rows] + self._repair(len(rows)), -np.inf)
+            back = np.where(
+                taken[rows] > k,
+                now[rows] + self._repair(len(rows)),
+                -np.inf,
+            )
             slot = self.pool[:, rows].argmin(axis=0)
             self.pool[slot, rows] = np.maximum(self.pool[slot, rows], back)
 
@@ -312,13 +333,20 @@ class _Run:
     # ------------------------------------------------------------
 
     def go(self) -> Simulation:
+        if self.s.rate_per_s * self.s.work_s > MOST_EVENTS:
+            raise TooLong(f"a failure every {1 / self.s.rate_per_s:.3g} s")
+        passes = 0
         while len(self.id):
             self._pass()
+            passes += 1
+            if passes > MOST_EVENTS:
+                raise TooLong(f"more than {MOST_EVENTS:,} failures a run")
         wall, fails, *lost = self.out
-        whole = self._time(np.array([float(self.saves)]), self.tau)[0]
-        spent = {"saves": whole - self.s.work_s}
+        work = self.s.work_s
+        spent = {"saves": self._time(np.array([float(self.saves)]), self.tau)[0] - work}
         spent |= {k: float(v.mean()) for k, v in zip(LOST, lost)}
-        spent["lost work"] = max(0.0, float(wall.mean()) - self.s.work_s - sum(spent.values()))
+        spent |= {p.id: held / len(wall) for p, held in zip(self.s.pauses, self.held)}
+        spent["lost work"] = max(0.0, float(wall.mean()) - work - sum(spent.values()))
         return Simulation(
             scenario=self.s,
             seed=self.seed,
@@ -342,13 +370,13 @@ class _Run:
             self.restarting += self.r
             self.r = np.zeros(len(self.id))
         pace = self.tau / speed
-        need = (
-            self.r
-            + self._time(np.full(len(self.id), float(self.saves)), pace)
-            - self._time(self.u, pace)
-            + self.delay[-1]
-        )
+        end = np.full(len(self.id), float(self.saves))
+        need = self.r + self._time(end, pace) - self._time(self.u, pace) + self.delay[-1]
         done = x >= need
+        for i, p in enumerate(s.pauses):
+            held = self.rng.poisson(float(p.per_s) * np.minimum(x, need)) * float(p.seconds)
+            self.held[i] += held.sum()
+            self.wall += held
         if done.any():
             self.wall[done] += need[done]
             self.restarting[done] += self.r[done]
@@ -361,9 +389,21 @@ class _Run:
         self.wall += x
         self.slow += ran * (1 - speed)
         whole, rest, part = self._progress(ran, pace)
-        pending = self._copies(np.minimum(whole, self.saves), rest, pace)
-        position = np.where(ran > 0, np.minimum(whole + part, self.saves), self.u)
-        self._stop(position, grows, pending)
+        pending = self._copies(
+            np.minimum(whole, self.saves),
+            rest,
+            pace,
+        )
+        position = np.where(
+            ran > 0,
+            np.minimum(whole + part, self.saves),
+            self.u,
+        )
+        self._stop(
+            position,
+            grows,
+            pending,
+        )
 
     def _copies(
         self,
@@ -375,15 +415,35 @@ class _Run:
         that surviving saves still need."""
         s, every, pending, slow = self.s, self.every[:, None], 0.0, 1.0
         if s.contended:
-            slow = np.where(self.rng.random(len(whole)) < s.contended, s.contention, 1.0)
-        j = np.where(whole == self.saves, whole, np.floor(whole / every) * every)
+            slow = np.where(
+                self.rng.random(len(whole)) < s.contended,
+                s.contention,
+                1.0,
+            )
+        j = np.where(
+            whole == self.saves,
+            whole,
+            np.floor(whole / every) * every,
+        )
         age = rest + self._time(whole, pace) - self._time(j, pace)
         left = self.delay[:, None] * slow - age
         if s.save_survives:
-            pending = np.where(j > self.u, np.maximum(left, 0.0), 0.0).max(axis=0)
+            pending = np.where(
+                j > self.u,
+                np.maximum(left, 0.0),
+                0.0,
+            ).max(axis=0)
         else:
-            j = np.where(left > 0, np.floor((j - 1) / every) * every, j)
-        self.saved = np.where(j > self.u, np.maximum(j, self.saved), self.saved)
+            j = np.where(
+                left > 0,
+                np.floor((j - 1) / every) * every,
+                j,
+            )
+        self.saved = np.where(
+            j > self.u,
+            np.maximum(j, self.saved),
+            self.saved,
+        )
         return pending
 
     def _stop(
@@ -396,42 +456,75 @@ class _Run:
         s, n = self.s, len(self.id)
         kind = np.zeros(n, int)
         if len(self.cum):
-            kind = np.searchsorted(self.cum, self.rng.random(n), side="right")
+            kind = np.searchsorted(
+                self.cum,
+                self.rng.random(n),
+                side="right",
+            )
         if s.lemons:
             kind = self._sour(kind)
-        level, down, nodes, late, planned = self.causes[:, kind]
+        level, down, nodes, late, restart = (cause[kind] for cause in self.causes)
         level = level.astype(int)
         back = self.saved[level, np.arange(n)]
-        soft = (planned > 0) & ~grows  # the state is saved, durably, before the stop
-        failed = ~grows & ~soft
+        failed = ~grows
         if late.any():
             # corruption: nothing saved since it can be used; intervals per second so far say what
             # the wall time since had brought
             since = np.floor(np.maximum(position - late * position / self.wall, 0.0))
-            clean = np.where((late > 0) & ~grows, since, np.inf)
+            clean = np.where(
+                (late > 0) & ~grows,
+                since,
+                np.inf,
+            )
             self.replayed += np.maximum(back - clean, 0.0) * self.tau
             back = np.minimum(back, clean)
-        back = np.where(failed, back, position)
-        down = np.where(grows, 0.0, np.maximum(down, pending))
-        if soft.any():
-            cost = np.where(soft, s.levels[0].stall_s + self.delay[-1], 0.0)
-            self.wall += cost
-            self.stops += np.where(soft, cost + down, 0.0)
-            self.saved = np.where(soft, position, self.saved)
+        back = np.where(
+            failed,
+            back,
+            position,
+        )
+        down = np.where(
+            grows,
+            0.0,
+            np.maximum(down, pending),
+        )
         self.u = back
         # levels below the one needed are refilled by the restore
         below = level > np.arange(len(self.saved))[:, None]
-        self.saved = np.where(failed & (below | (self.saved > back)), back, self.saved)
+        self.saved = np.where(
+            failed & (below | (self.saved > back)),
+            back,
+            self.saved,
+        )
         self.fails += failed
-        self.detecting += np.where(failed, down, 0.0)
+        self.detecting += np.where(
+            failed,
+            down,
+            0.0,
+        )
         struck, self.wall = self.wall, self.wall + down
         if len(self.pool):
-            self._evict(np.where(failed, nodes, 0), struck)
+            self._evict(
+                np.where(
+                    failed,
+                    nodes,
+                    0,
+                ),
+                struck,
+            )
         if len(self.pool) and not s.shrink:  # wait until the job has all its nodes again
-            wait = np.where(failed, np.maximum(self.pool.min(axis=0) - self.wall, 0.0), 0.0)
+            wait = np.where(
+                failed,
+                np.maximum(self.pool.min(axis=0) - self.wall, 0.0),
+                0.0,
+            )
             self.wall += wait
             self.short += wait
-        self.r = np.where(grows, s.shrink.resize_s if s.shrink else 0.0, self.restart[level])
+        self.r = np.where(
+            grows,
+            s.shrink.resize_s if s.shrink else 0.0,
+            restart,
+        )
 
     def _sour(self, kind):
         """Failures of lemon nodes among all: they count as the first cause that takes a node, and
@@ -440,7 +533,11 @@ class _Run:
         share = self.lemons * bad.rate_per_s
         sour = self.rng.random(n) * (self.rate + share) < share
         self.lemons = self.lemons - (sour & (self.rng.random(n) < bad.caught))
-        return np.where(sour, next((i for i, f in enumerate(self.s.faults) if f.nodes), 0), kind)
+        return np.where(
+            sour,
+            next((i for i, f in enumerate(self.s.faults) if f.nodes), 0),
+            kind,
+        )
 
     def _size(self):
         """Speed and share of the devices of each replica at its present size, and the time until it
@@ -453,81 +550,84 @@ class _Run:
         out = away.sum(axis=0)
         gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = g.micro_batches / np.ceil(g.micro_batches * g.gangs / (g.gangs - gone) - 1e-12)
-        due = np.sort(np.where(away, self.pool, np.inf), axis=0)
-        nth = np.clip(out - spares - g.gang_nodes * (gone - 1), 1, len(due)) - 1
+        due = np.sort(
+            np.where(
+                away,
+                self.pool,
+                np.inf,
+            ),
+            axis=0,
+        )
+        nth = (
+            np.clip(
+                out - spares - g.gang_nodes * (gone - 1),
+                1,
+                len(due),
+            )
+            - 1
+        )
         when = due[nth, np.arange(len(out))] - self.wall
-        return speed, 1 - gone / g.gangs, np.where(gone > 0, np.maximum(when, 0.0), np.inf)
+        return (
+            speed,
+            1 - gone / g.gangs,
+            np.where(
+                gone > 0,
+                np.maximum(when, 0.0),
+                np.inf,
+            ),
+        )
 
     def _finish(self, done):
         self.out[:, self.id[done]] = [getattr(self, name)[done] for name in KEPT]
         for name in STATE:
-            setattr(self, name, getattr(self, name)[..., ~done])
-
-
-def single(
-    work_s, interval_s, mtbf_s, *, stall_s=0.0, durable_s=0.0, restart_s=0.0, down_s=0.0, **features
-) -> Scenario:
-    """The world of the closed form: one level, one cause, every further field of Scenario as a
-    keyword."""
-    nodes = 1 if features.get("spares") is not None or features.get("shrink") else 0
-    return Scenario(
-        work_s=work_s,
-        interval_s=interval_s,
-        levels=(
-            Level(
-                stall_s=stall_s,
-                durable_s=durable_s,
-                restart_s=restart_s,
-            ),
-        ),
-        faults=(
-            Fault(
-                rate_per_s=1 / mtbf_s,
-                level=0,
-                down_s=down_s,
-                nodes=nodes,
-            ),
-        ),
-        **features,
-    )
-
-
-def of_endurance(endurance, work_s, *, sdc_latency_s=1800.0, **features) -> Scenario:
-    """The scenario of an Endurance: its rates by cause, one durable level, spares, repair and
-    planned stops; keywords override.
-
-    work_s : compute time of the whole run, failures apart [s].  sdc_latency_s : corruption to its
-    discovery.
-    """
-    e = endurance
-    rate, down = 1 / float(e.mtbf_s), float(e.detect_s)
-    faults = [
-        Fault(
-            rate_per_s=rate * c.share,
-            down_s=down,
-            nodes=int(c.evicts),
-            latency_s=sdc_latency_s if c.id == "sdc" else 0.0,
-        )
-        for c in failures.CAUSES
-    ]
-    if e.planned_per_day:
-        faults.append(
-            Fault(
-                rate_per_s=e.planned_per_day / DAY_S,
-                planned=True,
+            setattr(
+                self,
+                name,
+                getattr(self, name)[..., ~done],
             )
-        )
-    level = Level(
-        stall_s=float(e.checkpoint_stall_s),
-        durable_s=float(e.checkpoint_durable_s),
-        restart_s=float(e.restart_s),
-    )
+
+
+def of_life(life, work_s, **features) -> Scenario:
+    """The scenario of a `reliability.Life`: each cause with its own times and copy, pauses, spares,
+    what the job can drop; keywords override.
+
+    work_s : compute time of the whole run, failures apart [s].
+    """
+    gang, slower = life.gang, float(life.slower)
     base = Scenario(
         work_s=float(work_s),
-        interval_s=float(e.checkpoint_interval_s),
-        levels=(level,),
-        faults=tuple(faults),
-        spares=int(e.spares),
-        repair_s=float(e.repair_s),
+        interval_s=float(life.interval_s),
+        levels=tuple(
+            Level(
+                stall_s=float(x.stall_s),
+                durable_s=float(x.durable_s),
+                every=x.every,
+            )
+            for x in life.levels
+        ),
+        faults=tuple(
+            Fault(
+                rate_per_s=slower * float(stop.per_s),
+                level=level,
+                down_s=float(stop.detect_s),
+                nodes=int(stop.cause.evicts),
+                latency_s=float(life.latency_s) if stop.cause.id == "sdc" else 0.0,
+                restart_s=float(stop.restart_s),
+            )
+            for stop, level in zip(life.stops, life.reach)
+            if float(stop.per_s) > 0
+        ),
+        pauses=life.held,
+        spares=int(life.spares),
+        repair_s=float(life.repair_s),
+        shrink=gang
+        and Shrink(
+            gangs=gang.replicas,
+            gang_nodes=gang.nodes,
+            micro_batches=gang.micro_batches,
+            resize_s=elastic.RESIZE_S,
+        ),
+        fails_in_restart=life.fails_in_restart,
+        save_survives=life.save_survives,
     )
     return replace(base, **features)

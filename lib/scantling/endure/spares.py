@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .failures import EVICTS
-
 
 def erlang_b(servers, load):
     """Erlang's loss probability B(servers, load), by the recursion B(0) = 1, B(k) = a B(k-1) / (k +
@@ -17,7 +15,11 @@ def erlang_b(servers, load):
     b, out = np.ones(a.shape), np.ones(a.shape)
     for k in range(1, int(s.max(initial=0)) + 1):
         b = a * b / (k + a * b)
-        out = np.where(s == k, b, out)
+        out = np.where(
+            s == k,
+            b,
+            out,
+        )
     return out if out.ndim else float(out)
 
 
@@ -50,26 +52,12 @@ def shortage(
     With D = 0 this is `stall_share`;
     with D the wait hides behind the detection. Broadcasts.
     """
-    s, lam, rep, d = np.broadcast_arrays(
-        np.asarray(spares, int),
-        *(np.asarray(x, float) for x in (evictions_per_s, repair_s, down_s)),
+    out = np.vectorize(_shortage, otypes=[float])(
+        spares,
+        evictions_per_s,
+        repair_s,
+        down_s,
     )
-    out = np.zeros(s.shape)
-    for at in np.ndindex(s.shape):
-        load = lam[at] * rep[at]
-        if s[at] > load + 12 * np.sqrt(load) + 24:  # below 1e-15
-            continue
-        if s[at] > 150:  # the wait left after the downtime, the pool as without it
-            out[at] = erlang_b(int(s[at]) + 1, load / (1 + lam[at] * d[at])) * np.exp(
-                -(s[at] + 1) * d[at] / rep[at]
-            )
-        else:
-            out[at] = _shortage(
-                int(s[at]),
-                lam[at],
-                rep[at],
-                d[at],
-            )
     return out if out.ndim else float(out)
 
 
@@ -79,33 +67,26 @@ def _shortage(
     repair,
     down,
 ):
-    n = np.arange(s + 2)
-    up = lam / (lam + n / repair)  # chance that the next event at n in repair is an eviction
-    runs = np.zeros((s + 2, s + 2))  # from n at the start of a run to m at its end
-    for j in n:
-        runs[j, : j + 1] = (
-            np.concatenate([np.cumprod((1 - up[1 : j + 1])[::-1])[::-1], [1.0]]) * up[: j + 1]
-        )
-    stay, thin = np.exp(-down / repair), np.zeros((s + 2, s + 2))
-    log = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, s + 2)))])
-    for j in n:
-        m = np.arange(j + 1)
-        with np.errstate(
-            divide="ignore",
-            invalid="ignore",
-        ):
-            thin[j, : j + 1] = (
-                np.exp(log[j] - log[m] - log[j - m]) * stay**m * (1 - stay) ** (j - m)
-            )
-    wait = thin[:, s + 1].copy()  # still S + 1 in repair after the downtime
-    thin[:, s] += wait
-    thin[:, s + 1] = 0.0
-    step = np.zeros((s + 2, s + 2))  # from m before an eviction to m before the next
-    step[: s + 1] = (thin @ runs)[1:]
-    a = step[: s + 1, : s + 1].T - np.eye(s + 1)
-    a[-1] = 1.0
-    before = np.linalg.solve(a, np.eye(s + 1)[-1])
-    lost = max(float(before @ wait[1:]), 0.0) * repair / (s + 1)  # rounding of the solve
+    load = lam * repair
+    if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
+        return 0.0
+    if s > 150:  # the wait left after the downtime, the pool as without it
+        return erlang_b(s + 1, load / (1 + lam * down)) * np.exp(-(s + 1) * down / repair)
+    s, stay = int(s), np.exp(-down / repair)
+    up = lam / (lam + np.arange(s + 2) / repair)  # chance that an eviction comes before a repair
+    # from n in repair to m: over a run (until the next eviction), over the downtime
+    runs, thin = np.diag(up), np.eye(s + 2)
+    for n in range(1, s + 2):
+        runs[n] += (1 - up[n]) * runs[n - 1]
+        thin[n] = (1 - stay) * thin[n - 1]
+        thin[n, 1:] += stay * thin[n - 1, :-1]
+    wait = thin[1:, -1].copy()  # still S + 1 in repair after the downtime
+    thin[1:, s] += wait
+    step = thin[1:, :-1] @ runs[:-1, :-1]  # from m before an eviction to m before the next
+    balance = step.T - np.eye(s + 1)
+    balance[-1] = 1.0
+    before = np.linalg.solve(balance, np.eye(s + 1)[-1])
+    lost = max(before @ wait, 0.0) * repair / (s + 1)  # rounding of the solve
     return lost / (1 / lam + down + lost)
 
 
@@ -124,23 +105,27 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
     e = endurance
-    s = np.arange(min(max(most, int(e.spares) + 2, int(e.spares_recommended) + 4), 60) + 1)
-    rate = EVICTS / float(e.mtbf_s)
-    repair, detect = max(float(e.repair_s), 1e-3), float(e.detect_s)
+    load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
+    s = np.arange(
+        min(
+            max(
+                most,
+                e.spares + 2,
+                e.spares_recommended + 4,
+            ),
+            60,
+        )
+        + 1
+    )
     return {
         "spares": s.tolist(),
-        "shortage": np.asarray(
-            shortage(
-                s,
-                rate,
-                repair,
-                detect / EVICTS,
-            ),
-            float,
+        "shortage": shortage(
+            s,
+            e.evictions_per_s,
+            e.repair_s,
+            e.detect_s,
         ).tolist(),
-        "wait_chance": np.asarray(
-            wait_chance(s, EVICTS * repair / (float(e.mtbf_s) + detect)), float
-        ).tolist(),
+        "wait_chance": wait_chance(s, load).tolist(),
     }
 
 
@@ -151,7 +136,18 @@ def spares_for(
 ):
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
-    return _first(load, lambda k, b, done: b <= 1 - chance, limit)
+    a = np.asarray(load, float)
+    b, out = np.ones(a.shape), np.full(a.shape, limit)
+    for k in range(limit):
+        b = a * b / (k + a * b) if k else b
+        out = np.where(
+            b <= 1 - chance,
+            np.minimum(out, k),
+            out,
+        )
+        if np.all(out < limit):
+            break
+    return out if out.ndim else int(out)
 
 
 def cheapest(
@@ -172,27 +168,21 @@ def cheapest(
         b = a * b / (s + 1 + a * b)
         now = (1 - b) * n / (n + s)
         better = now > value
-        best, value = np.where(better, s, best), np.where(better, now, value)
+        best, value = (
+            np.where(
+                better,
+                s,
+                best,
+            ),
+            np.where(
+                better,
+                now,
+                value,
+            ),
+        )
         if np.all(n / (n + s) < value):
             break  # even with no waiting at all, more spares no longer pay
     return best if best.ndim else int(best)
-
-
-def _first(
-    load,
-    good,
-    limit,
-):
-    a = np.asarray(load, float)
-    b, out, done = np.ones(a.shape), np.full(a.shape, limit), np.zeros(a.shape, bool)
-    for k in range(limit):
-        if k:
-            b = a * b / (k + a * b)
-        hit = good(k, b, done) & ~done
-        out, done = np.where(hit, k, out), done | hit
-        if done.all():
-            break
-    return out if out.ndim else int(out)
 
 
 def standbys(
@@ -208,5 +198,9 @@ def standbys(
     """
     from scipy.stats import binom
 
-    found = binom.ppf(quantile, machines, per_window)
+    found = binom.ppf(
+        quantile,
+        machines,
+        per_window,
+    )
     return found.astype(int) if np.ndim(found) else int(found)

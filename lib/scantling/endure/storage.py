@@ -3,30 +3,29 @@ them, bytes read, written and kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from .. import catalogue
-from ..base.records import Record
-from .checkpoint import COMMIT_S, transfer_s, write_rate_needed
+from ..base.records import Record, record
+from .checkpoint import COMMIT_S, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
+_OBJECTS = "gcs-standard"  # 1 Tb/s, the top of its usual quota
 _GROWS = {
     "32 nodes": 32.0,
     "node": 1.0,
 }
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Rates:
     """What a job can write to and read from its store [bytes/s]; `units` appliances or TiB are
     needed for it where it is bought by the piece."""
 
     what: str
+    kind: str
     write_bytes_per_s: object
     read_bytes_per_s: object
     node_write_bytes_per_s: float
@@ -71,6 +70,9 @@ def rates(cluster, nodes=None) -> Rates:
         units, say = n, say + " in every node"
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
+    elif write != write and store.kind == "object":
+        write = read = catalogue.storage(_OBJECTS).total_read_bytes_per_s
+        say += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
     elif write != write:
         write, read, units = guide.total_write_bytes_per_s, guide.total_read_bytes_per_s, wanted
         say += f", sized as {guide.name}"
@@ -79,6 +81,7 @@ def rates(cluster, nodes=None) -> Rates:
         say += ", as many as the guidance asks for"
     return Rates(
         what=say,
+        kind=store.kind,
         write_bytes_per_s=units * write,
         read_bytes_per_s=units * read,
         node_write_bytes_per_s=wrote,
@@ -106,10 +109,7 @@ def _both(
     )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Carrier(Record):
     """Whether one published store can carry the checkpoints: its rate for this job, the rate
     needed, copies that fit."""
@@ -142,21 +142,13 @@ def carriers(
     """
     need, out = float(write_rate_needed(checkpoint_bytes, interval_s, stall_s)), []
     for store in catalogue.storages().values():
-        if (
-            store.kind in ("local", "requirement", "block ro")
-            or store.total_write_bytes_per_s != store.total_write_bytes_per_s
+        if (store.kind in ("local", "requirement", "block ro")) or np.isnan(
+            store.total_write_bytes_per_s
         ):
             continue
         r = rates(replace(cluster, storage=store.id))
         rate = float(np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s))
-        durable = COMMIT_S + float(
-            transfer_s(
-                checkpoint_bytes,
-                r.write_bytes_per_s,
-                cluster.nodes,
-                r.node_write_bytes_per_s,
-            )
-        )
+        durable = COMMIT_S + checkpoint_bytes / rate
         room = r.capacity_bytes / checkpoint_bytes
         out.append(
             Carrier(
@@ -174,10 +166,7 @@ def carriers(
     return tuple(sorted(out, key=lambda c: (not c.carries, c.durable_s)))
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Corpus(Record):
     """A tokenised corpus on disk: bytes, shards, and the rates at which the job reads it."""
 
@@ -220,11 +209,7 @@ def corpus(
     unique = float(unique_tokens or tokens)
     size = unique * width
     shards = max(int(np.ceil(size / shard_bytes)), int(readers))
-    rate = (
-        float(global_batch_tokens) * width / float(step_s)
-        if step_s and global_batch_tokens
-        else 0.0
-    )
+    rate = global_batch_tokens * width / step_s if step_s and global_batch_tokens else 0.0
     return Corpus(
         tokens=float(tokens),
         token_bytes=width,

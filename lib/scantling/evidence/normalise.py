@@ -8,13 +8,13 @@ shipped tables are made so, and `predict` does the same to every table that it i
 
 from __future__ import annotations
 
-import csv
 import re
 import sys
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..base.files import csv_rows
+from ..base.records import Lines, record
 from ..catalogue import HERE
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ WORDS = (
 )  # settled columns that hold a word; the others hold numbers
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Rule:
     """One row of run_words.csv; patterns are regular expressions over lower-case text."""
 
@@ -52,14 +49,10 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """The rows of run_words.csv, in order."""
-    with (HERE / "run_words.csv").open(
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        return tuple(Rule(**row) for row in csv.DictReader(file))
+    return tuple(Rule(**row) for row in csv_rows(HERE / "run_words.csv"))
 
 
-def settled() -> tuple[str, ...]:
+def settled() -> Lines:
     """Columns that the words settle beside those of the published format, in order."""
     found = dict.fromkeys(r.column for r in rules() if r.column not in OWN)
     return tuple(c for c in found if c != "released_month")
@@ -100,6 +93,7 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
         frame[name] = said.pop(name)
     month = pd.to_numeric(said.pop("released_month"), errors="coerce").fillna(6.5)
     said["released"] = pd.to_numeric(said["released"], errors="coerce") + (month - 0.5) / 12
+    settled_by = {}
     for name, column in said.items():
         column = column if name in WORDS else pd.to_numeric(column, errors="coerce")
         given = frame[name] if name in frame else None
@@ -108,8 +102,9 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
                 given.replace("", None) if name in WORDS else pd.to_numeric(given, errors="coerce")
             )
             column = own.where(own.notna(), column)
-        frame[name] = column
-    return frame
+        settled_by[name] = column
+    kept = frame.drop(columns=[name for name in settled_by if name in frame])
+    return pd.concat([kept, pd.DataFrame(settled_by, index=frame.index)], axis=1)
 
 
 def main(paths: list[str]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
-from ..physics import bands
+from ..physics import bands, calibration_file
+from ..physics.cases import PRECISIONS
+from ..physics.constants import gather
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, to_runs
@@ -26,19 +29,39 @@ DECISIVE = (
 MOST_MFU = 0.999  # of the upper end of a band
 
 
-def predict_frame(frame: pd.DataFrame) -> pd.DataFrame:
+def predict_frame(
+    frame: pd.DataFrame,
+    calibration=None,
+) -> pd.DataFrame:
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
     computed.
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
-    is read.
+    is read. calibration : path of a calibration file, for the rows on its accelerator (and, where
+    it comes from measured steps, of its model and precision).
     """
     import pandas as pd
 
     runs = to_runs(frame)
     at = np.flatnonzero(runs.ready)
     rows = {} if runs.cases is None else _predicted(runs, len(at))
+    if calibration is not None and rows:
+        own = calibrated(
+            runs,
+            calibration_file.read(calibration, "--calibration"),
+            rows["mfu"],
+        )
+        rows = {
+            k: np.where(
+                own["holds"],
+                own[k],
+                v,
+            )
+            if k in own
+            else v
+            for k, v in rows.items()
+        }
     out = pd.DataFrame(rows, index=at).reindex(range(len(runs.ids)))
     out = out.reindex(columns=COLUMNS).assign(
         id=runs.ids,
@@ -59,7 +82,12 @@ def _predicted(runs: Runs, n: int) -> dict:
     count, per_token = parameters(c.shape), flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
     used = np.broadcast_to(held.total, n)
-    low, high = band_of(runs, used / np.broadcast_to(held.capacity, n))
+    known = known_of(
+        runs,
+        used / np.broadcast_to(held.capacity, n),
+        seconds,
+    )
+    low, high = bands.band(c, **known)
     return dict(
         step_time_s=seconds,
         tokens_per_s_per_device=tokens_per_s,
@@ -69,11 +97,41 @@ def _predicted(runs: Runs, n: int) -> dict:
         mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
+        fits=np.where(
+            np.broadcast_to(held.fits, n),
+            "true",
+            "false",
+        ).astype(object),
         params=count.total,
         active_params=count.active,
         flops_per_token=per_token.total + per_token.mtp,
     )
+
+
+def calibrated(
+    runs: Runs,
+    override: calibration_file.Override,
+    mfu,
+) -> dict:
+    """Columns of the ready rows with the constants of a calibration file; `holds`: for which."""
+    c = runs.cases
+    active = np.broadcast_to(parameters(c.shape).active, mfu.shape)
+    names = np.broadcast_to(c.job.precision, mfu.shape)
+    alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, names)]
+    constants = gather(
+        runs.families,
+        runs.chips,
+        runs.stacks,
+        override.offsets,
+        c.software.tuned,
+    )
+    own = _predicted(replace(runs, cases=override.applied(c, constants)), mfu.size)
+    low, high = override.narrowed(own["mfu"] / own["mfu_high"], own["mfu"] / own["mfu_low"], c)
+    own |= {
+        "mfu_low": own["mfu"] / high,
+        "mfu_high": own["mfu"] / low,
+    }
+    return own | {"holds": (runs.chips == override.accelerator) & np.array(alike)}
 
 
 def decisive(assumed: str) -> list[str]:
@@ -82,15 +140,17 @@ def decisive(assumed: str) -> list[str]:
     return [name for name in DECISIVE if name in inferred]
 
 
-def band_of(runs: Runs, memory_share):
-    """The band factors of every ready row, widened where a setting that decides the step was
-    inferred."""
-    return bands.band(
-        runs.cases,
-        np.array([bands.known_stack(n) for n in runs.stacks]),
-        np.array([bands.known_chip(n) for n in runs.chips]),
-        np.array([bool(decisive(a)) for a, r in zip(runs.assumed, runs.ready) if r]),
-        np.array([bands.single_source(n) for n in runs.stacks]),
-        np.nan_to_num(memory_share),
-        np.array([bands.known_family(n) for n in runs.families]),
+def known_of(
+    runs: Runs,
+    memory_share,
+    step_s,
+) -> dict:
+    """What is known of every ready row, as `bands.band` takes it."""
+    return dict(
+        known=np.array([bands.known_stack(n) for n in runs.stacks]),
+        seen_chip=np.array([bands.known_chip(n) for n in runs.chips]),
+        inferred=np.array([bool(decisive(a)) for a, r in zip(runs.assumed, runs.ready) if r]),
+        memory_share=np.nan_to_num(memory_share),
+        seen_family=np.array([bands.known_family(n) for n in runs.families]),
+        step_s=step_s,
     )

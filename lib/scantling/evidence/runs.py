@@ -8,15 +8,23 @@ that cannot be read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+import io
+from dataclasses import fields
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import catalogue
-from ..base.errors import DesignError
+from ..base.errors import DesignError, plain
+from ..base.files import csv_rows, read_text
+from ..base.records import record
 from ..catalogue.families import family
-from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, make_shape, parameters
+from ..catalogue.models.entries import build_model
+from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
 from ..catalogue.stacks import canonical, stack, stacks
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
@@ -29,47 +37,48 @@ from .normalise import normalise
 if TYPE_CHECKING:
     import pandas as pd
 
+NUMBERS = ("count", "number")  # kinds of columns
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
-NUMERIC = (
-    "layers hidden ffn_hidden heads kv_heads head_dim vocab tied_embeddings seq_len moe_experts "
-    "moe_topk moe_ffn_hidden moe_shared_ffn_hidden moe_layers dense_ffn_hidden_in_moe_model "
-    "mtp_layers n_devices devices_per_node scale_out_gbytes_per_s_per_device tp sp pp vpp cp "
-    "ulysses_sp ep etp dp micro_batch global_batch_seqs grad_accum"
-).split()
-VOCABULARIES = dict(
-    sharding=SHARDINGS,
-    recompute=RECOMPUTES,
-    offload=OFFLOADS,
-    mlp=MLPS,
-    attention=ATTENTIONS,
-    cp_type=CP_TYPES,
-    schedule=SCHEDULE_NAMES,
-    scale_out=tuple(catalogue.fabrics("scale-out")),
-)
+_MOST_BYTES, _MOST_COLUMNS = 10_000_000, 1000
+_LEADING = "#"  # a line of explanation above the header
+VOCABULARIES = {
+    "sharding": SHARDINGS,
+    "recompute": RECOMPUTES,
+    "offload": OFFLOADS,
+    "mlp": MLPS,
+    "attention": ATTENTIONS,
+    "cp_type": CP_TYPES,
+    "schedule": SCHEDULE_NAMES,
+    "scale_out": tuple(catalogue.fabrics("scale-out")),
+}
 SHAPE = {  # field of a shape: column of the tables
     n: n
     for n in "layers hidden ffn_hidden heads kv_heads head_dim vocab moe_layers mtp_layers".split()
-} | dict(
-    experts="moe_experts",
-    top_k="moe_topk",
-    expert_ffn_hidden="moe_ffn_hidden",
-    shared_ffn_hidden="moe_shared_ffn_hidden",
-)
-MLA = dict(
-    q_lora=1536,
-    kv_lora=512,
-    qk_nope=128,
-    qk_rope=64,
-    v_head_dim=128,
-)  # DeepSeek-V3
+} | {
+    "experts": "moe_experts",
+    "top_k": "moe_topk",
+    "expert_ffn_hidden": "moe_ffn_hidden",
+    "shared_ffn_hidden": "moe_shared_ffn_hidden",
+}
+_SAID = ("mlp", "attention", "tied_embeddings", "moe_layout", "source")
+DETAIL = "model."  # columns of what a model's own code adds to its dimensions
+_DETAILS = {  # field of a model: its default
+    f.name: f.default
+    for f in fields(Model)
+    if f.name not in SHAPE and isinstance(f.default, (int, str)) and f.name not in _SAID
+}
+MLA = {
+    "q_lora": 1536,
+    "kv_lora": 512,
+    "qk_nope": 128,
+    "qk_rope": 64,
+    "v_head_dim": 128,
+}  # DeepSeek-V3
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Runs:
     """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
 
@@ -83,29 +92,121 @@ class Runs:
     stacks: np.ndarray
 
 
+@cache
+def columns() -> dict[str, dict[str, str]]:
+    """The columns of a table of runs by name: unit, kind, low, high, a worked example and what each
+    means (run_columns.csv)."""
+    return {row["column"]: row for row in csv_rows(catalogue.HERE / "run_columns.csv")}
+
+
+def template() -> str:
+    """An empty table of runs: every column explained above the header, and one worked row."""
+    told = []
+    for name, c in columns().items():
+        bounds = f", {c['low']} to {c['high']}" if c["low"] else ""
+        unit = f" [{c['unit']}]" if c["unit"] else ""
+        told.append(f"{_LEADING} {name}{unit} ({c['kind']}{bounds}): {c['description']}\n")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([columns(), [c["example"] for c in columns().values()]])
+    return "".join(told) + out.getvalue()
+
+
 def read_runs(path) -> pd.DataFrame:
-    """The CSV as a frame of numbers and text; columns that are missing are blank, and cells that
-    are no number are named in the column `unreadable`. Raises ValueError without an id column."""
+    """The CSV as a frame of numbers and text; columns that are missing are blank. Cells that are no
+    number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
+    Leading lines that begin with # explain and are not read. Raises ValueError without an id
+    column."""
+    return runs_of_text(
+        read_text(
+            path,
+            "a table of runs as CSV",
+            _MOST_BYTES,
+        ),
+        Path(path),
+    )
+
+
+def runs_of_text(text: str, path: Path) -> pd.DataFrame:
+    """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
+    names lie beside it."""
     import pandas as pd
 
+    lines = io.StringIO(text).readlines()
+    told = len(list(takewhile(lambda line: line.startswith(_LEADING), lines)))
+    if lines[told:] and lines[told].count(",") >= _MOST_COLUMNS:
+        raise ValueError(f"more than {_MOST_COLUMNS:,} columns")
     frame = pd.read_csv(
-        path,
+        io.StringIO("".join(lines[told:])),
         low_memory=False,
         dtype={"id": str},
     )
     if "id" not in frame:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
+    frame = _fill_shapes(frame, Path(path).parent)
     unreadable = pd.Series("", index=frame.index)
-    for name in NUMERIC:
-        if name not in frame:
-            frame[name] = np.nan
+    absent = [n for n, c in columns().items() if c["kind"] in NUMBERS and n not in frame]
+    frame = pd.concat(
+        [
+            frame,
+            pd.DataFrame(
+                np.nan,
+                frame.index,
+                absent,
+            ),
+        ],
+        axis=1,
+    )
+    for name, column in columns().items():
+        if column["kind"] not in NUMBERS or name in absent:
             continue
-        number = pd.to_numeric(frame[name], errors="coerce")
-        for i in np.flatnonzero(number.isna() & frame[name].notna()):
-            unreadable[i] += f"{name} {frame[name][i]!r} is no number; "
+        number = pd.to_numeric(frame[name], errors="coerce").astype(float)
+        low, high = float(column["low"]), float(column["high"])
+        whole = column["kind"] == "count"
+        fine = number.between(low, high) & ~(whole & (number % 1 != 0))
+        for i in np.flatnonzero(frame[name].notna() & ~fine):
+            what = "a whole number" if whole else "a number"
+            cell = str(frame[name][i])[:40]
+            unreadable[i] += f"{name} {cell!r} is not {what} from {low:.15g} to {high:.15g}; "
         frame[name] = number
-    frame["unreadable"] = unreadable
+    frame["unreadable"] = unreadable + frame.pop("shapeless")
     return normalise(frame)
+
+
+def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
+    """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
+    of that id. What stops a config is kept in the column `shapeless`."""
+    import pandas as pd
+
+    texts = frame.reindex(columns=["hf_config", "model"]).astype(object).fillna("")
+    blank = frame["layers"].isna() if "layers" in frame else frame.id.notna()
+    said, found = pd.Series("", index=frame.index), {}
+    for i in np.flatnonzero(blank):
+        config, model = map(str, texts.loc[i])
+        try:
+            found[i], _ = build_model({"hf_config": config} if config else model, folder)
+        except DesignError as e:
+            said[i] = f"{plain(str(e), 200)}; " if config else ""
+    shapes, filled = [_of_model(m) for m in found.values()], {"shapeless": said}
+    for name in shapes[0] if shapes else ():
+        given = pd.Series(
+            [s[name] for s in shapes],
+            index=list(found),
+            dtype=object,
+        )
+        own = frame[name].astype(object) if name in frame else said.replace("", np.nan)
+        filled[name] = own.combine_first(given.reindex(frame.index))
+    kept = frame.drop(columns=[name for name in filled if name in frame])
+    return pd.concat([kept, pd.DataFrame(filled)], axis=1)
+
+
+def _of_model(model: Model) -> dict:
+    """The columns of a row that runs a model of the catalogue or of a config."""
+    shape = {column: getattr(model, name) for name, column in SHAPE.items()}
+    shape |= {n: getattr(model, n) for n in ("mlp", "attention", "seq_len")}
+    shape["tied_embeddings"] = int(model.tied_embeddings)
+    shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else np.nan
+    return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
 def to_runs(frame: pd.DataFrame) -> Runs:
@@ -121,7 +222,13 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     return Runs(
         ids=frame.id.to_numpy(),
         ready=ready,
-        cases=_cases(f, chips, families) if len(f) else None,
+        cases=_cases(
+            f,
+            chips,
+            families,
+        )
+        if len(f)
+        else None,
         assumed=["; ".join(next(said)) if r else "" for r in ready],
         errors=errors,
         families=families,
@@ -132,11 +239,17 @@ def to_runs(frame: pd.DataFrame) -> Runs:
 
 def _error(row) -> str:
     """Why a row has no case; "" where it has one."""
-    if getattr(row, "unreadable", ""):
+    if getattr(
+        row,
+        "unreadable",
+        "",
+    ):
         return row.unreadable.removesuffix("; ")
     missing = _missing(row)
     if missing:
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
+    if row.moe_topk > row.moe_experts or row.moe_layers > row.layers:
+        return "more experts a token than experts, or more MoE layers than layers"
     if row.accelerator not in catalogue.accelerators():
         return f"accelerator {row.accelerator!r} is not in the catalogue"
     for name, words in VOCABULARIES.items():
@@ -184,11 +297,19 @@ class _Inference:
         for i in np.flatnonzero(blank):
             text = f"{value[i]:g}" if number else value[i]
             self.said[i].append(f"{name}={text} ({rule})")
-        self.frame[name] = np.where(blank, value, column)
+        self.frame[name] = np.where(
+            blank,
+            value,
+            column,
+        )
 
     def default(self, name):
         """Blanks filled with what each row's stack does."""
-        self.fill(name, _stack(self.frame, name), "the stack's default")
+        self.fill(
+            name,
+            _stack(self.frame, name),
+            "the stack's default",
+        )
 
 
 def _stack(f, attribute):
@@ -209,7 +330,11 @@ def _infer(f) -> _Inference:
         where=f["stack"].ne(same),
     )
     _infer_shape(f, note)
-    _infer_layout(f, note, np.array([k.torus for k in kinds]))
+    _infer_layout(
+        f,
+        note,
+        np.array([k.torus for k in kinds]),
+    )
     _infer_batch(f, note)
     sp = _stack(f, "sequence_parallel") & (f.tp > 1)
     note.fill(
@@ -220,7 +345,11 @@ def _infer(f) -> _Inference:
     )
     f["sp"] = f.sp.fillna(0)
     zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
-    note.fill("sharding", zero, "the stack's default")
+    note.fill(
+        "sharding",
+        zero,
+        "the stack's default",
+    )
     note.default("recompute")
     note.fill(
         "recompute",
@@ -229,8 +358,16 @@ def _infer(f) -> _Inference:
         where=f.layer_inputs_kept > 0,
     )
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
-    note.fill("precision", native, "bf16, fp16 where the chip lacks it")
-    for said, kind, name in zip(note.said, kinds, f["stack"]):
+    note.fill(
+        "precision",
+        native,
+        "bf16, fp16 where the chip lacks it",
+    )
+    for said, kind, name in zip(
+        note.said,
+        kinds,
+        f["stack"],
+    ):
         if not kind.measured:
             said.append(f"constants={kind.constants_of}'s (no published run on {kind.id})")
         if name not in stacks() or stack(name).unmeasured:
@@ -240,25 +377,53 @@ def _infer(f) -> _Inference:
 
 def _infer_shape(f, note):
     """Dimensions that follow from others."""
-    note.fill("vocab", 51200, "the GPT-2 vocabulary, padded; only where the MLP is GPT's")
-    note.fill("head_dim", f.hidden / f.heads, "hidden / heads")
-    note.fill("kv_heads", f.heads, "as many as heads")
+    note.fill(
+        "vocab",
+        51200,
+        "the GPT-2 vocabulary, padded; only where the MLP is GPT's",
+    )
+    note.fill(
+        "head_dim",
+        f.hidden / f.heads,
+        "hidden / heads",
+    )
+    note.fill(
+        "kv_heads",
+        f.heads,
+        "as many as heads",
+    )
     moe = f.moe_experts > 0
-    wide = np.where(f.mlp.isin(GATED), np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden)
+    wide = np.where(
+        f.mlp.isin(GATED),
+        np.round(8 * f.hidden / 3 / 256) * 256,
+        4 * f.hidden,
+    )
     note.fill(
         "ffn_hidden",
         wide,
         "4 x hidden, 8/3 gated",
         where=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = np.where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
-    f["moe_layers"] = np.where(moe, f.moe_layers.fillna(f.layers), 0)
+    f["ffn_hidden"] = np.where(
+        moe,
+        f.dense_ffn_hidden_in_moe_model.fillna(0),
+        f.ffn_hidden,
+    )
+    f["moe_layers"] = np.where(
+        moe,
+        f.moe_layers.fillna(f.layers),
+        0,
+    )
     for n in ("experts", "topk", "ffn_hidden", "shared_ffn_hidden"):
         f[f"moe_{n}"] = f[f"moe_{n}"].fillna(0)
     for n in ("mtp_layers", "tied_embeddings"):
         f[n] = f[n].fillna(0)
     usual = [float(catalogue.devices_per_node(a)) for a in f.accelerator]
-    note.fill("devices_per_node", usual, "the accelerator's usual node")
+    note.fill(
+        "devices_per_node",
+        usual,
+        "the accelerator's usual node",
+    )
 
 
 def _infer_layout(
@@ -276,15 +441,27 @@ def _infer_layout(
     room = np.maximum(count * 18 / (8 * 0.6 * usable), 1)
     note.fill(
         "tp",
-        np.where(lost, np.minimum(8, n), 1),
+        np.where(
+            lost,
+            np.minimum(8, n),
+            1,
+        ),
         "8 for an unsharded model above 20 B parameters, else 1",
     )
     note.fill(
         "pp",
-        np.where(lost, np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)), 1),
+        np.where(
+            lost,
+            np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)),
+            1,
+        ),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
     )
-    note.fill("cp", f.ulysses_sp.fillna(1), "none printed")
+    note.fill(
+        "cp",
+        f.ulysses_sp.fillna(1),
+        "none printed",
+    )
     f["cp"] = np.maximum(f.cp, 1)
     left = np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1)
     note.fill(
@@ -294,22 +471,18 @@ def _infer_layout(
         where=f.dp.isna() | (f.dp <= 0),
     )
     ranks = np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp)
-    experts = f.ep.isna() & (f.moe_experts > 0)
     note.fill(
         "ep",
         ranks,
         "8 where experts and ranks allow",
-        where=experts,
+        where=f.ep.isna() & (f.moe_experts > 0),
     )
     f["ep"], f["etp"] = f.ep.fillna(1), f.etp.fillna(1)
-    chunks = (
-        "the stack's chunks where it has some, a layer each under an interleaving "
-        "recipe, 2 where the text says interleaved, else 1"
-    )
     note.fill(
         "vpp",
         _vpp(f),
-        chunks,
+        "the stack's chunks where it has some, a layer each under an interleaving "
+        "recipe, 2 where the text says interleaved, else 1",
         where=f.vpp.isna() & (f.pp > 1),
     )
     f["vpp"] = f.vpp.fillna(1)
@@ -322,36 +495,85 @@ def _vpp(f):
     chunk = _stack(f, "chunk_layers")
     own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
-    divisor = np.max([np.where(per_stage % v == 0, v, 1) for v in range(1, 9)], axis=0)
+    divisor = np.max(
+        [
+            np.where(
+                per_stage % v == 0,
+                v,
+                1,
+            )
+            for v in range(1, 9)
+        ],
+        axis=0,
+    )
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
     recipe = _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)
-    told = np.where((f.interleaved > 0) & (f.pp > 1), 2, 1)
-    return np.where(chunk > 0, own, np.where(recipe, divisor, told))
+    told = np.where(
+        (f.interleaved > 0) & (f.pp > 1),
+        2,
+        1,
+    )
+    return np.where(
+        chunk > 0,
+        own,
+        np.where(
+            recipe,
+            divisor,
+            told,
+        ),
+    )
 
 
 def _infer_batch(f, note):
     """Batch and micro-batch."""
     sequences = np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp
-    note.fill("global_batch_seqs", sequences, "4M tokens")
-    staged = (f.pp > 1) | (f.moe_experts > 0)
-    guess = np.where(staged, 1, np.maximum(np.round(8192 / f.seq_len), 1))
+    note.fill(
+        "global_batch_seqs",
+        sequences,
+        "4M tokens",
+    )
+    # weights that are gathered for every micro-batch want it large, experts or not
+    staged = (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"]))
+    guess = np.where(
+        staged,
+        1,
+        np.maximum(np.round(8192 / f.seq_len), 1),
+    )
     share = np.maximum(f.global_batch_seqs / f.dp, 1)
     counted = np.maximum(share / f.grad_accum.fillna(1), 1)
     note.fill(
         "micro_batch",
-        np.where(f.grad_accum > 0, counted, np.minimum(guess, share)),
-        "from grad_accum, else 1 under pp or MoE, else 8,192 tokens",
+        np.where(
+            f.grad_accum > 0,
+            counted,
+            np.minimum(guess, share),
+        ),
+        "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )
 
 
 def _shape(f):
     counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
+    mla = (f.attention == "mla").to_numpy()
+    details = {
+        n: np.where(
+            mla,
+            v,
+            0,
+        )
+        for n, v in MLA.items()
+    }
+    for name in _DETAILS:
+        if DETAIL + name in f:
+            usual = details.get(name, _DETAILS[name])
+            told = f[DETAIL + name].where(f[DETAIL + name].notna(), usual)
+            details[name] = told.to_numpy(str if isinstance(usual, str) else np.int64)
     return make_shape(
         **counts,
+        **details,
         mlp=f.mlp.to_numpy(str),
         attention=f.attention.to_numpy(str),
         tied_embeddings=(f.tied_embeddings > 0).to_numpy(),
-        **{n: np.where(f.attention == "mla", v, 0) for n, v in MLA.items()},
     )
 
 
@@ -365,26 +587,43 @@ def _cases(
     domain = _domain(f, chips)
     shape, plan = _shape(f), _plan(f, domain)
     batch = f.global_batch_seqs.to_numpy(float)
+    said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
+    job = job_of(
+        stacks,
+        f.precision,
+        f.seq_len.to_numpy(float),
+        batch,
+        grad_bytes=f.grad_bytes.to_numpy(float),
+    )
+    software = software_of(
+        stacks,
+        chips,
+        shape,
+        plan,
+        said,
+        precision=job.precision,
+    )
+    names = (f.accelerator.to_numpy(str), f["stack"].to_numpy(str))
     return Cases(
         shape=shape,
-        job=job_of(
-            stacks,
-            f.precision,
-            f.seq_len.to_numpy(float),
-            batch,
-            grad_bytes=f.grad_bytes.to_numpy(float),
-        ),
-        chip=chip_of(chips, f.precision, domain),
-        link=_link(f, chips, domain),
-        plan=plan,
-        software=software_of(
-            stacks,
+        job=job,
+        chip=chip_of(
             chips,
-            shape,
-            plan,
-            {n: f[n].to_numpy(float) for n in SWITCHES if n in f},
+            f.precision,
+            domain,
         ),
-        constants=gather(families, f.accelerator.to_numpy(str), f["stack"].to_numpy(str)),
+        link=_link(
+            f,
+            chips,
+            domain,
+        ),
+        plan=plan,
+        software=software,
+        constants=gather(
+            families,
+            *names,
+            tuned=np.broadcast_to(software.tuned, len(f)),
+        ),
     )
 
 
@@ -393,19 +632,25 @@ def _domain(f, chips):
     how many slices it ran."""
     whole = np.array([float(c.scale_up_domain) for c in chips])
     slices = f.slices.fillna(0).to_numpy(float)
-    return np.where(slices > 1, np.minimum(f.n_devices / np.maximum(slices, 1), whole), whole)
+    return np.where(
+        slices > 1,
+        np.minimum(f.n_devices / np.maximum(slices, 1), whole),
+        whole,
+    )
 
 
 def link_facts(chip, scale_out: str = "") -> dict:
     """Fields of Link for a chip of the catalogue and a network, else that of its usual node."""
     node = catalogue.node_for(chip.id)
-    network = scale_out or (node.scale_out if node else USUAL)
     return dict(
         domain=float(chip.scale_up_domain),
         up_bytes_per_s=chip.link_bytes_per_s,
         out_bytes_per_s=catalogue.default_scale_out_bytes_per_s(chip.id),
         mesh=float(chip.mesh),
-        **fabric_facts(catalogue.fabric(chip.scale_up), catalogue.fabric(network)),
+        **fabric_facts(
+            catalogue.fabric(chip.scale_up),
+            catalogue.fabric(scale_out or (node.scale_out if node else USUAL)),
+        ),
     )
 
 
@@ -418,13 +663,16 @@ def _link(
     facts = [link_facts(c, said) for c, said in zip(chips, f.scale_out)]
     columns = {name: np.array([row[name] for row in facts]) for name in facts[0]}
     printed = f.scale_out_gbytes_per_s_per_device
-    out = np.where(printed > 0, printed * 1e9, columns["out_bytes_per_s"])
     return Link(
         **columns
-        | dict(
-            domain=domain,
-            out_bytes_per_s=out,
-        )
+        | {
+            "domain": domain,
+            "out_bytes_per_s": np.where(
+                printed > 0,
+                printed * 1e9,
+                columns["out_bytes_per_s"],
+            ),
+        }
     )
 
 
@@ -434,18 +682,41 @@ def _codes(words, names):
 
 def _plan(f, domain) -> Plan:
     usual = [stack(n).schedule for n in f["stack"]]
-    plain = np.where(f.vpp > 1, "interleaved", "1f1b")
-    names = [w or u or p for w, u, p in zip(f.schedule, usual, plain)]
+    plain = np.where(
+        f.vpp > 1,
+        "interleaved",
+        "1f1b",
+    )
+    names = [
+        w or u or p
+        for w, u, p in zip(
+            f.schedule,
+            usual,
+            plain,
+        )
+    ]
     ways = [stack(n).cp_type or "ring" for n in f["stack"]]
-    ways = np.where(f.ulysses_sp > 1, "ulysses", [w or u for w, u in zip(f.cp_type, ways)])
+    ways = np.where(
+        f.ulysses_sp > 1,
+        "ulysses",
+        [w or u for w, u in zip(f.cp_type, ways)],
+    )
     number = {
         n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch layers".split()
     }
     replicas = number["dp"] * number["cp"]
     hybrid = np.maximum(domain // number["tp"], 1)
-    group = np.where(f.sharding == "hsdp", hybrid, replicas)
+    group = np.where(
+        f.sharding == "hsdp",
+        hybrid,
+        replicas,
+    )
     again = f.recompute_layers.to_numpy(float) * number["vpp"] * number["pp"]
-    number["vpp"] = np.where(np.isin(names, TWO_PARTS), 2.0, number["vpp"])
+    number["vpp"] = np.where(
+        np.isin(names, TWO_PARTS),
+        2.0,
+        number["vpp"],
+    )
     layers = number.pop("layers")
     return Plan(
         **number,

@@ -13,9 +13,10 @@ import tempfile
 from pathlib import Path
 
 from ..base.errors import DesignError
-from .express import Inexpressible, express
+from .expressible import Inexpressible, express
 from .framework import Framework
 from .frameworks import FRAMEWORKS
+from .ladder import climb
 from .pages import kit
 from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
 
@@ -71,15 +72,19 @@ def kits(
     out = {}
     for i in range(len(assessment.phases)):
         folder = "" if i == assessment.resolved.main else f"phase-{i + 1}/"
-        files = kit(
-            express(
-                assessment,
-                i,
-                chosen,
-                on,
-            )
+        launch = express(
+            assessment,
+            i,
+            chosen,
+            on,
         )
+        rungs = climb(assessment, i, launch) if not folder and launch.nodes > 1 else ()
+        files = kit(launch, rungs)
         out |= {folder + name: text for name, text in files.items()}
+        for name, rung in rungs[:-1]:
+            smaller = kit(rung).items()
+            own = {k: v for k, v in smaller if not k.endswith(".md")}
+            out |= {f"ladder/{name}/{k}": v for k, v in own.items()}
     if len(assessment.phases) > 1:
         order = ", then ".join(
             "this folder" if i == assessment.resolved.main else f"`phase-{i + 1}/`"

@@ -4,20 +4,21 @@ is called, what it can express, its words for the reader) and the functions of i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import field, fields
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import yaml
 
-FOLDER = files("scantling.kits") / "frameworks"
+from ..base.extensions import found
+from ..base.records import Lines, record
+from ..plans.space import Space
+
+FOLDER = Path(__file__).parent
 MERGED = ("domain", "knobs", "saves", "gaps", "notes")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Domain:
     """The values of one field of a plan that a framework has words for, the preferred first, and
     why no others."""
@@ -26,10 +27,7 @@ class Domain:
     why: str = ""
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Saves:
     """A framework's checkpoints, for the reader of a kit."""
 
@@ -37,6 +35,10 @@ class Saves:
     where: str
     resume: str
     hand_over: str
+
+
+def same_model(model):
+    return model
 
 
 def same_pins(
@@ -47,10 +49,7 @@ def same_pins(
     return pins
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Framework:
     """One framework that kits are written for.
 
@@ -66,19 +65,24 @@ class Framework:
     what is said where the chip has none. reads_by_position : data are token ids, read by position.
     saves_in_background : training goes on while a checkpoint is written.
     stop : "file" a file `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, ""
-    nothing saves before the end.
+    nothing saves before the end. whole : the file below RUN_DIR, as a glob, that is written last of
+    a checkpoint.
     install : shell lines. data : what DATA is. log : where loss, norm and throughput appear.
-    profile : how to take one. skip : how to leave out batches. keep : what becomes of old
+    profile : how to take one. modules : its words for what `selective`
+    recompute repeats. skip : how to leave out batches. keep : what becomes of old
     checkpoints. rehearse : how to end after 100 steps. knobs : where micro_batch, recompute,
     offload and sharding are set, and what a plan spills into. made_up : the run without DATA.
     stragglers : how slow ranks are found. network_limit : what to do where gradients are exposed.
+    source : the variable that names the folder of its checkout.
+    without_data : what it does without DATA where made-up tokens are not asked for.
     command : what the launcher starts. prepare : shell lines before it. equivalent : the same by
     its own launcher, {launch...} filled in. gaps : by name, what else of model and plan it can
     lack. notes : by name, what no field of the plan says and it had to choose. ordered_launch : it
     demands that kernels start in order.
 
     Functions of its module: files(launch, kit) its own files by name, lacks(launch, model, **plan)
-    which of its gaps are there, adjust(pins, own, outside) the pins of a nearest plan.
+    which of its gaps are there, adjust(pins, own, outside) the pins of a nearest plan,
+    builds(model) the model that it trains in place of one that it cannot build.
     """
 
     id: str
@@ -93,9 +97,11 @@ class Framework:
     reads_by_position: bool
     saves_in_background: bool
     stop: str
+    whole: str
+    without_data: str
     domain: Mapping[str, Domain]
     saves: Saves
-    install: tuple[str, ...]
+    install: Lines
     data: str
     log: str
     profile: str
@@ -112,20 +118,32 @@ class Framework:
     gaps: Mapping[str, Mapping]
     notes: Mapping[str, str]
     prepare: str = ""
+    source: str = ""
     equivalent: str = ""
     ordered_launch: bool = False
     states: str | None = None
+    modules: Mapping[str, str] = field(default_factory=dict)
     without_transformer_engine: str = ""
-    chips: tuple[str, ...] = ("nvidia", "amd")
+    chips: Lines = ("nvidia", "amd")
     space: Mapping[str, tuple] | None = None
     adjust: Callable[..., dict] = same_pins
+    builds: Callable = same_model
+
+
+def offers(framework: Framework) -> dict[str, tuple]:
+    """Axis of a plan -> the values that a framework has words for, of the axes that a search
+    varies."""
+    axes = {f.name for f in fields(Space)} - {"precision"}
+    named = {k: d.values for k, d in framework.domain.items() if k in axes}
+    return named | {k: v for k, v in (framework.space or {}).items() if k in axes}
 
 
 @cache
 def stated(name: str) -> dict:
     """The facts of frameworks/NAME.yaml; `like` names the file whose facts stand where it says
     nothing, and a null takes one of them away."""
-    own = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    *_, path = found(FOLDER, f"frameworks/{name}.yaml")
+    own = yaml.safe_load(path.read_text(encoding="utf-8"))
     if "like" not in own:
         return own
     base = stated(own.pop("like"))

@@ -33,18 +33,51 @@ def justification(launch) -> list[tuple[str, str, str]]:
     return out
 
 
+def smaller(launch) -> tuple[int, int] | tuple[()]:
+    """(data-parallel ranks, devices) of the next smaller run whose replicas share the global batch
+    evenly and hold whole expert groups; () where there is none."""
+    p, batch = launch.plan, launch.phase.global_batch
+    replica = p["tp"] * p["cp"] * p["pp"]
+    for dp in range(
+        p["dp"] - 1,
+        0,
+        -1,
+    ):
+        whole = dp * p["tp"] * p["cp"] % (p["ep"] * p["etp"]) == 0
+        if whole and batch % (dp * p["micro_batch"]) == 0:
+            return dp, dp * replica
+    return ()
+
+
+def tools(launch) -> list[str]:
+    """The tools that show what goes on, with what to expect of this run."""
+    return lines(
+        "guide",
+        "tools",
+        launch,
+        smaller(launch),
+    )
+
+
+def all_reduce(launch) -> float:
+    """Bus bandwidth of an all-reduce over all devices that nccl-tests should show [bytes/s]."""
+    k = launch.cluster
+    joined = min(k.scale_up_domain, launch.devices)
+    inside = k.scale_up_bytes_per_s * k.scale_up_efficiency
+    outside = k.scale_out_bytes_per_s * k.scale_out_efficiency * joined
+    return inside if launch.devices <= joined else min(inside, outside)
+
+
 def bus_rates(launch) -> list[tuple[str, float]]:
     """(devices, bus bandwidth [bytes/s]) that nccl-tests should show before the run: over fast
     links that leave the node, and over all nodes."""
     k = launch.cluster
     if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
         return []
-    joined = min(k.scale_up_domain, launch.devices)
-    inside = k.scale_up_bytes_per_s * k.scale_up_efficiency
-    outside = k.scale_out_bytes_per_s * k.scale_out_efficiency * joined
-    out = [(f"all {launch.nodes} nodes", min(inside, outside))]
+    out = [(f"all {launch.nodes} nodes", all_reduce(launch))]
     if k.scale_up_domain > k.devices_per_node:
-        out.insert(0, (f"the {joined} devices that fast links join", inside))
+        joined = f"the {min(k.scale_up_domain, launch.devices)} devices that fast links join"
+        out.insert(0, (joined, k.scale_up_bytes_per_s * k.scale_up_efficiency))
     return out
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
 
 from ..base.json import clean
 from ..base.units import DAY_S
+from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
 from .env import environment, flags, site
-from .guide import bus_rates, justification, troubles, unknown_network
-from .record import NORM_EPSILON, SEED, rotary_base
-from .render import filled, lines, render, rows
+from .guide import bus_rates, justification, tools, troubles, unknown_network
+from .ladder import expectations
+from .record import SEED, norm_epsilon, rotary_base
+from .render import filled, lines, render, rows, source
 from .scripts import scripts
 from .state import state_bytes
 
@@ -23,36 +24,49 @@ SHAPE = (
     "mlp_bias head_bias"
 ).split()
 TRAINED = "dp sharding shard_group micro_batch grad_accum recompute recompute_layers".split()
-KEEP = 3
 
 
-def learning_rate(parameters: float) -> float:
-    """Peak learning rate by size: Brown et al. 2020, table 2.1, interpolated in the logarithms; a
-    start, not a result."""
-    sizes, rates = (
-        (125e6, 350e6, 760e6, 1.3e9, 2.7e9, 6.7e9, 13e9, 175e9),
-        (6e-4, 3e-4, 2.5e-4, 2e-4, 1.6e-4, 1.2e-4, 1e-4, 6e-5),
+def learning_rate(launch) -> tuple[float, str]:
+    """(peak learning rate, where it is from): the start that the design and the report name, at the
+    run's tokens (20 a parameter where the design names none). Where they name none, a tenth of the
+    lowest law, which the reader has to replace."""
+    active, phase = launch.params.active, launch.phase
+    tokens = launch.run_tokens or 20 * active
+    advice = learning_rate_advice(
+        active,
+        tokens,
+        phase.optimizer,
+        phase.from_checkpoint,
     )
-    x = min(max(parameters, sizes[0]), sizes[-1])
-    i = max(k for k in range(len(sizes) - 1) if sizes[k] <= x)
-    t = math.log(x / sizes[i]) / math.log(sizes[i + 1] / sizes[i])
-    return float(f"{math.exp(math.log(rates[i]) * (1 - t) + math.log(rates[i + 1]) * t):.2g}")
+    if advice.start is not None:
+        laws = ", ".join(f"{x['value']:.1e} {x['source'].split(',')[0]}" for x in advice.laws)
+        return advice.start, f"the middle of published laws: {laws}"
+    least = min(float(peak_learning_rate(active, tokens, law)) for law in LR_LAWS)
+    return float(f"{least / 10:.2g}"), f"a placeholder to be replaced: {advice.why}"
+
+
+def constants(model) -> str:
+    """Where the rotary base and the norms' epsilon come from."""
+    known = model.norm_epsilon and (model.rope_base or model.position_rows)
+    return "the model's own" if known else "the model's own are not known here, set them"
 
 
 def shape(model) -> dict:
     """The model's dimensions as plain values."""
-    return {k: getattr(model, k) for k in SHAPE} | {"rope_base": rotary_base(model)}
+    return {k: getattr(model, k) for k in SHAPE} | {
+        "rope_base": rotary_base(model),
+        "norm_eps": norm_epsilon(model),
+    }
 
 
 def training(launch) -> dict:
     """What the kit's own trainers read: the plan, the job, and the arithmetic that they hold
     themselves against."""
-    p, job = launch.plan, launch.phase
-    chip = launch.cluster.accelerator
+    p, job, framework = launch.plan, launch.phase, launch.framework
     kept = {}
-    if launch.framework.states and p["tp"] * p["pp"] * p["ep"] == 1:
+    if framework.states and p["tp"] * p["pp"] * p["ep"] == 1:
         kept = state_bytes(
-            launch.framework.states,
+            framework.states,
             p["sharding"],
             p["dp"] * p["cp"],
             launch.params.total,
@@ -60,34 +74,32 @@ def training(launch) -> dict:
             optimizer=job.optimizer,
             shard_group=p["shard_group"],
         )
-    return (
-        {k: p[k] for k in TRAINED}
-        | {k: getattr(job, k) for k in ("precision", "global_batch", "seq_len")}
-        | dict(
-            vocab=launch.model.vocab,
-            steps=launch.steps,
-            save_steps=launch.save_steps,
-            keep=KEEP,
-            async_save=True,
-            seed=SEED,
-            lr=learning_rate(launch.params.active),
-            flops_per_token=launch.figures["flops_per_token"],
-            peak_flops=chip.peak_flops(job.precision),
-            state_bytes={k: round(v) for k, v in kept.items()},
-        )
-    )
+    return {
+        **{k: p[k] for k in TRAINED},
+        **{k: getattr(job, k) for k in ("precision", "global_batch", "seq_len")},
+        "vocab": launch.model.vocab,
+        "steps": launch.steps,
+        "save_steps": launch.save_steps,
+        "keep": launch.keep,
+        "async_save": True,
+        "seed": SEED,
+        "lr": learning_rate(launch)[0],
+        "flops_per_token": launch.figures["flops_per_token"],
+        "peak_flops": launch.cluster.accelerator.peak_flops(job.precision),
+        "state_bytes": {k: round(v) for k, v in kept.items()},
+    }
 
 
-def kit(launch) -> dict[str, str]:
-    """All files of one phase's kit, name to text."""
-    framework = launch.framework
-    variables = environment(launch)
-    about = dict(
-        environment=variables,
-        train=training(launch),
-        shape=shape(launch.model),
-        wall_s=None if launch.figures["days"] is None else launch.figures["days"] * DAY_S,
-    )
+def kit(launch, rungs=()) -> dict[str, str]:
+    """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
+    ladder."""
+    framework, days = launch.framework, launch.figures["days"]
+    about = {
+        "environment": environment(launch),
+        "train": training(launch),
+        "shape": shape(launch.model),
+        "wall_s": days and days * DAY_S,
+    }
     own = framework.files(launch, about)
     about["names"] = [
         *own,
@@ -96,54 +108,71 @@ def kit(launch) -> dict[str, str]:
         "plan.json",
     ]
     plan = plan_json(launch, about)
+    text = (
+        json.dumps(
+            clean(plan),
+            indent=1,
+            allow_nan=False,
+        )
+        + "\n"
+    )
     out = {
         **own,
         **scripts(launch, about),
-        "plan.json": json.dumps(
-            clean(plan),
-            indent=1,
-            ensure_ascii=True,
-            allow_nan=False,
-        )
-        + "\n",
+        "plan.json": text,
     }
-    known = about | dict(
-        launch=launch,
-        plan=plan,
-        why=justification(launch),
-        troubles=troubles(launch),
-        budget=rows(
+    ladder = [expectations(*rung) for rung in rungs]
+    if ladder:
+        out["ladder.json"] = (
+            json.dumps(
+                clean(ladder),
+                indent=1,
+                allow_nan=False,
+            )
+            + "\n"
+        )
+        out["check_ladder.py"] = source("check_ladder.py")
+    known = about | {
+        "launch": launch,
+        "plan": plan,
+        "why": justification(launch),
+        "troubles": troubles(launch),
+        "budget": rows(
             "guide",
             "budget",
             launch,
             about["wall_s"],
         ),
-        data=lines("guide", "data", launch),
-        watch=lines("guide", "watch", launch),
-        first=lines(
+        "data": lines("guide", "data", launch),
+        "watch": lines("guide", "watch", launch),
+        "first": lines(
             "guide",
             "first",
             launch,
             bus_rates(launch),
             unknown_network(launch),
         ),
-        network=lines("guide", "network", launch),
-        site=site(launch),
-        flags=flags(launch),
-        notes=filled(
+        "network": lines("guide", "network", launch),
+        "site": site(launch),
+        "flags": flags(launch),
+        "notes": filled(
             framework.notes.values(),
             launch=launch,
             base=rotary_base(launch.model),
-            epsilon=NORM_EPSILON,
+            epsilon=norm_epsilon(launch.model),
+            constants=constants(launch.model),
         ),
-        framework=framework,
-        room=lines("guide", "room", launch)[0],
-        equivalent=framework.equivalent.format(launch=launch),
-        files=sorted(out),
-        saves=framework.saves,
-        own=sorted(own),
-    )
-    known["describe"] = describe
+        "framework": framework,
+        "room": lines("guide", "room", launch)[0],
+        "equivalent": framework.equivalent.format(launch=launch),
+        "files": sorted(out),
+        "saves": framework.saves,
+        "own": sorted(own),
+        "lr_source": learning_rate(launch)[1],
+        "describe": describe,
+        "ladder": ladder,
+        "tools": tools(launch),
+    }
     return {
         **out,
         "README.md": render("README.md.j2", **known),
@@ -182,12 +211,12 @@ def plan_json(launch, about) -> dict:
         step_s=launch.step_s,
         assessed_step_s=launch.asked_step_s,
         figures=figures,
-        checkpoint=dict(
-            every_steps=launch.save_steps,
-            interval_s=figures["checkpoint_interval_s"],
-            bytes=figures["checkpoint_bytes"],
-            keep=KEEP,
-        ),
+        checkpoint={
+            "every_steps": launch.save_steps,
+            "interval_s": figures["checkpoint_interval_s"],
+            "bytes": figures["checkpoint_bytes"],
+            "keep": launch.keep,
+        },
         environment=[v._asdict() for v in about["environment"]],
         assumed=launch.assumed,
     )
@@ -195,15 +224,17 @@ def plan_json(launch, about) -> dict:
 
 def describe(plan) -> str:
     """A plan in one line."""
-    out = [
-        f"{k} {plan[k]}"
-        for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
-        if plan[k] > 1 or k == "dp"
-    ]
-    out += [plan["sharding"]] if plan["sharding"] != "none" else []
-    out += [f"micro-batch {plan['micro_batch']}", f"{plan['grad_accum']} accumulated"]
+    degrees = (k for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp") if plan[k] > 1 or k == "dp")
+    sharding, recompute, offload = (
+        [plan[k]] if plan[k] != "none" else [] for k in ("sharding", "recompute", "offload")
+    )
     return " · ".join(
-        out
-        + ([f"{plan['recompute']} recompute"] if plan["recompute"] != "none" else [])
-        + ([f"offload {plan['offload']}"] if plan["offload"] != "none" else [])
+        [
+            *(f"{k} {plan[k]}" for k in degrees),
+            *sharding,
+            f"micro-batch {plan['micro_batch']}",
+            f"{plan['grad_accum']} accumulated",
+            *(f"{kind} recompute" for kind in recompute),
+            *(f"offload {what}" for what in offload),
+        ]
     )

@@ -18,11 +18,10 @@ def sh(value) -> str:
 def js(value) -> str:
     """A YAML value in double quotes, everything beyond ASCII escaped: JSON, but for characters
     beyond 16 bits, which YAML does not read as pairs."""
-    text = json.dumps(value, ensure_ascii=True)
     return re.sub(
         r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})",
         lambda m: f"\\U{0x10000 + (int(m[1], 16) - 0xD800 << 10) + int(m[2], 16) - 0xDC00:08x}",
-        text,
+        json.dumps(value, ensure_ascii=True),
     )
 
 

@@ -6,10 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import gcd
 
 from ..advise.why import why
+from ..base.records import record
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
+from ..cluster.rollout.watch import hang_timeout_s
+from ..cluster.scheduler.request import stop_lead_s
+from ..cluster.storage import copies_kept
 from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
 from ..physics.memory.peak import memory_by_stage
@@ -33,19 +38,21 @@ class Gap:
 
 
 MEMORY = "weights gradients optimizer activations other total capacity".split()
-NORM_EPSILON, SEED = 1e-5, 1234
+SEED = 1234
 
 
 def rotary_base(model) -> int:
-    """Base of the rotary positions in every kit: Llama 3's, and DeepSeek's under latent attention;
-    the design does not state it."""
-    return 10_000 if model.attention == "mla" else 500_000
+    """Base of the rotary positions: the model's own, where it is not known Llama 3's, and
+    DeepSeek's under latent attention."""
+    return round(model.rope_base) or (10_000 if model.attention == "mla" else 500_000)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+def norm_epsilon(model) -> float:
+    """What the norms add to the variance: the model's own, where it is not known the usual."""
+    return model.norm_epsilon or 1e-5
+
+
+@record
 class LaunchPlan:
     """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
 
@@ -72,6 +79,8 @@ class LaunchPlan:
     asked: Mapping = field(default_factory=dict)  # the assessment's own plan
     asked_step_s: float = math.nan
     stack: str | None = None
+    keep: int = 3  # checkpoints that stay beside the one being written
+    run_tokens: float = 0.0  # of all phases; 0 where a design names none
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
     # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
     faster: tuple = ()
@@ -112,6 +121,38 @@ class LaunchPlan:
         return steps if self.steps is None else min(steps, self.steps)
 
     @property
+    def joined(self) -> bool:
+        """Whether NVLink joins devices of several nodes of the run."""
+        k = self.cluster
+        return self.chip == "nvidia" and self.nodes > 1 and k.scale_up_domain > k.devices_per_node
+
+    @property
+    def segment(self) -> int:
+        """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly;
+        0 where a node is the domain, and on TPUs."""
+        per = self.cluster.scale_up_domain // self.cluster.devices_per_node
+        even = (n for n in range(per, 1, -1) if self.nodes % n == 0)
+        return next(even, 0) if self.joined else 0
+
+    @property
+    def slices(self) -> int:
+        """Slices of TPUs that the run takes: the fewest that hold it and share hosts and
+        data-parallel ranks evenly; 1 elsewhere."""
+        if self.chip != "tpu":
+            return 1
+        fewest = -(-self.devices // self.cluster.accelerator.scale_up_domain_max)
+        even = (
+            n for n in range(fewest, self.nodes + 1) if gcd(self.nodes, self.plan["dp"]) % n == 0
+        )
+        return next(even, 1)
+
+    @property
+    def spares(self) -> int:
+        """Nodes held beside those that train: the design's, in whole segments of the job."""
+        unit = self.segment or 1
+        return unit * -(-int(self.figures["spares"]) // unit)
+
+    @property
     def chip(self) -> str:
         """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks
         to."""
@@ -124,10 +165,14 @@ class LaunchPlan:
 
     @property
     def lead_s(self) -> int:
-        """Seconds between the signal to stop and the end: three steps, twice a whole save, two
-        minutes; at least ten minutes."""
-        saved = self.endurance.get("checkpoint_durable_s") or 0.0
-        return max(600, 60 * math.ceil((3 * self.step_s + 2 * saved + 120) / 60))
+        """Seconds between the signal to stop and the end, as the scheduler is asked for."""
+        return stop_lead_s(self.step_s, self.endurance.get("checkpoint_durable_s") or 0.0)
+
+    @property
+    def hang_s(self) -> int:
+        """Seconds of silence in a collective after which the run is given up."""
+        stall = self.endurance.get("checkpoint_stall_s") or 0.0
+        return math.ceil(hang_timeout_s(self.step_s, stall))
 
     @property
     def dp_exposed(self) -> tuple[float, str]:
@@ -176,15 +221,17 @@ def launch_plan(
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
         assumed=tuple(
-            dict(
-                field=a.field,
-                value=a.value,
-                why=a.why,
-            )
+            {
+                "field": a.field,
+                "value": a.value,
+                "why": a.why,
+            }
             for a in said
         ),
         asked=dict((asked or chosen).plan),
         asked_step_s=float((asked or chosen).step_s),
         stack=r.stack,
         leaf_nodes=leaf_nodes(r.cluster),
+        keep=copies_kept(endurance),
+        run_tokens=sum(p.tokens or 0.0 for p in r.phases),
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from ..base.errors import plain
+from ..base.extensions import folders
 from ..base.units import DAY_S
 from .quote import comment, hydra, js, md, py, sh, slug
+
+FOLDER = Path(__file__).parent
 
 
 def gb(x: float) -> str:
@@ -26,10 +29,10 @@ def span(seconds: float) -> str:
 @cache
 def templates():
     """The environment that renders them."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     env = Environment(
-        loader=PackageLoader(__package__, "templates"),
+        loader=FileSystemLoader([folder / "templates" for folder in (FOLDER, *folders())]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -55,7 +58,14 @@ def lines(template: str, macro: str, *arguments) -> list[str]:
 
 def rows(template: str, macro: str, *arguments) -> list[tuple[str, ...]]:
     """The same where a line has columns: `what | text`."""
-    return [tuple(line.split(" | ")) for line in lines(template, macro, *arguments)]
+    return [
+        tuple(line.split(" | "))
+        for line in lines(
+            template,
+            macro,
+            *arguments,
+        )
+    ]
 
 
 def filled(texts, **values) -> list[str]:
@@ -67,4 +77,4 @@ def filled(texts, **values) -> list[str]:
 @cache
 def source(name: str) -> str:
     """A file that a kit takes as it is."""
-    return (files("scantling.kits") / "templates" / name).read_text(encoding="utf-8")
+    return (FOLDER / "templates" / name).read_text(encoding="utf-8")

@@ -4,10 +4,13 @@ jobset.yaml."""
 from __future__ import annotations
 
 import math
+import re
 
 from .. import catalogue
 from ..base.units import DAY_S
-from .render import render
+from ..cluster.scheduler.request import BAD_START_S, LONGEST_JOB_S, early_failures, kill_after_s
+from ..cluster.site import HORIZON_DAYS
+from .render import render, rows
 
 
 def wall_text(seconds: float) -> str:
@@ -18,50 +21,56 @@ def wall_text(seconds: float) -> str:
 
 def scripts(launch, kit) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
-    framework = launch.framework
-    restarts = max(
-        3, math.ceil((kit["wall_s"] or 30 * DAY_S) / max(launch.figures["mtbf_s"], 1.0) * 2)
-    )
-    values = dict(
-        launch=launch,
-        kit=kit,
-        launcher=framework.launcher,
-        command=framework.command,
-        restarts=min(restarts, 1000),
-        stop=framework.stop,
-        grace=grace_s(launch),
-        prepare=framework.prepare,
-    )
+    framework, whole_s = launch.framework, kit["wall_s"] or HORIZON_DAYS * DAY_S
+    restarts = max(3, math.ceil(whole_s / max(launch.figures["mtbf_s"], 1.0) * 2))
+    values = {
+        "launch": launch,
+        "kit": kit,
+        "launcher": framework.launcher,
+        "command": framework.command,
+        "restarts": min(restarts, 1000),
+        "stop": framework.stop,
+        "grace": kill_after_s(launch.step_s, launch.endurance.get("checkpoint_durable_s") or 0.0),
+        "prepare": framework.prepare,
+    }
     out = {
         "env.sh": render("env.sh.j2", **values),
         "launch.sh": render("launch.sh.j2", **values),
     }
     if launch.on == "slurm":
-        limit = min((kit["wall_s"] or 7 * DAY_S) * 1.1, 7 * DAY_S)
-        links = math.ceil((kit["wall_s"] or 0) * 1.1 / (7 * DAY_S))
+        run_s = 1.1 * DAY_S * (launch.figures["days_high"] or launch.figures["days"] or 0.0)
+        limit = min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)
+        links = math.ceil(run_s / LONGEST_JOB_S)
+        # the ends of the wall time, and the failures
+        requeues = links + values["restarts"] if links else 1000
         out["job.sbatch"] = render(
             "job.sbatch.j2",
             **values,
             wall=wall_text(limit),
             switches=leaves(launch),
-            block=segment(launch),
             links=links,
-            requeues=links + values["restarts"] if links else 1000,
-        )  # the ends of the wall time, and the failures
+            requeues=requeues,
+            whole=framework.whole,
+            bad_start=BAD_START_S,
+            tries=early_failures(launch.figures["mtbf_s"], whole_s),
+        )
     if launch.on == "kubernetes":
-        about = dict(
-            plugin=PLUGIN.get(launch.chip, "nvidia.com/gpu"),
-            rdma=rdma(launch),
-            slice=tpu_slice(launch),
-            imex=joined(launch),
-            remarks=remarks(launch),
-            level="cloud.google.com/gce-topology-block"
+        about = {
+            "plugin": PLUGIN.get(launch.chip, "nvidia.com/gpu"),
+            "rdma": rdma(launch),
+            "slice": tpu_slice(launch),
+            "imex": launch.joined,
+            "remarks": remarks(launch),
+            "cores": host_cores(launch),
+            "memory": host_gib(launch),
+            "yours": rows("guide", "yours", launch),
+            "level": "cloud.google.com/gce-topology-block"
             if launch.chip == "tpu"
             else "cloud.provider.com/topology-block",
-        )
+        }
         out |= (
             {"computedomain.yaml": render("computedomain.yaml.j2", **values)}
-            if joined(launch)
+            if launch.joined
             else {}
         )
         out["jobset.yaml"] = render(
@@ -69,13 +78,19 @@ def scripts(launch, kit) -> dict[str, str]:
             **values,
             k=about,
         )
+        for part in ("trainingruntime.yaml", "trainjob.yaml"):
+            out[part] = render(
+                f"{part}.j2",
+                **values,
+                k=about,
+            )
         if framework.launcher != "python":
-            roles = [("Master", 1)] + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else [])
             out["pytorchjob.yaml"] = render(
                 "pytorchjob.yaml.j2",
                 **values,
                 k=about,
-                roles=roles,
+                roles=[("Master", 1)]
+                + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else []),
             )
     return out
 
@@ -94,37 +109,28 @@ SLICES = {
 }
 
 
-def grace_s(launch) -> int:
-    """Seconds between SIGTERM and SIGKILL: a step and two whole saves, one to nine minutes."""
-    return int(
-        min(540, max(60, launch.step_s + 2 * (launch.endurance.get("checkpoint_durable_s") or 0.0)))
-    )
-
-
-def joined(launch) -> bool:
-    """Whether NVLink joins devices of several nodes of the run."""
-    return (
-        launch.chip == "nvidia"
-        and launch.nodes > 1
-        and launch.cluster.scale_up_domain > launch.cluster.devices_per_node
-    )
-
-
 def leaves(launch) -> int:
     """Sets of leaf switches that the nodes fill at least; 0 where one node or NVLink domains make
     the question another."""
     return (
         0
-        if launch.nodes == 1 or joined(launch) or launch.chip == "tpu"
+        if launch.nodes == 1 or launch.joined or launch.chip == "tpu"
         else math.ceil(launch.nodes / launch.leaf_nodes)
     )
 
 
-def segment(launch) -> int:
-    """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly; 0
-    where a node is the domain, and on TPUs."""
-    per = launch.cluster.scale_up_domain // launch.cluster.devices_per_node
-    return next((n for n in range(per, 1, -1) if launch.nodes % n == 0), 0) if joined(launch) else 0
+def host_cores(launch) -> int:
+    """Cores that a pod asks for: nine tenths of the node's, eight a device where its row names
+    none."""
+    known = catalogue.nodes().get(launch.cluster.node)
+    found = re.search(r"(\d+)(?:c\b| vCPU| Grace)", known.cpu if known else "")
+    return int(0.9 * int(found[1])) if found else 8 * launch.per_node
+
+
+def host_gib(launch) -> int:
+    """Host memory that a pod asks for: nine tenths of the node's [GiB]; 0 where it is not known."""
+    size = launch.cluster.host_memory_bytes
+    return int(0.9 * size / 2**30) if size > 0 else 0
 
 
 def rdma(launch) -> list[tuple[str, int]]:
@@ -144,7 +150,7 @@ def tpu_slice(launch) -> tuple[str, str] | None:
     if launch.chip != "tpu" or launch.cluster.accelerator.id not in SLICES:
         return None
     label, axes = SLICES[launch.cluster.accelerator.id]
-    chips, sides = launch.devices, [2] * axes
+    chips, sides = launch.devices // launch.slices, [2] * axes
     if chips == 4:
         return label, "2x2" if axes == 2 else "2x2x1"
     while math.prod(sides) < chips:
@@ -163,7 +169,7 @@ def remarks(launch) -> list[str]:
             f"{rdma(launch)[0][0]}: as the network's device plugin of your cluster names "
             f"it; without it NCCL falls back to TCP."
         )
-    if joined(launch):
+    if launch.joined:
         out.append(
             f"NVLink joins {launch.cluster.scale_up_domain} devices over several nodes: "
             f"computedomain.yaml first, or the pods wait for their claim."
@@ -172,7 +178,8 @@ def remarks(launch) -> list[str]:
         out.append(f"The last pod uses {launch.last_node} of its {launch.per_node} devices.")
     if launch.chip == "tpu":
         out.append(
-            "The node pool is one slice of this topology; a lost host restarts the whole slice."
+            f"Each node pool is one slice of this topology, {launch.slices} in all; a lost host "
+            f"restarts its whole slice."
             if tpu_slice(launch)
             else f"No slice has {launch.devices} chips: use several slices, or another number."
         )

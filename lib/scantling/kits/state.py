@@ -10,6 +10,15 @@ from __future__ import annotations
 
 from .. import catalogue
 
+# how many of moments, master copy, gradients and parameters, in that order, the ranks share
+SHARED = {
+    "none": 0,
+    "zero1": 2,
+    "zero2": 3,
+    "zero3": 4,
+    "hsdp": 4,
+}
+
 
 def state_bytes(
     states: str,
@@ -28,34 +37,15 @@ def state_bytes(
     16-bit copies), or "16-bit with master": 16-bit weights and gradients and an fp32 master copy.
     Padding to the number of ranks is left out.
     """
-    moments = catalogue.optimizer(optimizer).moment_bytes
-    low = precision != "fp32"
-    if states == "fp32 shards":
-        group = (
-            1 if sharding in ("none", "zero1") else (shard_group if sharding == "hsdp" else ranks)
-        )
-        parts = dict(
-            parameters=4.0 / group,
-            gradients=4.0 / group,
-            master=0.0,
-            moments=moments / (ranks if sharding == "zero1" else group),
-        )
-    elif states == "16-bit with master":
-        wide = 2.0 if low else 4.0
-        g1, g2, g3 = (
-            ranks if sharding in names else 1
-            for names in (("zero1", "zero2", "zero3"), ("zero2", "zero3"), ("zero3",))
-        )
-        parts = dict(
-            parameters=wide / g3,
-            gradients=wide / g2,
-            master=(4.0 if low else 0.0) / g1,
-            moments=moments / g1,
-        )
-    else:
-        raise ValueError(f"no layout of states is called {states!r}")
-    out = {k: v * parameters for k, v in parts.items()}
-    return {
-        **out,
-        "total": sum(out.values()),
+    wide = 2.0 if states == "16-bit with master" and precision != "fp32" else 4.0
+    held = {
+        "moments": catalogue.optimizer(optimizer).moment_bytes,
+        "master": 4.0 if wide == 2 else 0.0,
+        "gradients": wide,
+        "parameters": wide,
     }
+    together = states == "fp32 shards" and sharding == "zero2"  # FSDP2 shards all or nothing
+    shared = [*held][: len(held) if together else SHARED[sharding]]
+    ranks = shard_group if sharding == "hsdp" else ranks
+    out = {k: v * parameters / (ranks if k in shared else 1) for k, v in held.items()}
+    return out | {"total": sum(out.values())}

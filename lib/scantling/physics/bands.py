@@ -2,14 +2,12 @@
 nearest to a plan.
 
 The quantiles in catalogue/calibration.json are of ln(measured / predicted throughput) with the
-run's whole source (known stacks) or
-whole stack (unknown ones) left out of the fit, every source weighing alike. They are not symmetric:
-what no model knows of mostly slows.
+run's whole family of sources left out of the fit, families weighing alike, and the factors by which
+what is not known widens them. They are not symmetric: what no model knows of mostly slows.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from dataclasses import replace
@@ -18,24 +16,29 @@ from importlib.resources import files
 
 import numpy as np
 
+from ..base.files import csv_rows
 from ..catalogue.families import family as family_of
 from ..catalogue.stacks import canonical
 from ..catalogue.words import RECOMPUTES
-from .cases import Cases, devices, micro_batches
+from .cases import Cases, devices
 from .constants import calibration, gather
 from .step import rates, step_time
 
-# factor on both half widths where one of these holds, from the spread of the left-out errors with
-# and without it
+# seconds below which a step is small: what the host does shows
+SMALL_STEP_S = 0.5
+# what widens a band, in words; the factors are fitted (calibration.json, `bands`)
 WIDER = {
-    "unseen chip": 1.5,
-    "unseen family": 1.5,  # on top: a prior, as far again as an unseen chip of a seen family
-    "inferred": 1.1,
-    "memory": 1.1,
-    "zero1 wide": 1.3,
-    "ep across": 1.2,
-    "single source": 1.1,
+    "typical": "not a recipe tuned for its machine",
+    "small step": "step under half a second",
+    "inferred": "a setting that decides the step was not given",
+    "experts": "mixture of experts",
+    "memory": "memory nearly full",
+    "unseen stack": "stack never measured",
+    "unseen chip": "chip never measured",
+    "unseen family": "nothing measured on chips of its family",
 }
+# a prior of another family stands in: as far again as an unseen chip of a seen family; judgement
+UNSEEN_FAMILY = 1.5
 
 
 def _support(level: str, name) -> dict:
@@ -59,9 +62,24 @@ def known_stack(name) -> bool:
     return _support("stack", name).get("rows", 0) >= 5
 
 
-def single_source(name) -> bool:
-    """True where one source alone supports a stack's constants."""
-    return _support("stack", name).get("single_source", False)
+def tier(
+    stack,
+    chip,
+    *,
+    measured=False,
+) -> str:
+    """How far a band is held up by runs: "measured here" (a step or a calibration of this site),
+    "known stack and chip" (several sources of published runs on each of the two), "new site" (one
+    source on either; or no stack named, whose constants are pooled over all), "nothing compared"
+    (no run on the chip or of the stack)."""
+    if measured:
+        return "measured here"
+    named = [("chip", chip), *([("stack", stack)] if stack else [])]
+    found = [_support(level, name) for level, name in named]
+    if not all(of.get("rows", 0) for of in found):
+        return "nothing compared"
+    lone = any(of.get("single_source", False) for of in found)
+    return "new site" if lone or not stack else "known stack and chip"
 
 
 def several_sources_only(offsets: dict, support: dict) -> dict:
@@ -98,17 +116,16 @@ def without_single_source(
     names = {
         "stack": stack,
         "chip": chip,
-        "pair": f"{stack} on {chip}",
     }
     alone = [name for level, name in names.items() if _support(level, name).get("single_source")]
     if not alone:
         return None
-    several = several_sources_only(calibration()["offsets"], calibration()["support"])
     shared = gather(
         family,
         chip,
         stack,
-        several,
+        several_sources_only(calibration()["offsets"], calibration()["support"]),
+        c.software.tuned,
     )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
@@ -119,39 +136,46 @@ def without_single_source(
     }
 
 
-def band(
+def wider(
     c: Cases,
     known=True,
     seen_chip=True,
     inferred=False,
-    single=False,
     memory_share=0.0,
     seen_family=True,
-):
-    """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars.
+    step_s=np.inf,
+) -> dict:
+    """What holds of WIDER, by name: columns or scalars.
 
-    known: the stack has runs behind its constants; seen_chip: so has the accelerator; inferred: a
-    setting that decides the step (micro-batch, recompute, layout) was not given; single: one source
-    alone supports the stack; memory_share: predicted memory / capacity, above 0.85 of which
-    allocator retries begin; seen_family: somebody has published a run on a chip of the family.
+    known: the stack has runs behind it; seen_chip: so has the accelerator; inferred: a setting that
+    decides the step (micro-batch, recompute, layout) was not given; memory_share: predicted memory
+    / capacity, above 0.85 of which allocator retries begin; seen_family: somebody has published a
+    run on a chip of the family.
     """
-    p = c.plan
-    moe, known = c.shape.moe_layers > 0, np.asarray(known, bool)
-    wide_group = (p.dp * p.cp > 128) & (micro_batches(c.job, p) < 8)
-    wider = {
-        "unseen family": ~np.asarray(seen_family, bool),
-        "unseen chip": ~np.asarray(seen_chip, bool),
+    return {
+        "typical": np.asarray(c.software.tuned) <= 0,
+        "small step": np.asarray(step_s) < SMALL_STEP_S,
         "inferred": np.asarray(inferred, bool),
-        "single source": np.asarray(single, bool) & known,
+        "experts": np.asarray(c.shape.moe_layers) > 0,
         "memory": np.asarray(memory_share) > 0.85,
-        "zero1 wide": (p.sharding == 1) & wide_group,
-        "ep across": (p.ep * p.etp > c.link.domain) & moe,
+        "unseen stack": ~np.asarray(known, bool),
+        "unseen chip": ~np.asarray(seen_chip, bool),
+        "unseen family": ~np.asarray(seen_family, bool),
     }
-    wide = math.prod(np.where(holds, WIDER[name], 1.0) for name, holds in wider.items())
-    of = calibration()["bands"]
-    kinds = ("dense", "moe")
-    table = np.array([[of[stack][kind] for kind in kinds] for stack in ("unknown", "known")])
-    low, high = np.moveaxis(table[1 * known, 1 * moe], -1, 0)
+
+
+def band(c: Cases, **known):
+    """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars;
+    what is known of the run as in `wider`."""
+    return ends(wider(c, **known))
+
+
+def ends(holds: dict, of: dict | None = None):
+    """The band where these of WIDER hold; `of` in place of the shipped quantiles and factors."""
+    of = of or calibration()["bands"]
+    factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
+    wide = math.prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
+    low, high = of["ends"]
     return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 
 
@@ -212,8 +236,7 @@ def conditions(c: Cases) -> dict:
 @cache
 def _published():
     """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
-    with (files("scantling.catalogue") / "run_conditions.csv").open(newline="") as f:
-        rows = list(csv.DictReader(f))
+    rows = csv_rows(files("scantling.catalogue") / "run_conditions.csv")
     return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
 
 
@@ -233,15 +256,13 @@ def nearest_runs(
     """
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
-    far = sum(FAR[k] * np.abs(columns[k] - here[k]) for k in FAR)
-    others = {
-        "accelerator": (chip, OTHER_CHIP),
-        "stack": (stack, OTHER_STACK),
-    }
-    for column, (mine, amount) in others.items():
-        far = far + np.array([amount * (r[column] != mine) for r in rows])
-    strange = [r["accelerator"] != chip and r["family"] != family for r in rows]
-    far = far + OTHER_FAMILY * np.array(strange)
+    far = sum(amount * np.abs(columns[k] - here[k]) for k, amount in FAR.items())
+    far = far + [
+        OTHER_CHIP * (r["accelerator"] != chip)
+        + OTHER_STACK * (r["stack"] != stack)
+        + OTHER_FAMILY * (r["accelerator"] != chip and r["family"] != family)
+        for r in rows
+    ]
     out, taken = [], Counter()
     for i in np.argsort(far, kind="stable"):
         row = rows[i]

@@ -8,15 +8,19 @@ recompute and attention kernels are small integer codes, listed here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import make_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import maximum, where
 
-from ..base.records import length, take
+from ..base.records import Lines, length, record, take
+from ..blocks.kernels import STREAM_BYTES
 from ..blocks.table import Shape, few_dense
+from ..catalogue.stacks import switches
+from ..catalogue.words import MODULES, RECOMPUTES
 from ..catalogue.words import PRECISIONS as RECIPES
-from ..catalogue.words import RECOMPUTES
 
 Column = Any  # float, int or numpy array of shape (n,)
 
@@ -26,7 +30,7 @@ PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
 TILE = 128 * 256
 
 
-def code(names: tuple[str, ...], value: str) -> int:
+def code(names: Lines, value: str) -> int:
     """Position of a name in its table. Raises ValueError, listing the table, when it is not
     there."""
     try:
@@ -35,10 +39,7 @@ def code(names: tuple[str, ...], value: str) -> int:
         raise ValueError(f"{value!r} is none of {', '.join(names)}") from None
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Chip:
     """What one device can do. FLOP/s dense, bytes, bytes/s one direction."""
 
@@ -55,10 +56,7 @@ class Chip:
     wave_outputs: Column = 0.0
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Link:
     """The network's tiers as seen from one device; bytes/s one direction, seconds."""
 
@@ -82,12 +80,14 @@ class Link:
     efa: Column = 0  # 1 for EFA
     nvls: Column = 0  # 1 where the switches of the domain reduce
     sharp: Column = 0  # 1 where those of the network do
+    rail_only: Column = 0.0  # 1 where no switch joins the rails
+    sites: Column = 1.0
+    smallest_site: Column = 1.0  # its share of the devices
+    site_bytes_per_s: Column = np.inf  # of one site to the others, one direction
+    site_rtt_s: Column = 0.0
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Job:
     """What one optimizer step must do."""
 
@@ -97,12 +97,16 @@ class Job:
     optimizer_bytes: Column = 8.0  # moments per parameter; 8 = two fp32 moments
     master_bytes: Column = 4.0  # fp32 copy of the weights
     grad_bytes: Column = 4.0  # accumulated gradient
+    token_bytes: Column = 4.0  # of a token in the shards
+    read_bytes_per_s: Column = np.inf  # of the store, for all ranks together
+    reads_per_s: Column = np.inf  # sequences that it can hand out
+    local_steps: Column = 1  # that sites take between two exchanges; 0: searched
+    exchange_bytes: Column = 0.0  # of a value between sites; 0: as wide as the gradients
+    exchange_overlap: Column = 0.0  # 1 where the exchange runs beside the steps that follow
+    newton_schulz: Column = 0.0  # iterations that make a matrix orthogonal in the update (Muon)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Plan:
     """How the job is laid out. tp x cp x pp x dp = devices; ep divides dp x cp x tp / etp and
     multiplies nothing."""
@@ -125,65 +129,20 @@ class Plan:
     offload: Column = 0
 
 
-@dataclass(
+SWITCHES = {name: each.default for name, each in switches().items()}
+Software = make_dataclass(
+    "Software",
+    [(name, object, default) for name, default in SWITCHES.items()],
     frozen=True,
     kw_only=True,
 )
-class Software:
-    """What the stack's kernels and runtime do; 0 or 1 unless said otherwise."""
-
-    # 0 materialised scores, 1 FlashAttention-1, 2 FlashAttention-2 or its like, 3 FA-3 / cuDNN, 4
-    # FA-4
-    flash: Column = 2.0
-    fused_norm: Column = (
-        1.0  # element-wise chains run as fused kernels; 0: one kernel per operation
-    )
-    unfused_scores: Column = 0.0  # materialised scores without a fused mask and softmax
-    # 1: tensor-parallel collectives pipelined with their GEMMs, between 0 and 1: that share, the
-    # rest alone; -1: nothing runs beside them
-    tp_overlap: Column = 0.0
-    ep_overlap: Column = 0.0  # all-to-all run beside the other micro-batch's compute
-    dp_overlap: Column = 1.0  # gradient and parameter traffic run beside compute
-    p2p_overlap: Column = 1.0  # sends between stages run beside compute
-    dedup_dispatch: Column = (
-        0.0  # a token crosses a link once however many of its experts live there
-    )
-    group_limit: Column = 0.0  # most nodes a token may visit; 0 = any
-    graphs: Column = (
-        0.0  # 0 none, 0.5 the router alone, 1 attention and router, 2 the whole iteration captured
-    )
-    chunked_loss: Column = 0.0  # cross entropy without the whole logits
-    parallel_block: Column = (
-        0.0  # attention and MLP read the same input: one collective pair a layer
-    )
-    balanced_layout: Column = (
-        0.0  # pipeline stages laid out so that loss and MTP share the last stage with fewer layers
-    )
-    fp8_attention: Column = 0.0
-    # 1: routing forced even, no expert rank works longer than another; 2: tokens dropped and padded
-    # to an even share
-    even_routing: Column = 0.0
-    activation_offload: Column = 0.0  # share of the saved activations sent to host memory
-    norm_kernel: Column = 0.0  # one fused norm kernel added to an otherwise eager stack
-    selective_gemm: Column = 0.0  # what `selective` recompute repeats: share of the layer's GEMMs,
-    selective_attention: Column = 1.0  # of the attention core,
-    selective_elementwise: Column = 0.0  # of the element-wise chains
-    lazy_recompute: Column = (
-        0.0  # full recompute stops before the product whose output the backward never reads
-    )
-    broadcast_gather: Column = (
-        0.0  # sharded optimizer states come back by one broadcast per rank, not one all-gather
-    )
-    optimizer_group: Column = 0.0  # ranks that zero1 shards over; 0 = all of dp x cp
-    step_engine: Column = 0.0  # 1: DeepSpeed's pipeline engine drives the step
-    grad_all_reduce: Column = 0.0  # zero1 that all-reduces the gradients instead of scattering them
-    released: Column = 2026.5  # year of the software, fraction of months included
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
+Software.__doc__ = (
+    "What the stack's kernels and runtime do, by the switches of catalogue/software.csv: columns "
+    "or numbers, 0 or 1 unless said otherwise there."
 )
+
+
+@record
 class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
     beside them."""
@@ -214,7 +173,7 @@ def accumulated(
     micro_batch,
 ):
     """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
-    return np.maximum(global_batch / (dp * micro_batch), 1.0)
+    return maximum(global_batch / (dp * micro_batch), 1.0)
 
 
 def micro_batches(job: Job, plan: Plan):
@@ -234,19 +193,100 @@ class Recomputed(NamedTuple):
     gemm: Column
     attention: Column
     elementwise: Column
+    expert: Column  # of the exchanges between experts
+
+
+SELECTIVE = dict(  # module of a layer: the switch of Software that says that it is repeated
+    zip(
+        MODULES,
+        (f"selective_{name}" for name in ("attention", "up", "norm", "act", "moe")),
+    )
+)
+
+
+def switches_of(modules: Sequence[str]) -> dict[str, float]:
+    """The switches of Software under which `selective` repeats these modules and nothing else."""
+    return {switch: 1.0 * (m in modules) for m, switch in SELECTIVE.items()} | {
+        "selective_gemm": 0.0
+    }
+
+
+def modules_of(
+    recompute: str,
+    software: Software,
+    shape: Shape,
+) -> list[str]:
+    """The modules that a plan repeats: those of the switches that this model has, whole layers
+    under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""
+    lacks = {
+        "mla_up_proj": _share_of_ups(shape),
+        "moe": shape.moe_layers,
+    }
+    if recompute != "selective":
+        return ["layers"] * (recompute == "full")
+    return [
+        m for m, s in SELECTIVE.items() if np.all(getattr(software, s) >= 1) and lacks.get(m, 1) > 0
+    ]
+
+
+def _share_of_ups(shape: Shape):
+    """Of the FLOPs of a layer's weights, those of up-projections of latent attention."""
+    return 6 * shape.mean("softmax", lambda b: b.up_weights) / _linear_flops(shape)
+
+
+def _linear_flops(shape: Shape):
+    """Training FLOPs a token of an average layer's weights."""
+    return sum(shape.mean(place, _weight_flops) for place in ("mixer", "stream", "feed"))
+
+
+def _weight_flops(block):
+    return sum(v for k, v in block.flops(1.0).items() if k != "attention_scores")
+
+
+def _chains(shape: Shape):
+    """(of activations of feed-forwards, of those in MoE blocks) in the bytes that a layer's
+    element-wise chains move, tensor parallelism aside."""
+    acts = [(b.count / shape.layers * b.active_bytes, b.kind == "moe") for b in shape.of("feed")]
+    whole = sum(x for x, _ in acts) + 2 * STREAM_BYTES * shape.hidden
+    return sum(x for x, _ in acts) / whole, sum(x for x, moe in acts if moe) / whole
+
+
+def site_ranks(c: Cases):
+    """Data-parallel ranks, cp among them, of the smallest site: what is sharded stays inside."""
+    return np.maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
 
 
 def recomputed(c: Cases) -> Recomputed:
     """What recompute repeats: under `full` everything in that share of the layers, under
-    `selective` what the stack's form of it names (Korthikanti et al. 2022, section 5)."""
-    p, repeats = c.plan, c.software
-    full = np.where(p.recompute == RECOMPUTES.index("full"), p.recompute_share, 0.0)
-    some = np.where(p.recompute == RECOMPUTES.index("selective"), p.recompute_share, 0.0)
+    `selective` the modules of SELECTIVE that are switched on (Korthikanti et al. 2022, section 5;
+    DeepSeek-V3, section 3.2.3). A module's share of the layer goes by FLOPs and bytes."""
+    p, on = c.plan, c.software
+    full = where(p.recompute == RECOMPUTES.index("full"), p.recompute_share, 0.0)
+    some = where(p.recompute == RECOMPUTES.index("selective"), p.recompute_share, 0.0)
+    if not np.any(some):
+        return Recomputed(
+            full,
+            full,
+            full,
+            full,
+            full,
+        )
+    gemm, moe, chain = on.selective_gemm, on.selective_moe, on.selective_norm
+    if np.any(on.selective_up):
+        gemm = gemm + on.selective_up * _share_of_ups(c.shape)
+    if np.any(on.selective_act != on.selective_norm) or np.any(moe):
+        acts, of_experts = _chains(c.shape)
+        chain = (1 - acts) * on.selective_norm + acts * on.selective_act
+        chain = chain + of_experts * moe * (1 - on.selective_act)
+    if np.any(moe):
+        within = c.shape.mean("moe", _weight_flops) / _linear_flops(c.shape)
+        gemm = gemm + moe * within * (1 - on.selective_gemm)
     return Recomputed(
         layer=full,
-        gemm=full + some * repeats.selective_gemm,
-        attention=full + some * repeats.selective_attention,
-        elementwise=full + some * repeats.selective_elementwise,
+        gemm=full + some * gemm,
+        attention=full + some * on.selective_attention,
+        elementwise=full + some * chain,
+        expert=full + some * moe,
     )
 
 
@@ -259,7 +299,7 @@ def host_rate(c: Cases):
 def sequence_shards(plan: Plan):
     """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp
     when sp is on, else 1."""
-    return np.where(plan.sp > 0, plan.tp, 1)
+    return where(plan.sp > 0, plan.tp, 1)
 
 
 def tokens(c: Cases):
@@ -271,17 +311,17 @@ def moe_share(c: Cases):
     """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all
     stand on the first stage (DeepSeek-V3,
     section 4.2), more of them are spread evenly."""
-    s, pp = c.shape, np.maximum(c.plan.pp, 1)
+    s, pp = c.shape, maximum(c.plan.pp, 1)
     share = s.moe_layers / s.layers
     if not np.any(share):
         return share
     leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
-    return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
+    return where(leading, np.minimum(share / maximum(1 - 1 / pp, 0.5), 1.0), share)
 
 
 def low_precision_bytes(c: Cases):
     """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in 16
     bit and fp4."""
-    return np.where(
+    return where(
         (c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0), 1.0, 2.0
     )

@@ -18,14 +18,15 @@ Every argument is a number or a column; columns of plans pass through unchanged.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
 from importlib.resources import files
 
 import numpy as np
+from numpy import maximum, minimum, where
 
 from .. import catalogue
-from ..base.records import Record, take
+from ..base.records import Lines, Record, record, take
 from .cases import Column, Link
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -48,48 +49,22 @@ FEW = 64  # rows below which runs are not looked for
 WHOLE_POD = 1e9  # devices: no boundary
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class CurveConstants:
-    """Fitted factors; the sourced prior of each, and how far the series may move it, in
-    `evidence.calibrate.collectives.PRIORS`."""
-
-    ring_share: Column  # of the NVLink rate, ring, bus bandwidth
-    ring_share_a100: Column  # log factors of the generation
-    ring_share_b200: Column
-    nvls_share: Column  # of the NVLink rate, multicast reduction
-    nvls_share_b200: Column
-    nvls_share_rack: Column  # domains wider than a node, on top
-    nvls_share_across: Column  # two domains joined by a tree, on top
-    out_share: Column  # of the NICs' rate, ring across domains
-    out_share_efa: Column  # log factor
-    tree_share: Column  # Simple tree over ring
-    sharp_gain: Column  # reduction in the network over ring
-    direct_share: Column  # of the NIC's rate, all-to-all
-    start: Column  # factors on NCCL's times: start-up,
-    hop_ll: Column  # hop inside the domain, LL;
-    hop: Column  # the same, LL128 and Simple;
-    hop_out: Column  # between domains on InfiniBand and RoCE;
-    hop_efa: Column  # on EFA;
-    hop_tree: Column  # Simple tree: waiting for whole chunks;
-    nvls_start: Column
-    nvls_start_rack: Column  # per 8 devices of a wider domain
-    direct_start: Column  # all-to-all start-up in Simple hops between domains
-    direct_peer_s: Column  # seconds per peer
-    fill: Column  # g inside a domain
-    fill_out: Column  # g across
-    fill_direct: Column  # g of an all-to-all across: a peer's piece passes its own buffers
-    ring_share_wide: Column  # rings across domains wider than a node, on top: rate,
-    hop_wide: Column  # and hop inside
-
-
 @cache
 def calibration() -> dict:
     """catalogue/collective_calibration.json: constants, and for each series those of the fit
     without it."""
     return json.loads((files("scantling.catalogue") / "collective_calibration.json").read_text())
+
+
+CurveConstants = make_dataclass(
+    "CurveConstants",
+    calibration()["constants"],
+    frozen=True,
+)
+CurveConstants.__doc__ = (
+    "Fitted factors; what each is, its sourced prior and how far the series may move it stand in "
+    "evidence/calibrate/collectives.csv."
+)
 
 
 @cache
@@ -100,11 +75,23 @@ def constants() -> CurveConstants:
 
 @dataclass(frozen=True)
 class Wires:
-    """A group of ranks on a machine's links: members, and how many of them share a domain."""
+    """A group of ranks on a machine's links: members, how many of them share a domain, and the
+    factors that the links are timed with."""
 
     ranks: Column
     inside: Column
     link: Link
+    k: CurveConstants = field(default_factory=constants)
+
+    @property
+    def domains(self):
+        """Scale-up domains that a group sits in: n / m."""
+        return self.ranks / self.inside
+
+    @property
+    def across(self):
+        """True where the group leaves a domain."""
+        return self.ranks > self.inside
 
 
 def fabric_facts(
@@ -124,16 +111,16 @@ def fabric_facts(
     nvlink, efa = up.technology == "nvlink", out.technology == "efa"
     share, hop = (np.nan, np.nan) if nvlink else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
-    return dict(
-        generation=min(max(up.generation - 3, 0), 2),
-        up_share=share,
-        up_hop_s=hop,
-        out_share=1.0 if efa else min(out_share / REFERENCE_SHARE, 1.05),
-        out_hop=1.0 if efa else out_hop / REFERENCE_HOP_S,
-        ordered=int(not efa),
-        efa=int(efa),
-        nvls=int(nvlink and up.in_network_reduction),
-    )
+    return {
+        "generation": min(max(up.generation - 3, 0), 2),
+        "up_share": share,
+        "up_hop_s": hop,
+        "out_share": 1.0 if efa else min(out_share / REFERENCE_SHARE, 1.05),
+        "out_hop": 1.0 if efa else out_hop / REFERENCE_HOP_S,
+        "ordered": int(not efa),
+        "efa": int(efa),
+        "nvls": int(nvlink and up.in_network_reduction),
+    }
 
 
 def link_of(cluster, fabric=None) -> Link:
@@ -148,6 +135,11 @@ def link_of(cluster, fabric=None) -> Link:
         oversubscription=cluster.oversubscription,
         mesh=float(chip.mesh and cluster.scale_up_domain == whole),
         sharp=int(cluster.in_network_reduction),
+        rail_only=float(cluster.topology == "rail-only"),
+        sites=float(cluster.sites),
+        smallest_site=min(cluster.by_site) / cluster.devices if cluster.sites > 1 else 1.0,
+        site_bytes_per_s=cluster.site_bytes_per_s,
+        site_rtt_s=cluster.site_rtt_s,
         **fabric_facts(
             catalogue.fabric(cluster.scale_up),
             fabric or catalogue.fabric(cluster.scale_out),
@@ -167,11 +159,6 @@ def reach(c) -> Link:
     )
 
 
-def domains(w: Wires):
-    """Scale-up domains that a group sits in: n / m."""
-    return w.ranks / w.inside
-
-
 def members_inside(
     group,
     packed,
@@ -183,13 +170,17 @@ def members_inside(
     Megatron's order places tp first, then cp, then dp, then pp: the dp group of a plan has packed =
     tp x cp.
     """
-    return np.clip(np.floor(domain / packed), 1, group)
+    return np.clip(
+        np.floor(domain / packed),
+        1,
+        group,
+    )
 
 
 def volume(collective, ranks):
     """Share of the message that passes every rank: 2 (n-1)/n for all-reduce, (n-1)/n for the
     others; busbw = volume x bytes / seconds."""
-    return np.where(np.asarray(collective) == "all_reduce", 2.0, 1.0) * (ranks - 1) / ranks
+    return (1.0 + (np.asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
 
 
 # Rates and hops ------------------------------------------------------------------------------
@@ -199,62 +190,93 @@ def link_rate(w: Wires):
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
     a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
     link, others = w.link, w.link.domain - 1
-    if not np.any(link.mesh):
-        return link.up_bytes_per_s
-    peers = np.where(w.inside > 1, w.inside - 1, others) / np.maximum(others, 1)
-    return link.up_bytes_per_s * np.where(link.mesh > 0, peers, 1.0)
+    peers = where(
+        w.inside > 1,
+        w.inside - 1,
+        others,
+    ) / maximum(others, 1)
+    return link.up_bytes_per_s * where(
+        link.mesh > 0,
+        peers,
+        1.0,
+    )
 
 
-def up_rate(w: Wires, k: CurveConstants):
+def up_rate(w: Wires):
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
-    generation, known = w.link.generation, w.link.up_share
-    newer = np.where(generation >= 2, k.ring_share_b200, 0.0)
-    factor = np.where(generation == 0, k.ring_share_a100, newer)
-    fitted = k.ring_share * np.exp(factor)
-    return link_rate(w) * np.where(np.isnan(known), fitted, known)
+    k, generation, known = w.k, w.link.generation, w.link.up_share
+    factor = where(
+        generation == 0,
+        k.ring_share_a100,
+        k.ring_share_b200 * (generation >= 2),
+    )
+    return link_rate(w) * where(
+        np.isnan(known),
+        k.ring_share * np.exp(factor),
+        known,
+    )
 
 
-def out_rate(w: Wires, k: CurveConstants):
+def out_rate(w: Wires):
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
-    share = k.out_share * np.exp(k.out_share_efa * w.link.efa) * w.link.out_share
-    return w.link.out_bytes_per_s * np.minimum(share, 1.0)
+    share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.efa) * w.link.out_share
+    return w.link.out_bytes_per_s * minimum(share, 1.0)
 
 
-def ring_rate(w: Wires, k: CurveConstants):
+def ring_rate(w: Wires):
     """Bytes/s that pass each rank of a ring: the link where the group lies inside a domain, else
     min(U, m N): every member drives its own card.
 
     On a mesh a ring through m devices leaves the link from last to first free, so m rings across
     have m/(m-1) of U.
     """
-    m = w.inside
-    up = up_rate(w, k)
-    across = up * np.where(m > NODE, k.ring_share_wide, 1.0)
-    if np.any(w.link.mesh):
-        across = across * np.where(w.link.mesh > 0, m / np.maximum(m - 1, 1.0), 1.0)
-    return np.where(w.ranks > m, np.minimum(across, m * out_rate(w, k)), up)
+    m, up = w.inside, up_rate(w)
+    wide = where(
+        m > NODE,
+        w.k.ring_share_wide,
+        1.0,
+    )
+    spare = where(
+        w.link.mesh > 0,
+        m / maximum(m - 1, 1.0),
+        1.0,
+    )
+    return where(
+        w.across,
+        minimum(up * wide * spare, m * out_rate(w)),
+        up,
+    )
 
 
-def hop_in(
-    w: Wires,
-    k: CurveConstants,
-    protocol: int,
-):
+def hop_in(w: Wires, protocol: int):
     """Seconds of a ring's step inside a domain."""
-    own = (k.hop_ll if protocol == 0 else k.hop) * RING_HOP_S[protocol]
-    return np.where(np.isnan(w.link.up_hop_s), own, w.link.up_hop_s)
+    own = (w.k.hop if protocol else w.k.hop_ll) * RING_HOP_S[protocol]
+    return where(
+        np.isnan(w.link.up_hop_s),
+        own,
+        w.link.up_hop_s,
+    )
 
 
-def hop_out(w: Wires, k: CurveConstants):
+def hop_out(w: Wires):
     """Factor on the protocols' hop times between domains."""
-    return np.where(w.link.efa > 0, k.hop_efa, k.hop_out * w.link.out_hop)
+    return where(
+        w.link.efa > 0,
+        w.k.hop_efa,
+        w.k.hop_out * w.link.out_hop,
+    )
+
+
+def start_s(w: Wires, protocol: int = SIMPLE):
+    """Start-up of a protocol. [s]"""
+    return w.k.start * START_S[protocol]
 
 
 def usable(w: Wires, protocol: int):
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
-    return np.isnan(w.link.up_hop_s) & ((w.ranks <= w.inside) | (w.link.ordered > 0))
+    return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.ordered > 0))
 
 
 def below_line(share, factor):
@@ -282,8 +304,16 @@ def fastest_protocol_s(w: Wires, seconds):
     for protocol in range(SIMPLE):
         works = usable(w, protocol)
         if np.any(works):
-            best = np.where(works, np.minimum(best, seconds(protocol)), best)
-    return np.where(w.ranks > 1, best, 0.0)
+            best = where(
+                works,
+                minimum(best, seconds(protocol)),
+                best,
+            )
+    return where(
+        w.ranks > 1,
+        best,
+        0.0,
+    )
 
 
 def once_per_run(formula):
@@ -291,36 +321,34 @@ def once_per_run(formula):
     enumerated so that those of one split follow each other, and thousands share a collective."""
 
     @wraps(formula)
-    def evaluated(message_bytes, w, *rest, **named):
-        columns = [x for x in (message_bytes, w.ranks, w.inside) if np.ndim(x)]
-        columns += [x for x in vars(w.link).values() if np.ndim(x)]
+    def evaluated(message_bytes, w, *rest):
+        inputs = (message_bytes, w.ranks, w.inside, *vars(w.link).values())
+        columns = [x for x in inputs if np.ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            head = np.zeros(size, bool)
-            head[0] = True
-            for x in columns:
-                head[1:] |= x[1:] != x[:-1]
-            at = np.flatnonzero(head)
+            changes = np.any([x[1:] != x[:-1] for x in columns], axis=0)
+            at = np.flatnonzero(np.r_[True, changes])
             if 2 * len(at) <= size:
-                of_runs = message_bytes[at] if np.ndim(message_bytes) else message_bytes
-                seconds = formula(
-                    of_runs,
-                    take(w, at),
-                    *rest,
-                    **named,
+                sent = message_bytes[at] if np.ndim(message_bytes) else message_bytes
+                return np.repeat(
+                    formula(
+                        sent,
+                        take(w, at),
+                        *rest,
+                    ),
+                    np.diff(at, append=size),
                 )
-                return np.repeat(seconds, np.diff(at, append=size))
         return formula(
             message_bytes,
             w,
             *rest,
-            **named,
         )
 
     return evaluated
 
 
-# Algorithms ----------------------------------------------------------------------------------
+# Algorithms: message bytes, wires, and rounds: 1 for an all-gather or reduce-scatter, 2 for an
+# all-reduce; inf where an algorithm does not exist
 
 
 @once_per_run
@@ -328,28 +356,41 @@ def ring_s(
     message_bytes,
     w: Wires,
     rounds=1.0,
-    k: CurveConstants | None = None,
 ):
-    """Seconds of a ring: `rounds` 1 for an all-gather or reduce-scatter, 2 for an all-reduce.
+    """Seconds of a ring.
 
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
     rate. On a mesh every peer of a domain is one step away.
     """
-    k = k or constants()
-    n, several = w.ranks, w.ranks > w.inside
-    wire = rounds * (n - 1) / n * message_bytes / ring_rate(w, k)
-    between = rounds * (domains(w) - 1)
-    within = rounds * (n - 1) - between
-    if np.any(w.link.mesh):
-        within = np.where((w.link.mesh > 0) & ~np.asarray(several), rounds, within)
-    wide = np.where(several & (w.inside > NODE), k.hop_wide, 1.0)
-    out, g = hop_out(w, k), np.where(several, k.fill_out, k.fill)
+    k, link, n, several = w.k, w.link, w.ranks, np.asarray(w.across)
+    wire = rounds * (n - 1) / n * message_bytes / ring_rate(w)
+    between = rounds * (w.domains - 1)
+    within = where(
+        (link.mesh > 0) & ~several,
+        rounds,
+        rounds * (n - 1) - between,
+    )
+    # a step's time of its own is not shortened by the width of the domain
+    wide = several & (w.inside > NODE) & np.isnan(link.up_hop_s)
+    within = within * where(
+        wide,
+        k.hop_wide,
+        1.0,
+    )
+    between = hop_out(w) * between
+    fill = where(
+        several,
+        k.fill_out,
+        k.fill,
+    )
 
     def seconds(p):
-        # a step's time of its own is not shortened by the width of the domain
-        step = np.where(np.isnan(w.link.up_hop_s), hop_in(w, k, p) * wide, w.link.up_hop_s)
-        start = k.start * START_S[p] + step * within + out * RING_HOP_OUT_S[p] * between
-        return pipelined_s(start, wire / PAYLOAD[p], g)
+        start = start_s(w, p) + hop_in(w, p) * within + RING_HOP_OUT_S[p] * between
+        return pipelined_s(
+            start,
+            wire / PAYLOAD[p],
+            fill,
+        )
 
     return fastest_protocol_s(w, seconds)
 
@@ -357,130 +398,162 @@ def ring_s(
 def tree_s(
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=2.0,
 ):
-    """Seconds of an all-reduce by a tree across domains; inf inside one.
+    """Seconds of an all-reduce by a tree across domains.
 
     2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
     Trees are left out across domains wider than a node, where the one published series (20 racks)
     shows the latency of a ring.
     """
-    k = k or constants()
-    n, m = w.ranks, w.inside
-    exists = (n > m) & (m <= NODE)
-    if not np.any(exists):
-        return np.inf
-    vol = 2 * (n - 1) / n
-    rate = np.minimum(up_rate(w, k), np.maximum(vol, 1e-9) / 2 * m * out_rate(w, k))
+    k, n, m = w.k, w.ranks, w.inside
+    vol = rounds * (n - 1) / n
+    rate = minimum(up_rate(w), maximum(vol, 1e-9) / 2 * m * out_rate(w))
 
     def seconds(p):
-        step = hop_in(w, k, p) * TREE_HOP_S[p] / RING_HOP_S[p]
         wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
-        between = hop_out(w, k) * TREE_HOP_OUT_S[p] * np.log2(domains(w))
-        start = k.start * START_S[p] + 2 * wait * (step * (m - 1) + between)
-        return pipelined_s(start, vol * message_bytes / (rate * part * PAYLOAD[p]), k.fill_out)
+        step = hop_in(w, p) * TREE_HOP_S[p] / RING_HOP_S[p] * (m - 1)
+        between = hop_out(w) * TREE_HOP_OUT_S[p] * np.log2(w.domains)
+        start = start_s(w, p) + rounds * wait * (step + between)
+        return pipelined_s(
+            start,
+            vol * message_bytes / (rate * part * PAYLOAD[p]),
+            k.fill_out,
+        )
 
-    return np.where(exists, fastest_protocol_s(w, seconds), np.inf)
+    return where(
+        w.across & (m <= NODE),
+        fastest_protocol_s(w, seconds),
+        np.inf,
+    )
 
 
 def nvls_s(
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=2.0,
 ):
-    """Seconds of an all-reduce in the switches of the domain (multicast); inf where there is none.
+    """Seconds of an all-reduce in the switches of the domain (multicast).
 
     Rate U 2(n-1)/(n+1): every device reads n shards reduced and writes its own to all. Five devices
     at least, two domains at most.
     """
-    k = k or constants()
-    n, m, d = w.ranks, w.inside, domains(w)
-    exists = (w.link.nvls > 0) & (m > 4) & (d <= 2)
-    if not np.any(exists):
-        return np.inf
-    vol, several, wide = 2 * (n - 1) / n, n > m, m > NODE
+    k, n, m, several = w.k, w.ranks, w.inside, w.across
+    vol, wide = rounds * (n - 1) / n, m > NODE
     share = k.nvls_share * np.exp(k.nvls_share_b200 * (w.link.generation >= 2))
-    share = share * np.where(wide, k.nvls_share_rack, 1.0)
-    share = share * np.where(several, k.nvls_share_across, 1.0)
-    rate = np.maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
-    cards = np.maximum(vol, 1e-9) * m * out_rate(w, k)
-    rate = np.where(several, np.minimum(rate, cards), rate)
-    start = (
-        k.start * START_S[SIMPLE]
-        + k.nvls_start * NVLS_START_S * np.where(wide, k.nvls_start_rack * m / NODE, 1.0)
-        + k.hop_tree * hop_out(w, k) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(d)
+    share = share * where(
+        wide,
+        k.nvls_share_rack,
+        1.0,
     )
-    return np.where(exists, pipelined_s(start, vol * message_bytes / rate, k.fill), np.inf)
+    share = share * where(
+        several,
+        k.nvls_share_across,
+        1.0,
+    )
+    rate = maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
+    cards = maximum(vol, 1e-9) * m * out_rate(w)
+    rate = where(
+        several,
+        minimum(rate, cards),
+        rate,
+    )
+    switches = (
+        k.nvls_start
+        * NVLS_START_S
+        * where(
+            wide,
+            k.nvls_start_rack * m / NODE,
+            1.0,
+        )
+    )
+    tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(w.domains)
+    took = pipelined_s(
+        start_s(w) + switches + tree,
+        vol * message_bytes / rate,
+        k.fill,
+    )
+    return where(
+        (w.link.nvls > 0) & (m > 4) & (w.domains <= 2),
+        took,
+        np.inf,
+    )
 
 
 def sharp_s(
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=2.0,
 ):
-    """Seconds of an all-reduce in the switches of the network; inf where they do not reduce.
+    """Seconds of an all-reduce in the switches of the network, where they reduce.
 
     The ring's rate times a gain; one hop to the switches.
     """
-    k = k or constants()
-    n, m, d = w.ranks, w.inside, domains(w)
-    exists = (w.link.sharp > 0) & (d > 2) & (m <= NODE)
-    if not np.any(exists):
-        return np.inf
-    start = (
-        k.start * START_S[SIMPLE]
-        + 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
-        + hop_out(w, k) * SHARP_HOP_S
+    k, n, m = w.k, w.ranks, w.inside
+    inside = 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
+    wire = rounds * (n - 1) / n * message_bytes / (ring_rate(w) * k.sharp_gain)
+    took = pipelined_s(
+        start_s(w) + inside + hop_out(w) * SHARP_HOP_S,
+        wire,
+        k.fill_out,
     )
-    wire = 2 * (n - 1) / n * message_bytes / (ring_rate(w, k) * k.sharp_gain)
-    return np.where(exists, pipelined_s(start, wire, k.fill_out), np.inf)
+    return where(
+        (w.link.sharp > 0) & (w.domains > 2) & (m <= NODE),
+        took,
+        np.inf,
+    )
 
 
 def hierarchical_s(
-    rounds,
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=1.0,
 ):
-    """Seconds by tiers; inf where the group is one domain or has one member in each.
+    """Seconds by tiers, where the group is several domains of several members.
 
     All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
     """
-    k = k or constants()
-    m, d = w.inside, domains(w)
-    start = k.start * START_S[SIMPLE]
+    k, m, d = w.k, w.inside, w.domains
+    inside = start_s(w) + hop_in(w, SIMPLE) * (m - 1)
     near = pipelined_s(
-        start + hop_in(w, k, SIMPLE) * (m - 1),
-        message_bytes * (m - 1) / m / up_rate(w, k),
+        inside,
+        message_bytes * (m - 1) / m / up_rate(w),
         k.fill,
     )
-    far = pipelined_s(
-        start + rounds * (d - 1) * hop_out(w, k) * RING_HOP_OUT_S[SIMPLE],
-        rounds * (d - 1) / d * message_bytes / m / out_rate(w, k),
+    across = start_s(w) + rounds * (d - 1) * hop_out(w) * RING_HOP_OUT_S[SIMPLE]
+    wire = rounds * (d - 1) / d * message_bytes / m / out_rate(w)
+    took = rounds * near + pipelined_s(
+        across,
+        wire,
         k.fill_out,
     )
-    return np.where((d > 1) & (m > 1), rounds * near + far, np.inf)
+    return where(
+        (d > 1) & (m > 1),
+        took,
+        np.inf,
+    )
 
 
-def exchange_start_s(
-    peers,
-    w: Wires,
-    k: CurveConstants,
-):
+def exchange_start_s(peers, w: Wires):
     """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
     peers are reached at once; no published curve)."""
-    across = k.direct_start * hop_out(w, k) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers
-    return np.where(w.ranks > w.inside, across, k.start * START_S[SIMPLE] + hop_in(w, k, SIMPLE))
+    k = w.k
+    across = k.direct_start * hop_out(w) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers
+    return where(
+        w.across,
+        across,
+        start_s(w) + hop_in(w, SIMPLE),
+    )
 
 
-def far_s(
-    out_bytes,
-    w: Wires,
-    k: CurveConstants,
-):
+def far_s(out_bytes, w: Wires):
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
-    rate = w.link.out_bytes_per_s * np.minimum(k.direct_share * w.link.out_share, 1.0)
-    return np.where(w.ranks > w.inside, out_bytes / rate, 0.0)
+    rate = w.link.out_bytes_per_s * minimum(w.k.direct_share * w.link.out_share, 1.0)
+    return where(
+        w.across,
+        out_bytes / rate,
+        0.0,
+    )
 
 
 def near_s(
@@ -496,51 +569,62 @@ def exchange_s(
     peers,
     wire,
     w: Wires,
-    k: CurveConstants,
 ):
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
-    g = np.where(w.ranks > w.inside, k.fill_direct, k.fill)
-    took = pipelined_s(exchange_start_s(peers, w, k), wire, g)
-    return np.where(w.ranks > 1, took, 0.0)
+    fill = where(
+        w.across,
+        w.k.fill_direct,
+        w.k.fill,
+    )
+    return where(
+        w.ranks > 1,
+        pipelined_s(
+            exchange_start_s(peers, w),
+            wire,
+            fill,
+        ),
+        0.0,
+    )
 
 
 @once_per_run
 def direct_s(
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=1.0,
 ):
     """Seconds of an all-to-all in which each rank sends S bytes spread evenly over the group.
 
     max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
     """
-    k = k or constants()
     n, m = w.ranks, w.inside
-    wire = np.maximum(
-        far_s(message_bytes * (n - m) / n, w, k), near_s(message_bytes * (m - 1) / n, w)
-    )
+    far, near = far_s(message_bytes * (n - m) / n, w), near_s(message_bytes * (m - 1) / n, w)
     return exchange_s(
         n - 1,
-        wire,
+        maximum(far, near),
         w,
-        k,
     )
 
 
 def relayed_s(
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
+    rounds=1.0,
 ):
-    """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP); inf inside
-    one domain."""
-    k = k or constants()
-    n, m, d = w.ranks, w.inside, domains(w)
-    wire = np.maximum(
-        far_s(message_bytes * (n - m) / n, w, k), near_s(message_bytes * (m - 1) / m, w)
+    """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP), where the
+    group is several domains of several members."""
+    n, m, d = w.ranks, w.inside, w.domains
+    far, near = far_s(message_bytes * (n - m) / n, w), near_s(message_bytes * (m - 1) / m, w)
+    took = pipelined_s(
+        exchange_start_s(d + m - 2, w),
+        maximum(far, near),
+        w.k.fill_out,
     )
-    start = exchange_start_s(d + m - 2, w, k)
-    return np.where((d > 1) & (m > 1), pipelined_s(start, wire, k.fill_out), np.inf)
+    return where(
+        (d > 1) & (m > 1),
+        took,
+        np.inf,
+    )
 
 
 # What a library picks ------------------------------------------------------------------------
@@ -551,6 +635,15 @@ ALGORITHMS = {
     "reduce_scatter": ("ring", "hierarchical"),
     "all_to_all": ("direct", "relayed"),
 }
+SECONDS = {
+    "ring": ring_s,
+    "tree": tree_s,
+    "nvls": nvls_s,
+    "sharp": sharp_s,
+    "hierarchical": hierarchical_s,
+    "direct": direct_s,
+    "relayed": relayed_s,
+}
 LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks from by itself
 
 
@@ -558,8 +651,7 @@ def times(
     collective: str,
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
-    among=None,
+    among=tuple(SECONDS),
 ) -> dict:
     """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
 
@@ -568,46 +660,41 @@ def times(
     """
     rounds = 2.0 if collective == "all_reduce" else 1.0
     size = np.asarray(message_bytes, float)
-    by = {
-        "ring": lambda: ring_s(
+    asked = [name for name in ALGORITHMS[collective] if name in among]
+    took = {
+        name: SECONDS[name](
             size,
             w,
             rounds,
-            k,
-        ),
-        "tree": lambda: tree_s(size, w, k),
-        "nvls": lambda: nvls_s(size, w, k),
-        "sharp": lambda: sharp_s(size, w, k),
-        "hierarchical": lambda: hierarchical_s(
-            rounds,
-            size,
-            w,
-            k,
-        ),
-        "direct": lambda: direct_s(size, w, k),
-        "relayed": lambda: relayed_s(size, w, k),
+        )
+        for name in asked
     }
-    asked = [name for name in ALGORITHMS[collective] if among is None or name in among]
-    took = {name: by[name]() for name in asked}
-    return {name: np.where((w.ranks > 1) | np.isinf(s), s, 0.0) for name, s in took.items()}
+    return {
+        n: where(
+            (w.ranks > 1) | np.isinf(s),
+            s,
+            0.0,
+        )
+        for n, s in took.items()
+    }
 
 
 def fastest(
     collective: str,
     message_bytes,
     w: Wires,
-    k: CurveConstants | None = None,
 ):
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    by = times(
-        collective,
-        message_bytes,
-        w,
-        k,
-        LIBRARY,
+    return reduce(
+        minimum,
+        times(
+            collective,
+            message_bytes,
+            w,
+            LIBRARY,
+        ).values(),
     )
-    return reduce(np.minimum, by.values())
 
 
 def picked(
@@ -620,32 +707,30 @@ def picked(
         collective,
         message_bytes,
         w,
-        None,
         LIBRARY,
     )
-    return min(by, key=lambda name: float(by[name]))
+    return min(by, key=by.get)
 
 
-def send_s(
-    message_bytes,
-    w: Wires,
-    k: CurveConstants | None = None,
-):
+def send_s(message_bytes, w: Wires):
     """Seconds of one send between two ranks: S over a ring's rate, and one step."""
-    k = k or constants()
-    across = w.ranks > w.inside
-    rate = np.where(across, out_rate(w, k), up_rate(w, k))
-    step = np.where(across, hop_out(w, k) * RING_HOP_OUT_S[SIMPLE], hop_in(w, k, SIMPLE))
-    return message_bytes / rate + k.start * START_S[SIMPLE] + step
+    rate = where(
+        w.across,
+        out_rate(w),
+        up_rate(w),
+    )
+    step = where(
+        w.across,
+        hop_out(w) * RING_HOP_OUT_S[SIMPLE],
+        hop_in(w, SIMPLE),
+    )
+    return message_bytes / rate + start_s(w) + step
 
 
 # Curves over message sizes -------------------------------------------------------------------
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Curve(Record):
     """One collective of one group over message sizes: seconds by algorithm, what a library picks,
     and its bus bandwidth."""
@@ -658,12 +743,19 @@ class Curve(Record):
     # algorithm -> seconds by size; `sharp` also where switches could reduce and the design does not
     # say so
     seconds: dict
-    picked: tuple[str, ...]
+    picked: Lines
     busbw_bytes_per_s: tuple[float, ...]
     half_size_bytes: float  # message at half of the largest bus bandwidth
 
 
-SIZES = tuple(2.0**e for e in range(10, 35, 2))
+SIZES = tuple(
+    2.0**e
+    for e in range(
+        10,
+        35,
+        2,
+    )
+)
 
 
 def curve(
@@ -675,21 +767,31 @@ def curve(
 ) -> Curve:
     """The curve of one group by every algorithm that exists there; `could_reduce` shows what
     reduction in the network would add."""
-    by = times(collective, np.asarray(sizes), reducing(w) if could_reduce else w)
+    by = times(
+        collective,
+        np.asarray(sizes),
+        reducing(w) if could_reduce else w,
+    )
     own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
     table = np.array([own[name] for name in library])
-    bus = volume(collective, float(w.ranks)) * np.asarray(sizes) / np.maximum(table.min(0), 1e-12)
+    bus = volume(collective, float(w.ranks)) * np.asarray(sizes) / maximum(table.min(0), 1e-12)
     return Curve(
         collective=collective,
         axis=axis,
         ranks=int(w.ranks),
-        domains=int(np.ceil(domains(w))),
+        domains=int(np.ceil(w.domains)),
         message_bytes=tuple(sizes),
         seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
         picked=tuple(library[i] for i in table.argmin(0)),
         busbw_bytes_per_s=tuple(map(float, bus)),
-        half_size_bytes=float(np.interp(bus.max() / 2, np.maximum.accumulate(bus), sizes)),
+        half_size_bytes=float(
+            np.interp(
+                bus.max() / 2,
+                maximum.accumulate(bus),
+                sizes,
+            )
+        ),
     )
 
 
@@ -709,4 +811,8 @@ def wires(
     of the NIC rate is its own."""
     link = link_of(cluster, fabric)
     link = replace(link, out_bytes_per_s=link.out_bytes_per_s * out_share)
-    return Wires(float(ranks), float(min(max(inside, 1), ranks)), link)
+    return Wires(
+        float(ranks),
+        float(min(max(inside, 1), ranks)),
+        link,
+    )

@@ -35,16 +35,16 @@ def communication(c: Cases, step: Step) -> list[dict]:
         ("dp", p.dp * p.cp, p.tp, GRADIENTS[SHARDINGS[int(p.sharding)]]),
     )
     return [
-        dict(
-            axis=axis,
-            what=what,
-            group=int(members),
-            tier="scale-up" if members * packed <= c.link.domain else "scale-out",
-            bytes=float(step.axes[axis].bytes),
-            calls=int(np.round(step.axes[axis].calls)),
-            time_s=float(step.axes[axis].exposed_s + step.axes[axis].hidden_s),
-            exposed_s=float(step.axes[axis].exposed_s),
-        )
+        {
+            "axis": axis,
+            "what": what,
+            "group": int(members),
+            "tier": "scale-up" if members * packed <= c.link.domain else "scale-out",
+            "bytes": float(step.axes[axis].bytes),
+            "calls": int(np.round(step.axes[axis].calls)),
+            "time_s": float(step.axes[axis].exposed_s + step.axes[axis].hidden_s),
+            "exposed_s": float(step.axes[axis].exposed_s),
+        }
         for axis, members, packed, what in groups
         if members > 1
     ]

@@ -8,9 +8,10 @@ what a device gives them and folds their answers. All results are columns or sca
 from __future__ import annotations
 
 import numpy as np
+from numpy import where
 
 from ..blocks.kernels import Device, part_filled
-from ..blocks.table import Block, Time, fold, weighted
+from ..blocks.table import Block, Time, fold, plain_share, weighted
 from ..catalogue.words import SHARDINGS
 from .cases import PRECISIONS, Cases, moe_share, sequence_shards, tokens
 
@@ -21,29 +22,73 @@ MXFP8, FP8_ROW = PRECISIONS.index("mxfp8"), PRECISIONS.index("fp8-row")
 
 def low_precision(c: Cases):
     """1 where linear layers run below 16 bit."""
-    return np.where((c.job.precision >= FP8) & (c.job.precision <= FP4), 1.0, 0.0)
+    return where(
+        (c.job.precision >= FP8) & (c.job.precision <= FP4),
+        1.0,
+        0.0,
+    )
 
 
 def linear_rate(c: Cases):
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where the
     width is unaligned."""
     k, p = c.constants, c.job.precision
-    share = np.where(p == FP4, k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm))
-    share = np.where(p == FP8_ROW, share * k.fp8_row, share)
-    return c.chip.linear_flops * share * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
+    share = where(
+        p == FP4,
+        k.gemm_fp4,
+        where(
+            low_precision(c) > 0,
+            k.gemm_fp8,
+            k.gemm,
+        ),
+    )
+    share = where(
+        p == FP8_ROW,
+        share * k.fp8_row,
+        share,
+    )
+    return (
+        c.chip.linear_flops
+        * share
+        * where(
+            c.shape.hidden % 128 == 0,
+            1.0,
+            k.unaligned,
+        )
+    )
 
 
 def chain_factor(c: Cases):
     """Bytes of element-wise chains over those of fused kernels."""
     k, software = c.constants, c.software
-    kernel = np.where(software.norm_kernel > 0, k.norm_kernel, 1.0)
-    return k.elementwise * kernel * np.where(software.fused_norm > 0, 1.0, k.eager)
+    kernel = where(
+        software.norm_kernel > 0,
+        k.norm_kernel,
+        1.0,
+    )
+    return (
+        k.elementwise
+        * kernel
+        * where(
+            software.fused_norm > 0,
+            1.0,
+            k.eager,
+        )
+    )
 
 
 def cast_bytes(c: Cases):
     """Bytes that casting one element to the job's low precision moves; 0 in 16 bit."""
     k, p = c.constants, c.job.precision
-    recipe = np.where(p == FP4, k.cast_fp4, np.where(p == MXFP8, k.cast_mxfp8, k.cast_fp8))
+    recipe = where(
+        p == FP4,
+        k.cast_fp4,
+        where(
+            p == MXFP8,
+            k.cast_mxfp8,
+            k.cast_fp8,
+        ),
+    )
     return low_precision(c) * recipe
 
 
@@ -51,7 +96,11 @@ def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
     part = 1 - (1 - k.graphs_part) * np.minimum(graphs, 1.0)
-    return np.where(graphs >= 2, k.graphs_full, part)
+    return where(
+        graphs >= 2,
+        k.graphs_full,
+        part,
+    )
 
 
 def device(c: Cases, t=None) -> Device:
@@ -61,7 +110,11 @@ def device(c: Cases, t=None) -> Device:
     bytes_per_s = c.chip.hbm_bytes_per_s * c.constants.hbm_share
     wave = c.chip.wave_outputs
     # gradients of whole weights are added to a buffer; sharded ones leave at once
-    added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0))
+    added = where(
+        c.plan.sharding >= ZERO3,
+        0.0,
+        np.maximum(2 * c.job.grad_bytes - 2, 0.0),
+    )
     return Device(
         plan=c.plan,
         software=c.software,
@@ -75,7 +128,11 @@ def device(c: Cases, t=None) -> Device:
         chain_s=chain_factor(c) / bytes_per_s,
         cast_s=cast_bytes(c) / bytes_per_s,
         # scales along rows: gathered in 16 bit, cast by every rank
-        cast_shards=np.where(c.job.precision == FP8_ROW, 1.0, shards),
+        cast_shards=where(
+            c.job.precision == FP8_ROW,
+            1.0,
+            shards,
+        ),
         gradient_s=added / bytes_per_s,
         host_share=host_share(c),
         wave_outputs=wave,
@@ -90,7 +147,9 @@ def layer_mix(c: Cases) -> list[tuple[object, Block]]:
     s = c.shape
     mix = [(b.count / s.layers, b) for b in s.of("mixer")]
     routed = moe_share(c) if s.of("moe") else 0.0
-    return mix + [(routed if b.kind == "moe" else 1.0 - routed, b) for b in s.of("feed")]
+    for b in s.of("feed"):
+        mix.append((routed if b.kind == "moe" else (1.0 - routed) * plain_share(s, b), b))
+    return mix + [(b.count / s.layers, b) for b in s.of("stream")]
 
 
 def layer_time(c: Cases, on: Device | None = None) -> Time:

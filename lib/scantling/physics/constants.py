@@ -1,7 +1,8 @@
 """The calibrated constants: what each means, its prior with its source, and how a case gets its
 value. The priors are the rows of catalogue/priors.csv.
 
-A value is prior x exp(global + family + chip + stack offset). Offsets live in
+A value is prior x exp(global + family + chip + effort offset), and of a stack where two unrelated
+families of runs earn one. Offsets live in
 catalogue/calibration.json, made by
 `python -m scantling.evidence.calibrate.throughput`; a family, chip or stack that is not there has
 offset 0:
@@ -10,22 +11,20 @@ the sourced prior and a wider band.
 
 from __future__ import annotations
 
-import csv
 import json
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import field, make_dataclass
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
+from ..base.files import csv_rows
+from ..base.records import record
 from ..catalogue.families import constants_of
 from .memory import constants as memory_constants
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Prior:
     """One constant before any fit.
 
@@ -37,7 +36,8 @@ class Prior:
         How far a fit may move it for all runs alike: standard deviation of the log offset; 0:
         fixed.
     by : dict
-        The same by level, {"family" | "chip" | "stack" | "pair": sd}; a pair is a stack on a chip.
+        The same by level, {"family" | "chip" | "effort" | "stack": sd}; "site": where the run was
+        made, in a fit alone.
     families : dict
         Chip family -> prior that replaces `value`.
     chips : dict
@@ -63,22 +63,18 @@ def _numbers(cell: str) -> dict[str, float]:
 
 def _priors() -> dict[str, Prior]:
     """The rows of catalogue/priors.csv by name."""
-    with (files("scantling.catalogue") / "priors.csv").open(
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        return {
-            row["name"]: Prior(
-                value=float(row["value"]),
-                unit=row["unit"],
-                source=row["source"],
-                sd=float(row["sd"]),
-                by=_numbers(row["by"]),
-                families=_numbers(row["families"]),
-                chips=_numbers(row["chips"]),
-            )
-            for row in csv.DictReader(file)
-        }
+    return {
+        row["name"]: Prior(
+            value=float(row["value"]),
+            unit=row["unit"],
+            source=row["source"],
+            sd=float(row["sd"]),
+            by=_numbers(row["by"]),
+            families=_numbers(row["families"]),
+            chips=_numbers(row["chips"]),
+        )
+        for row in csv_rows(files("scantling.catalogue") / "priors.csv")
+    }
 
 
 PRIORS: dict[str, Prior] = _priors()
@@ -105,21 +101,35 @@ def gather(
     chips,
     stacks,
     offsets: dict | None = None,
+    tuned=0.0,
 ) -> Constants:
     """Constants for each case, from the names of its chip family, chip and stack (str or arrays of
-    str).
+    str), and whether its recipe is tuned (0 or 1).
 
     Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a
     constant differs.
     """
-    if offsets is None and all(isinstance(each, str) for each in (families, chips, stacks)):
-        return _shipped(families, chips, stacks)
+    effort = efforts(tuned)
+    if offsets is None and all(isinstance(each, str) for each in (families, chips, stacks, effort)):
+        return _shipped(
+            families,
+            chips,
+            stacks,
+            effort,
+        )
     return _gather(
         families,
         chips,
         stacks,
+        effort,
         calibration()["offsets"] if offsets is None else offsets,
     )
+
+
+def efforts(tuned):
+    """ "tuned" or "typical", one name or a column."""
+    names = np.where(np.asarray(tuned) > 0, "tuned", "typical")
+    return names if names.ndim else str(names)
 
 
 @cache
@@ -127,12 +137,14 @@ def _shipped(
     family: str,
     chip: str,
     stack: str,
+    effort: str,
 ) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
     return _gather(
         family,
         chip,
         stack,
+        effort,
         calibration()["offsets"],
     )
 
@@ -141,37 +153,28 @@ def _gather(
     families,
     chips,
     stacks,
+    effort,
     offsets: dict,
 ) -> Constants:
     families = constants_of(families)
     levels = {
+        "effort": effort,
         "family": families,
         "chip": chips,
         "stack": stacks,
-        "pair": pairs(stacks, chips),
     }
     columns = {}
     for name, prior in PRIORS.items():
         fitted = offsets.get(name, {})
         value = _lookup(families, prior.families, prior.value)
         offset = fitted.get("global", 0.0) + sum(
-            _lookup(levels[level], fitted.get(level, {}), 0.0) for level in prior.by
+            _lookup(names, fitted.get(level, {}), 0.0) for level, names in levels.items()
         )
         columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
     return Constants(
         **columns,
         memory=memory_constants.gather(stacks),
     )
-
-
-def pairs(stacks, chips):
-    """ "stack on chip", one name or a column."""
-    if isinstance(stacks, (str, type(None))) and isinstance(chips, (str, type(None))):
-        return f"{stacks} on {chips}"
-    stacks, chips = np.broadcast_arrays(
-        np.asarray(stacks, dtype=object), np.asarray(chips, dtype=object)
-    )
-    return np.array([f"{s} on {c}" for s, c in zip(stacks, chips)])
 
 
 def _lookup(

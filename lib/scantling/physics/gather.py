@@ -8,24 +8,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
+from numpy import maximum, where
 
 from .. import catalogue
+from ..base.records import record
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
-from .cases import PRECISIONS, SAME_RATE, TILE, Cases, Chip, Column, Job, Link, Plan, Software, code
+from . import ingest
+from .cases import (
+    PRECISIONS,
+    SAME_RATE,
+    SWITCHES,
+    TILE,
+    Cases,
+    Chip,
+    Column,
+    Job,
+    Link,
+    Plan,
+    Software,
+    code,
+    switches_of,
+)
 from .collectives import link_of
 from .constants import gather
 from .pipeline import DUALPIPES
 
+MXFP8 = PRECISIONS.index("mxfp8")
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
-SWITCHES = {f.name: f.default for f in fields(Software)}
 
 
 def column(values: Sequence) -> Column:
@@ -82,14 +99,15 @@ def job_of(
     """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
     kept_by = catalogue.optimizer(optimizer)
     codes = np.array([precision_code(p) for p in precisions])
-    under_bf16 = np.where(codes == precision_code("bf16"), [s.bf16_grad_bytes for s in stacks], 0.0)
-    kept = np.where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
-    kept = np.where(under_bf16 > 0, under_bf16, kept)
+    under_bf16 = where(codes == precision_code("bf16"), [s.bf16_grad_bytes for s in stacks], 0.0)
+    kept = where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
+    kept = where(under_bf16 > 0, under_bf16, kept)
     return Job(
         seq_len=seq_len,
         global_batch=global_batch,
         precision=codes if len(codes) > 1 else int(codes[0]),
         optimizer_bytes=kept_by.moment_bytes,
+        newton_schulz=kept_by.newton_schulz,
         master_bytes=kept_by.master_bytes,
         grad_bytes=column(kept),
     )
@@ -105,7 +123,7 @@ def _flash(
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
         for s, k in zip(stacks, kinds)
     ]
-    return np.where(released < FLASH_SINCE, 0.0, column(best))[()]
+    return where(released < FLASH_SINCE, 0.0, column(best))[()]
 
 
 def software_of(
@@ -115,17 +133,18 @@ def software_of(
     plan: Plan,
     said: Mapping[str, Column],
     *,
+    precision: Column = 0,
     planned: bool = False,
 ) -> Software:
     """What each stack's kernels and runtime do under the plan's columns.
 
-    `said` holds switches of Software that a row states, nan where it does not. `planned`: the run
-    is to come, and has what the stack offers by now.
+    `said` holds switches of Software that a row states, nan where it does not; `precision`: codes.
+    `planned`: the run is to come, and has what the stack offers by now.
     """
 
     def told(name, otherwise):
         value = said.get(name)
-        return otherwise if value is None else np.where(np.isnan(value), otherwise, value)
+        return otherwise if value is None else where(np.isnan(value), otherwise, value)
 
     released = told("released", SWITCHES["released"])
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
@@ -135,31 +154,36 @@ def software_of(
         "flash": told("flash", flash),
     }
     if np.any(shape.moe_layers):
-        overlapped = np.isin(plan.schedule, DUALPIPES)
-        own["ep_overlap"] = np.maximum(own["ep_overlap"], overlapped)[()]
-        if planned and stacks[0].dedup_planned:
-            own["dedup_dispatch"] = 1.0
-            own["group_limit"] = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
+        own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
+        late = released >= column([s.fused_experts_since for s in stacks])
+        fused = np.multiply(late, precision == MXFP8, dtype=float)
+        own["fused_experts"] = told("fused_experts", fused)[()]
+        own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
+        if planned and stacks[0].planned:
+            own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
+            limit = where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
+            own["group_limit"] = told("group_limit", limit)
+    kept = column([s.keeps_gathered for s in stacks])
+    own["reshard"] = told("reshard", where((kept > 0) & (plan.pp > 1), 0.0, own["reshard"])[()])
     if any(s.pipeline_engine for s in stacks):  # it sends and reduces between its instructions
         driven = column([s.pipeline_engine for s in stacks]) > 0
-        engine = driven & (plan.sharding > 0) & (plan.pp > 1)
-        own["step_engine"] = np.where(engine, 1.0, 0.0)[()]
-        own["grad_all_reduce"] = np.maximum(own["grad_all_reduce"], own["step_engine"])
-        own["dp_overlap"] = own["dp_overlap"] * (1 - own["step_engine"])
-        own["p2p_overlap"] = own["p2p_overlap"] * (1 - own["step_engine"])
+        engine = where(driven & (plan.sharding > 0) & (plan.pp > 1), 1.0, 0.0)[()]
+        own |= {
+            "step_engine": engine,
+            "grad_all_reduce": np.maximum(own["grad_all_reduce"], engine),
+            "dp_overlap": own["dp_overlap"] * (1 - engine),
+            "p2p_overlap": own["p2p_overlap"] * (1 - engine),
+        }
     if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
         late = released >= column([s.mtp_layout_since for s in stacks])
         laid_out = late | (plan.vpp > 1) | (own["balanced_layout"] > 0)
-        own["balanced_layout"] = np.where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
+        own["balanced_layout"] = where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
     else:
         own["balanced_layout"] = 0.0
     return Software(**own)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Situation:
     """One phase of a design without its plan."""
 
@@ -179,49 +203,61 @@ class Situation:
     ) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
-        if offsets is None and self.resolved.calibration is not None:
-            offsets = self.resolved.calibration.offsets
+        override = self.resolved.calibration if offsets is None else None
         name = "" if self.stack.name == GENERIC else self.stack.name
-        return Cases(
+        software = software_of(
+            [self.stack],
+            [chip],
+            self.shape,
+            plan,
+            self.phase.software | self.said,
+            precision=self.job.precision,
+            planned=True,
+        )
+        levels = chip.family, chip.id, name
+        usual = Cases(
             shape=self.shape,
             job=self.job,
             chip=self.chip,
             link=self.link,
             plan=plan,
-            software=software_of(
-                [self.stack],
-                [chip],
-                self.shape,
-                plan,
-                self.said,
-                planned=True,
-            ),
-            constants=gather(
-                chip.family,
-                chip.id,
-                name,
-                offsets,
-            ),
+            software=software,
+            constants=gather(*levels, offsets, software.tuned),
         )
+        if override is None:
+            return usual
+        return override.applied(usual, gather(*levels, override.offsets, software.tuned))
 
 
 def situation(resolved, phase) -> Situation:
     """The columns that a phase of a resolved design fixes; the plan is what remains."""
     cluster, chip = resolved.cluster, resolved.cluster.accelerator
     software = stack(canonical(resolved.stack, family(chip.family).modern))
-    domain = float(cluster.scale_up_domain)
+    sync = cluster.sync
+    job = job_of(
+        [software],
+        [phase.precision],
+        float(phase.seq_len),
+        float(phase.global_batch),
+        optimizer=phase.optimizer,
+    )
+    job = replace(job, **ingest.reads(resolved))
+    if cluster.sites > 1:
+        job = replace(
+            job,
+            optimizer_bytes=job.optimizer_bytes + sync.outer_bytes,
+            local_steps=sync.local_steps,
+            exchange_bytes=sync.exchange_bytes,
+            exchange_overlap=float(sync.overlap),
+        )
+    modules = phase.pins.get("recompute_modules")
     return Situation(
         resolved=resolved,
         phase=phase,
         shape=shape_of(resolved.model),
-        job=job_of(
-            [software],
-            [phase.precision],
-            float(phase.seq_len),
-            float(phase.global_batch),
-            optimizer=phase.optimizer,
-        ),
-        chip=chip_of([chip], [phase.precision], domain),
+        job=job,
+        chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
         link=link_of(cluster),
         stack=software,
+        said=switches_of(modules) if modules else {},
     )

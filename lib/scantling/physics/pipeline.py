@@ -13,24 +13,15 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from numpy import maximum, where
 
+from ..base.records import Lines, record
+from ..base.words import table as read_yaml
 from ..catalogue import words
 
-SCHEDULE_NAMES: tuple[str, ...] = words.SCHEDULES
-_HUANG = (
-    "Huang et al. 2019, arXiv:1811.06965, section 2.3; Narayanan et al. 2021, "
-    "arXiv:2104.04473, section 2.2.1"
-)
-_SC21 = "Narayanan et al. 2021, arXiv:2104.04473, section 2.2"
-_ZERO = "Qi et al. 2023, arXiv:2401.10241"
-_CONTROL = (
-    "Qi et al. 2024, arXiv:2405.15362; published for F = B = W, the form for unequal passes "
-    "is that of schedule.lay_out"
-)
-_V3 = "DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1 and table 2"
+SCHEDULE_NAMES: Lines = words.SCHEDULES
 
 
 def bubble_1f1b(*, p, F, B, W, **_):
@@ -59,7 +50,7 @@ def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
     in their table 10.
     """
     return _after_barrier(
-        (p - 1) * np.maximum(F + B - W, 0.0),
+        (p - 1) * maximum(F + B - W, 0.0),
         p,
         F,
         barrier,
@@ -76,7 +67,7 @@ def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
     is that of ZB-H1.
     """
     return _after_barrier(
-        (p - 1) * np.maximum(F + B - 2 * W / k, 0.0),
+        (p - 1) * maximum(F + B - 2 * W / k, 0.0),
         p,
         F,
         barrier,
@@ -91,13 +82,13 @@ def _after_barrier(
 ):
     """Idle time where the optimizer waits for all: the last device starts (p − 1)F after the
     first."""
-    return np.where(barrier, np.maximum(idle, (p - 1) * F), idle)
+    return where(barrier, maximum(idle, (p - 1) * F), idle)
 
 
 def bubble_zb_v(*, p, F, B, W, **_):
     """(p − 1)(max(F, B) − W), at least 0 [s]; the published 0 where F = B = W. Qi et al. 2023,
     section 6; Qi et al. 2024."""
-    return (p - 1) * np.maximum(np.maximum(F, B) - W, 0.0)
+    return (p - 1) * maximum(maximum(F, B) - W, 0.0)
 
 
 def bubble_v_half(*, p, m, F, B, W, **_):
@@ -106,8 +97,8 @@ def bubble_v_half(*, p, m, F, B, W, **_):
     The published half of 1F1B's where F = B = W. With unequal passes it loses time in every
     micro-batch, which its authors state without a formula. Qi et al. 2024, V-Half.
     """
-    longest = np.maximum(F, B)
-    return (p - 1) * np.maximum((F + B - W) / 2 + longest, 0.0) + m * np.maximum(
+    longest = maximum(F, B)
+    return (p - 1) * maximum((F + B - W) / 2 + longest, 0.0) + m * maximum(
         2 * longest - F - B - W, 0.0
     )
 
@@ -118,7 +109,7 @@ def bubble_v_min(*, p, m, F, B, W, **_):
     The published two thirds of 1F1B's where F = B = W; loses much sooner than V-Half where they
     differ. Qi et al. 2024, V-Min.
     """
-    return (p - 1) * (F + B) + m * np.maximum(3 * np.maximum(F, B) - F - B - W, 0.0)
+    return (p - 1) * (F + B) + m * maximum(3 * maximum(F, B) - F - B - W, 0.0)
 
 
 def bubble_dualpipe(*, p, F, B, W, **_):
@@ -127,12 +118,12 @@ def bubble_dualpipe(*, p, F, B, W, **_):
     Their table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with
     F&B = F + B is this. What the overlap hides is a matter of communication, not of the schedule.
     """
-    return (p / 2 - 1) * np.maximum(F + 2 * B - W, 0.0)
+    return (p / 2 - 1) * maximum(F + 2 * B - W, 0.0)
 
 
 def bubble_dualpipe_v(*, p, F, B, W, **_):
     """(p − 1)/2·(F + 2B − W), at least 0 [s]: DualPipe with two of its stages on each device."""
-    return (p - 1) / 2 * np.maximum(F + 2 * B - W, 0.0)
+    return (p - 1) / 2 * maximum(F + 2 * B - W, 0.0)
 
 
 def held_gpipe(*, m, **_):
@@ -186,10 +177,7 @@ def held_dualpipe_v(*, p, **_):
     return p + 0.5
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Schedule:
     """One pipeline schedule: facts, its two formulas, and where they come from.
 
@@ -217,7 +205,7 @@ class Schedule:
     bubble: Callable
     held: Callable
     source: str
-    aliases: tuple[str, ...] = ()
+    aliases: Lines = ()
     chunks: int | None = 1
     split_backward: bool = False
     placement: str = "ring"
@@ -229,94 +217,27 @@ class Schedule:
         return SCHEDULE_NAMES.index(self.name)
 
 
-_ROWS = (
+_FORMULAS = {
+    "gpipe": (bubble_1f1b, held_gpipe),
+    "1f1b": (bubble_1f1b, held_1f1b),
+    "interleaved": (bubble_interleaved, held_interleaved),
+    "zb-1p": (bubble_zb_h1, held_zb_h1),
+    "zb-2p": (bubble_zb_h2, held_zb_h2),
+    "zb-v": (bubble_zb_v, held_zb_v),
+    "v-half": (bubble_v_half, held_v_half),
+    "v-min": (bubble_v_min, held_v_min),
+    "dualpipe": (bubble_dualpipe, held_dualpipe),
+    "dualpipe-v": (bubble_dualpipe_v, held_dualpipe_v),
+}
+_KNOWN = read_yaml(__file__, "pipeline")
+_ROWS = tuple(
     Schedule(
-        name="gpipe",
-        aliases=("afab", "all-forward-all-backward"),
-        bubble=bubble_1f1b,
-        held=held_gpipe,
-        source=_HUANG,
-    ),
-    Schedule(
-        name="1f1b",
-        aliases=("pipedream-flush", "one-forward-one-backward"),
-        bubble=bubble_1f1b,
-        held=held_1f1b,
-        source=_SC21,
-    ),
-    Schedule(
-        name="interleaved",
-        aliases=("interleaved-1f1b", "virtual-pipeline", "1f1b-i"),
-        chunks=None,
-        bubble=bubble_interleaved,
-        held=held_interleaved,
-        source=_SC21
-        + "; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti et al. 2022, "
-        "arXiv:2205.05198, section 4.2.3",
-    ),
-    Schedule(
-        name="zb-1p",
-        aliases=("zb-h1", "zb1p"),
-        split_backward=True,
-        bubble=bubble_zb_h1,
-        held=held_zb_h1,
-        source=_ZERO + ", table 2 (ZB-H1)",
-    ),
-    Schedule(
-        name="zb-2p",
-        aliases=("zb-h2", "zb2p"),
-        split_backward=True,
-        bubble=bubble_zb_h2,
-        held=held_zb_h2,
-        source=_ZERO + ", table 2 (ZB-H2)",
-    ),
-    Schedule(
-        name="zb-v",
-        aliases=("zbv", "v-zb"),
-        chunks=2,
-        split_backward=True,
-        placement="vee",
-        bubble=bubble_zb_v,
-        held=held_zb_v,
-        source=_ZERO + ", section 6; " + _CONTROL,
-    ),
-    Schedule(
-        name="v-half",
-        chunks=2,
-        split_backward=True,
-        placement="vee",
-        bubble=bubble_v_half,
-        held=held_v_half,
-        source=_CONTROL,
-    ),
-    Schedule(
-        name="v-min",
-        chunks=2,
-        split_backward=True,
-        placement="vee",
-        bubble=bubble_v_min,
-        held=held_v_min,
-        source=_CONTROL,
-    ),
-    Schedule(
-        name="dualpipe",
-        split_backward=True,
-        placement="mirror",
-        weight_copies=2,
-        bubble=bubble_dualpipe,
-        held=held_dualpipe,
-        source=_V3,
-    ),
-    Schedule(
-        name="dualpipe-v",
-        aliases=("dualpipev", "cut-in-half"),
-        chunks=2,
-        split_backward=True,
-        placement="vee",
-        bubble=bubble_dualpipe_v,
-        held=held_dualpipe_v,
-        source=_V3 + ", with two of its stages on each device",
-    ),
+        name=name,
+        bubble=bubble,
+        held=held,
+        **_KNOWN["schedules"][name],
+    )
+    for name, (bubble, held) in _FORMULAS.items()
 )
 SCHEDULES: dict[str, Schedule] = {row.name: row for row in _ROWS}
 # one direction's all-to-all runs beside the other's compute (DeepSeek-V3, section 3.2.1)
@@ -407,7 +328,7 @@ def bubble_time(
         k=weight_kept,
         barrier=barrier,
     )
-    return np.where(pp > 1, idle, 0.0)[()]
+    return where(pp > 1, idle, 0.0)[()]
 
 
 def in_flight(
@@ -439,7 +360,7 @@ def in_flight(
     `SCHEDULES[name].held` and `.source`.
     """
     pp, stage = np.asarray(pp), np.asarray(stage)
-    stage = np.where(stage < 0, pp + stage, stage)
+    stage = where(stage < 0, pp + stage, stage)
     held = _by_schedule(
         "held",
         schedule,
@@ -449,7 +370,7 @@ def in_flight(
         s=stage,
         k=weight_kept,
     )
-    return np.minimum(np.where(pp > 1, held, 1.0), m)[()]
+    return np.minimum(where(pp > 1, held, 1.0), m)[()]
 
 
 def weight_kept(
@@ -465,7 +386,7 @@ def weight_kept(
     dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
     Korthikanti et al. 2022, section 4.1.
     """
-    scores = np.where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden))
+    scores = where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden))
     return (32.0 / (34.0 + scores))[()]
 
 
@@ -475,82 +396,43 @@ def weight_copies(schedule):
     return _COPIES[schedule_code(schedule)]
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Rule:
-    """One legality rule: for which schedules, what it says, whose rule it is, and a test of
-    columns, True where the rule is kept."""
+    """One legality rule: for which schedules, what it says, and whose rule it is."""
 
-    schedules: tuple[str, ...]
+    name: str
+    schedules: Lines
     text: str
     source: str
-    kept: Callable
 
 
-def _of_chunks(chunks) -> tuple[str, ...]:
-    """Names of the schedules that hold so many chunks on a device."""
-    return tuple(row.name for row in _ROWS if row.chunks == chunks)
+def rules_kept(
+    pp,
+    vpp,
+    m,
+    layers,
+) -> dict:
+    """True where columns of plans keep each rule, by the rule's name in pipeline.yaml."""
+    parts = pp * vpp
+    return {
+        "one chunk": vpp == 1,
+        "two chunks": vpp == 2,
+        "more chunks": vpp >= 2,
+        "whole rounds": m % pp == 0,
+        "two ways": pp % 2 == 0,
+        "two halves": m % 2 == 0,
+        "long enough": m >= 2 * pp,
+        "stages": pp >= 2,
+        "layers": layers + where(parts > 2, 2, 0) >= parts,
+    }
 
 
-RULES: tuple[Rule, ...] = (
+RULES = tuple(
     Rule(
-        schedules=_of_chunks(1),
-        text="vpp must be 1 for this schedule",
-        source="one model part per device and direction",
-        kept=lambda pp, vpp, m, layers: vpp == 1,
-    ),
-    Rule(
-        schedules=_of_chunks(2),
-        text="vpp must be 2 for a V-shaped schedule",
-        source="arXiv:2401.10241, section 6",
-        kept=lambda pp, vpp, m, layers: vpp == 2,
-    ),
-    Rule(
-        schedules=_of_chunks(None),
-        text="interleaved needs vpp of at least 2",
-        source=_SC21,
-        kept=lambda pp, vpp, m, layers: vpp >= 2,
-    ),
-    Rule(
-        schedules=_of_chunks(None),
-        text="interleaved needs micro-batches per step divisible by pp",
-        source=_SC21 + "; asserted by Megatron-LM",
-        kept=lambda pp, vpp, m, layers: m % pp == 0,
-    ),
-    Rule(
-        schedules=("dualpipe",),
-        text="dualpipe needs an even pp",
-        source=_V3,
-        kept=lambda pp, vpp, m, layers: pp % 2 == 0,
-    ),
-    Rule(
-        schedules=("dualpipe",),
-        text="dualpipe needs an even number of micro-batches",
-        source=_V3,
-        kept=lambda pp, vpp, m, layers: m % 2 == 0,
-    ),
-    Rule(
-        schedules=("dualpipe", "dualpipe-v"),
-        text="dualpipe needs at least 2·pp micro-batches",
-        source="asserted by DeepSeek's DualPipe code",
-        kept=lambda pp, vpp, m, layers: m >= 2 * pp,
-    ),
-    Rule(
-        schedules=tuple(name for name in SCHEDULES if name not in ("gpipe", "1f1b")),
-        text="this schedule needs pp of at least 2",
-        source="one stage has nothing to reorder",
-        kept=lambda pp, vpp, m, layers: pp >= 2,
-    ),
-    Rule(
-        schedules=SCHEDULE_NAMES,
-        text="every model part needs a layer, the embedding and the head counting as one "
-        "each: layers + 2 ≥ pp·vpp",
-        source="Megatron-LM and torchtitan refuse empty parts; Llama 3 gives its first and "
-        "last a layer less (arXiv:2407.21783, section 3.3.2)",
-        kept=lambda pp, vpp, m, layers: layers + np.where(pp * vpp > 2, 2, 0) >= pp * vpp,
-    ),
+        name=name,
+        **facts,
+    )
+    for name, facts in _KNOWN["rules"].items()
 )
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
 
@@ -565,10 +447,9 @@ def violations(
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
-    columns = [np.asarray(column) for column in (pp, vpp, m, layers)]
+    kept = rules_kept(*map(np.asarray, (pp, vpp, m, layers)))
     broken = {
-        rule.text: concerned[code] & ~rule.kept(*columns)
-        for rule, concerned in zip(RULES, _CONCERNED)
+        rule.text: concerned[code] & ~kept[rule.name] for rule, concerned in zip(RULES, _CONCERNED)
     }
     return {text: bad for text, bad in broken.items() if np.any(bad)}
 
@@ -593,7 +474,9 @@ def stage_layers(
     shared_out = layers + np.asarray(first_less) + last_less
     places = np.floor(shared_out / pp)
     over = shared_out - places * pp
-    first = np.where(pp == 1, layers, places - first_less)
-    last = np.where(pp == 1, layers, places - last_less + (over == pp - 1))
-    middle = np.where(pp > 2, places + (over > 0), 0)
-    return first, middle, last
+    last = where(pp == 1, layers, places - last_less + (over == pp - 1))
+    return (
+        where(pp == 1, layers, places - first_less),
+        where(pp > 2, places + (over > 0), 0),
+        last,
+    )

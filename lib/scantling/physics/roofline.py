@@ -10,11 +10,12 @@ and `step`; nothing is timed twice.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
 
+from ..base.records import record
 from . import compute
 from .cases import Cases, Column, recomputed, tokens
 from .communication import communication
@@ -26,10 +27,7 @@ ADAM_FLOP = 16.0
 FLASH_PASSES = 3.5
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Kernel:
     """One kind of kernel on the fullest stage's device, forward, backward and recompute of one step
     together."""
@@ -49,10 +47,7 @@ class Kernel:
     bound: str  # compute or memory: the lower of the two roofs
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Axis:
     """One axis of the plan against the link that its slowest hop takes."""
 
@@ -68,10 +63,7 @@ class Axis:
     exposed_s: float  # of it, what adds to the step [s]
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Roofline:
     """Kernels and axes of one plan under the roofs of one device."""
 
@@ -136,23 +128,18 @@ def roofline(assessment) -> Roofline | None:
         "scale-up": float(c.link.up_bytes_per_s),
         "scale-out": float(c.link.out_bytes_per_s),
     }
-    axes = tuple(
-        Axis(
-            axis=row["axis"],
-            tier=row["tier"],
-            bytes=row["bytes"],
-            intensity=done / row["bytes"],
-            attainable_flops=min(peak, done / row["bytes"] * link[row["tier"]]),
-            achieved_flops=done / step_s,
-            time_s=row["time_s"],
-            exposed_s=row["exposed_s"],
-        )
-        for row in communication(c, chosen.step)
-        if row["bytes"] > 0
-    )
     return Roofline(
         kernels=kernels,
-        axes=axes,
+        axes=tuple(
+            Axis(
+                **{name: row[name] for name in ("axis", "tier", "bytes", "time_s", "exposed_s")},
+                intensity=done / row["bytes"],
+                attainable_flops=min(peak, done / row["bytes"] * link[row["tier"]]),
+                achieved_flops=done / step_s,
+            )
+            for row in communication(c, chosen.step)
+            if row["bytes"] > 0
+        ),
         peak_flops=peak,
         bf16_flops=float(c.chip.bf16_flops),
         hbm_bytes_per_s=hbm,
@@ -225,7 +212,6 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     gemms = _gemms(c)
     timed = sum(seconds for *_, seconds in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
-    core_s = (layer.attention + layer.attention_backward) / passes
     moved = once["elementwise"] * chip.hbm_bytes_per_s * c.constants.hbm_share
     products = (
         Work(
@@ -241,7 +227,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
             "attention",
             "Attention core",
             *_attention(c),
-            core_s,
+            (layer.attention + layer.attention_backward) / passes,
             spent["attention"],
             chip.bf16_flops,
         ),
@@ -262,12 +248,12 @@ def _attention(c: Cases) -> tuple[float, float]:
     all of the scores where they are materialised."""
     t, tp, seq_len, passes = tokens(c), c.plan.tp, c.job.seq_len, c.constants.scores_passes
     flops = moved = 0.0
+    materialised = np.any(c.software.flash == 0)
     for block in c.shape.of("softmax"):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
         kept = np.maximum(block.kept_heads / tp, 1.0)
-        keys, scores = block.keys_seen(seq_len), 0.0
-        if np.any(c.software.flash == 0):
-            keys, scores = seq_len, passes * 2 * t * seq_len * heads
+        keys = seq_len if materialised else block.keys_seen(seq_len)
+        scores = passes * 2 * t * seq_len * heads if materialised else 0.0
         flops += weight * 2 * t * keys * heads * width
         # queries and outputs, keys and values
         moved += weight * (2 * t * (heads + kept) * width + scores)

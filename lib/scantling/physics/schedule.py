@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
-from .pipeline import SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
+from ..base.records import record
+from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
 from .schedule_orders import BACKWARD, FORWARD, ORDERS, PAIR, WEIGHT, WHOLE
 
 KINDS = ("F", "B", "W")
@@ -23,10 +26,7 @@ _SHARES = (
 )  # a weight gradient starts where at least this share of it fits; the best of these is kept
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Layout:
     """What every device does when, one row per pass. Arrays of shape (rows,), sorted by start then
     device.
@@ -93,8 +93,7 @@ class Layout:
         kind, start, end, micro_batch, part = (column[rows] for column in columns)
         key = micro_batch * (part.max() + 1) + part
         weight, forward = kind == "W", kind == "F"
-        split = np.isin(key, key[weight])
-        freed = np.where(weight, kept, np.where(split, 1 - kept, 1.0))
+        freed = np.where(weight, kept, np.where(np.isin(key, key[weight]), 1 - kept, 1.0))
         times, change = np.where(forward, start, end), np.where(forward, 1.0, -freed)
         # at one moment what is freed goes before what is taken
         order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
@@ -191,17 +190,27 @@ def lay_out(
             f"{row.name}; it has shape {scale.shape}"
         )
     whole = t_backward_input + t_backward_weight
-    backward = t_backward_input if row.split_backward else whole
-    by_kind = (t_forward, backward, t_backward_weight, whole)
-    lazy = row.split_backward and not row.name.startswith("dualpipe")
-    job = _Job(
-        orders=ORDERS[row.name](pp, chunks, m),
-        device_of=_device_of(row.placement, pp, m),
-        parts=parts,
-        m=m,
-        times=[(t / chunks * scale).tolist() for t in by_kind],
-        t_p2p=float(t_p2p),
-        cap=round(
+    by_kind = (
+        t_forward,
+        t_backward_input if row.split_backward else whole,
+        t_backward_weight,
+        whole,
+    )
+    lazy = row.split_backward and row.code not in DUALPIPES
+    job = {
+        "orders": [
+            ORDERS[row.name](
+                d,
+                pp,
+                chunks,
+                m,
+            )
+            for d in range(pp)
+        ],
+        "device_of": _device_of(row.placement, pp, m),
+        "times": [(t / chunks * scale).tolist() for t in by_kind],
+        "t_p2p": float(t_p2p),
+        "cap": round(
             float(
                 in_flight(
                     row.code,
@@ -213,10 +222,9 @@ def lay_out(
             * chunks
         )
         if lazy
-        else None,
-        kept=weight_kept,
-    )
-    runs = (_Run(job, share).rows() for share in (_SHARES if lazy else (1.0,)))
+        else math.inf,
+        "kept": weight_kept,
+    }
     layouts = (
         _layout(
             row,
@@ -224,9 +232,12 @@ def lay_out(
             vpp,
             m,
             weight_kept,
-            rows,
+            _Run(
+                share=share,
+                **job,
+            ).rows(),
         )
-        for rows in runs
+        for share in (_SHARES if lazy else (1.0,))
     )
     return min(layouts, key=lambda layout: layout.span_s.max())
 
@@ -244,46 +255,32 @@ def _device_of(
     }[placement]
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class _Job:
-    """What is to be laid out: the order of every device, where parts stand, and how long passes
-    take (`times[kind][part]`). With a cap, weight gradients are not in the orders."""
-
-    orders: list
-    device_of: Callable
-    parts: int
-    m: int
-    times: list
-    t_p2p: float
-    cap: int | None
-    kept: float
-
-
+@dataclass(kw_only=True)
 class _Run:
     """Every pass as early as its device, its order and its input allow.
 
-    With a cap, a weight gradient is run where it delays nothing (where at least `share` of it fits
-    before the next input arrives), or before a forward that would exceed the cap.
+    With a cap, weight gradients are not in the orders: one is run where it delays nothing (where at
+    least `share` of it fits before the next input arrives), or before a forward that would exceed
+    the cap.
     """
 
-    def __init__(
-        self,
-        job: _Job,
-        share: float,
-    ):
-        devices = range(len(job.orders))
-        self.job, self.share = job, share
-        longest = max((t for row in job.times for t in row), default=0.0)
-        self.tick = 1e-9 * longest or 1.0  # moments closer than this are one
+    orders: list
+    device_of: Callable
+    times: list  # [kind][part]
+    t_p2p: float
+    cap: float
+    kept: float
+    share: float
+
+    def __post_init__(self):
+        self.tick = 1e-9 * max(map(max, self.times)) or 1.0  # moments closer than this are one
         self.ends = {}  # (kind, part, micro-batch) -> when its output exists
         self.waiting = {}  # the same -> device asleep until that pass is placed
-        self.left = [deque(order) for order in job.orders]
-        self.owed = [deque() for _ in devices]  # weight gradients, oldest first
-        self.held = [0.0 for _ in devices]
-        self.events = [(0, 0, device, 0.0) for device in devices]
+        self.left = [deque(order) for order in self.orders]
+        self.owed = [deque() for _ in self.left]  # weight gradients, oldest first
+        self.held = [0.0 for _ in self.left]
+        # (tick, whether after all others had their turn then, device, moment)
+        self.events = [(0, 0, device, 0.0) for device, _ in enumerate(self.left)]
         self.placed = []  # (start, end, device, kind, part, micro-batch)
 
     def rows(self) -> list[tuple]:
@@ -298,10 +295,9 @@ class _Run:
         self,
         moment,
         device,
-        second=0,
     ):
-        """The device looks again at a moment; `second`: after all others had their turn then."""
-        heapq.heappush(self.events, (round(moment / self.tick), second, device, moment))
+        """The device looks again at a moment."""
+        heapq.heappush(self.events, (round(moment / self.tick), 0, device, moment))
 
     def ready(
         self,
@@ -310,23 +306,21 @@ class _Run:
         mb,
         device,
     ):
-        """When the input of a pass is on its device, or None while that is not known; and the pass
+        """When the input of a pass is on its device, infinite while that is not known; and the pass
         that it waits for."""
         if kind == PAIR:
             both = self.ready(FORWARD, *part, device), self.ready(WHOLE, *mb, device)
-            unknown = [each for each in both if each[0] is None]
-            return unknown[0] if unknown else max(both, key=lambda each: each[0])
-        last = self.job.parts - 1
-        if kind == WEIGHT or (kind == FORWARD and part == 0):
-            return 0.0, None
+            return max(both, key=itemgetter(0))
         if kind == FORWARD:
             source = FORWARD, part - 1, mb
+        elif part + 1 == len(self.times[0]):
+            source = FORWARD, part, mb
         else:
-            source = (FORWARD, last, mb) if part == last else (BACKWARD, part + 1, mb)
-        end = self.ends.get(source)
-        if end is not None and self.job.device_of(*source[1:]) != device:
-            end += self.job.t_p2p
-        return end, source
+            source = BACKWARD, part + 1, mb
+        if source[1] < 0:
+            return 0.0, None
+        sent = self.t_p2p if self.device_of(*source[1:]) != device else 0.0
+        return self.ends.get(source, math.inf) + sent, source
 
     def put(
         self,
@@ -340,15 +334,14 @@ class _Run:
         passes = ((FORWARD, *part), (WHOLE, *mb)) if kind == PAIR else ((kind, part, mb),)
         end = now
         for kind, part, mb in passes:
-            start, end = end, end + self.job.times[kind][part]
+            start, end = end, end + self.times[kind][part]
             self.placed.append((start, end, device, kind, part, mb))
-        for kind, part, mb in passes:
+        for kind, *at in passes:
             if kind != WEIGHT:
-                key = (FORWARD if kind == FORWARD else BACKWARD, part, mb)
+                key = (FORWARD if kind == FORWARD else BACKWARD, *at)
                 self.ends[key] = end
-                sleeper = self.waiting.pop(key, None)
-                if sleeper is not None:
-                    self.wake(now, sleeper)
+                if key in self.waiting:
+                    self.wake(now, self.waiting.pop(key))
         self.wake(end, device)
 
     def put_weight(
@@ -357,7 +350,7 @@ class _Run:
         device,
     ):
         """Run the oldest weight gradient that the device owes."""
-        self.held[device] -= self.job.kept
+        self.held[device] -= self.kept
         self.put(
             now,
             device,
@@ -371,29 +364,18 @@ class _Run:
         device,
     ):
         """Run the next pass of the device's order."""
-        kind, part, mb = self.left[device].popleft()
-        if self.job.cap is not None:
-            if kind == FORWARD:
-                self.held[device] += 1
-            else:
-                self.owed[device].append((part, mb))
-                self.held[device] -= 1 - self.job.kept
+        kind, *at = self.left[device].popleft()
+        if kind == FORWARD:
+            self.held[device] += 1
+        elif self.cap < math.inf:
+            self.owed[device].append(at)
+            self.held[device] -= 1 - self.kept
         self.put(
             now,
             device,
             kind,
-            part,
-            mb,
+            *at,
         )
-
-    def full(
-        self,
-        kind,
-        device,
-    ):
-        """Whether a forward would exceed what the schedule may hold."""
-        cap = self.job.cap
-        return kind == FORWARD and cap is not None and self.held[device] + 1 > cap + 1e-9
 
     def turn(
         self,
@@ -404,40 +386,25 @@ class _Run:
     ):
         """One device decides what to do. It looks again, after all others, before it gives time to
         a weight gradient while its next input is unknown."""
-        owed = self.owed[device]
-        if not self.left[device]:
+        owed, left, late = self.owed[device], self.left[device], self.tick / 2
+        if not left:
             if owed:
                 self.put_weight(now, device)
             return
-        kind, part, mb = self.left[device][0]
-        at, source = self.ready(
-            kind,
-            part,
-            mb,
-            device,
-        )
-        soon = now + self.tick / 2
-        if owed and self.full(kind, device):
+        at, source = self.ready(*left[0], device)
+        full = left[0][0] == FORWARD and self.held[device] + 1 > self.cap + 1e-9
+        if owed and full:
             self.put_weight(now, device)
-        elif at is not None and at <= soon:
+        elif at <= now + late:
             self.start(max(now, at), device)
-        elif at is None and not second:
+        elif at == math.inf and not second:
             heapq.heappush(self.events, (moment, 1, device, now))
-        elif owed and (at is None or self.fits(now, at, owed[0][0])):
+        elif owed and now + self.share * self.times[WEIGHT][owed[0][0]] <= at + late:
             self.put_weight(now, device)
-        elif at is None:
+        elif at == math.inf:
             self.waiting[source] = device
         else:
             self.wake(at, device)
-
-    def fits(
-        self,
-        now,
-        at,
-        part,
-    ):
-        """Whether enough of a weight gradient fits before the next input."""
-        return now + self.share * self.job.times[WEIGHT][part] <= at + self.tick / 2
 
 
 def _layout(

@@ -1,5 +1,6 @@
-"""The order in which each pipeline device runs its passes: one function per schedule.
-`scantling.physics.schedule` turns orders into times.
+"""The order in which a pipeline device runs its passes: one function per schedule, of the device,
+the devices, the model chunks on each and the micro-batches. `scantling.physics.schedule` turns
+orders into times.
 
 An order is a list of (kind, model part, micro-batch), a PAIR as (PAIR, (part, micro-batch) forward,
 the same backward). Weight gradients are listed for dualpipe and dualpipe-v only; the other split
@@ -9,8 +10,8 @@ schedules leave them to be fitted in.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from itertools import product
+from functools import cache, partial
+from itertools import count, product, repeat
 
 import numpy as np
 
@@ -20,30 +21,33 @@ FORWARD, BACKWARD, WEIGHT, WHOLE, PAIR = range(5)
 
 
 def gpipe(
+    d,
     pp,
     chunks,
     m,
 ):
     """All forwards, then all backwards."""
-    return [[(kind, d, j) for kind in (FORWARD, BACKWARD) for j in range(m)] for d in range(pp)]
+    return [(kind, d, j) for kind in (FORWARD, BACKWARD) for j in range(m)]
 
 
 def one_f_one_b(
+    d,
     pp,
     chunks,
     m,
 ):
     """1F1B and ZB-H1: as many forwards ahead as stages follow."""
-    return [_alternate([(d, j) for j in range(m)], pp - d) for d in range(pp)]
+    return _alternate([(d, j) for j in range(m)], pp - d)
 
 
 def zb_h2(
+    d,
     pp,
     chunks,
     m,
 ):
     """ZB-H2: twice as far ahead."""
-    return [_alternate([(d, j) for j in range(m)], 2 * (pp - d) - 1) for d in range(pp)]
+    return _alternate([(d, j) for j in range(m)], 2 * (pp - d) - 1)
 
 
 def _alternate(
@@ -62,6 +66,7 @@ def _alternate(
 
 
 def interleaved(
+    d,
     pp,
     chunks,
     m,
@@ -69,100 +74,51 @@ def interleaved(
     """Micro-batches go through the chunks in groups of pp; Megatron-LM's warm-up count, then one
     forward and one backward in turn."""
 
-    def passes(device, chunk_order):
+    def passes(chunk_order):
         return [
-            (chunk * pp + device, group + j)
+            (chunk * pp + d, group + j)
             for group in range(0, m, pp)
             for chunk in chunk_order
             for j in range(pp)
         ]
 
-    return [
-        _alternate(
-            passes(d, range(chunks)),
-            2 * (pp - 1 - d) + (chunks - 1) * pp + 1,
-            passes(d, range(chunks)[::-1]),
-        )
-        for d in range(pp)
-    ]
+    return _alternate(
+        passes(range(chunks)),
+        2 * (pp - 1 - d) + (chunks - 1) * pp + 1,
+        passes(range(chunks)[::-1]),
+    )
 
 
 def dualpipe(
+    d,
     pp,
     chunks,
     m,
 ):
     """Both directions through every device: lane 0 enters at the nearer end."""
-
-    def order(d):
-        lanes = [partial(_pass, d, 0), partial(_pass, pp - 1 - d, m // 2)]
-        return _dualpipe(
-            pp // 2,
-            min(d, pp - 1 - d),
-            m // 2,
-            lanes[:: 1 if d < pp // 2 else -1],
-        )
-
-    return [order(d) for d in range(pp)]
+    other, half = pp - 1 - d, m // 2
+    lanes = [(d, 0), (other, half)]
+    return _dualpipe(
+        pp // 2,
+        min(d, other),
+        half,
+        lanes if d < other else lanes[::-1],
+    )
 
 
 def dualpipe_v(
+    d,
     pp,
     chunks,
     m,
 ):
     """DualPipe folded: the second direction is the way back through a device's second part."""
-    return [
-        _dualpipe(
-            pp,
-            d,
-            m,
-            [partial(_pass, d, 0), partial(_pass, 2 * pp - 1 - d, 0)],
-        )
-        for d in range(pp)
-    ]
-
-
-def _pass(
-    part,
-    first,
-    j,
-):
-    return part, first + j
-
-
-class _Lanes:
-    """The order of one device whose passes come from two lanes of micro-batches."""
-
-    def __init__(self, lanes):
-        self.lanes, self.taken, self.owed, self.order = lanes, Counter(), [], []
-
-    def next(
-        self,
-        kind,
-        lane,
-    ):
-        self.taken[kind, lane] += 1
-        return self.lanes[lane](self.taken[kind, lane] - 1)
-
-    def forward(self, lane):
-        self.order.append((FORWARD, *self.next(FORWARD, lane)))
-
-    def backward(
-        self,
-        lane,
-        split=False,
-    ):
-        at = self.next(BACKWARD, lane)
-        self.order.append((BACKWARD if split else WHOLE, *at))
-        if split:
-            self.owed.append((WEIGHT, *at))
-
-    def pair(self, lane):
-        self.order.append((PAIR, self.next(FORWARD, lane), self.next(BACKWARD, 1 - lane)))
-
-    def weight(self):
-        self.order.append(self.owed.pop(0))
+    return _dualpipe(
+        pp,
+        d,
+        m,
+        [(d, 0), (2 * pp - 1 - d, 0)],
+    )
 
 
 def _dualpipe(
@@ -172,100 +128,94 @@ def _dualpipe(
     lanes,
 ):
     """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of
-    `half` devices, m per lane."""
-    run, before = _Lanes(lanes), half - 1 - depth
-    for _ in range(2 * before):
-        run.forward(0)
-    for _ in range(depth + 1):
-        run.forward(0)
-        run.forward(1)
-    for _ in range(before):
-        run.backward(1, split=True)
-        run.weight()
-        run.forward(1)
-    steady = m - 2 * half + depth + 1
-    if depth == half - 1 and steady > 0:
-        # the turning point starts without overlap, to let the first backward go sooner
-        run.forward(0)
-        run.backward(1)
-        run.pair(1)
-        steady -= 1
-    for _ in range(steady):
-        run.pair(0)
-        run.pair(1)
-    for _ in range(before):
-        run.backward(1)
-        run.pair(1)
-    # the later half of these leaves its weight gradients for the end
-    for k in range(2 * (depth + 1)):
-        run.backward(1 - k % 2, split=k > depth)
-    for _ in range(before):
-        run.weight()
-        run.backward(0, split=True)
-    while run.owed:
-        run.weight()
-    return run.order
+    `half` devices, m per lane; a lane is (model part, first micro-batch)."""
+    before, steady = half - 1 - depth, m - 2 * half + depth + 1
+    forward, split, weight, whole, pair = ([(kind, 0), (kind, 1)] for kind in range(5))
+    # the turning point starts without overlap, to let the first backward go sooner
+    apart = int(depth == half - 1 and steady > 0)
+    program = [
+        *forward[:1] * (2 * before),
+        *forward * (depth + 1),
+        *[split[1], weight[0], forward[1]] * before,
+        *[forward[0], whole[1], pair[1]] * apart,
+        *pair * (steady - apart),
+        *[whole[1], pair[1]] * before,
+        # the later half of these leaves its weight gradients for the end
+        *[(split if k > depth else whole)[1 - k % 2] for k in range(2 * depth + 2)],
+        *[weight[0], split[0]] * before,
+    ]
+    ahead, back = ([zip(repeat(part), count(first)) for part, first in lanes] for _ in range(2))
+    order, owed = [], []
+    for kind, lane in program:
+        if kind == WEIGHT:
+            order.append(owed.pop(0))
+        elif kind == PAIR:
+            order.append((PAIR, next(ahead[lane]), next(back[1 - lane])))
+        else:
+            at = next((ahead if kind == FORWARD else back)[lane])
+            order.append((kind, *at))
+            if kind == BACKWARD:
+                owed.append((WEIGHT, *at))
+    return order + owed
 
 
 def zb_v(
+    d,
     pp,
     chunks,
     m,
 ):
     """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn,
     each forward paid with a backward."""
-
-    def order(device):
-        first, second = device, 2 * pp - 1 - device
-        turn = [(FORWARD, second), (FORWARD, first)]
-        warm_up = (
-            [(FORWARD, first)] * (2 * (pp - device) - 1)
-            + turn * device
-            + [(FORWARD, second), (BACKWARD, second)] * (pp - device)
-        )
-        steady = [
-            (FORWARD, first),
-            (BACKWARD, first),
-            (FORWARD, second),
-            (BACKWARD, second),
-        ]
-        seen = Counter()
-        for each in warm_up + steady * (2 * m):
-            if seen[each] < m:
-                yield *each, seen[each]
-            seen[each] += 1
-
-    return [list(order(device)) for device in range(pp)]
+    first, second = ([(kind, part) for kind in (FORWARD, BACKWARD)] for part in (d, 2 * pp - 1 - d))
+    program = [
+        *first[:1] * (2 * (pp - d) - 1),
+        *[second[0], first[0]] * d,
+        *second * (pp - d),
+        *[*first, *second] * (2 * m),
+    ]
+    seen, order = Counter(), []
+    for each in program:
+        if seen[each] < m:
+            order.append((*each, seen[each]))
+        seen[each] += 1
+    return order
 
 
 def _vee(
+    d,
     pp,
     chunks,
     m,
     down,
 ):
-    """Order the passes of a V by repeating one micro-batch's block every six slots.
+    """Passes of a V: one micro-batch's block, repeated every six slots."""
+    up_part = 2 * pp - 1 - d
+    block = ((FORWARD, d), (FORWARD, up_part), (BACKWARD, up_part), (BACKWARD, d))
+    passes = sorted(
+        (slot + 6 * j, *each, j)
+        for slot, each in zip(_slots(pp, down)[:, d], block)
+        for j in range(m)
+    )
+    return [each for _, *each in passes]
+
+
+@cache
+def _slots(pp, down):
+    """Slots of one micro-batch's four passes on every device of a V.
 
     On the way down (forward of chunk 0, backward of chunk 1) a block is shifted by `down` slots
     from device to device, on the way up by one. The turning points leave no two passes in one slot;
     the backward of chunk 1 lies half a period after the forward of chunk 0 and likewise on the way
     up, which leaves room for unequal passes.
     """
-    d = np.arange(pp)
+    along = np.arange(pp)
+    ways = (down * along, along[::-1]) * 2
 
     def slots(turns):
-        first = down * d
-        second = first[-1] + turns[0] + (pp - 1 - d)
-        third = second[0] + turns[1] + down * d
-        fourth = third[-1] + turns[2] + (pp - 1 - d)
-        return np.stack(
-            [
-                first,
-                second,
-                third,
-                fourth,
-            ]
-        )
+        # a way starts so many slots after the last device of the one before
+        starts = np.cumsum([0, *(way.max() + turn for way, turn in zip(ways, turns))])
+        return starts[:, None] + ways
 
     def crowding(turns):
         block = slots(turns)
@@ -273,22 +223,7 @@ def _vee(
         halves = np.all((block[2:, 0] - block[:2, 0]) % 6 == 3)
         return collisions, down == 2 and not halves, sum(turns), turns
 
-    start = slots(min(product(range(1, 7), repeat=3), key=crowding))
-
-    def order(device):
-        down_part, up_part = device, 2 * pp - 1 - device
-        block = (
-            (FORWARD, down_part),
-            (FORWARD, up_part),
-            (BACKWARD, up_part),
-            (BACKWARD, down_part),
-        )
-        passes = sorted(
-            (start[i, device] + 6 * j, *each, j) for i, each in enumerate(block) for j in range(m)
-        )
-        return [each for _, *each in passes]
-
-    return [order(device) for device in range(pp)]
+    return slots(min(product(range(1, 7), repeat=3), key=crowding))
 
 
 ORDERS = {

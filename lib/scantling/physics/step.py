@@ -10,51 +10,40 @@ the terms are those of compute.py and traffic.py. One function answers each ques
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy import maximum, minimum, where
 
+from ..base.records import record
 from ..blocks.table import mean_heads
 from ..catalogue.models.shape import flops_per_token, parameters
-from ..catalogue.words import SHARDINGS
-from . import compute, traffic
-from .cases import PRECISIONS, Cases, Column, devices, host_rate, micro_batches, recomputed
+from ..catalogue.words import CP_TYPES, SHARDINGS
+from . import across, compute, ingest, layout, traffic
+from .cases import (
+    PRECISIONS,
+    Cases,
+    Column,
+    devices,
+    host_rate,
+    micro_batches,
+    recomputed,
+    site_ranks,
+)
 from .pipeline import SCHEDULES, bubble_time, stage_layers, weight_kept
 from .traffic import Exchange
 
+ULYSSES = CP_TYPES.index("ulysses")
 ZERO3, HSDP, FP32 = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp"), PRECISIONS.index("fp32")
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
+ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = (*COMPUTE, "logits", "recompute", *AXES, "bubble", "optimizer", "host", "straggler", "data")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class AxisTraffic:
-    """What one axis of the plan exchanges in a step, as it was timed. Columns or scalars."""
-
-    exposed_s: Column  # adds to the step
-    hidden_s: Column  # runs beside compute
-    bytes: Column  # sent by one device
-    calls: Column
-
-    def stretched(self, factor) -> AxisTraffic:
-        """The same traffic in so many times the time."""
-        return replace(
-            self,
-            exposed_s=factor * self.exposed_s,
-            hidden_s=factor * self.hidden_s,
-        )
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Step:
     """Exposed seconds of one step by part (they sum to `total`), and the traffic of each axis.
     Columns or scalars."""
@@ -73,8 +62,8 @@ class Step:
     optimizer: Column
     host: Column
     straggler: Column
-    data: Column = 0.0  # input pipelines are taken to keep up
-    axes: dict[str, AxisTraffic]
+    data: Column = 0.0
+    axes: dict[str, Exchange]
 
     @property
     def total(self):
@@ -100,9 +89,12 @@ def layers_per_stage(c: Cases):
     """
     layers, pp = c.shape.layers, c.plan.pp
     balanced = (c.software.balanced_layout > 0) & (pp > 1)
-    even, ends_less = layers / pp, (layers + 2) / pp
-    both = (even != np.floor(even)) & (ends_less == np.floor(ends_less))
-    fewer = np.where(balanced, np.minimum(3, np.ceil(even) - 1), both)
+    both = (layers % pp != 0) & ((layers + 2) % pp == 0)
+    fewer = where(
+        balanced,
+        minimum(3, np.ceil(layers / pp) - 1),
+        both,
+    )
     return stage_layers(
         layers,
         pp,
@@ -114,26 +106,42 @@ def layers_per_stage(c: Cases):
 def device_params(c: Cases):
     """(dense, expert) parameters that one device of the average stage holds before data-parallel
     sharding; embedding with it."""
-    s, p = c.shape, c.plan
-    n = parameters(s)
+    s, p, n = c.shape, c.plan, parameters(c.shape)
     experts = n.routed_experts + s.mtp_layers * n.experts_per_moe_layer
-    inner = n.total + n.mtp - experts - n.embedding - n.lm_head
-    ends = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), n.embedding + n.lm_head)
-    return (inner / p.pp + ends) / p.tp, experts / (p.pp * p.ep * p.etp)
+    ends = n.embedding + n.lm_head
+    inner = n.total + n.mtp - experts - ends
+    held = where(
+        p.pp > 1,
+        maximum(n.embedding, n.lm_head),
+        ends,
+    )
+    return (inner / p.pp + held) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
 def exchange_passes(c: Cases) -> dict[str, tuple]:
     """Volume of a layer's exchanges over the forward's: (forward, recomputed forward, backward).
 
-    tp: the same both ways, and `tp_sequence` more with sequence parallelism; cp: keys and values
-    again and their gradients; ep: the same both ways.
+    tp: the same both ways, and with sequence parallelism `tp_sequence` more, twice that under
+    `async_reduce`, whose cover is counted apart: Megatron-Core reduces the gradient of an input
+    beside the product that gives the weights', and gathers the input again beside the other
+    (Korthikanti et al. 2022, Table 4: forward 7.7 and backward 11.9 ms, with sequence parallelism
+    7.2 and 11.8). cp: keys and values again and their gradients, under Ulysses the same both ways;
+    ep: the same both ways.
     """
     again = recomputed(c).layer
-    tp = 1 + c.constants.tp_sequence * (c.plan.sp > 0)
+    gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0))
     return {
-        "tp": (1, again, tp),
-        "cp": (1, again, 2),
-        "ep": (1, again, 1),
+        "tp": (1, again, 1 + gathered * (c.plan.sp > 0)),
+        "cp": (
+            1,
+            again,
+            where(
+                c.plan.cp_type == ULYSSES,
+                1,
+                2,
+            ),
+        ),
+        "ep": (1, recomputed(c).expert, 1),
     }
 
 
@@ -147,7 +155,16 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
     }
     calls = 2 + recomputed(c).layer
     passes = exchange_passes(c)
-    return {axis: each.times(sum(passes[axis]), calls) for axis, each in forward.items()}
+    whole, beside = traffic.tp_shares(c)  # what the backward's products cover is one forward's
+    shown = {"tp": sum(passes["tp"]) - 1 + beside / whole}
+    return {
+        axis: each.times(
+            sum(passes[axis]),
+            calls,
+            shown.get(axis),
+        )
+        for axis, each in forward.items()
+    }
 
 
 def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
@@ -167,6 +184,13 @@ def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
     }
 
 
+def dispatch_waits_s(c: Cases, layer_s):
+    """What the device waits for a host that dispatches tensor-parallel operations one by one: a
+    layer and micro-batch, both ways, takes no less than `eager_tp_s`. [s]"""
+    eager = (c.software.eager_tp > 0) & (c.plan.tp > 1)
+    return maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
+
+
 def stage_times(
     c: Cases,
     layer_s,
@@ -181,16 +205,40 @@ def stage_times(
     first, middle, last = layers_per_stage(c)
     tail = logits_s + s.mtp_layers * layer_s
     mirrored = MIRRORED[p.schedule] & (p.pp > 1)
-    share = np.where(mirrored, 0.5, 1.0)
-    inner = np.where(mirrored, middle, np.maximum(first, middle))
-    outer = np.where(mirrored, (first + last) / 2, last)
+    share = where(
+        mirrored,
+        0.5,
+        1.0,
+    )
+    inner = where(
+        mirrored,
+        middle,
+        maximum(first, middle),
+    )
+    outer = where(
+        mirrored,
+        (first + last) / 2,
+        last,
+    )
     inner_s, outer_s = inner * layer_s, outer * layer_s + share * tail
     at_end = (outer_s >= inner_s) | (p.pp == 1)
+    slowest_s = maximum(inner_s, outer_s)
+    if s.order:
+        own_s = s.layers * layer_s * layout.slowest(c)
+        slowest_s = where(
+            (p.pp > 1) & ~mirrored,
+            own_s,
+            slowest_s,
+        )
     return Stages(
-        slowest_s=np.maximum(inner_s, outer_s),
+        slowest_s=slowest_s,
         mean_s=(s.layers * layer_s + tail) / p.pp,
-        layers=np.where(at_end, outer + share * s.mtp_layers, inner),
-        heads=np.where(at_end, share, 0.0),
+        layers=where(
+            at_end,
+            outer + share * s.mtp_layers,
+            inner,
+        ),
+        heads=share * at_end,
     )
 
 
@@ -207,20 +255,20 @@ def bubble_s(
     A zero-bubble schedule can move the weight gradients, one GEMM pass of three.
     """
     s, p = c.shape, c.plan
+    passes = (stage_s * share for share in (forward_share, 1 - forward_share, weight_share))
+    kept = weight_kept(
+        s.hidden,
+        mean_heads(s),
+        c.job.seq_len,
+        c.software.flash > 0,
+    )
     return bubble_time(
         p.schedule,
         p.pp,
         p.vpp,
         m,
-        stage_s * forward_share,
-        stage_s * (1 - forward_share),
-        stage_s * weight_share,
-        weight_kept=weight_kept(
-            s.hidden,
-            mean_heads(s),
-            c.job.seq_len,
-            c.software.flash > 0,
-        ),
+        *passes,
+        weight_kept=kept,
     )
 
 
@@ -234,49 +282,77 @@ def gathers_exposed_s(
     k = c.constants
     q = k.fsdp_power
     longer = (work_s**q + wire_s**q) ** (1 / q) - work_s
-    contended = longer + k.fsdp_contention * np.minimum(wire_s, work_s)
-    beside = np.where(c.software.dp_overlap > 0, contended, wire_s)
-    return np.where(wire_s > 0, beside, 0.0)
+    contended = longer + k.fsdp_contention * minimum(wire_s, work_s)
+    return where(
+        (c.software.dp_overlap > 0) & (wire_s > 0),
+        contended,
+        wire_s,
+    )
+
+
+def passes_beside(plan):
+    """Passes of a micro-batch that the exchange of the whole step runs beside: one, and under
+    interleaving those that follow a chunk's last one, (1 + p (v - 1)) / v. Megatron-LM's
+    interleaved schedule reduces a chunk once its last micro-batch has passed."""
+    return (1 + plan.pp * (plan.vpp - 1)) / plan.vpp
 
 
 def reduction_exposed_s(
     c: Cases,
-    wire_s,
+    dp: traffic.DataParallel,
+    forward_s,
     backward_s,
 ):
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
-    leaves, and one broadcast a rank where sharded states come back so. [s]
+    leaves of the gradients, a window of the next one's forward of the weights, and one broadcast a
+    rank where sharded states come back so. [s]
 
     XLA's reductions between TPU slices wait for the backward: the step grows with the slices
     (MaxText).
     """
     p, k, software = c.plan, c.constants, c.software
     beside = (software.dp_overlap > 0) & ~((c.chip.is_tpu > 0) & (p.sharding == HSDP))
-    window = np.where(beside, k.dp_window * backward_s, 0.0)
-    left = traffic.exposed(wire_s, window)
-    if not np.any(software.broadcast_gather):
-        return left
-    ranks = p.dp * p.cp
-    group = np.where(
-        software.optimizer_group > 0, np.minimum(software.optimizer_group, ranks), ranks
+    window = k.dp_window * passes_beside(p) * beside
+    left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
+    left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
+    ranks, most = site_ranks(c), software.optimizer_group
+    group = where(
+        most > 0,
+        minimum(most, ranks),
+        ranks,
     )
     sent = (software.broadcast_gather > 0) & (p.sharding > 0)
-    return left + np.where(sent, k.broadcast_s * group, 0.0)
+    return left + k.broadcast_s * group * sent
 
 
 def shards_of(c: Cases):
     """Ranks among which a device's dense and expert parameters are divided for the update."""
-    p = c.plan
-    whole = np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
-    dense = np.where(p.sharding > 0, whole, 1.0)
-    experts = np.where(p.sharding > 0, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
-    return dense, experts
+    p, sharded = c.plan, c.plan.sharding > 0
+    whole = where(
+        p.sharding == HSDP,
+        p.shard_group,
+        site_ranks(c),
+    )
+    dense = where(
+        sharded,
+        whole,
+        1.0,
+    )
+    return dense, where(
+        sharded,
+        maximum(dense * p.tp / (p.ep * p.etp), 1.0),
+        1.0,
+    )
 
 
 def optimizer_rate(c: Cases):
     """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
-    hbm = c.chip.hbm_bytes_per_s * c.constants.hbm_share
-    return np.where(c.plan.offload > 0, host_rate(c), hbm)
+    own = c.chip.hbm_bytes_per_s * c.constants.hbm_share
+    return where(
+        c.plan.offload > 0,
+        host_rate(c),
+        own,
+    )
 
 
 def optimizer_s(
@@ -284,10 +360,15 @@ def optimizer_s(
     dense,
     experts,
 ):
-    """Update of the parameters that this rank owns: bytes touched over the memory's rate. [s]"""
-    over, experts_over = shards_of(c)
+    """Update of the parameters that this rank owns: bytes touched over the memory's rate, states
+    read and written once, more or less than Adam's, and Newton-Schulz iterations, each 4 n + 2 n^2
+    / m FLOP a parameter of an n x m matrix (Liu et al. 2025, arXiv 2502.16982). [s]"""
+    (over, experts_over), job, n = shards_of(c), c.job, c.shape.hidden
     updated = dense / over + experts / experts_over
-    return c.constants.optimizer_bytes * updated / optimizer_rate(c)
+    states = 2 * (job.optimizer_bytes + job.master_bytes - ADAM_BYTES)
+    took = (c.constants.optimizer_bytes + states) * updated / optimizer_rate(c)
+    orthogonal = job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
+    return took + orthogonal
 
 
 def streamed_s(
@@ -301,60 +382,76 @@ def streamed_s(
     p = c.plan
     if not np.any(p.offload > 1):
         return 0.0
-    width = np.where(c.job.precision == FP32, 4.0, 2.0)
-    over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
+    width = where(
+        c.job.precision == FP32,
+        4.0,
+        2.0,
+    )
+    over, experts_over = (
+        where(
+            p.sharding >= ZERO3,
+            n,
+            1.0,
+        )
+        for n in shards_of(c)
+    )
     wire = 3 * width * (dense / over + experts / experts_over) / host_rate(c)
-    return np.where(p.offload > 1, np.maximum(wire - slowest_s, 0.0), 0.0)
+    return maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
 def step_host_s(c: Cases):
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
     k, least = c.constants, c.constants.step_host_least
-    full = np.minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0)
-    captured = np.where(c.software.graphs >= 2, k.step_host_graphs, 1.0)
+    full = minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0)
+    captured = where(
+        c.software.graphs >= 2,
+        k.step_host_graphs,
+        1.0,
+    )
     return k.step_host_s * (least + (1 - least) * full) * captured
 
 
 def overall(c: Cases):
     """Factor on every part of the step: what the terms leave, and DeepSpeed's pipeline engine."""
-    k = c.constants
-    return k.overall * np.where(c.software.step_engine > 0, k.engine, 1.0)
+    return c.constants.overall * where(
+        c.software.step_engine > 0,
+        c.constants.engine,
+        1.0,
+    )
 
 
 def straggler_share(c: Cases):
     """Share of the step lost to the slowest node, per doubling of nodes."""
     k = c.constants
-    return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
+    return k.straggler * np.log2(maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
-def step_traffic(exchange: Exchange, rounds) -> AxisTraffic:
-    """An exchange that a device runs so many times in a step."""
-    return AxisTraffic(
-        exposed_s=rounds * exchange.exposed_s,
-        hidden_s=rounds * exchange.hidden_s,
-        bytes=rounds * exchange.bytes,
-        calls=rounds * exchange.calls,
-    )
-
-
-def data_parallel_traffic(
+def data_parallel_exchange(
     c: Cases,
     m,
     held,
     work_s,
     backward_s,
-) -> AxisTraffic:
+) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
     forward."""
     dp = traffic.data_parallel(c, *held)
-    gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s)
-    reduction = reduction_exposed_s(c, dp.step_wire_s, backward_s)
-    return AxisTraffic(
+    gathers = gathers_exposed_s(
+        c,
+        dp.micro_wire_s,
+        work_s,
+    )
+    reduction = reduction_exposed_s(
+        c,
+        dp,
+        work_s - backward_s,
+        backward_s,
+    )
+    return Exchange(
+        wire_s=m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
         exposed_s=m * gathers + reduction,
-        hidden_s=np.maximum(m * (dp.micro_wire_s - gathers), 0)
-        + np.maximum(dp.step_wire_s - reduction, 0),
         bytes=dp.bytes,
         calls=dp.calls,
     )
@@ -368,25 +465,33 @@ def step_time(c: Cases) -> Step:
     exchanges, send = layer_exchanges(c, layer), traffic.pipeline_send(c)
     one = layer_parts(c, layer)
     layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
-    stages, held = stage_times(c, layer_s, logits), device_params(c)
+    waits = dispatch_waits_s(c, layer_s)
+    layer_s, one["host"] = layer_s + waits, one["host"] + waits
+    stages, held, stretch = (
+        stage_times(
+            c,
+            layer_s,
+            logits,
+        ),
+        device_params(c),
+        overall(c),
+    )
     kernels = sum(one[name] for name in COMPUTE)
     forward = (layer.gemm + layer.attention + layer.elementwise) / kernels
-    work = stages.slowest_s + send.exposed_s
+    work, backward = stages.slowest_s + send.exposed_s, stages.slowest_s * (1 - forward)
     rounds = m * stages.layers
-    axes = {axis: step_traffic(each, rounds) for axis, each in exchanges.items()} | {
-        "dp": data_parallel_traffic(
+    axes = {axis: each.times(rounds, rounds) for axis, each in exchanges.items()} | {
+        "dp": data_parallel_exchange(
             c,
             m,
             held,
             work,
-            stages.slowest_s * (1 - forward),
+            backward,
         ),
-        "pp": step_traffic(send, m),
+        "pp": send.times(m, m),
     }
-    stretch = overall(c)
     axes = {axis: each.stretched(stretch) for axis, each in axes.items()}
-    spent = rounds * stretch
-    parts = {name: spent * seconds for name, seconds in one.items()}
+    parts = {name: rounds * stretch * seconds for name, seconds in one.items()}
     parts |= {axis: each.exposed_s for axis, each in axes.items()} | {
         "logits": stretch * m * stages.heads * logits,
         "bubble": stretch
@@ -398,13 +503,23 @@ def step_time(c: Cases) -> Step:
             layer.gemm / kernels,
         ),
         "optimizer": stretch * optimizer_s(c, *held),
-        "host": parts["host"]
-        + stretch * step_host_s(c)
-        + m * streamed_s(c, *held, stages.slowest_s),
     }
+    parts["host"] += stretch * step_host_s(c) + m * streamed_s(
+        c,
+        *held,
+        stages.slowest_s,
+    )
+    waited, dp = across.waited_s(c, sum(parts.values())), axes["dp"]
+    parts["dp"] = parts["dp"] + waited
+    axes["dp"] = replace(
+        dp,
+        wire_s=dp.wire_s + waited,
+        exposed_s=parts["dp"],
+    )
+    parts["straggler"] = sum(parts.values()) * straggler_share(c)
     return Step(
         **parts,
-        straggler=sum(parts.values()) * straggler_share(c),
+        data=ingest.stall_s(c, sum(parts.values())),
         axes=axes,
     )
 

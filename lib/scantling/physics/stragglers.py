@@ -1,11 +1,10 @@
-"""Slow devices and wrong ones: the slowest of N, nodes that degrade, bad apples, corruption that
-nobody sees."""
+"""Slow devices and wrong ones: the slowest of N, corruption that nobody sees."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..base.units import DAY_S
+from ..base.normal import quantile
 
 
 def slowest_of(n, *, exact=True):
@@ -18,57 +17,16 @@ def slowest_of(n, *, exact=True):
     16,384, 4.44 at 131,072. Independent and
     normal: correlated jitter is less, heavy tails are more.
     """
-    from scipy.special import ndtri
-
     n = np.asarray(n, float)
     if not exact:
-        return ndtri((n - 0.375) / (n + 0.25))
+        return quantile((n - 0.375) / (n + 0.25))
     # E = int Phi^-1(exp(-y / n)) exp(-y) dy, y > 0, by Gauss-Legendre in log y
     x, w = np.polynomial.legendre.leggauss(200)
     t = np.log(1e-12) + (x + 1) / 2 * (np.log(60.0) - np.log(1e-12))
     y = np.exp(t)
     weight = w / 2 * (np.log(60.0) - np.log(1e-12)) * y * np.exp(-y)
-    z = -ndtri(-np.expm1(-y / n[..., None]))
+    z = -quantile(-np.expm1(-y / n[..., None]))
     return (z * weight).sum(axis=-1)
-
-
-def fail_slow_share(
-    nodes,
-    episodes_per_1000_node_days,
-    *,
-    duration_s=72 * 60.0,
-    slowdown=1.34,
-):
-    """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 /
-    slowdown), capped at the slowdown
-    itself.
-
-    72 min and 1.34 x are GREYHOUND's (ATC'25) means before mitigation, in 16 of 27 jobs of 512
-    devices and more; the rate has not been
-    published and is the caller's. Finding a slow node in 5 min instead of 72 divides the loss by
-    14.
-    """
-    busy = np.asarray(nodes, float) * episodes_per_1000_node_days / 1000 / DAY_S * duration_s
-    return (1 - np.exp(-busy)) * (1 - 1 / slowdown)
-
-
-def lemons(
-    failure_share,
-    nodes,
-    count,
-) -> dict:
-    """Bad apples: what `count` of `nodes` nodes that cause `failure_share` of all failures mean.
-
-    {multiplier: rate of a lemon over a sound node, mtbf_gain: job MTBF after sound nodes replaced
-    them over before}. Two-point mix of
-    exponential nodes. RSC found some 40 lemons; removing them cut failures of large jobs from 14 %
-    to 4 % (arXiv 2410.21680).
-    """
-    f, c = np.asarray(failure_share, float), np.asarray(count, float)
-    return {
-        "multiplier": (f / c) / ((1 - f) / (nodes - c)),
-        "mtbf_gain": (1 - c / nodes) / (1 - f),
-    }
 
 
 def sdc_loss(
@@ -82,23 +40,3 @@ def sdc_loss(
     First order; also the least history to keep: `checkpoint.retention`.
     """
     return np.asarray(corruptions_per_s, float) * (np.asarray(latency_s, float) + restart_s)
-
-
-def verified_interval(
-    failures_per_s,
-    corruptions_per_s,
-    verify_s,
-    save_s,
-):
-    """Work between verified saves [s] where failures stop at once and corruption is found by the
-    check before the save, and its overhead.
-
-    W* = sqrt((V + C) / (l_f / 2 + l_s)), H* = 2 sqrt((l_s + l_f / 2) (V + C)). First order; Benoit,
-    Cavelan, Robert & Sun 2014-16.
-    Without corruption it is Young's.
-    """
-    rate, each = (
-        np.asarray(failures_per_s, float) / 2 + corruptions_per_s,
-        np.asarray(verify_s, float) + save_s,
-    )
-    return np.sqrt(each / rate), 2 * np.sqrt(rate * each)

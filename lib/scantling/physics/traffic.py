@@ -12,14 +12,17 @@ it takes (NCCL_NVLS_ENABLE=0), and trees win only far below a bucket of gradient
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy import maximum, minimum, where
 
+from ..base.records import record
 from ..blocks.table import Exchange as BlockExchange
 from ..blocks.table import fold
 from ..catalogue.words import SHARDINGS
+from .across import every_step_s
 from .cases import (
     Cases,
     Column,
@@ -27,13 +30,12 @@ from .cases import (
     micro_batches,
     moe_share,
     sequence_shards,
+    site_ranks,
     tokens,
 )
 from .collectives import (
-    WHOLE_POD,
     Wires,
     below_line,
-    constants,
     direct_s,
     exchange_s,
     far_s,
@@ -43,19 +45,18 @@ from .collectives import (
     reach,
     ring_s,
     send_s,
+    sharp_s,
 )
-from .compute import layer_mix
+from .compute import layer_mix, low_precision
 
-ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
+RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
+ZERO3, HSDP = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Exchange:
-    """One axis: seconds on the wire, seconds exposed, bytes that each device sends, calls. Columns
-    or scalars."""
+    """One axis: seconds on the wire, of them those that add to the step, bytes that each device
+    sends, calls. Columns or scalars."""
 
     wire_s: Column
     exposed_s: Column
@@ -65,19 +66,29 @@ class Exchange:
     @property
     def hidden_s(self):
         """Seconds that run beside compute."""
-        return np.maximum(self.wire_s - self.exposed_s, 0)
+        return maximum(self.wire_s - self.exposed_s, 0)
 
     def times(
         self,
         volume,
         calls,
+        shown=None,
     ) -> Exchange:
-        """So many times the volume in so many times the calls."""
+        """So many times the volume in so many times the calls; `shown`: of what is exposed, where
+        not as the volume."""
         return Exchange(
             wire_s=self.wire_s * volume,
-            exposed_s=self.exposed_s * volume,
+            exposed_s=self.exposed_s * (volume if shown is None else shown),
             bytes=self.bytes * volume,
             calls=self.calls * calls,
+        )
+
+    def stretched(self, factor) -> Exchange:
+        """The same in so many times the time."""
+        return replace(
+            self,
+            wire_s=factor * self.wire_s,
+            exposed_s=factor * self.exposed_s,
         )
 
 
@@ -91,7 +102,7 @@ NOTHING = Exchange(
 
 def exposed(communication, window):
     """Communication left over by a window of compute: c^2 / (c + w). [s]"""
-    return communication * communication / np.maximum(communication + window, 1e-30)
+    return communication * communication / maximum(communication + window, 1e-30)
 
 
 def sent(c: Cases) -> BlockExchange:
@@ -104,32 +115,65 @@ def visited(c: Cases):
     return sum(b.exchanges().copies for b in c.shape.of("moe"))
 
 
+def tp_shares(c: Cases):
+    """Share of tensor-parallel time that shows, and of the part that a backward runs beside its
+    products where the stack does so (`async_reduce`)."""
+    p, k, overlap = c.plan, c.constants, c.software.tp_overlap
+    pipelined = maximum(overlap, 0)
+    alone = k.tp_exposed * where(
+        (overlap == 0) | (overlap == 1),
+        1.0,
+        k.tp_alone,
+    )
+    share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
+    inside = p.tp <= members_inside(
+        p.tp,
+        1,
+        c.link.domain,
+    )
+    share = where(
+        inside,
+        share,
+        maximum(share, k.tp_exposed),
+    )
+    beside = inside & (overlap >= 0) & (c.software.async_reduce > 0)
+    return share, where(
+        beside,
+        minimum(share, k.tp_overlapped),
+        share,
+    )
+
+
 def tensor_parallel(c: Cases) -> Exchange:
     """Forward collectives of one average layer and micro-batch over the tp group.
 
     Two blocks a layer, each an all-gather and a reduce-scatter (or the all-reduce of equal volume)
     of t x h activations;
     one block in MoE layers whose experts are not tensor-parallel, one in parallel-block layers.
-    Korthikanti et al. 2022, section 4.2.2. The backward sends the same, and a quarter more with
-    sequence parallelism.
+    Korthikanti et al. 2022, section 4.2.2. The backward: `step.exchange_passes`.
     """
-    p, k, s = c.plan, c.constants, c.shape
-    inside = members_inside(p.tp, 1, c.link.domain)
-    payload = tokens(c) * s.hidden * 2
-    blocks = np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
-    w = Wires(p.tp, inside, reach(c))
-    wire = 2 * blocks * ring_s(payload, w)
-    pipelined = np.maximum(c.software.tp_overlap, 0)
-    alone = k.tp_exposed * np.where(
-        (c.software.tp_overlap == 0) | (c.software.tp_overlap == 1), 1.0, k.tp_alone
+    p = c.plan
+    payload = tokens(c) * c.shape.hidden * 2
+    calls = 2 * where(
+        c.software.parallel_block > 0,
+        1.0,
+        sent(c).tensor,
     )
-    share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
-    share = np.where(p.tp > inside, np.maximum(share, k.tp_exposed), share)
+    w = Wires(
+        p.tp,
+        members_inside(
+            p.tp,
+            1,
+            c.link.domain,
+        ),
+        reach(c),
+    )
+    wire = calls * ring_s(payload, w)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * share,
-        bytes=2 * blocks * payload * (p.tp - 1) / p.tp,
-        calls=2 * blocks,
+        exposed_s=wire * tp_shares(c)[0],
+        bytes=calls * payload * (p.tp - 1) / p.tp,
+        calls=calls,
     )
 
 
@@ -138,21 +182,50 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     attention.
 
     Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
-    all-to-alls of t x h.
+    all-to-alls of t x h. A scan takes the whole sequence of some heads.
     """
-    p, k, block = c.plan, c.constants, sent(c)
-    w = Wires(p.cp, members_inside(p.cp, p.tp, c.link.domain), reach(c))
-    payload = tokens(c) * p.cp * (2 * np.maximum(block.kv / p.tp, block.kv_head))
-    ring = ring_s(payload, w)
-    ulysses_bytes = tokens(c) / p.tp * (2 * block.relaid)
-    ulysses = direct_s(ulysses_bytes, w)
-    wire = np.where(p.cp_type == 2, ulysses, ring) * (p.cp > 1)
-    left = np.where(p.cp_type == 0, exposed(wire, k.cp_window * attention_s), wire)
+    p, block, own = c.plan, sent(c), tokens(c)
+    ring, ulysses, many = p.cp_type == 0, p.cp_type == 2, p.cp > 1
+    w = Wires(
+        p.cp,
+        members_inside(
+            p.cp,
+            p.tp,
+            c.link.domain,
+        ),
+        reach(c),
+    )
+    keys = own * p.cp * (2 * maximum(block.kv / p.tp, block.kv_head))
+    payload = where(
+        ulysses,
+        own / p.tp * (2 * block.relaid),
+        keys,
+    )
+    wire = (
+        where(
+            ulysses,
+            direct_s(payload, w),
+            ring_s(payload, w),
+        )
+        * many
+    )
+    left = where(
+        ring,
+        exposed(wire, c.constants.cp_window * attention_s),
+        wire,
+    )
+    scans, swap = own / p.tp * (2 * block.swapped), 0.0
+    if np.any(scans):
+        swap = direct_s(scans, w) * many
     return Exchange(
-        wire_s=wire,
-        exposed_s=left,
-        bytes=np.where(p.cp_type == 2, ulysses_bytes, payload) * (p.cp - 1) / p.cp,
-        calls=np.select([p.cp_type == 0, p.cp_type == 2], [p.cp - 1, 4], 1),
+        wire_s=wire + swap,
+        exposed_s=left + swap,
+        bytes=(payload + scans) * (p.cp - 1) / p.cp,
+        calls=np.select(
+            [ring, ulysses],
+            [p.cp - 1, 4],
+            1,
+        ),
     )
 
 
@@ -163,8 +236,12 @@ def expected_places(
 ):
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
     `limit` where one is set."""
-    hit = places * (1 - (1 - 1 / np.maximum(places, 1)) ** draws)
-    return np.where(limit > 0, np.minimum(hit, limit), hit)
+    hit = places * (1 - (1 - 1 / maximum(places, 1)) ** draws)
+    return where(
+        limit > 0,
+        minimum(hit, limit),
+        hit,
+    )
 
 
 class Copies(NamedTuple):
@@ -181,18 +258,46 @@ def expert_copies(c: Cases) -> Copies:
 
     Each copy alone: top_k, of which (m-1)/n over the link and (n-m)/n over the card. Where the
     dispatcher removes duplicates (DeepEP, DeepSeek-V3 section 3.2.2): one per distinct rank, all of
-    which the link delivers, (m-1)/m of them to others; one per distinct domain over the card.
+    which the link delivers, (m-1)/m of them to others; one per distinct domain over the card. Where
+    tokens are gathered: one for every rank.
     """
     p, top_k = c.plan, visited(c)
-    inside = members_inside(p.ep, p.etp, c.link.domain)
-    domains = p.ep / inside
-    once = c.software.dedup_dispatch > 0
-    delivered = np.where(once, expected_places(p.ep, top_k), top_k)
-    domains_hit = expected_places(domains, top_k, c.software.group_limit)
+    inside = members_inside(
+        p.ep,
+        p.etp,
+        c.link.domain,
+    )
+    domains, once = p.ep / inside, c.software.dedup_dispatch > 0
+    all_ranks = c.software.dedup_dispatch < 0
+    delivered = where(
+        once,
+        expected_places(p.ep, top_k),
+        where(
+            all_ranks,
+            p.ep,
+            top_k,
+        ),
+    )
+    domains_hit = expected_places(
+        domains,
+        top_k,
+        c.software.group_limit,
+    )
+    one_each = domains_hit * (domains - 1) / domains
     return Copies(
         delivered=delivered,
-        link=delivered * (inside - 1) / np.where(once, inside, p.ep),
-        card=np.where(once, domains_hit * (domains - 1) / domains, top_k * (1 - inside / p.ep)),
+        link=delivered
+        * (inside - 1)
+        / where(
+            once,
+            inside,
+            p.ep,
+        ),
+        card=where(
+            once,
+            one_each,
+            delivered * (1 - inside / p.ep),
+        ),
     )
 
 
@@ -204,66 +309,136 @@ def expert_parallel(c: Cases) -> Exchange:
     once, has the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
-    inside = members_inside(p.ep, p.etp, c.link.domain)
-    w, fitted = Wires(p.ep, inside, reach(c)), constants()
-    one_copy = tokens(c) / p.tp * s.hidden
+    inside, reached = (
+        members_inside(
+            p.ep,
+            p.etp,
+            c.link.domain,
+        ),
+        reach(c),
+    )
+    w, relayed = (
+        Wires(
+            p.ep,
+            inside,
+            reached,
+        ),
+        c.software.dedup_dispatch > 0,
+    )
+    kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
+    one_copy = tokens(c) / p.tp * s.hidden * kept
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
-    leaving = np.maximum(p.ep - inside, 1)
-    pods = np.maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0) / leaving
-    out = payload * copies.card * np.maximum(1.0, c.link.oversubscription * pods)
-    relayed = c.software.dedup_dispatch > 0  # one message a domain, passed on inside
-    near = near_s(payload * copies.link, w, k.ep_up_share)
-    far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w, fitted)
-    peers = np.where(relayed, p.ep / inside + inside - 2, p.ep - 1)
+    outside = maximum(
+        p.ep
+        - members_inside(
+            p.ep,
+            p.etp,
+            c.link.pod_devices,
+        ),
+        0,
+    )
+    pods = outside / maximum(p.ep - inside, 1)
+    out = payload * copies.card * (1 + RAIL_ONLY * c.link.rail_only)
+    out = out * maximum(1.0, c.link.oversubscription * pods)
+    near = near_s(
+        payload * copies.link,
+        w,
+        k.ep_up_share,
+    )
+    far = far_s(
+        out
+        / where(
+            relayed,
+            1.0,
+            k.ep_out_share,
+        ),
+        w,
+    )
+    # relayed: one message a domain, passed on inside
+    peers = where(
+        relayed,
+        p.ep / inside + inside - 2,
+        p.ep - 1,
+    )
     all_to_all = exchange_s(
         peers,
-        np.maximum(near, far),
+        maximum(near, far),
         w,
-        fitted,
     )
     gathered = one_copy * visited(c) * p.etp * 2
-    etp_inside = members_inside(p.etp, 1, c.link.domain)
-    gather = 2 * ring_s(gathered, Wires(p.etp, etp_inside, w.link))
+    within = Wires(
+        p.etp,
+        members_inside(
+            p.etp,
+            1,
+            c.link.domain,
+        ),
+        reached,
+    )
     moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1
-    wire = moe * (np.where(many, all_to_all, 0.0) + np.where(wide, gather, 0.0))
+    wire = moe * (all_to_all * many + 2 * ring_s(gathered, within) * wide)
     # cards hide less than links
-    left = np.where(p.ep > inside, np.sqrt(k.ep_overlapped), k.ep_overlapped)
+    left = where(
+        p.ep > inside,
+        np.sqrt(k.ep_overlapped),
+        k.ep_overlapped,
+    )
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * np.where(c.software.ep_overlap > 0, left, 1.0),
+        exposed_s=wire
+        * where(
+            c.software.ep_overlap > 0,
+            left,
+            1.0,
+        ),
         bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (p.etp - 1) / p.etp),
-        calls=2 * moe * (np.where(many, 1, 0) + np.where(wide, 1, 0)),
+        calls=2 * moe * (1 * many + wide),
     )
 
 
 def pipeline_send(c: Cases) -> Exchange:
     """Point-to-point time of one micro-batch at a stage boundary, forward and backward, every
-    virtual chunk."""
-    p, k = c.plan, c.constants
-    payload = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    # the slowest boundary sets the pace
-    crosses = p.tp * p.cp * p.dp * p.pp > c.link.domain
-    topped = np.where(p.tp * p.cp * p.dp >= c.link.pod_devices, c.link.oversubscription, 1.0)
-    once = send_s(payload * topped, Wires(2, np.where(crosses, 1, 2), reach(c)))
-    wire = np.where(p.pp > 1, 2 * p.vpp * once, 0.0)
+    virtual chunk. The slowest boundary sets the pace."""
+    p = c.plan
+    calls, before = 2 * p.vpp, p.tp * p.cp * p.dp
+    each = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
+    topped = where(
+        before >= c.link.pod_devices,
+        c.link.oversubscription,
+        1.0,
+    )
+    ends = Wires(
+        2,
+        where(
+            before * p.pp > c.link.domain,
+            1,
+            2,
+        ),
+        reach(c),
+    )
+    sent_by = calls * (p.pp > 1)
+    wire = sent_by * send_s(each * topped, ends)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * np.where(c.software.p2p_overlap > 0, k.pp_exposed, 1.0),
-        bytes=np.where(p.pp > 1, 2 * p.vpp * payload, 0.0),
-        calls=2 * p.vpp,
+        exposed_s=wire
+        * where(
+            c.software.p2p_overlap > 0,
+            c.constants.pp_exposed,
+            1.0,
+        ),
+        bytes=sent_by * each,
+        calls=calls,
     )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class DataParallel:
-    """Gradient and parameter traffic: once a step (`step`) and, when weights are sharded, every
-    micro-batch (`micro`)."""
+    """Gradient and parameter traffic: once a step (`reduce` of gradients, `gather` of weights) and,
+    when weights are sharded, every micro-batch (`micro`)."""
 
-    step_wire_s: Column
+    reduce_wire_s: Column
+    gather_wire_s: Column
     micro_wire_s: Column
     bytes: Column  # per device and step
     calls: Column  # per step
@@ -273,11 +448,13 @@ def uplink(c: Cases, group):
     """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
     once."""
     p, link = c.plan, c.link
-    if np.all(link.pod_devices >= WHOLE_POD):
-        return 1.0
     rings = p.tp * p.cp * p.pp * p.dp / group
-    free = np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1)))
-    return np.where(group * np.maximum(p.tp * p.cp, 1) > link.pod_devices, free, 1.0)
+    free = minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1)))
+    return where(
+        group * maximum(p.tp * p.cp, 1) > link.pod_devices,
+        free,
+        1.0,
+    )
 
 
 def gradient_link(
@@ -285,11 +462,40 @@ def gradient_link(
     link,
     ranks,
 ):
-    """The links as gradient rings reach them across domains: what the stack's rings leave of every
-    card, never more than the line, less what the top of the pod shares out."""
-    reached = out_rate(Wires(1, 1, link), constants()) / link.out_bytes_per_s
-    left = below_line(reached, c.constants.dp_rate) / reached
+    """The links as gradient rings reach them across domains: never more than the line, less where
+    nothing runs beside them, less what the top of the pod shares out."""
+    reached = (
+        out_rate(
+            Wires(
+                1,
+                1,
+                link,
+            )
+        )
+        / link.out_bytes_per_s
+    )
+    alone = where(
+        c.software.dp_overlap > 0,
+        1.0,
+        c.constants.dp_alone,
+    )
+    left = below_line(reached, c.constants.dp_rate * alone) / reached
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
+
+
+def in_buckets_s(
+    nbytes,
+    unit_bytes,
+    w: Wires,
+    rounds=1.0,
+):
+    """Seconds of a ring over so many bytes in buckets of `unit_bytes`, one at least. [s]"""
+    buckets = maximum(unit_bytes, 1.0)
+    return buckets * ring_s(
+        nbytes / buckets,
+        w,
+        rounds,
+    )
 
 
 def data_parallel(
@@ -301,58 +507,126 @@ def data_parallel(
     before data sharding.
 
     none: all-reduce of gradients. zero1, zero2: reduce-scatter of gradients, all-gather of 16-bit
-    weights. zero3: per
-    micro-batch gather for forward and backward and a reduce-scatter; hsdp: that inside the shard
-    group, then an all-reduce of
-    the shards across groups. Rajbhandari et al. 2020, section 7; Zhao et al. 2023 (FSDP), section
-    3.2.
+    weights. zero3: per micro-batch gather for forward and backward and a reduce-scatter; hsdp: that
+    inside the shard group, then an all-reduce of the shards across groups. Rajbhandari et al. 2020,
+    section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
-    p, job, link = c.plan, c.job, reach(c)
-    hybrid = p.sharding == HSDP
-    sharded = (p.sharding == ZERO3) | hybrid
-    bucket = c.constants.dp_bucket_bytes
-    pieces = c.shape.layers / p.pp
-    whole = (p.sharding == 0) | (c.software.grad_all_reduce > 0)
-    passes = np.where(whole, 2.0, 1.0)  # of the gradients
-    gathered = np.where(p.sharding > 0, 1.0, 0.0)  # the weights
-    step, micro, sent = 0.0, 0.0, 0.0
+    p, job, link, near = c.plan, c.job, reach(c), site_ranks(c)
+    m, keeps = micro_batches(c.job, c.plan), c.software.reshard <= 0
+    resharded = ~(keeps & (p.pp > 1))  # else gathered and reduced once a step
+    hybrid = (p.sharding == HSDP) & resharded
+    sharded = ((p.sharding == ZERO3) & resharded) | hybrid
+    gathers, small = (
+        where(
+            keeps,
+            1,
+            2,
+        ),
+        low_precision(c) * c.software.fp8_gather,
+    )
+    bucket, pieces = c.constants.dp_bucket_bytes, (1 + gathers) * c.shape.layers / p.pp
+    passes = 1 + 1 * ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
+    gathered = 1 * (p.sharding > 0)  # the weights
+    reduce, gather, micro, sent = 0.0, 0.0, 0.0, 0.0
     for params, ranks, packed in (
-        (dense_params, p.dp * p.cp, p.tp),
-        (expert_params, np.maximum(p.dp * p.cp * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
+        (dense_params, near, p.tp),
+        (expert_params, maximum(near * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
     ):
         if not np.any(params):
             continue
-        none = np.asarray(params) <= 0  # rows without experts beside rows that have them
-        inside = members_inside(ranks, packed, c.link.domain)
-        grads, weights = params * job.grad_bytes, params * 2.0
-        gradients = gradient_link(c, link, ranks)
-        across_bytes = 0.0
+        some = np.asarray(params) > 0  # rows without experts beside rows that have them
+        inside = members_inside(
+            ranks,
+            packed,
+            c.link.domain,
+        )
+        grads, weights = params * job.grad_bytes, params * (2.0 - small)
+        gradients = gradient_link(
+            c,
+            link,
+            ranks,
+        )
+        shard = where(
+            hybrid,
+            minimum(p.shard_group, ranks),
+            ranks,
+        )
+        copies = ranks / shard
         if not np.all(sharded):
-            buckets = np.maximum(grads / bucket, 1.0)
-            w = Wires(ranks, inside, gradients)
-            reduce_s = passes * ring_s(grads / buckets, w)
-            gather_s = gathered * ring_s(weights / buckets, w)
-            step = step + np.where(sharded | none, 0.0, buckets * (reduce_s + gather_s))
-        shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
-        if np.any(sharded):  # two gathers and a reduce-scatter a layer
-            unit = Wires(shard, np.minimum(inside, shard), link)
-            took = 3 * pieces * ring_s((2 * weights + grads) / (3 * pieces), unit)
-            micro = micro + np.where(sharded & ~none, took, 0.0)
+            w, whole = (
+                Wires(
+                    ranks,
+                    inside,
+                    gradients,
+                ),
+                some & ~sharded,
+            )
+            each = grads / bucket
+            took = passes * in_buckets_s(
+                grads,
+                each,
+                w,
+            )
+            if np.any(link.sharp):  # an all-reduce in the switches, where that is faster
+                n = maximum(each, 1.0)
+                took = where(
+                    passes > 1,
+                    minimum(took, n * sharp_s(grads / n, w)),
+                    took,
+                )
+            reduce = reduce + whole * took
+            gather = gather + whole * gathered * in_buckets_s(
+                weights,
+                each,
+                w,
+            )
+        if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
+            shared = minimum(inside, shard)
+            own = (c.software.own_card > 0) & (shard > shared)
+            unit = Wires(
+                shard,
+                where(
+                    own,
+                    1.0,
+                    shared,
+                ),
+                link,
+            )
+            took = pieces * ring_s((gathers * weights + grads) / pieces, unit)
+            micro = micro + took * (sharded & some)
         if np.any(hybrid):
-            copies = ranks / shard
-            between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
-            buckets = np.maximum(grads / shard / bucket, 1.0)
-            across = buckets * ring_s(grads / shard / buckets, between, 2.0)
-            step = step + np.where(hybrid & ~none, across, 0.0)
-            across_bytes = 2 * grads / shard * (copies - 1) / copies
-        sent = sent + np.where(
+            between = Wires(
+                copies,
+                np.clip(
+                    inside / shard,
+                    1.0,
+                    copies,
+                ),
+                gradients,
+            )
+            across = in_buckets_s(
+                grads / shard,
+                grads / shard / bucket,
+                between,
+                2.0,
+            )
+            reduce = reduce + across * (hybrid & some)
+        always = (gathers * weights + grads) * (shard - 1) / shard * m
+        across_bytes = 2 * grads / shard * (copies - 1) / copies
+        once = (passes * grads + gathered * weights) * (ranks - 1) / ranks
+        sent = sent + where(
             sharded,
-            (2 * weights + grads) * (shard - 1) / shard * micro_batches(job, p) + across_bytes,
-            (passes * grads + gathered * weights) * (ranks - 1) / ranks,
+            always + across_bytes,
+            once,
         )
     return DataParallel(
-        step_wire_s=step,
+        reduce_wire_s=reduce + every_step_s(c),
+        gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=np.where(sharded, 3 * micro_batches(job, p), 2.0),
+        calls=where(
+            sharded,
+            (1 + gathers) * m,
+            2.0,
+        ),
     )

@@ -1,0 +1,1 @@
+"""The search: the space of plans, its laws, their enumeration and evaluation."""

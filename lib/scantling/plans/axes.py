@@ -16,7 +16,7 @@ SPACES = {
 }
 SHARDED_ONCE = (
     "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
-    "kept whole as in zero1)"
+    "kept whole as in zero1), unless it is the stack's own"
 )
 # field -> what it is
 AXES = {
@@ -74,11 +74,11 @@ def described(name: str) -> list[dict]:
     SPACES."""
     space = SPACES[name]
     return [
-        dict(
-            field=f,
-            what=what,
-            values=_values(f, space),
-        )
+        {
+            "field": f,
+            "what": what,
+            "values": _values(f, space),
+        }
         for f, what in AXES.items()
     ]
 
@@ -92,7 +92,7 @@ def counted(resolved, phase) -> list[dict]:
             resolved.model,
             phase,
             resolved.cluster,
-            offered(space, resolved.stack),
+            offered(space, resolved),
             phase.pins,
         )
         n = plan.tp.size
@@ -102,10 +102,10 @@ def counted(resolved, phase) -> list[dict]:
                 values = np.unique(np.broadcast_to(getattr(plan, field), n)).astype(int).tolist()
                 axes[field] = [NAMES[field][v] for v in values] if field in NAMES else values
         out.append(
-            dict(
-                space=name,
-                legal=int(n),
-                axes=axes,
-            )
+            {
+                "space": name,
+                "legal": int(n),
+                "axes": axes,
+            }
         )
     return out

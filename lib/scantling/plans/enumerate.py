@@ -7,15 +7,15 @@ axes never exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from ..base.errors import DesignError
+from ..base.records import record
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Plan, accumulated, code
-from ..physics.pipeline import RULES, SCHEDULES
+from ..physics.pipeline import RULES, SCHEDULES, rules_kept
 from .laws import HSDP, of
 from .space import DEFAULT, Space
 
@@ -37,15 +37,17 @@ def cross(
 ) -> dict:
     """Columns with every row repeated for each value of one more axis."""
     values = np.asarray(values)
-    n = len(next(iter(columns.values()))) if columns else 1
+    n = len(next(iter(columns.values()), (0,)))
     out = {k: np.repeat(v, len(values)) for k, v in columns.items()}
-    out[name] = np.tile(values, n)
-    return out
+    return out | {name: np.tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:
     """The rows where mask holds."""
-    return columns if np.all(mask) else {k: v[mask] for k, v in columns.items()}
+    if np.all(mask):
+        return columns
+    rows = np.flatnonzero(mask)  # once, not once a column
+    return {k: v[rows] for k, v in columns.items()}
 
 
 def depths(
@@ -54,20 +56,18 @@ def depths(
     devices: int,
 ) -> list[int]:
     """Pipeline depths of a space, ascending."""
+    most = min(layers, devices)
     if space.pp:
-        return [p for p in space.pp if p <= min(layers, devices)]
-    even = {int(p) for n in (layers, layers + 2) for p in divisors(n)}
-    if layers % 2:
-        even |= {2**i for i in range(9)}
+        return [p for p in space.pp if p <= most]
+    tried = {*divisors(layers).tolist(), *divisors(layers + 2).tolist()}
+    if layers % 2 or space.uneven:
+        tried.update(2**i for i in range(8))
     if space.uneven:
-        even |= {2**i for i in range(9)} | set(range(1, 17))
-    return sorted(p for p in even if p <= min(layers, devices, 128))
+        tried.update(range(1, 17))
+    return sorted(p for p in tried if p <= min(most, 128))
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Question:
     """What plans are asked for: the space, the pins in it, and what they have to suit."""
 
@@ -106,7 +106,7 @@ def enumerate_plans(
         space=space,
         pins=pins or {},
     )
-    c: dict = {}
+    c = {}
     for name, values in degrees(q).items():
         c = cross(c, name, values)
     c = _lawful(c, "degrees", q)
@@ -131,7 +131,7 @@ def degrees(q: Question) -> dict[str, list]:
     """The values of tensor, context and pipeline parallelism that are tried."""
     devices, space = q.cluster.devices, q.space
     return {
-        "tp": q.pick("tp", [int(t) for t in space.tp or divisors(q.model.heads) if t <= devices]),
+        "tp": q.pick("tp", [t for t in space.tp or divisors(q.model.heads) if t <= devices]),
         "cp": q.pick(
             "cp", [x for x in space.cp if x == 1 or q.phase.seq_len // x >= space.min_chunk]
         ),
@@ -141,7 +141,7 @@ def degrees(q: Question) -> dict[str, list]:
 
 def _data_parallel(c: dict, q: Question) -> dict:
     batch, devices, pinned = q.phase.global_batch, q.cluster.devices, q.pins.get("dp")
-    room = devices // (c["tp"] * c["cp"] * c["pp"])
+    room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
     if pinned is not None:
         c = keep(
             {
@@ -150,14 +150,13 @@ def _data_parallel(c: dict, q: Question) -> dict:
             },
             room >= pinned,
         )
-        _some(
+        return _some(
             c,
             "plan.dp",
             pinned,
             "at most devices / (tp x cp x pp)",
             int(room.max()),
         )
-        return c
     table = divisors(batch)
     for name in ("micro_batch", "grad_accum"):
         if q.pins.get(name):
@@ -186,6 +185,7 @@ def _micro_batches(c: dict, q: Question) -> dict:
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
         whole &= size == pinned
+    law = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
     c = keep(
         {
             **c,
@@ -193,14 +193,16 @@ def _micro_batches(c: dict, q: Question) -> dict:
         },
         whole,
     )
-    law = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
-    _some(
-        c,
-        "plan.grad_accum",
-        steps,
-        law,
+    return _lawful(
+        _some(
+            c,
+            "plan.grad_accum",
+            steps,
+            law,
+        ),
+        "batch",
+        q,
     )
-    return _lawful(c, "batch", q)
 
 
 def _rounder(
@@ -215,7 +217,7 @@ def _rounder(
     other = np.array(
         [
             max(
-                (int(d) for d in table[(2 * table > r) & (table <= r)]),
+                table[(2 * table > r) & (table <= r)],
                 key=lambda d: (d & -d, d),
                 default=0,
             )
@@ -234,24 +236,20 @@ def _rounder(
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
+        one = np.ones(len(c["tp"]), int)
         return {
             **c,
-            "ep": np.ones(len(c["tp"]), int),
-            "etp": np.ones(len(c["tp"]), int),
+            "ep": one,
+            "etp": one,
         }
     etps = q.pick("etp", q.space.etp)  # 0 is the same as tp
-    c = cross(
-        c,
-        "ep",
-        q.pick("ep", q.space.ep or divisors(q.model.experts)[divisors(q.model.experts) <= 256]),
-    )
-    c = cross(c, "etp", etps)
-    said_already = (c["etp"] == 0) & np.isin(c["tp"], [v for v in etps if v])
-    c = keep(c, ~said_already)
+    every = divisors(q.model.experts)
+    c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
+    c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
     return _lawful(
         {
             **c,
-            "etp": np.where(c["etp"] == 0, c["tp"], c["etp"]),
+            "etp": np.where(c["etp"] > 0, c["etp"], c["tp"]),
         },
         "experts",
         q,
@@ -283,34 +281,29 @@ def _scheduled(
         {
             **c,
             "m": m,
+            "schedule": np.full(len(m), row.code),
         },
         "vpp",
         values,
     )
-    lawful = np.ones(len(c["tp"]), bool)
-    for rule in RULES:
-        if name in rule.schedules:
-            lawful &= rule.kept(
-                c["pp"],
-                c["vpp"],
-                c["m"],
-                layers,
-            )
+    pp, vpp = c["pp"], c["vpp"]
+    kept = rules_kept(
+        pp,
+        vpp,
+        c["m"],
+        layers,
+    )
+    lawful = np.all([kept[rule.name] for rule in RULES if name in rule.schedules], axis=0)
     if row.chunks is None and q.pins.get("vpp") is None:
-        whole = np.where(layers % c["pp"] == 0, layers, layers + 2)
-        lawful &= whole % (c["pp"] * c["vpp"]) == 0
-    c = keep(c, lawful)
-    return {
-        **c,
-        "schedule": np.full(len(c["tp"]), row.code),
-    }
+        whole = np.where(layers % pp == 0, layers, layers + 2)
+        lawful &= whole % (pp * vpp) == 0
+    return keep(c, lawful)
 
 
 def _schedules(c: dict, q: Question) -> dict:
     names = q.pick("schedule", q.space.schedule)
     m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
-    tried = {name: values for name in names if (values := _chunks(name, q, deepest))}
     parts = [
         _scheduled(
             name,
@@ -319,17 +312,17 @@ def _schedules(c: dict, q: Question) -> dict:
             values,
             q,
         )
-        for name, values in tried.items()
+        for name in names
+        if (values := _chunks(name, q, deepest))
     ]
+    rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
     whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
-    if not len(whole["tp"]):
-        rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
-        _some(
-            whole,
-            "plan.schedule",
-            names[0],
-            rules,
-        )
+    _some(
+        whole,
+        "plan.schedule",
+        names[0],
+        rules,
+    )
     del whole["m"]
     return whole
 
@@ -338,40 +331,36 @@ def _sharding(c: dict, q: Question) -> dict:
     """What data-parallel ranks share out. zero2 with accumulation is one of two things: gradients
     reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
     last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
-    the zero2 of the table, so only a pin asks for it."""
+    the zero2 of the table, so only a pin asks for it, or a stack that is published with it."""
     names = q.pick("sharding", q.space.sharding)
     c = cross(c, "sharding", [code(SHARDINGS, name) for name in names])
     if q.pins.get("sharding") is None:
-        once = q.phase.global_batch <= c["dp"] * c["micro_batch"]
+        once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
-        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
         c = {
             **c,
-            "sharding": np.where(c["dp"] * c["cp"] == 1, 0, c["sharding"]),
+            "sharding": np.where(alone, 0, c["sharding"]),
         }
+        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
     return _lawful(c, "sharding", q)
 
 
 def _shard_groups(c: dict, q: Question) -> dict:
-    ranks = c["dp"] * c["cp"]
-    inside = np.maximum(q.cluster.scale_up_domain // np.maximum(c["tp"], 1), 1)
-    group = q.pins.get("shard_group") or np.maximum(np.gcd(ranks, inside), 1)
-    hybrid = c["sharding"] == HSDP
-    c = {
-        **c,
-        "shard_group": np.where(hybrid, np.broadcast_to(group, ranks.shape), ranks),
-    }
-    legal = ~hybrid | (
-        (c["shard_group"] > 1)
-        & (ranks % np.maximum(c["shard_group"], 1) == 0)
-        & (c["shard_group"] < ranks)
-    )
-    out = keep(c, legal)
-    _some(
-        out,
+    ranks, pinned, hybrid = c["dp"] * c["cp"], q.pins.get("shard_group"), c["sharding"] == HSDP
+    inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
+    group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
+    legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
+    out = _some(
+        keep(
+            {
+                **c,
+                "shard_group": group,
+            },
+            legal,
+        ),
         "plan.shard_group",
-        q.pins.get("shard_group"),
+        pinned,
         "a divisor of dp x cp, above 1 and below it, for hsdp",
     )
     return _lawful(out, "shard_group", q)
@@ -380,13 +369,9 @@ def _shard_groups(c: dict, q: Question) -> dict:
 def _recompute(c: dict, q: Question) -> dict:
     """Recompute and the share of a stage's layers that it covers, in whole layers; a share that
     rounds to another one is left out."""
-    full = RECOMPUTES.index("full")
     some = q.pins.get("recompute_layers")
-    shares = (
-        (1.0,)
-        if some is not None or q.pins.get("recompute") is not None
-        else tuple(sorted(q.space.recompute_share))
-    )  # pinned: all layers
+    pinned = some is not None or q.pins.get("recompute") is not None  # then all layers
+    shares = (1.0,) if pinned else sorted(q.space.recompute_share)
     pairs = [
         (code(RECOMPUTES, name), s)
         for name in q.pick("recompute", q.space.recompute)
@@ -396,20 +381,22 @@ def _recompute(c: dict, q: Question) -> dict:
     kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
     held = -(-q.model.layers // c["pp"])
     if some is not None:
+        share = np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)
         return {
             **c,
             "recompute": kind,
-            "recompute_share": np.where(kind > 0, np.minimum(some / held, 1.0), 1.0),
+            "recompute_share": share,
         }
-    whole = np.ceil(share * held)
+    whole, full = np.ceil(share * held), kind == code(RECOMPUTES, "full")
     again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
-        again |= (kind == full) & (share > smaller) & (np.ceil(smaller * held) == whole)
+        again |= full & (share > smaller) & (np.ceil(smaller * held) == whole)
+    share = np.where(full, whole / held, 1.0)
     return keep(
         {
             **c,
             "recompute": kind,
-            "recompute_share": np.where(kind == full, whole / held, 1.0),
+            "recompute_share": share,
         },
         ~again,
     )
@@ -495,6 +482,7 @@ def _some(
     allowed,
     nearest=None,
 ):
+    """The rows, of which there has to be one."""
     if not len(c["tp"]):
         raise DesignError(
             field,
@@ -503,3 +491,4 @@ def _some(
             nearest,
             problem="leaves no legal plan",
         )
+    return c

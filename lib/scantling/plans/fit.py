@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
+from ..catalogue.words import OFFLOADS
 from ..physics.cases import Cases
 from ..physics.memory.peak import Memory
 
-LOCAL_DISKS = (
-    "local-azure-h100"  # the measured node whose NVMe rate a byte of capacity stands for all
-)
-
-
+ALL_STATE = OFFLOADS.index("optimizer+params")
+WEIGHT_BYTES = 2.0  # of a weight in 16 bit
 REASONS = (
     "weights, gradients and optimizer states alone exceed the device's memory",
     "activations exceed what the states leave of the device's memory",
@@ -38,13 +36,31 @@ def on_disk(cluster, m: Memory):
     )
 
 
+def streamed_weights(
+    cluster,
+    c: Cases,
+    m: Memory,
+):
+    """Weights of a device that its share of the host's memory cannot hold, where weights leave the
+    device: moments and gradients go to NVMe before them. [bytes]
+
+    host x weights / (weights + gradients + moments + master weights) - what the host's memory
+    holds.
+    """
+    job = c.job
+    state = WEIGHT_BYTES + job.grad_bytes + job.optimizer_bytes + job.master_bytes
+    over = m.host * WEIGHT_BYTES / state - (m.host - on_disk(cluster, m))
+    return np.where(np.asarray(c.plan.offload) == ALL_STATE, np.maximum(over, 0.0), 0.0)[()]
+
+
 def disk_bytes_per_s(cluster) -> float:
     """What one device draws from or sends to its node's NVMe when all do. [bytes/s]
 
-    A byte of capacity brings the rate that fio measured on a node of eight drives, the mean of
-    reading and writing as much of each.
+    A byte of capacity brings the rate that fio measured on the largest array of a node in the
+    catalogue, of eight drives: the mean of reading and writing as much of each.
     """
-    row = catalogue.storage(LOCAL_DISKS)
+    arrays = (row for row in catalogue.storages().values() if row.scope == "node")
+    row = max(arrays, key=lambda row: row.capacity_bytes)
     both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
     return (
         both
@@ -69,14 +85,10 @@ def through_disks(
     if not np.any(disk):
         return c
     fed = disk_bytes_per_s(cluster) * m.host / np.where(disk > 0, disk, 1.0)
+    link = c.chip.host_bytes_per_s
     return replace(
         c,
-        chip=replace(
-            c.chip,
-            host_bytes_per_s=np.where(
-                disk > 0, np.minimum(c.chip.host_bytes_per_s, fed), c.chip.host_bytes_per_s
-            )[()],
-        ),
+        chip=replace(c.chip, host_bytes_per_s=np.where(disk > 0, np.minimum(link, fed), link)[()]),
     )
 
 

@@ -20,7 +20,6 @@ def check_pins(
     model,
     phase,
     cluster,
-    at: str = "plan",
 ) -> None:
     """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
 
@@ -28,220 +27,184 @@ def check_pins(
     closest to the pin that keeps all laws which the
     pin breaks. What depends on fields that are still open is left to the search.
     """
-    _devices(pins, cluster.devices, at)
-    _needs(pins, model, at)
-    _batch(pins, phase.global_batch, at)
-    _laws(
-        pins,
-        model,
-        phase,
-        cluster,
-        at,
+    _devices(pins, cluster.devices)
+    _needs(pins, model)
+    _batch(pins, phase.global_batch)
+    _laws(pins, (model, phase, cluster))
+
+
+def _refuse(
+    pins,
+    name,
+    allowed,
+    nearest,
+    problem,
+):
+    raise DesignError(
+        f"plan.{name}",
+        pins[name],
+        allowed,
+        nearest,
+        problem=problem,
     )
 
 
-def _devices(
-    pins,
-    devices,
-    at,
-):
+def _devices(pins, devices):
     ways = {k: pins[k] for k in _DEGREES if k in pins}
-    product = math.prod(ways.values())
+    product, said = math.prod(ways.values()), " x ".join(ways)
     if product > devices:
         name = max(ways, key=ways.get)
-        rest = product // ways[name]
-        raise DesignError(
-            f"{at}.{name}",
-            ways[name],
-            f"{' x '.join(ways)} of at most cluster.devices {devices:,}",
-            max(1, devices // rest),
-            problem=f"makes {' x '.join(ways)} = {product:,} devices, more than there are",
+        _refuse(
+            pins,
+            name,
+            f"{said} of at most cluster.devices {devices:,}",
+            max(1, devices * ways[name] // product),
+            f"makes {said} = {product:,} devices, more than there are",
         )
 
 
-def _needs(
-    pins,
-    model,
-    at,
-):
+def _needs(pins, model):
     """Pins that another field has to allow."""
-
-    def refuse(
-        name,
-        allowed,
-        nearest,
-        problem,
-    ):
-        raise DesignError(
-            f"{at}.{name}",
-            pins[name],
-            allowed,
-            nearest,
-            problem=problem,
-        )
-
-    some, layers, pp = pins.get("recompute_layers", 0), model.layers, pins.get("pp")
-    for name in ("ep", "etp"):
-        if pins.get(name, 1) > 1 and not model.is_moe:
-            refuse(
-                name,
-                "1: the model has no experts",
-                1,
-                "needs a mixture of experts",
-            )
-    if "shard_group" in pins and "sharding" not in pins:
-        refuse(
+    layers, pp = model.layers, pins.get("pp")
+    split = pp and ("balanced" if layers % pp else "even")
+    some = pins.get("recompute_layers", 0)
+    modules, kind = pins.get("recompute_modules") or [], pins.get("recompute")
+    whole, latent = "layers" in modules, model.attention == "mla"
+    dense = "1: the model has no experts", 1, "needs a mixture of experts"
+    for name, wrong, *said in (
+        ("ep", pins.get("ep", 1) > 1 and not model.is_moe, *dense),
+        ("etp", pins.get("etp", 1) > 1 and not model.is_moe, *dense),
+        (
             "shard_group",
+            "shard_group" in pins and "sharding" not in pins,
             "sharding: hsdp beside it",
             None,
             "is given without sharding",
-        )
-    if pins.get("sp") and pins.get("tp") == 1:
-        why = "false: sequence parallelism splits over tp, which is 1"
-        refuse(
+        ),
+        (
             "sp",
-            why,
+            pins.get("sp") and pins.get("tp") == 1,
+            "false: sequence parallelism splits over tp, which is 1",
             "false",
             "needs tp above 1",
-        )
-    if some and pins.get("recompute") == "none":
-        both = "0, or recompute: full or selective"
-        refuse(
+        ),
+        (
             "recompute_layers",
-            both,
+            some and pins.get("recompute") == "none",
+            "0, or recompute: full or selective",
             0,
             "contradicts recompute: none",
-        )
-    if some > layers:
-        most = f"at most the {layers} layers"
-        refuse(
+        ),
+        (
             "recompute_layers",
-            most,
+            some > layers,
+            f"at most the {layers} layers",
             layers,
             "is more than there are",
-        )
-    split = pp and ("balanced" if layers % pp else "even")
-    if split and pins.get("layer_split", split) != split:
-        stages = f"{split}: {layers} layers on pp {pp} stages"
-        refuse(
+        ),
+        (
+            "recompute_modules",
+            whole and len(modules) > 1,
+            "layers alone, or modules of a layer",
+            "[layers]",
+            "names whole layers and parts of them",
+        ),
+        (
+            "recompute_modules",
+            modules and kind != ("full" if whole else "selective"),
+            f"recompute: {'full' if whole else 'selective'} beside it",
+            None,
+            f"contradicts recompute: {kind}",
+        ),
+        (
+            "recompute_modules",
+            "mla_up_proj" in modules and not latent,
+            "core_attn, norm, mlp_act, moe or layers: the model has no latent attention",
+            "[core_attn]",
+            "names projections that are not there",
+        ),
+        (
+            "recompute_modules",
+            "moe" in modules and not model.is_moe,
+            "core_attn, norm, mlp_act or layers: the model has no experts",
+            "[mlp_act]",
+            "names experts that are not there",
+        ),
+        (
             "layer_split",
-            stages,
+            split and pins.get("layer_split", split) != split,
+            f"{split}: {layers} layers on pp {pp} stages",
             split,
             "cannot be kept",
-        )
+        ),
+    ):
+        if wrong:
+            _refuse(pins, name, *said)
 
 
-def _batch(
-    pins,
-    batch,
-    at,
-):
+def _batch(pins, batch):
     given = [k for k in ("dp", "micro_batch", "grad_accum") if k in pins]
-    product = math.prod(pins[k] for k in given)
-    if not given or batch % product == 0 and (len(given) < 3 or product == batch):
+    product, whole = math.prod(pins[k] for k in given), len(given) == 3
+    if not given or batch % product == 0 and (not whole or product == batch):
         return
     name = max(given, key=pins.get)
-    rest, all_three, what = product // pins[name], len(given) == 3, " x ".join(given)
-    fitting = []
-    if batch % rest == 0:
-        fitting = [batch // rest] if all_three else divisors(batch // rest).tolist()
-    raise DesignError(
-        f"{at}.{name}",
-        pins[name],
-        f"{what} {'equal to' if all_three else 'that divides'} global_batch {batch:,}",
+    left, over = divmod(batch, product // pins[name])
+    fitting = [] if over else [left] if whole else divisors(left).tolist()
+    what = " x ".join(given)
+    _refuse(
+        pins,
+        name,
+        f"{what} {'equal to' if whole else 'that divides'} global_batch {batch:,}",
         min(
             fitting,
             key=lambda d: abs(d - pins[name]),
             default=None,
         ),
-        problem=f"makes {what} = {product:,}"
+        f"makes {what} = {product:,}"
         if len(given) > 1
         else f"does not divide global_batch {batch:,}",
     )
 
 
-def _laws(
-    pins,
-    model,
-    phase,
-    cluster,
-    at,
-):
+def _laws(pins, where):
     known = _columns(pins)
-    if not known:
-        return
-    broken = [
-        rule
-        for rule in LAWS
-        if not _kept(
-            rule,
-            known,
-            model,
-            phase,
-            cluster,
-        )
-    ]
+    broken = [law for law in LAWS if known and not np.all(_kept(law, known, where))]
     if not broken:
         return
     first = broken[0]
-    field = (
-        first.field
-        if first.field in pins
-        else max((f for f in _DEGREES if f in pins), key=pins.get)
-    )
-    value = pins[field]
-    nearest = None
+    field = first.field
+    if field not in pins:
+        field = max((f for f in _DEGREES if f in pins), key=pins.get)
+    value, nearest = pins[field], None
     if isinstance(value, int):
         tried = np.arange(1, min(2 * value, value + 4096) + 1)
-        columns = {k: np.full(len(tried), v[0]) for k, v in known.items()} | {field: tried}
         good = np.ones(len(tried), bool)
-        for rule in broken:
-            good &= np.broadcast_to(
-                rule.kept(
-                    columns,
-                    model,
-                    phase,
-                    cluster,
-                ),
-                good.shape,
-            )
+        for law in broken:
+            good &= law.kept(known | {field: tried}, *where)
         if good.any():
-            nearest = int(tried[good][np.argmin(np.abs(tried[good] - value))])
-    raise DesignError(
-        f"{at}.{field}",
-        value,
+            nearest = min(tried[good].tolist(), key=lambda x: abs(x - value))
+    _refuse(
+        pins,
+        field,
         f"{first.text} ({first.source})",
         nearest,
-        problem="breaks a law of plans",
+        "breaks a law of plans",
     )
 
 
 def _columns(pins):
-    columns = {
-        k: np.array([v]) for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)
-    }
+    columns = {k: v for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)}
     if "sharding" in pins:
-        columns["sharding"] = np.array([SHARDINGS.index(pins["sharding"])])
+        columns["sharding"] = SHARDINGS.index(pins["sharding"])
     return columns
 
 
 def _kept(
-    rule,
+    law,
     columns,
-    model,
-    phase,
-    cluster,
-) -> bool:
+    where,
+):
     try:
-        return bool(
-            np.all(
-                rule.kept(
-                    columns,
-                    model,
-                    phase,
-                    cluster,
-                )
-            )
-        )
+        return law.kept(columns, *where)
     except KeyError:  # a field that the law needs is not pinned
         return True

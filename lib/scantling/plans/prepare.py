@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..base.errors import DesignError
 from ..base.records import Assumed
+from ..catalogue.stacks import stack
 from ..design.design import Design
 from ..design.resolve import Resolved, resolve
 from ..physics import calibration_file
@@ -22,10 +23,15 @@ def prepare(design: Design) -> Resolved:
         return resolved
     override = calibration_file.read(design.folder / design.calibration)
     override.check(resolved.cluster.accelerator)
-    assumed = Assumed("calibration", override.path, override.says())
+    holds = override.holds(
+        float(resolved.params.active),
+        resolved.main_phase.precision,
+    )
+    said = override.says() if holds else "steps of another model or precision: not applied"
+    assumed = Assumed("calibration", override.path, said)
     return replace(
         resolved,
-        calibration=override,
+        calibration=override if holds else None,
         assumed=(*resolved.assumed, assumed),
     )
 
@@ -37,6 +43,13 @@ def _check(
 ):
     """The pins of one phase; an error names the phase where the pin stands there."""
     try:
+        if "recompute_modules" in phase.pins and stack(resolved.stack).memory.get("per_op"):
+            raise DesignError(
+                "plan.recompute_modules",
+                phase.pins["recompute_modules"],
+                "recompute: selective, whose operations the stack lists itself",
+                problem=f"cannot be chosen with {resolved.stack}",
+            )
         check_pins(
             phase.pins,
             resolved.model,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ..catalogue.stacks import stacks
+from ..base.records import record
+from ..catalogue.published import published_schedules
+from ..catalogue.stacks import stack
 from ..catalogue.words import CP_TYPES, OFFLOADS
+from ..physics.pipeline import DUALPIPES
+from ..physics.pipeline import SCHEDULES as SCHEDULES_BY_NAME
 
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
 # runs use
 MIN_CHUNK = 4096
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Space:
     """Values of each axis that a search tries where a field is not pinned. The defaults are the
     default space:
@@ -31,12 +32,14 @@ class Space:
     etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and
     hsdp (not interleaved) ·
     recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
-    · schedule 1f1b, interleaved · cp_type ring, or the stack's own.
+    · schedule 1f1b, interleaved, and those of published runs of at least half the devices ·
+    cp_type ring, or the stack's own.
 
-    Zero-bubble and DualPipe schedules, other exchanges of context parallelism, offload,
-    micro-batches that are no power of two and other depths are in WIDE:
-    too few runs are published with them to tell what they cost in practice, so they are tried where
-    they are asked for or pinned.
+    State in host memory is tried beside it (`stages.searched`). Schedules beyond the size that they
+    were published on, other exchanges of context parallelism, micro-batches that are no power of
+    two and other depths are in WIDE: too few runs are published with them to tell what they cost in
+    practice, so they are tried where they are asked for, pinned, or a limit on speed would be
+    missed without.
     """
 
     tp: tuple = (1, 2, 4, 8, 16)  # () = every divisor of the heads
@@ -53,6 +56,7 @@ class Space:
     offload: tuple = ("none",)
     cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
     sp: tuple = (0, 1)
+    accumulates: bool = False  # zero2 over several micro-batches too
     uneven: bool = False  # also depths that divide neither layers nor layers + 2
     precision: tuple = ()  # tried where the design leaves its precision open, besides its own
     min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
@@ -63,7 +67,7 @@ DEFAULT = Space()
 
 COARSE = Space(
     tp=(1, 2, 4, 8),
-    cp=(1, 2, 4, 8, 16),
+    cp=(1, 2, 4, 8, 16, 32),
     micro_batch=(1, 2, 4),
     sharding=("zero1", "zero3"),
     recompute_share=(0.5, 1.0),
@@ -94,10 +98,27 @@ WIDE = Space(
 )
 
 
-# where nothing fits as it is
+# beside the default space: what state in host memory and uneven depths make room for
+OFFLOADS_COARSE = replace(
+    COARSE,
+    offload=OFFLOADS,
+    uneven=True,
+)
+
+
+# where little or nothing fits as it is
 OFFLOADED = replace(
     DEFAULT,
     offload=OFFLOADS,
+    uneven=True,
+)
+
+
+# before a limit on speed is called missed: schedules and expert layouts of the wide space
+SCHEDULES = replace(
+    COARSE,
+    schedule=WIDE.schedule,
+    etp=WIDE.etp,
     uneven=True,
 )
 
@@ -119,17 +140,36 @@ LAST_RESORT = Space(
 )
 
 
-def offered(space: Space, stack: str | None) -> Space:
-    """The space without what the named stack does not offer, and with the schedules that are its
-    own; where nothing of an axis would be left, the stack's values. What a named stack does not
-    offer is not searched; a pin may still ask for it."""
-    axes = stacks()[stack].offers if stack in stacks() else {}
+def offered(
+    space: Space,
+    resolved,
+    own: bool = True,
+) -> Space:
+    """The space without what the named stack, or the framework of a kit, does not offer, and with
+    the schedules that are its own; where nothing of an axis would be left, the stack's values.
+    What is not offered is not searched; a pin may still ask for it. Where neither names
+    schedules, those of published runs of at least half the devices are tried besides; DualPipe,
+    which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. zero2
+    over several micro-batches is tried under a stack whose own sharding it is (Llama 3, section
+    3.3.2). own : False leaves out the stack and the framework."""
+    offers = resolved.offers if own else {}
+    if "schedule" not in offers and not (own and resolved.stack):
+        published = published_schedules(resolved.cluster.devices)
+        more = (
+            s
+            for s in published
+            if s not in space.schedule
+            and (resolved.model.is_moe or SCHEDULES_BY_NAME[s].code not in DUALPIPES)
+        )
+        space = replace(space, schedule=(*space.schedule, *more))
+    accumulates = bool(own and resolved.stack and stack(resolved.stack).sharding == "zero2")
     return replace(
         space,
+        accumulates=accumulates,
         **{
             k: values
             if k == "schedule"
             else tuple(v for v in values if v in getattr(space, k)) or values
-            for k, values in axes.items()
+            for k, values in offers.items()
         },
     )

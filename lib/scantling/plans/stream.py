@@ -10,12 +10,10 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.records import take
-from ..physics.cases import Plan
 from ..physics.gather import Situation
 from .enumerate import Question, degrees
-from .fit import REASONS
+from .evaluate import Found, added, by_merit, find, joined, practised
 from .remote import across
-from .run import Found, by_practice, find, practised
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
 
@@ -50,38 +48,34 @@ def stream(
             progress,
         )
     else:
-        report = (lambda done, of: progress(1000 * done, 1000 * of)) if progress else None
         tasks = [(where, space, part, keep) for part in parts]
-        done = [
-            r
-            for r in across(
-                _best,
-                tasks,
-                scheduler,
-                report,
-                len(parts),
-            )
-            if r is not None
-        ]
-        counts, held = [count for count, _ in done], [rows for _, rows in done]
-    legal, fitting = (sum(count[i] for count in counts) for i in (0, 1))
-    if not legal:
+        done = across(
+            _best,
+            tasks,
+            scheduler,
+            progress,
+            1000 * len(parts),
+            1000,
+        )
+        counts, held = zip(*(r for r in done if r is not None))
+    total = added(counts)
+    if not total["legal"]:
         return find(where, space, pins)  # says which rule leaves none
-    plan, total, step_s = _fastest(where, held, keep)
-    n = len(total)
+    plan, used, step_s = _fastest(where, held, keep)
+    n = len(used)
     return Found(
         situation=where,
         plan=plan,
-        total_bytes=total,
+        total_bytes=used,
         fits=np.ones(n, bool),
         reason=np.full(n, -1),
         step_s=step_s,
         order=np.arange(n),
         practised=practised(plan, where),
         seconds=time.perf_counter() - start,
-        legal=legal,
-        fitting=fitting,
-        rejected={text: c for text in REASONS if (c := sum(r.get(text, 0) for *_, r in counts))},
+        legal=total["legal"],
+        fitting=total["evaluated"],
+        rejected=total["rejected"],
         unseen=len(parts) - len(counts),
     )
 
@@ -149,7 +143,7 @@ def _best(
     keep,
     progress=None,
 ):
-    """((legal, fitting, rejected), (plan columns, memory, step) of the fastest `keep` fitting
+    """(counts, (plan columns, memory, step) of the fastest `keep` fitting
     plans) of one part."""
     try:
         found = find(
@@ -159,11 +153,10 @@ def _best(
             progress=progress,
         )
     except DesignError:  # no legal plan in this part
-        return (0, 0, {}), (None, np.empty(0), np.empty(0))
+        return added(()), (None, np.empty(0), np.empty(0))
     rows = found.order[:keep]
     plan = take(found.plan, rows) if len(rows) else None
-    counts = found.legal, found.fitting, found.rejected
-    return counts, (plan, found.total_bytes[rows], found.step_s[rows])
+    return found.counts(), (plan, found.total_bytes[rows], found.step_s[rows])
 
 
 def _fastest(
@@ -173,22 +166,13 @@ def _fastest(
 ):
     """Plan columns, memory and step of the `keep` best among the rows of several parts."""
     plans, *figures = zip(*held)
-    plan = _joined([p for p in plans if p is not None])
+    plan = joined([p for p in plans if p is not None])
     total, step_s = map(np.concatenate, figures)
-    rows = by_practice(plan, step_s, practised(plan, where))[:keep]
+    rows = by_merit(
+        where,
+        plan,
+        step_s,
+        total,
+        practised(plan, where),
+    )[:keep]
     return take(plan, rows), total[rows], step_s[rows]
-
-
-def _joined(plans: list[Plan]) -> Plan:
-    """Plan columns one after the other; what all share stays a scalar."""
-    if not plans:
-        return Plan(**{f: np.empty(0) for f in Plan.__dataclass_fields__})
-    columns = {}
-    for f in Plan.__dataclass_fields__:
-        values = [getattr(p, f) for p in plans]
-        columns[f] = (
-            values[0]
-            if all(np.ndim(v) == 0 for v in values)
-            else np.concatenate([np.broadcast_to(v, np.shape(p.tp)) for v, p in zip(values, plans)])
-        )
-    return Plan(**columns)

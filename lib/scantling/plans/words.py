@@ -20,7 +20,8 @@ NAMES = {
 DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
 KEYS = (
     *(*DEGREES, "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum"),
-    *("recompute", "recompute_layers", "layer_split", "cp_type", "offload", "precision"),
+    *("recompute", "recompute_modules", "recompute_layers", "layer_split", "cp_type", "offload"),
+    "precision",
 )
 
 
@@ -33,9 +34,17 @@ def named(
     at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
     out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
-    out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
+    out["recompute_share"] = np.where(
+        at["recompute"] > 0,
+        at["recompute_share"],
+        0.0,
+    )
     out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
-    steps = accumulated(global_batch, out["dp"], out["micro_batch"])
+    steps = accumulated(
+        global_batch,
+        out["dp"],
+        out["micro_batch"],
+    )
     out["grad_accum"] = steps.astype(int)
     return out
 
@@ -51,12 +60,20 @@ def as_dict(
     i: int,
     model,
     phase,
+    modules=(),
 ) -> dict:
     """One row of plan columns as plain values, in the keys of the assessment."""
-    row = {k: v[0].item() for k, v in named(one(plan, i), 1, phase.global_batch).items()}
+    row = {
+        k: v[0].item()
+        for k, v in named(
+            one(plan, i),
+            1,
+            phase.global_batch,
+        ).items()
+    }
     row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
     row["layer_split"] = "even" if model.layers % row["pp"] == 0 else "balanced"
-    row["precision"] = phase.precision
+    row["precision"], row["recompute_modules"] = phase.precision, modules
     return {k: row[k] for k in KEYS}
 
 
@@ -72,3 +89,23 @@ def short(plan: dict) -> str:
         )
     words += [f"offload {plan['offload']}"] if plan["offload"] != "none" else []
     return " · ".join(words)
+
+
+def pins_of(plan: dict) -> dict:
+    """The fields of a plan, as plain values or as words of a table, that a design file takes as
+    pins."""
+    pins = {k: int(float(plan[k])) for k in (*DEGREES, "micro_batch")}
+    pins |= {k: plan[k] for k in ("sharding", "schedule", "recompute", "offload")}
+    pins["sp"] = str(plan["sp"]) in ("True", "true", "1")
+    more = {
+        "recompute_layers": "recompute",
+        "shard_group": "sharding",
+    }
+    pins |= {k: int(float(plan[k])) for k, of in more.items() if plan.get(k) and pins[of] != "none"}
+    idle = {
+        "sp": pins["tp"] == 1,
+        "ep": pins["ep"] == pins["etp"] == 1,
+        "etp": pins["ep"] == pins["etp"] == 1,
+        "shard_group": pins["sharding"] != "hsdp",
+    }
+    return {k: v for k, v in pins.items() if not idle.get(k)}

@@ -3,37 +3,71 @@ what the design asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from ..base.errors import DesignError
+from ..catalogue.models.shape import Model, parameters
+from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..physics.gather import Situation, situation
+from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory
 from ..physics.step import step_time
 from ..plans import space as planning
+from ..plans.evaluate import Found, spread_of, unpinned
 from ..plans.prepare import prepare
-from ..plans.run import Found, find, unpinned
-from .constraints import missed
+from ..plans.stages import ON_DEVICE, on_device, searched, with_schedules
+from .judge import judged
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen
 from .refusal import arithmetic
+from .verdicts import rank
+
+# what a search looks at beside the phase
+LOOKED_AT = ("model", "cluster", "stack", "calibration", "kit", "max_oom_probability")
+OF_FASTEST = ("plan", "step_s", "days", "cost_usd")
 
 
-def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Assessment:
+def assess(
+    design: Design,
+    *,
+    space: planning.Space = planning.DEFAULT,
+    progress=None,
+    kit: Mapping | None = None,
+    model: Model | None = None,
+    like: Assessment | None = None,
+) -> Assessment:
     """Search the plans of every phase of a design and judge the best against what the design asks
     for.
 
     Raises DesignError for pins that break a rule. Impossible means that no plan fits with the pins
-    removed and with state offloaded to
-    the host memory and NVMe that the cluster has.
+    removed, under any stack, and with state offloaded to the host memory and NVMe that the cluster
+    has. Where the default space misses a limit on speed, the schedules and expert layouts that it
+    leaves out are tried before that is said.
+    kit : axis of a plan -> values that the framework of a kit has words for: no other is searched.
+    progress : function(done, of) of the search of a phase; it may return False to end it with what
+    has been looked at.
+    model : stands in for the design's: what a framework builds where it cannot build that one.
+    like : an assessment over the same space whose searches stand where nothing that they look at
+    differs.
     """
-    resolved = prepare(design)
-    phases = []
+    resolved = replace(prepare(design), kit=kit or {})
+    if design.measured_at is not None:
+        resolved = replace(resolved, measured=calibrated(design.measured_at))
+    if model is not None:
+        resolved = replace(
+            resolved,
+            model=model,
+            params=parameters(model),
+        )
+    searches = []
     for i, phase in enumerate(resolved.phases):
         where = situation(resolved, phase)
-        found, fits = choose(where, space)
+        found, fits = searched_before(like, where, i) or choose(where, space, progress)
         if found is None:
             return Assessment(
                 design=design,
@@ -41,61 +75,125 @@ def assess(design: Design, *, space: planning.Space = planning.DEFAULT) -> Asses
                 verdict="impossible",
                 refusal=arithmetic(where),
             )
-        measured = resolved.measured if i == resolved.main else {}
-        phases.append(with_step(settle(where, found, fits), measured))
-    out = Assessment(
-        design=design,
-        resolved=resolved,
-        verdict="feasible",
-        phases=tuple(phases),
-        **numbers(resolved, phases),
-    )
-    misses = missed(out)
+        searches.append((found, fits))
+    out = picked(resolved, searches)
+    slow = out.fits and any(CONSTRAINTS[m.field].band for m in out.missed if m.field in CONSTRAINTS)
+    if slow and space == planning.DEFAULT:
+        wider = picked(resolved, [(with_schedules(found), fits) for found, fits in searches])
+        out = wider if rank(wider.verdict) < rank(out.verdict) else out
+    return out
+
+
+def searched_before(
+    like: Assessment | None,
+    where: Situation,
+    i: int,
+) -> tuple | None:
+    """(search, fits) of phase i in another assessment, where all that a search looks at is the
+    same: model, cluster, software, the phase but for its tokens, the headroom; else None."""
+    if like is None or i >= len(like.phases):
+        return None
+    one, now, before = like.phases[i], where.resolved, like.resolved
+    same = all(getattr(now, name) == getattr(before, name) for name in LOOKED_AT)
+    if not same or replace(one.phase, tokens=where.phase.tokens) != where.phase:
+        return None
+    return replace(one.found, situation=where), one.fits
+
+
+@lru_cache(maxsize=64)
+def calibrated(design: Design) -> dict:
+    """What the measured values of a design say of its variations: measured over computed step and
+    memory, and time lost over what is computed. {step_ratio, memory_ratio, lost_ratio}"""
+    a, given = assess(design), design.measured.given()
+    if not a.phases:
+        return {}
+    out = {"step_ratio": a.step_s / float(a.chosen.step.total)}
+    if "memory_gb" in given:
+        out["memory_ratio"] = given["memory_gb"] * 1e9 / float(a.chosen.memory.total)
+    if "goodput" in given and a.endurance.goodput < 1:
+        out["lost_ratio"] = (1 - given["goodput"]) / (1 - float(a.endurance.goodput))
+    return out
+
+
+def picked(resolved, searches) -> Assessment:
+    """The assessment of the simplest plans within 1 % of the fastest; of the fastest where the
+    verdict on the simplest is worse."""
+    fastest = laid_out(resolved, searches, Found.best)
+    if not fastest.fits:
+        return fastest
+    simplest = laid_out(resolved, searches, Found.simplest)
+    worse = rank(simplest.verdict) > rank(fastest.verdict)
     return replace(
-        out,
-        missed=misses,
-        verdict="feasible" if out.fits and not misses else "constraint-missed",
+        fastest if worse else simplest,
+        fastest={key: getattr(fastest, key) for key in OF_FASTEST},
     )
 
 
-def choose(where: Situation, space: planning.Space) -> tuple[Found | None, bool]:
-    """(search, fits): under the pins; the pinned plan as it is where only the pins stop it; with
-    offload where nothing else fits; (None, False) where nothing can fit."""
-    own = planning.offered(space, where.resolved.stack)
-    found = find(where, own)
+def laid_out(
+    resolved,
+    searches,
+    pick,
+) -> Assessment:
+    """The assessment of one plan of each phase's search: the row that `pick` names, the leanest
+    where none fits."""
+    phases = []
+    for i, (found, fits) in enumerate(searches):
+        row = pick(found) if fits else int(np.argmin(found.total_bytes))
+        measured = resolved.measured if i == resolved.main else {}
+        phases.append(with_step(settle(found, row, fits), measured))
+    return judged(
+        Assessment(
+            design=resolved.design,
+            resolved=resolved,
+            verdict="feasible",
+            phases=tuple(phases),
+            **numbers(resolved, phases),
+        )
+    )
+
+
+def changed(
+    design: Design,
+    changes: dict,
+    **searched,
+) -> Assessment | None:
+    """The assessment of a changed copy; None where the design does not allow the changes."""
+    try:
+        return assess(design.change(changes), **searched)
+    except DesignError:
+        return None
+
+
+def choose(
+    where: Situation,
+    space: planning.Space,
+    progress=None,
+) -> tuple[Found | None, bool]:
+    """(search, fits): under the pins and what the stack offers; the same as it is where only these
+    stop it; (None, False) where nothing can fit. State leaves the device for a pinned plan's sake
+    only where no other plan fits with all of it on the device."""
+    pinned = where.phase.pins
+    if pinned and "offload" not in pinned and space.offload == ON_DEVICE:
+        found = on_device(where, space)
+        if found.best() is None and on_device(unpinned(where), space).best() is not None:
+            return found, False
+    found = searched(where, space, progress=progress)
     if found.best() is not None:
         return found, True
-    free = unpinned(where)
-    for there, wider in (
-        (where, space),
-        (free, space),
-        (where, planning.OFFLOADED),
-        (where, planning.LAST_RESORT),
-        (free, planning.OFFLOADED),
-        (free, planning.LAST_RESORT),
-    ):
-        if there is where and wider is own:
-            continue
-        if there is free and not where.phase.pins:
-            continue
-        try:
-            other = find(there, wider)
-        except DesignError:  # a pin that the wider space has no plan for
-            continue
-        if other.best() is not None:
-            return (other, True) if there is where else (found, False)
-    return None, False
+    if not pinned and not where.resolved.offers:
+        return None, False
+    other = searched(unpinned(where), space, own_stack=False)
+    return (None, False) if other.best() is None else (found, False)
 
 
 def settle(
-    where: Situation,
     found: Found,
+    row: int,
     fits: bool,
 ) -> Chosen:
-    """The best plan of a search laid out alone; the leanest where none fits."""
-    row = found.best() if fits else int(np.argmin(found.total_bytes))
-    case = found.case(row)
-    step = step_time(case)
+    """One plan of a search laid out alone."""
+    case, where = found.case(row), found.situation
+    step, held = step_time(case), memory(case)
     seconds = float(step.total)
     return Chosen(
         phase=where.phase,
@@ -103,9 +201,10 @@ def settle(
         row=row,
         plan=found.row(row),
         case=case,
-        memory=memory(case),
+        memory=held,
         step=step,
         fits=fits,
+        oom_probability=float(oom_probability(held.total, held.capacity, spread_of(where))),
         step_s=seconds,
         step_s_low=seconds,
         step_s_high=seconds,

@@ -6,6 +6,7 @@ import math
 from operator import attrgetter
 
 from ..base.quantities.table import show
+from ..base.records import Known
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, power_w
 from .record import Assessment, Missed
@@ -41,10 +42,9 @@ def missed(assessment: Assessment) -> tuple[Missed, ...]:
     return tuple(sorted(out, key=lambda m: -m.gap))
 
 
-def value_of(assessment: Assessment, row: Constraint) -> float | None:
+def value_of(assessment: Assessment, row: Constraint) -> Known:
     """The figure that answers a constraint, in the unit of its field; None where there is none."""
-    power = row.field == "max_power_mw"
-    value = _power_w(assessment) if power else attrgetter(row.figure)(assessment)
+    value = FORMULAS.get(row.field, attrgetter(row.figure))(assessment)
     known = value is not None and not math.isnan(value)
     return float(value) / row.scale if known else None
 
@@ -54,6 +54,39 @@ def _power_w(assessment) -> float:
     cluster, pue = assessment.resolved.cluster, assessment.resolved.prices.pue
     paid = cluster.devices + float(assessment.endurance.spares) * cluster.devices_per_node
     return float(power_w(cluster, paid, pue=PUE if pue is None else pue))
+
+
+# field of a constraint -> what answers it, where that is no number of the assessment itself
+FORMULAS = {"max_power_mw": _power_w}
+
+
+def asked(assessment: Assessment) -> list[dict]:
+    """The constraints that a design states, each with the figure that answers it, as people read
+    them: [{field, what, limit, value, met}]."""
+    failed = {m.field for m in assessment.missed}
+    stated = assessment.resolved.constraints.given()
+    return [
+        {
+            "field": field,
+            "what": row.name,
+            "limit": _shown(row, stated[field]),
+            "value": _answer(assessment, row),
+            "met": field not in failed,
+        }
+        for field, row in CONSTRAINTS.items()
+        if field in stated
+    ]
+
+
+def _shown(row: Constraint, value) -> str:
+    """A value in the unit of a constraint's field as people read it."""
+    return show(row.figure, value * row.scale if isinstance(value, (int, float)) else value)
+
+
+def _answer(assessment, row: Constraint) -> str:
+    if row.field == "survive":
+        return f"copies survive a {_shown(row, assessment.endurance.copies_survive)}"
+    return _shown(row, value_of(assessment, row))
 
 
 def _missed(assessment, row: Constraint) -> Missed | None:
@@ -67,14 +100,13 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
     ):
         return None
-    said = {
-        "value": show(row.figure, value * row.scale),
-        "limit": show(row.figure, limit * row.scale),
-    }
-    chance = _chance(assessment, row, limit / value if row.ceiling else value / limit)
-    text = row.missed.format(**said)
+    text = row.missed.format(
+        value=show(row.figure, value * row.scale),
+        limit=show(row.figure, limit * row.scale),
+    )
     if row.field in DETAILS:
         text += DETAILS[row.field](assessment, limit, value)
+    chance = chance_of(assessment, row, room_of(row, value, limit))
     return Missed(
         row.field,
         limit,
@@ -84,31 +116,41 @@ def _missed(assessment, row: Constraint) -> Missed | None:
     )
 
 
-def _chance(
+def room_of(
+    row: Constraint,
+    value: float,
+    limit: float,
+) -> float:
+    """Factor that is left to what a figure grows with until it meets its limit; below 1 where it
+    does not."""
+    have, uses = (limit, value) if row.ceiling else (value, limit)
+    return have / uses if uses else math.inf
+
+
+def chance_of(
     assessment,
     row: Constraint,
     room: float,
-) -> float | None:
+) -> Known:
     """The chance within the band that a figure meets its limit; `room`: the factor that is left to
     what it grows with."""
     if not row.band:
         return None
     low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
     return chance_below(
-        room,
-        low / mid,
-        1.0,
-        high / mid,
+        room * mid,
+        low,
+        mid,
+        high,
     )
 
 
 def _chance_said(
     assessment,
-    row: Constraint,
+    field: str,
     room: float,
 ) -> str:
-    chance = max(_chance(assessment, row, room), LEAST_CHANCE)
-    return say("chance", chance=chance)
+    return say("chance", chance=max(chance_of(assessment, CONSTRAINTS[field], room), LEAST_CHANCE))
 
 
 def _late(
@@ -119,12 +161,11 @@ def _late(
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
-    chance = _chance_said(assessment, CONSTRAINTS["deadline_days"], 1 / late)
-    text = say("late", late=late) + chance
+    text = say("late", late=late) + _chance_said(assessment, "deadline_days", 1 / late)
     if len(assessment.phases) > 1:
         return text
     within = assessment.mfu_causal * late < 1
-    return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu * late)
+    return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu_shown * late)
 
 
 def _dear(
@@ -133,17 +174,17 @@ def _dear(
     value: float,
 ) -> str:
     """The chance that a budget holds, and the price of a device-hour that meets it."""
-    price = assessment.cost.usd_per_device_hour
-    chance = _chance_said(assessment, CONSTRAINTS["budget_usd"], limit / value)
-    return chance + (
+    price, room = assessment.cost.usd_per_device_hour, limit / value
+    needed = (
         say(
             "price",
-            needed=price * limit / value,
+            needed=price * room,
             price=price,
         )
         if price
         else ""
     )
+    return _chance_said(assessment, "budget_usd", room) + needed
 
 
 def _slow(
@@ -152,15 +193,17 @@ def _slow(
     value: float,
 ) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
-    gap = limit / assessment.mfu_high - 1
+    low, high = assessment.mfu_shown_low, assessment.mfu_shown_high
+    gap = limit / high - 1
     return (
         say(
             "slow",
-            a=assessment,
+            low=low,
+            high=high,
             limit=limit,
         )
         + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
-        + _chance_said(assessment, CONSTRAINTS["min_mfu"], value / limit)
+        + _chance_said(assessment, "min_mfu", value / limit)
     )
 
 
@@ -207,17 +250,16 @@ def _overlapping_saves(endurance) -> list[Missed]:
     durable = float(endurance.checkpoint_durable_s)
     if durable <= period * (1 + EDGE):
         return []
-    writes, needed = endurance.write_bytes_per_s / 1e9, endurance.write_bytes_per_s_needed / 1e9
     text = say(
         "overlapping",
         durable=durable,
         period=period,
-        writes=writes,
-        needed=needed,
+        writes=endurance.write_bytes_per_s / 1e9,
+        needed=endurance.write_bytes_per_s_needed / 1e9,
     )
     return [
         Missed(
-            "reliability.checkpoint_interval_s",
+            "checkpoint.interval_s",
             period,
             durable,
             None,

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from ..base.errors import DesignError
 from ..physics.cases import devices
+from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
-from ..plans.run import find
+from ..plans.evaluate import find, spread_of
 from ..plans.words import short
 from .numbers import MEMORY_PARTS
 from .record import Assessment, Chosen
-from .unpublished import offloaded, unpublished
+from .sensible import smallest
+from .unpublished import WORTH, offloaded, unpublished
 from .words import say
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
@@ -33,11 +36,15 @@ def limits(assessment: Assessment) -> list[str]:
     return [
         *(unfit(one) for one in assessment.phases if not one.fits),
         *(m.text for m in assessment.missed),
+        *(r.text for r in assessment.reasons),
+        *smallest(assessment),
+        *idle(chosen),
+        *racks(assessment.resolved.cluster),
         *stopped(assessment),
         *tight(assessment),
+        *bolder(chosen),
         *unpublished(chosen),
         *accumulated(chosen),
-        *idle(chosen),
         *offloaded(assessment),
         *replaced(assessment),
         largest_loss(assessment),
@@ -68,6 +75,8 @@ def stopped(assessment: Assessment) -> list[str]:
 
 def replaced(assessment: Assessment) -> list[str]:
     """A line on measured figures, with what is computed in their place."""
+    if "step_ratio" in assessment.resolved.measured:
+        return [say("calibrated", ratio=assessment.resolved.measured["step_ratio"])]
     said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
     return (
         [
@@ -85,14 +94,12 @@ def replaced(assessment: Assessment) -> list[str]:
 def largest_loss(assessment: Assessment) -> str:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
     parts, chosen = assessment.step_breakdown_s, assessment.chosen
-    loss = max((k for k in parts if k not in USEFUL), key=lambda k: parts[k])
-    name = AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss))
-    step_s = assessment.step_s
+    loss = max(parts.keys() - USEFUL, key=parts.get)
     line = say(
         "loss",
-        name=name,
-        share=parts[loss] / step_s,
-        step_s=step_s,
+        name=AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss)),
+        share=parts[loss] / assessment.step_s,
+        step_s=assessment.step_s,
     )
     if loss != "bubble" or not guessed(assessment, "global_batch"):
         return line
@@ -102,17 +109,15 @@ def largest_loss(assessment: Assessment) -> str:
 def tight(assessment) -> list[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
-    memory = assessment.memory_bytes
-    fullest = max(assessment.phases, key=lambda c: float(c.memory.total))
-    total, capacity, found = memory["total"], memory["capacity"], fullest.found
-    if ZONES[zone(total, capacity)] != "tight":
+    fullest = max(assessment.phases, key=lambda c: c.memory.total)
+    total, name, found = assessment.memory_bytes["total"], fullest.phase.name, fullest.found
+    if ZONES[zone(total, assessment.memory_bytes["capacity"])] != "tight":
         return []
-    phase = f" in {fullest.phase.name}" if len(assessment.phases) > 1 and fullest.phase.name else ""
     line = say(
         "tight",
         total=total,
-        share=total / capacity,
-        phase=phase,
+        share=assessment.memory_share,
+        phase=f" in {name}" if len(assessment.phases) > 1 and name else "",
         safe=SAFE_SHARE,
     )
     if not fullest.fits:
@@ -120,14 +125,35 @@ def tight(assessment) -> list[str]:
     safe = found.best_safe()
     if safe is None:
         return [line + say("tight-none")]
-    longer = found.step_s[safe] / found.step_s[fullest.row] - 1
     return [
         line
         + say(
             "tight-safe",
             safe=SAFE_SHARE,
             plan=short(found.row(safe)),
-            longer=longer,
+            longer=found.step_s[safe] / found.step_s[fullest.row] - 1,
+        )
+    ]
+
+
+def bolder(chosen) -> list[str]:
+    """A line on the fastest plan that fits on paper, where the headroom that was kept costs WORTH
+    of a step."""
+    found, allowed = chosen.found, chosen.found.situation.resolved.max_oom_probability
+    rows = np.flatnonzero(found.fits & found.practised)
+    if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
+        return []
+    row = rows[np.argmin(found.step_s[rows])]
+    gain = 1 - float(found.step_s[row]) / float(chosen.step.total)
+    if gain < WORTH:
+        return []
+    spread = spread_of(found.situation)
+    return [
+        say(
+            "bolder",
+            plan=short(found.row(row)),
+            gain=gain,
+            chance=oom_probability(found.total_bytes[row], found.capacity, spread),
         )
     ]
 
@@ -140,31 +166,60 @@ def guessed(assessment, field: str) -> bool:
 def idle(chosen) -> list[str]:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
-    found, used = chosen.found, int(devices(chosen.case.plan))
-    have, batch = found.situation.resolved.cluster.devices, chosen.phase.global_batch
+    found, used = chosen.found, devices(chosen.case.plan)
+    have = found.situation.resolved.cluster.devices
     if used >= have or not chosen.fits:
         return []
-    every = np.broadcast_to(devices(found.plan), found.fits.shape)
-    rows = np.flatnonzero(found.fits & found.practised & (every > used))
+    every = devices(found.plan)
+    row = found.fastest(found.practised & (every > used))
     line = say(
         "idle",
         used=used,
         have=have,
-        batch=batch,
+        phase=chosen.phase,
     ) + rounder(chosen)
-    if not len(rows):
-        pins = " under the pins" if found.situation.phase.pins else ""
-        return [line + say("idle-none", pins=pins)]
-    row = int(rows[np.argmin(found.step_s[rows])])
-    longer = found.step_s[row] / found.step_s[chosen.row] - 1
-    plan = short(found.row(row))
+    if row is None:
+        return [
+            line + say("idle-none", pins=" under the pins" if found.situation.phase.pins else "")
+        ]
     return [
         line
         + say(
             "idle-more",
-            plan=plan,
-            devices=int(every[row]),
-            longer=longer,
+            plan=short(found.row(row)),
+            devices=every[row],
+            longer=found.step_s[row] / found.step_s[chosen.row] - 1,
+        )
+    ]
+
+
+def racks(cluster) -> list[str]:
+    """A line where the devices are no whole racks of what is bought or rented by the rack: as 64 of
+    each 72, with the trays that stay spare, or the whole racks above."""
+    rack, node, have = cluster.unit, cluster.devices_per_node, cluster.devices
+    if rack <= node or have % rack == 0:
+        return []
+    round_ = 2 ** int(math.log2(rack))
+    if have % round_ == 0:
+        return [
+            say(
+                "racks-round",
+                racks=have // round_,
+                rack=rack,
+                used=round_,
+                trays=(rack - round_) // node,
+                node=node,
+            )
+        ]
+    whole = -(-have // rack)
+    return [
+        say(
+            "racks",
+            have=have,
+            rack=rack,
+            share=have / rack,
+            whole=whole,
+            all=whole * rack,
         )
     ]
 
@@ -180,22 +235,20 @@ def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
     and cp leave room for, and of a power of two."""
     plan, batch = chosen.plan, chosen.phase.global_batch
     cluster = chosen.found.situation.resolved.cluster
-    replicas = cluster.devices // (plan["tp"] * plan["cp"] * plan["pp"])
+    have = cluster.devices
+    replicas = have // (plan["tp"] * plan["cp"] * plan["pp"])
     if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
-    nodes = cluster.devices // math.gcd(cluster.devices, cluster.devices_per_node)
-    whole = "nodes" if nodes < cluster.devices else "devices"
+    nodes = have // math.gcd(have, cluster.devices_per_node)
+    what = {
+        "units": nodes,
+        "what": "nodes" if nodes < have else "devices",
+    }
     for id, unit, facts in (
-        (
-            "nodes",
-            nodes,
-            {
-                "units": nodes,
-                "what": whole,
-            },
-        ),
+        ("nodes", nodes, what),
         ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
         ("powers", 2 ** max(int(math.log2(batch)) - 5, 0), {}),
+        ("power", 2 ** round(math.log2(batch)), {}),
     ):
         near = max(round(batch / unit), 1) * unit
         if unit <= 2 * batch and near != batch:
@@ -204,53 +257,50 @@ def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
 
 def rounder(chosen) -> str:
     """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
-
-    where, batch, best = chosen.found.situation, chosen.phase.global_batch, None
+    where, batch = chosen.found.situation, chosen.phase.global_batch
+    coarse = planning.offered(planning.COARSE, where.resolved)
+    best = {"saved": 0.02}
+    have = where.resolved.cluster.devices
+    near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
     for _, near, _ in batches_nearby(chosen):
-        if abs(near / batch - 1) <= 0.05:
-            try:
-                other = find(
-                    replace(
-                        where,
-                        phase=replace(where.phase, global_batch=near),
-                        job=replace(where.job, global_batch=float(near)),
-                    ),
-                    planning.offered(planning.COARSE, where.resolved.stack),
-                )
-            except DesignError:  # a pin that this batch has no plan for
-                continue
-            i = other.best()
-            saved = (
-                0.0 if i is None else 1 - float(other.step_s[i] / chosen.step.total) * batch / near
+        if abs(near / batch - 1) > near_enough:
+            continue
+        with suppress(DesignError):  # a pin that this batch has no plan for
+            other = find(
+                replace(
+                    where,
+                    phase=replace(where.phase, global_batch=near),
+                    job=replace(where.job, global_batch=float(near)),
+                ),
+                coarse,
             )
-            if saved > 0.02 and (best is None or saved > best[0]):
-                best = saved, near, int(devices(other.case(i).plan))
-    return (
-        say(
-            "rounder",
-            saved=best[0],
-            batch=best[1],
-            devices=best[2],
-        )
-        if best
-        else ""
-    )
+            i = other.best()
+            if i is None:
+                continue
+            saved = 1 - other.step_s[i] / chosen.step.total * batch / near
+            if saved > best["saved"]:
+                best = {
+                    "saved": saved,
+                    "batch": near,
+                    "devices": devices(other.case(i).plan),
+                }
+    return say("rounder", **best) if "batch" in best else ""
 
 
 def accumulated(chosen) -> list[str]:
     """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
     reducing them each time could add."""
-    plan, m = chosen.plan, chosen.plan["grad_accum"]
+    plan, m, step = chosen.plan, chosen.plan["grad_accum"], chosen.step
     if plan["sharding"] != "zero2" or m == 1:
         return []
-    grads, weights = float(chosen.case.job.grad_bytes), 2.0
-    once = float(chosen.step.dp + chosen.step.axes["dp"].hidden_s) * grads / (grads + weights)
+    grads, weights = chosen.case.job.grad_bytes, 2.0
+    once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + weights)
     return [
         say(
             "accumulated",
             m=m,
             more=once * (m - 1),
-            step=chosen.step.total,
+            step=step.total,
         )
     ]
 

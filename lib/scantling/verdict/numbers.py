@@ -3,31 +3,45 @@ that panels show."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from ..base.records import take
+from ..base.records import Known
 from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
-from ..endure.cost import Cost, price
-from ..endure.reliability import Endurance, endure
-from ..physics import bands
+from ..endure.cost import Cost, price, to_plan_for
+from ..endure.reliability import Endurance, Gang, endure
+from ..physics import bands, layout
 from ..physics.cases import Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
+from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory_by_stage
 from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
-from ..plans.words import named
+from ..plans.leaderboard import listed
 from .record import Chosen
 from .unpublished import untried
 
 CANDIDATES = 200
+MOST_MFU = 0.999  # the upper end of a band lies below the peak
+CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
 UNTRIED = (
     1.5  # factor on both half widths of the band for a plan of a kind that nobody has published
 )
+MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
 OF_ENDURANCE = ("mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead")
+# columns of a search that its candidates go without
+NOT_LISTED = {
+    "devices_used",
+    "tokens_per_s_per_device",
+    "oom_probability",
+    "practised",
+    "zone",
+    "precision",
+}
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
@@ -35,7 +49,7 @@ def measured_step_s(
     measured: dict,
     case: Cases,
     computed: float,
-) -> float | None:
+) -> Known:
     """Seconds of a step that a measured step, MFU or rate of tokens says; None where none is
     given."""
     if "step_s" in measured:
@@ -58,48 +72,76 @@ def with_step(chosen: Chosen, measured: dict) -> Chosen:
             step_s_low=seconds,
             step_s_high=seconds,
         )
-    resolved = chosen.found.situation.resolved
-    ends = bands.band(
-        chosen.case,
-        bands.known_stack(resolved.stack),
-        bands.known_chip(resolved.cluster.accelerator.id),
-        False,
-        bands.single_source(resolved.stack),
-        float(chosen.memory.total / chosen.memory.capacity),
-        bands.known_family(resolved.cluster.accelerator.family),
-    )
-    wider = UNTRIED if untried(chosen) else 1.0
-    low, high = (chosen.step_s * float(end**wider) for end in ends)
+    seconds = chosen.step_s * measured.get("step_ratio", 1.0)
+    low, high = (seconds * float(end) for end in widened(chosen, held(chosen)))
     return replace(
         chosen,
+        step_s=seconds,
         step_s_low=low,
         step_s_high=high,
     )
+
+
+def held(chosen: Chosen) -> dict:
+    """What widens the band of a phase, by the names of `bands.WIDER`."""
+    resolved = chosen.found.situation.resolved
+    return bands.wider(
+        chosen.case,
+        known=bands.known_stack(resolved.stack),
+        seen_chip=bands.known_chip(resolved.cluster.accelerator.id),
+        memory_share=float(chosen.memory.total / chosen.memory.capacity),
+        seen_family=bands.known_family(resolved.cluster.accelerator.family),
+        step_s=chosen.step_s,
+    )
+
+
+def widened(chosen: Chosen, holds: dict) -> tuple:
+    """Both ends of the band as factors on a phase's step, where these of `bands.WIDER` hold."""
+    ends, calibration = bands.ends(holds), chosen.found.situation.resolved.calibration
+    if calibration is not None:
+        ends = calibration.narrowed(*ends, chosen.case)
+    power = UNTRIED if untried(chosen) else 1.0
+    return tuple(end**power for end in ends)
 
 
 def endurance(resolved, chosen: Chosen) -> Endurance:
     """reliability.endure of the design's cluster with this plan's checkpoint and step. The
     checkpoint is one whole copy of weights, master weights, moments, random state and dataloader
     position."""
-    ranks = int(devices(chosen.case.plan))
+    ranks, sync = int(devices(chosen.case.plan)), resolved.cluster.sync
     size = contents(
         resolved.params.total + resolved.params.mtp,
         optimizer=chosen.phase.optimizer,
         ranks=ranks,
         readers=int(chosen.case.plan.dp),
+        copies=resolved.cluster.sites if sync.apart else 1,
+        outer_bytes=sync.outer_bytes if resolved.cluster.sites > 1 else 0.0,
     ).total
     return endure(
         resolved.cluster,
         resolved.reliability,
+        saves=resolved.checkpoint,
         checkpoint_bytes=size,
         state_bytes_per_device=size / ranks,
         step_s=chosen.step_s,
-        params=resolved.params.total,
         constraints=resolved.constraints,
+        gang=gang_of(chosen, resolved.cluster.devices_per_node),
     )
 
 
-def useful_s(phases, which: str = "step_s") -> float | None:
+def gang_of(chosen: Chosen, per_node: int) -> Gang:
+    """What an elastic run of the plan drops at once: the replicas that share a group of experts,
+    their nodes, the micro-batches that they run in a step (the global batch is kept)."""
+    p = chosen.plan
+    span = min(p["dp"], max(1, -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"]))))
+    return Gang(
+        replicas=p["dp"] // span,
+        nodes=-(-p["tp"] * p["cp"] * p["pp"] * span // per_node),
+        micro_batches=max(p["grad_accum"], 1) * span,
+    )
+
+
+def useful_s(phases, which: str = "step_s") -> Known:
     """Seconds of undisturbed training, tokens / (tokens a step) x step over all phases; None
     without tokens. which: step_s, step_s_low or step_s_high."""
     if any(one.phase.tokens is None for one in phases):
@@ -114,7 +156,7 @@ def days(
     phases,
     goodput: float,
     which: str = "step_s",
-) -> float | None:
+) -> Known:
     """Days of the whole run: useful time / goodput."""
     seconds = useful_s(phases, which)
     return None if seconds is None else seconds / goodput / DAY_S
@@ -123,7 +165,7 @@ def days(
 def cost(
     resolved,
     endurance: Endurance,
-    run_days: float | None,
+    run_days: Known,
     goodput: float,
 ) -> Cost | None:
     """cost.price of the whole run, spares paid for; None without tokens."""
@@ -145,19 +187,19 @@ def utilisation(chosen, seconds: float) -> dict:
     c = chosen.case
     tokens, flops, mfu = (float(x) for x in rates(c, seconds))
     f = flops_per_token(c.shape, c.job.seq_len)
-    causal = keys_seen(c) / c.job.seq_len
+    masked = f.attention_scores * (1 - keys_seen(c) / c.job.seq_len)
     chip = chosen.found.situation.resolved.cluster.accelerator
     half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not np.isnan(x))
     total = f.total + f.mtp
-    return dict(
-        tokens_per_s_per_device=tokens,
-        model_tflops_per_device=flops / 1e12,
-        mfu=mfu,
-        mfu_causal=float(mfu * (total - f.attention_scores * (1 - causal)) / total),
-        mfu_bf16_peak=flops / half,
-        hfu=float(mfu * hardware_share(c)),
-        flops_per_token=float(total),
-    )
+    return {
+        "tokens_per_s_per_device": tokens,
+        "model_tflops_per_device": flops / 1e12,
+        "mfu": mfu,
+        "mfu_causal": float(mfu * (total - masked) / total),
+        "mfu_bf16_peak": flops / half,
+        "hfu": float(mfu * hardware_share(c)),
+        "flops_per_token": float(total),
+    }
 
 
 def memory_bytes(resolved, phases) -> dict[str, float]:
@@ -165,8 +207,10 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
     a device]"""
     fullest = max(phases, key=lambda one: float(one.memory.total)).memory
     parts = {k: float(getattr(fullest, k)) for k in MEMORY_PARTS}
+    factor = resolved.measured.get("memory_ratio", 1.0)
     if "memory_gb" in resolved.measured:
         factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
+    if factor != 1.0:
         parts = {k: v * factor for k, v in parts.items()}
     return parts | {
         "total": sum(parts.values()),
@@ -176,49 +220,129 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
 
 def numbers(resolved, phases) -> dict:
     """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
-    chosen = phases[resolved.main]
-    seconds = chosen.step_s
+    chosen, params = phases[resolved.main], resolved.params
+    seconds, low, high = chosen.step_s, chosen.step_s_low, chosen.step_s_high
     scale = seconds / float(chosen.step.total)
     parts = {k: float(getattr(chosen.step, k)) * scale for k in PARTS}
     use = utilisation(chosen, seconds)
-    e = endurance(resolved, chosen)
-    good = float(resolved.measured.get("goodput", e.goodput))
-    run_days = [days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")]
+    mfu, e = use["mfu"], endurance(resolved, chosen)
+    lost = (1 - float(e.goodput)) * resolved.measured.get("lost_ratio", 1.0)
+    good = float(resolved.measured.get("goodput", max(1 - lost, 1e-3)))
+    run_days = {f"days{end}": days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")}
     money = cost(
         resolved,
         e,
-        run_days[0],
+        run_days["days"],
         good,
     )
-    return dict(
-        endurance=e,
-        cost=money,
-        plan=dict(chosen.plan),
-        devices_used=int(devices(chosen.case.plan)),
-        params=int(resolved.params.total),
-        active_params=int(resolved.params.active),
-        mtp_params=int(resolved.params.mtp),
-        step_s=seconds,
-        step_s_low=chosen.step_s_low,
-        step_s_high=chosen.step_s_high,
+    return {
+        "endurance": e,
+        "cost": money,
+        "plan": dict(chosen.plan),
+        "devices_used": int(devices(chosen.case.plan)),
+        "params": int(params.total),
+        "active_params": int(params.active),
+        "mtp_params": int(params.mtp),
+        "step_s": seconds,
+        "step_s_low": low,
+        "step_s_high": high,
         **use,
-        mfu_low=use["mfu"] * seconds / chosen.step_s_high,
-        mfu_high=min(use["mfu"] * seconds / chosen.step_s_low, max(use["mfu"], 0.999)),
-        bubble_fraction=parts["bubble"] / seconds,
-        memory_bytes=memory_bytes(resolved, phases),
-        step_breakdown_s=parts,
-        days=run_days[0],
-        days_low=run_days[1],
-        days_high=run_days[2],
-        goodput=good,
+        "mfu_low": mfu * seconds / high,
+        "mfu_high": min(mfu * seconds / low, max(mfu, MOST_MFU)),
+        **shown_mfu(
+            chosen,
+            use,
+            seconds / high,
+            seconds / low,
+        ),
+        "band_tier": tier_of(resolved),
+        "bubble_fraction": parts["bubble"] / seconds,
+        "memory_bytes": memory_bytes(resolved, phases),
+        "oom_probability": oom_chance(resolved, phases),
+        "step_breakdown_s": parts,
+        **run_days,
+        "goodput": good,
         **{name: float(getattr(e, name)) for name in OF_ENDURANCE},
         **{name: int(getattr(e, name)) for name in ("spares", "spares_recommended")},
-        cost_usd=_known(money and money.cost_usd),
-        energy_kwh=_known(money and money.energy_kwh),
+        "cost_usd": _known(money and money.cost_usd),
+        **(ends := cost_band(money, run_days)),
+        "cost_at_risk_usd": at_risk_usd(money, ends),
+        "energy_kwh": _known(money and money.energy_kwh),
+    }
+
+
+def shown_mfu(
+    chosen: Chosen,
+    use: dict,
+    slow: float,
+    fast: float,
+) -> dict:
+    """The MFU that leads, its band, its count of attention ("full" or "causal") and its
+    denominator; `slow` and `fast`: speed at the ends of the band over that of the estimate.
+
+    Causal where the two differ by a tenth of the full count or more: under long or windowed
+    contexts the full count holds work that nobody does and may pass 1.
+    """
+    basis = "causal" if use["mfu_causal"] <= (1 - CAUSAL_FROM) * use["mfu"] else "full"
+    chip = chosen.found.situation.resolved.cluster.accelerator
+    precision = chosen.phase.precision
+    peak = chip.peak_flops(precision) / 1e12
+    mfu = use["mfu_causal"] if basis == "causal" else use["mfu"]
+    return {
+        "mfu_shown": mfu,
+        "mfu_shown_low": mfu * slow,
+        "mfu_shown_high": min(mfu * fast, max(mfu, MOST_MFU)),
+        "mfu_basis": basis,
+        "mfu_denominator": f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
+    }
+
+
+def tier_of(resolved) -> str:
+    """How far published or measured runs hold up the band."""
+    return bands.tier(
+        resolved.stack,
+        resolved.cluster.accelerator.id,
+        measured=bool(MEASURED_SPEEDS & resolved.measured.keys())
+        or resolved.calibration is not None,
     )
 
 
-def _known(value) -> float | None:
+def oom_chance(resolved, phases) -> float:
+    """The largest chance of any phase to go out of memory; by the measured peak where there is
+    one."""
+    if "memory_gb" in resolved.measured:
+        room = min(float(one.memory.capacity) for one in phases)
+        return float(oom_probability(resolved.measured["memory_gb"] * 1e9, room, MEASURED_SPREAD))
+    return max(one.oom_probability for one in phases)
+
+
+def cost_band(
+    money: Cost | None,
+    run_days: dict,
+    priced: bool = False,
+) -> dict:
+    """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
+    independent, their logs added in quadrature. {cost_usd_low, cost_usd_high}"""
+    cost, days = _known(money and money.cost_usd), run_days["days"]
+    if not cost or days is None:  # a device-hour that costs nothing has no spread
+        return dict.fromkeys(("cost_usd_low", "cost_usd_high"), days and cost)
+    out = {}
+    for end in ("_low", "_high"):
+        price = cost if priced else float(getattr(money, f"cost_usd{end}"))
+        width = math.hypot(math.log(run_days[f"days{end}"] / days), math.log(price / cost))
+        out[f"cost_usd{end}"] = cost * math.exp(width if end == "_high" else -width)
+    return out
+
+
+def at_risk_usd(money: Cost | None, ends: dict) -> Known:
+    """What the band of the cost adds to it on average; None without a cost."""
+    cost, low = _known(money and money.cost_usd), ends["cost_usd_low"]
+    if cost is None or low is None:
+        return None
+    return to_plan_for(low, cost, ends["cost_usd_high"])["overrun_usd"]
+
+
+def _known(value) -> Known:
     """The number, None where it is missing or not finite."""
     return None if value is None or not np.isfinite(value) else float(value)
 
@@ -226,51 +350,53 @@ def _known(value) -> float | None:
 def tables(assessment) -> dict:
     """What panels and the report show beside the headline: stages, hidden communication, traffic,
     candidates, endurance, cost, runs, assumptions."""
-    chosen, r = assessment.chosen, assessment.resolved
-    found = chosen.found
-    said = [
-        *r.assumed,
-        *assessment.endurance.assumed,
-        *(assessment.cost.assumed if assessment.cost else ()),
-    ]
-    return dict(
-        memory_by_stage=[dict(row) for row in memory_by_stage(chosen.case)],
-        hidden_s={k: float(axis.hidden_s) for k, axis in chosen.step.axes.items()},
-        communication=communication(chosen.case, chosen.step),
-        candidates=candidates(found),
-        legal=found.legal,
-        evaluated=found.fitting,
-        rejected=found.rejected,
-        search_seconds=found.seconds,
-        endurance=assessment.endurance.as_dict(),
-        cost=assessment.cost.as_dict() if assessment.cost else None,
-        nearest_runs=nearest(assessment),
-        missed=[
-            {k: getattr(m, k) for k in ("field", "limit", "value", "text", "chance")}
-            for m in assessment.missed
-        ],
-        phases=[
-            dict(
+    chosen, r, e, money = (
+        assessment.chosen,
+        assessment.resolved,
+        assessment.endurance,
+        assessment.cost,
+    )
+    case, step, found = chosen.case, chosen.step, chosen.found
+    missed = ("field", "limit", "value", "text", "chance")
+    return {
+        "memory_by_stage": [dict(row) for row in memory_by_stage(case)],
+        "hidden_s": {k: float(axis.hidden_s) for k, axis in step.axes.items()},
+        "communication": communication(case, step),
+        "candidates": candidates(found),
+        "legal": found.legal,
+        "evaluated": found.fitting,
+        "rejected": found.rejected,
+        "search_seconds": found.seconds,
+        "endurance": e.as_dict(),
+        "cost": money and money.as_dict(),
+        "nearest_runs": nearest(assessment),
+        "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
+        "phases": [
+            {
                 **{k: getattr(c.phase, k) for k in ("name", "tokens", "seq_len", "global_batch")},
-                plan=c.plan,
-                step_s=c.step_s,
-                memory_bytes=float(c.memory.total),
-                mfu=utilisation(c, c.step_s)["mfu"],
-            )
+                "plan": c.plan,
+                "step_s": c.step_s,
+                "memory_bytes": float(c.memory.total),
+                "mfu": utilisation(c, c.step_s)["mfu"],
+            }
             for c in assessment.phases
         ],
-        layers_by_stage=[int(np.max(x)) for x in layers_per_stage(chosen.case)],
-        measured=dict(r.measured),
-        without_single_source=lone(assessment),
-        assumed=[
-            dict(
-                field=a.field,
-                value=a.value,
-                why=a.why,
-            )
-            for a in said
-        ],
-    )
+        "accelerator": r.cluster.accelerator.id,
+        "devices": r.cluster.devices,
+        "stack": r.stack,
+        "to_plan_for": planned(assessment),
+        "layers_by_stage": [int(np.max(x)) for x in layers_per_stage(case)],
+        "stages": layout.stages_of(case),
+        "measured": dict(r.measured),
+        "without_single_source": lone(assessment),
+        "assumed": [vars(a) for said in (r, e, money) if said for a in said.assumed],
+    }
+
+
+def planned(assessment) -> dict | None:
+    """The cost to plan for; None without a cost."""
+    ends = (assessment.cost_usd_low, assessment.cost_usd, assessment.cost_usd_high)
+    return None if None in ends else to_plan_for(*ends)
 
 
 def lone(assessment) -> dict | None:
@@ -296,14 +422,6 @@ def _site(assessment) -> dict:
 
 def candidates(found, most: int = CANDIDATES) -> list[dict]:
     """The best plans of a search with step [s], MFU and memory [bytes], fastest first."""
-    rows = found.order[:most]
-    plan = take(found.plan, rows)
-    if not len(rows):
-        return []
-    _, _, mfu = rates(found.situation.cases(plan), found.step_s[rows])
-    table = named(plan, len(rows), found.situation.phase.global_batch) | dict(
-        step_s=found.step_s[rows],
-        mfu=np.broadcast_to(mfu, len(rows)),
-        memory_bytes=found.total_bytes[rows],
-    )
-    return [dict(zip(table, row)) for row in zip(*(column.tolist() for column in table.values()))]
+    table = listed(found, found.order[:most])
+    columns = {k: v.tolist() for k, v in table.items() if k not in NOT_LISTED}
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from ..base.records import Lines, record
 from ..design.design import Design
 from ..design.resolve import Phase, Resolved
 from ..endure.cost import Cost
@@ -11,8 +12,11 @@ from ..endure.reliability import Endurance
 from ..physics.cases import Cases
 from ..physics.memory.peak import Memory
 from ..physics.step import Step
-from ..plans.run import Found
+from ..plans.evaluate import Found
+from .verdicts import met
 
+Number = float | None
+Count = int | None
 REFUSAL = "Hardware constraints insufficient for model parameters"
 
 
@@ -32,6 +36,7 @@ class Chosen:
     memory: Memory
     step: Step  # as computed
     fits: bool
+    oom_probability: float  # chance that the peak exceeds the capacity
     step_s: float  # seconds a step: measured where the design says so, else computed
     step_s_low: float  # 80 % band of the step [s]; no width where the step was measured
     step_s_high: float
@@ -57,6 +62,16 @@ class Missed:
             return 1.0
 
 
+@record
+class Reason:
+    """Why a verdict is no plain `feasible`: the verdict that it asks for, the field or threshold it
+    concerns, a line."""
+
+    verdict: str
+    field: str
+    text: str
+
+
 @dataclass(
     frozen=True,
     kw_only=True,
@@ -67,37 +82,48 @@ class Numbers:
     is impossible. The names are the keys of `design --json`."""
 
     plan: dict | None = None
-    devices_used: int | None = None
-    params: int | None = None
-    active_params: int | None = None
-    mtp_params: int | None = None
-    flops_per_token: float | None = None
-    step_s: float | None = None
-    step_s_low: float | None = None
-    step_s_high: float | None = None
-    tokens_per_s_per_device: float | None = None
-    model_tflops_per_device: float | None = None
-    mfu: float | None = None
-    mfu_causal: float | None = None
-    mfu_bf16_peak: float | None = None
-    hfu: float | None = None
-    mfu_low: float | None = None
-    mfu_high: float | None = None
-    bubble_fraction: float | None = None
+    devices_used: Count = None
+    params: Count = None
+    active_params: Count = None
+    mtp_params: Count = None
+    flops_per_token: Number = None
+    step_s: Number = None
+    step_s_low: Number = None
+    step_s_high: Number = None
+    tokens_per_s_per_device: Number = None
+    model_tflops_per_device: Number = None
+    mfu: Number = None
+    mfu_causal: Number = None
+    mfu_bf16_peak: Number = None
+    hfu: Number = None
+    mfu_low: Number = None
+    mfu_high: Number = None
+    mfu_shown: Number = None
+    mfu_shown_low: Number = None
+    mfu_shown_high: Number = None
+    mfu_basis: str | None = None
+    mfu_denominator: str | None = None
+    band_tier: str | None = None
+    bubble_fraction: Number = None
     memory_bytes: dict | None = None
+    oom_probability: Number = None
     step_breakdown_s: dict | None = None
-    days: float | None = None
-    days_low: float | None = None
-    days_high: float | None = None
-    goodput: float | None = None
-    mtbf_s: float | None = None
-    checkpoint_interval_s: float | None = None
-    checkpoint_bytes: float | None = None
-    checkpoint_overhead: float | None = None
-    spares: int | None = None
-    spares_recommended: int | None = None
-    cost_usd: float | None = None
-    energy_kwh: float | None = None
+    days: Number = None
+    days_low: Number = None
+    days_high: Number = None
+    goodput: Number = None
+    mtbf_s: Number = None
+    checkpoint_interval_s: Number = None
+    checkpoint_bytes: Number = None
+    checkpoint_overhead: Number = None
+    spares: Count = None
+    spares_recommended: Count = None
+    cost_usd: Number = None
+    cost_usd_low: Number = None
+    cost_usd_high: Number = None
+    cost_at_risk_usd: Number = None
+    energy_kwh: Number = None
+    fastest: dict | None = None
 
     def headline(self) -> dict:
         """The headline numbers by name."""
@@ -120,7 +146,12 @@ class Assessment(Numbers):
     endurance: Endurance | None = None
     cost: Cost | None = None  # None without tokens
     missed: tuple[Missed, ...] = ()  # constraints that are not met, the worst first
-    refusal: tuple[str, ...] = ()  # the arithmetic, where impossible
+    reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
+    refusal: Lines = ()  # the arithmetic, where impossible
+
+    def figures(self, *names: str) -> dict:
+        """Some of the headline numbers by name."""
+        return {name: getattr(self, name) for name in names}
 
     @property
     def chosen(self) -> Chosen:
@@ -131,6 +162,16 @@ class Assessment(Numbers):
     def fits(self) -> bool:
         """True where the plan of every phase fits its memory."""
         return bool(self.phases) and all(one.fits for one in self.phases)
+
+    @property
+    def met(self) -> bool:
+        """True where the plan fits and every stated constraint holds, at risk or not."""
+        return met(self.verdict)
+
+    @property
+    def memory_share(self) -> float:
+        """Memory of the fullest phase over what a device has for it."""
+        return self.memory_bytes["total"] / self.memory_bytes["capacity"]
 
     @property
     def error(self) -> str | None:

@@ -5,41 +5,41 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.records import Lines
 from ..physics.memory.peak import memory
 from ..plans import space as planning
+from ..plans.evaluate import find, unpinned
 from ..plans.fit import host_bytes
-from ..plans.run import find, unpinned
 from ..plans.words import short
 from .words import say
 
 
-def arithmetic(where) -> tuple[str, ...]:
+def arithmetic(where) -> Lines:
     """Why no plan can hold this phase: the state's bytes against all memory there is, and the
     leanest plan of the widest space."""
     r = where.resolved
-    n, job, cluster = r.params.total + r.params.mtp, where.job, r.cluster
+    n, job, devices = r.params.total + r.params.mtp, where.job, r.cluster.devices
     per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
-    state = n * per
-    per_host = host_bytes(cluster)
+    state, per_host = n * per, host_bytes(r.cluster)
     found = find(unpinned(where), planning.LAST_RESORT)
     i = int(np.argmin(found.total_bytes))
     m = memory(found.case(i))
-    hbm, host = cluster.devices * float(m.capacity), per_host * cluster.devices
-    pieces = (
-        ("weights", m.weights),
-        ("gradients", m.gradients),
-        ("optimizer", m.optimizer),
-        ("activations and logits of one sequence", m.activations),
-        ("gathered layer", m.gathered),
-        ("buffers and framework", m.buffers + m.framework + m.fragmentation),
-    )
-    said = ", ".join(
+    hbm, host = devices * m.capacity, devices * per_host
+    pieces = {
+        "weights": m.weights,
+        "gradients": m.gradients,
+        "optimizer": m.optimizer,
+        "activations and logits of one sequence": m.activations,
+        "gathered layer": m.gathered,
+        "buffers and framework": m.buffers + m.framework + m.fragmentation,
+    }
+    said = (
         say(
             "piece",
             name=name,
             size=size,
         )
-        for name, size in pieces
+        for name, size in pieces.items()
         if size > 0
     )
     leanest = say(
@@ -64,7 +64,7 @@ def arithmetic(where) -> tuple[str, ...]:
         ),
         say(
             "devices",
-            devices=cluster.devices,
+            devices=devices,
             m=m,
             hbm=hbm,
             host=host,
@@ -75,5 +75,5 @@ def arithmetic(where) -> tuple[str, ...]:
             all=hbm + host,
         ),
         leanest,
-        say("pieces", pieces=said),
+        say("pieces", pieces=", ".join(said)),
     )

@@ -8,8 +8,8 @@ from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
 from ..physics.step import rates, step_time
 from ..plans import laws
+from ..plans.evaluate import skipped
 from ..plans.fit import disk_bytes_per_s, on_disk
-from ..plans.run import skipped
 from ..plans.words import short
 from .words import say
 
@@ -48,11 +48,10 @@ def untried(chosen) -> bool:
 def unpublished(chosen) -> list[str]:
     """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it
     on paper."""
-    found, out = chosen.found, []
     if not chosen.fits:
         return []
-    record, mfu = record_of(chosen), float(rates(chosen.case, chosen.step.total)[2])
-    wider = say("wider")
+    found, plan, wider, out = chosen.found, chosen.plan, say("wider"), []
+    record, mfu = record_of(chosen), rates(chosen.case, chosen.step.total)[2]
     if record is not None and mfu > record.mfu:
         line = say(
             "beyond-record",
@@ -60,16 +59,15 @@ def unpublished(chosen) -> list[str]:
             record=record,
         )
         out.append(line + wider if mfu > ROOM * record.mfu else line)
-    lines = beyond(chosen.plan, int(devices(chosen.case.plan)))
+    lines = beyond(plan, int(devices(chosen.case.plan)))
     out += [say("beyond", line=line) + wider for line in lines]
-    if not found.practised[chosen.row]:
-        domain = found.situation.link.domain
+    if plan["tp"] > found.situation.link.domain:
         return [
             *out,
             say(
                 "tp-across",
-                tp=chosen.plan["tp"],
-                domain=domain,
+                tp=plan["tp"],
+                domain=found.situation.link.domain,
             ),
         ]
     out += exchanged(chosen)
@@ -93,28 +91,26 @@ def exchanges(chosen) -> dict[str, float]:
     model, p = chosen.found.situation.resolved.model, chosen.plan
     if p["cp"] == 1:
         return {}
-    legal = [
-        i
-        for i, name in enumerate(CP_TYPES)
-        if name != p["cp_type"]
-        and all(
+    out = {}
+    for i, name in enumerate(CP_TYPES):
+        columns = {
+            "tp": p["tp"],
+            "cp": p["cp"],
+            "cp_type": i,
+        }
+        kept = (
             law.kept(
-                {
-                    "tp": p["tp"],
-                    "cp": p["cp"],
-                    "cp_type": i,
-                },
+                columns,
                 model,
                 None,
                 None,
             )
             for law in laws.of("exchange")
         )
-    ]
-    return {
-        CP_TYPES[i]: float(step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total)
-        for i in legal
-    }
+        if name != p["cp_type"] and all(kept):
+            other = step_time(chosen.case.with_plan(cp_type=i))
+            out[name] = float(other.total / chosen.step.total)
+    return out
 
 
 def exchanged(chosen) -> list[str]:
@@ -123,15 +119,15 @@ def exchanged(chosen) -> list[str]:
     ways = exchanges(chosen)
     if not ways or chosen.phase.pins.get("cp_type") or chosen.found.situation.stack.cp_type:
         return []
-    name, ratio = min(ways.items(), key=lambda kv: kv[1])
-    if ratio > 1 - WORTH:
+    name = min(ways, key=ways.get)
+    if ways[name] > 1 - WORTH:
         return []
     return [
         say(
             "exchange",
             name=name,
             now=chosen.plan["cp_type"],
-            gain=1 - ratio,
+            gain=1 - ways[name],
         )
     ]
 
@@ -143,30 +139,41 @@ def to_disk(chosen) -> float:
 
 def gone(chosen) -> str:
     """Where the state that leaves a device goes, in words."""
-    disk = say("gone-disk") if to_disk(chosen) else ""
-    return say("gone", size=chosen.memory.host) + disk
+    return say("gone", size=chosen.memory.host) + (say("gone-disk") if to_disk(chosen) else "")
 
 
 def offloaded(assessment) -> list[str]:
     """A line on state that leaves the device: how much, and where it goes."""
-    out = []
-    rate = disk_bytes_per_s(assessment.resolved.cluster)
+    out, rate = [], disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
-        size, disk = float(one.memory.host), to_disk(one)
+        size, disk = one.memory.host, to_disk(one)
         if one.fits and size > 0:
-            why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
-            where = say(
-                f"offload-{'disk' if disk else 'host'}",
-                kept=size - disk,
-                disk=disk,
-                rate=rate,
-            )
             out.append(
                 say(
                     "offload",
                     size=size,
-                    why=why,
+                    why="" if one.phase.pins.get("offload") else ", because nothing fits without",
                 )
-                + where
+                + say(
+                    "offload-disk" if disk else "offload-host",
+                    kept=size - disk,
+                    disk=disk,
+                    rate=rate,
+                )
+                + _kept_on_device(one)
             )
     return out
+
+
+def _kept_on_device(one) -> str:
+    """What the fastest plan with as much headroom takes that keeps all state on the device."""
+    found = one.found
+    row = found.fastest((found.column("offload") == 0) & found.practised)
+    if row is None or not found.roomy[row]:
+        return ""
+    longer = float(found.step_s[row] / found.step_s[one.row] - 1)
+    return say(
+        "offload-without",
+        plan=short(found.row(row)),
+        longer=longer,
+    )

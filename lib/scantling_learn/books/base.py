@@ -1,63 +1,33 @@
-"""What the walkthroughs' facts share: a design in one call, what is read off its assessment, and
-the sums that more than one of them needs."""
+"""What the walkthroughs' books share: sums that more than one of them needs, and the class that
+their formulas and the facts of their files make."""
 
 from __future__ import annotations
 
-from functools import cached_property
+import ast
+from functools import cached_property, partial
+from types import SimpleNamespace
 
 from scantling import assess
+from scantling.base import units
+from scantling.catalogue import scaling_laws, storage
+from scantling.catalogue.models.shape import flops_per_token, parameters
 from scantling.design.design import Design
+from scantling.endure import checkpoint, elastic, goodput, spares
+from scantling.physics import pipeline, stragglers
 from scantling.physics.pipeline import bubble_interleaved
 
-
-def design(
-    model,
-    devices,
-    batch,
-    tokens,
-    *,
-    seq_len=8192,
-    precision="bf16",
-    plan=None,
-    accelerator="h100-sxm",
-    per_node=8,
-    scale_out="ib-ndr",
-    cluster=None,
-    usd=None,
-    preset=None,
-    **more,
-) -> Design:
-    """A design of one model on one fleet; `cluster` adds fields to it, `usd` is dollars a
-    device-hour, `preset` a fleet's failures, `more` any other section."""
-    node = {"devices_per_node": per_node} if per_node else {}
-    given = {
-        "plan": plan,
-        "prices": usd and {"usd_per_device_hour": usd},
-        "reliability": preset and {"preset": preset},
-    }
-    return Design.from_data(
-        {
-            "model": model,
-            "cluster": {
-                "accelerator": accelerator,
-                "devices": devices,
-                "scale_out": scale_out,
-                **node,
-                **(cluster or {}),
-            },
-            "job": {
-                "tokens": tokens,
-                "seq_len": seq_len,
-                "global_batch": batch,
-                "precision": precision,
-            },
-            **{k: v for k, v in given.items() if v},
-            **more,
-        }
-    )
+from .. import measured
+from ..texts import fill_text
+from ..typed import worth
+from . import shared
 
 
-def bubble(
+def swept(design, field, *values) -> dict:
+    """{value: assessment} of a design with one field of its plan at each of the values."""
+    return {value: assess(design.change(plan={field: value})) for value in values}
+
+
+def idle_share(
     stages,
     micro_batches,
     chunks=1,
@@ -73,34 +43,100 @@ def bubble(
     return idle / (micro_batches + idle)
 
 
-class DesignFacts:
-    """Facts about one design; a subclass has it as `design`."""
+# what a sum may name beside the facts: units, and where the library's own formulas stand
+_FORMULAS = vars(units) | {"spare_nodes": spares}
+_FORMULAS |= {
+    formula.__name__.rpartition(".")[2]: formula
+    for formula in (
+        checkpoint,
+        elastic,
+        goodput,
+        pipeline,
+        scaling_laws,
+        stragglers,
+        flops_per_token,
+        parameters,
+        storage,
+        measured.published,
+        measured.rate,
+        measured.runs,
+        idle_share,
+        swept,
+        int,
+        max,
+        min,
+    )
+}
 
-    @cached_property
-    def result(self):
-        return assess(self.design)
 
-    @cached_property
-    def cluster(self):
-        return self.result.resolved.cluster
+def facts_of(book, said: dict) -> type:
+    """The class of a book's facts, each worked out when it is asked for and kept.
 
-    @cached_property
-    def chip(self):
-        return self.cluster.accelerator
+    book : module of formulas; the parameters of one name the facts that it needs, and of one with a
+    `/` the fact is a function of what follows
+    said : sections of facts by name. given: values, a mapping with its parts as attributes;
+    designs: design files; assessed: names of designs; printed: a reader of `measured` and its ids;
+    told: rows of texts, filled from the facts; sums: arithmetic on other facts, and the library's
+    formulas of them
+    """
+    formulas = {
+        name: _fact(formula)
+        for module in (shared, book)
+        for name, formula in vars(module).items()
+        if getattr(formula, "__module__", "") == module.__name__ and not name.startswith("_")
+    }
+    rows = {
+        name: cached_property(partial(read, row))
+        for section, read in _SECTIONS.items()
+        for name, row in said.get(section, {}).items()
+    }
+    return type("Facts", (), formulas | rows)
 
-    @cached_property
-    def model(self):
-        return self.result.resolved.model
 
-    @cached_property
-    def up(self):
-        return self.cluster.scale_up_bytes_per_s
+def _fact(formula) -> cached_property:
+    code = formula.__code__
+    needs = code.co_varnames[: code.co_posonlyargcount or code.co_argcount]
 
-    @cached_property
-    def out(self):
-        return self.cluster.scale_out_bytes_per_s
+    def worked(facts):
+        known = [getattr(facts, name) for name in needs]
+        return partial(formula, *known) if code.co_posonlyargcount else formula(*known)
 
-    @cached_property
-    def half(self):
-        """Half of what a program can have of one device. [bytes]"""
-        return self.chip.hbm_usable_bytes / 2
+    return cached_property(worked)
+
+
+def _given(value, facts):
+    return SimpleNamespace(**value) if isinstance(value, dict) else value
+
+
+def _design(data, facts):
+    return Design.from_data(data)
+
+
+def _assessed(name, facts):
+    return assess(getattr(facts, name))
+
+
+def _printed(row, facts):
+    reader, *ids = row
+    return getattr(measured, reader)(*ids)
+
+
+def _told(rows, facts):
+    return [tuple(fill_text(text, facts) for text in row) for row in rows]
+
+
+def _sum(expression, facts):
+    def names(name):
+        return getattr(facts, name) if hasattr(type(facts), name) else _FORMULAS[name]
+
+    return worth(ast.parse(expression, mode="eval").body, names)
+
+
+_SECTIONS = {
+    "given": _given,
+    "designs": _design,
+    "assessed": _assessed,
+    "printed": _printed,
+    "told": _told,
+    "sums": _sum,
+}

@@ -418,7 +418,7 @@ def poisson_tail(s, load):
 
 
 def init_s(devices):
-    from scantling.endure.reliability import communicator_init_s
+    from scantling.endure.first_step import communicator_init_s
 
     return float(communicator_init_s(devices))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .. import headline, studies, theme
+from .. import headline, studies
 from ..background import Job
 from ..charts_plans import frontier
-from ..table import Table, cell
+from ..table import cell
 from ..words import label, show
 from .base import Panel
-from .reliability import numbers, pairs
+from .reliability import numbers
 
 _CARBON = "cost.carbon_kg"
 _WHERE = {
@@ -19,40 +19,39 @@ _WHERE = {
 
 class Cost(Panel):
     title = "Cost"
+    of_a_run = True
 
-    def build(self):
-        self.points = []
-        self.of = None
+    figures = {"chart": frontier}
+
+    def begin(self):
+        self.points, self.of = [], None
         self.job = Job(
             "Sweep device counts",
             self._start,
             self._step,
             self.ended,
         )
-        self.chart, self.why = frontier.live(), theme.text()
-        self.bill = pairs("cost", self.explain)
-        self.sweep = Table("device-counts", self._pick, explain=self.explain_alone)
         self.chart.on_pick(self._pick)
-        chart = theme.card(frontier.title, self.chart)
-        return [
-            self.why,
-            self.job,
-            theme.side_by_side(chart, self.bill.card(), few=True),
-            self.sweep.card(),
-        ]
 
     def opened(self):
         self.job.run()
 
     def draw(self):
         lacks = headline.lacking(self.given)
-        self.why.layout.display = "" if lacks else "none"
+        self.why.hidden = not lacks
         self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
         cost = self.given.get("cost") or {}
         rows, carbon = numbers("cost", cost), _carbon(cost.get("carbon_kg") or {})
         facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
         rows += [
-            [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]
+            [
+                f"{label(_CARBON)}, {place}",
+                cell(
+                    show(_CARBON, kg),
+                    kg,
+                    key=_CARBON,
+                ),
+            ]
             for place, kg in carbon.items()
         ]
         self.bill.fill(rows, facts)
@@ -60,7 +59,11 @@ class Cost(Panel):
 
     def _start(self):
         self.of, self.points = self.session.now, []
-        return studies.device_counts(self.session.judge, self.of.design, self.of.resolved.cluster)
+        return studies.device_counts(
+            self.session.judge,
+            self.of.design,
+            self.of.resolved.cluster,
+        )
 
     def _step(self, point) -> None:
         if point is not None:
@@ -75,7 +78,7 @@ class Cost(Panel):
         return of != now
 
     def _show_sweep(self) -> None:
-        frontier.show(self.chart, self.given, points=self.points)
+        self.picture("chart", points=self.points)
         self.sweep.note = "Swept for an earlier design; sweep again." if self._stale() else ""
         names = self.sweep.names[1:]
         rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .. import theme
 from ..charts_evidence import evidence
-from ..table import Table, cell
+from ..table import cell
 from ..words import band, named, show
 from .base import Panel
 
@@ -13,24 +13,22 @@ from .base import Panel
 class Evidence(Panel):
     title = "Evidence"
 
-    def build(self):
-        self.text, self.chart = theme.text(), evidence.live()
-        self.runs = Table("nearest-runs", explain=self.explain)
-        self.assumed, self.avoid = Table("assumed"), Table("avoid")
-        tables = (self.runs, self.avoid, self.assumed)
-        chart = theme.card(evidence.title, self.chart)
-        return [self.text, chart, *(table.card() for table in tables)]
+    figures = {"chart": evidence}
 
     def draw(self):
         given = self.given
         self.text.value = ""
         if given.get("mfu") is not None:
-            ends = band("mfu", given.get("mfu_low"), given.get("mfu_high"))
+            ends = band(
+                "mfu",
+                given.get("mfu_low"),
+                given.get("mfu_high"),
+            )
             self.text.value = (
                 f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
                 f"{theme.escape(ends)}: four of five published runs lie inside.</p>"
             )
-        evidence.show(self.chart, given)
+        self.picture("chart")
         runs = given.get("nearest_runs") or []
         self.runs.fill([self._run(run) for run in runs], runs)
         self.assumed.rows = [

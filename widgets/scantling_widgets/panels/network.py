@@ -9,7 +9,7 @@ from scantling.cluster import part
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
 from ..report.charts import AXES, traffic
-from ..table import Table, cell
+from ..table import cell
 from ..words import quantities, show
 from .base import Panel
 
@@ -24,61 +24,34 @@ _EDGES = {
 class Network(Panel):
     title = "Network"
 
-    def build(self):
-        self.by = theme.drop(
-            "Show",
-            ((text, by) for by, text in VIEWS.items()),
-            "360px",
-            "42px",
-        )
-        self.by.observe(lambda _: self._show_nodes(), "value")
-        self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
-        self.cluster, self.site = nodes["pp"].live(legend=True), site.live(legend=True)
-        self.matrix, self.chart = matrix.live(), traffic.live(legend=True)
-        self.table = Table("communication", explain=self.explain)
-        self.others = Table("topologies", explain=self.explain_row("topologies", _said))
-        self.edges = Table("crossings", explain=self.explain_row("crossings", _crossing))
-        self.settings = Table("fabric-settings")
-        card, beside = theme.card, theme.side_by_side
-        return [
-            card("The cluster, drawn", theme.row(self.by, self.note), self.cluster),
-            beside(card(matrix.title, self.matrix), card(site.title, self.site), few=True),
-            self.table.card(),
-            self.edges.card(),
-            beside(
-                theme.stack(
-                    card("On the wire: exposed, and hidden", self.chart),
-                    card("The network", self.tiers),
-                ),
-                card("Why this plan", self.why),
-                few=True,
-            ),
-            self.others.card(),
-            self.settings.card(),
-        ]
+    figures = {
+        "cluster": nodes["pp"],
+        "site": site,
+        "matrix": matrix,
+        "chart": traffic,
+    }
+
+    options = {"by": [(text, by) for by, text in VIEWS.items()]}
+
+    def begin(self):
+        self.by.on("index", lambda _: self._show_nodes())
 
     def draw(self):
         given, result = self.given, self.session.now.result
         self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
-        matrix.show(self.matrix, given, network=network)
-        site.show(self.site, given, placement=self.placement)
+        self.picture("matrix", network=network)
+        self.picture("site", placement=self.placement)
         rows = given.get("communication") or []
         self.table.fill([self._communication(row) for row in rows], rows)
         if given.get("step_breakdown_s"):
-            traffic.show(self.chart, given)
+            self.picture("chart")
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         why = [row["text"] for row in given.get("why") or []]
         self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
         edges = network.get("crossings") or []
         self.edges.fill([self._edge(edge) for edge in edges], edges)
-        others = [
-            {
-                **o["topology"],
-                **o,
-            }
-            for o in network["alternatives"]
-        ]
+        others = [o["topology"] | o for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
         self.others.fill([self._topology(o) for o in others], others)
         self.settings.rows = [[s[key] for key in self.settings.names] for s in network["settings"]]
@@ -95,12 +68,28 @@ class Network(Panel):
             cell(_EDGES.get(edge["edge"], edge["edge"])),
             cell(f"{edge['blocks']:,}", edge["blocks"]),
             *(cell(quantities.shown(n, "bytes") if n else "—", n) for n in sent),
-            *(cell(show(name, edge[key]), edge[key], key=key) for key, name in loads),
+            *(
+                cell(
+                    show(name, edge[key]),
+                    edge[key],
+                    key=key,
+                )
+                for key, name in loads
+            ),
         ]
 
     def _topology(self, o) -> list[dict]:
-        figures = ((key, o[key], _said(self.others.prefix + key, o)) for key in self.others.names)
-        first, *rest = (cell(said, v, key="" if v is None else k) for k, v, said in figures)
+        figures = (
+            (key, o[key], self.cell_text(self.others.prefix + key, o)) for key in self.others.names
+        )
+        first, *rest = (
+            cell(
+                said,
+                v,
+                key="" if v is None else k,
+            )
+            for k, v, said in figures
+        )
         return [cell(o["what"]), *rest]
 
     def _show_nodes(self) -> None:
@@ -119,18 +108,16 @@ class Network(Panel):
             f"{drawn(p, by)}"
         )
 
-
-def _crossing(key: str, row) -> str:
-    return show(key, row[key.rpartition(".")[2]])
-
-
-def _said(key: str, row) -> str:
-    name = key.rpartition(".")[2]
-    value = row[name]
-    if name != "step_change":
-        return show(key, value)
-    if row["chosen"]:
-        return "as designed"
-    if abs(value or 0) < 1e-4:
-        return "the same"
-    return ("+" if value > 0 else "−") + show(key, abs(value))
+    def cell_text(
+        self,
+        key: str,
+        row,
+    ) -> str:
+        if not key.endswith(".step_change"):
+            return super().cell_text(key, row)
+        value = row["step_change"] or 0
+        if row["chosen"]:
+            return "as designed"
+        if abs(value) < 1e-4:
+            return "the same"
+        return ("+" if value > 0 else "−") + show(key, abs(value))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from scantling.design.schema import PlanSpec
 
-from .. import theme
 from ..charts_plans import candidates
-from ..table import Table, cell, columns
+from ..table import cell, columns
 from ..words import show
 from .base import Panel
 
@@ -26,13 +25,10 @@ _PINS = set(PlanSpec.model_fields) - _FREE
 class Plans(Panel):
     title = "Plans"
 
-    def build(self):
-        self.table = Table("plans", self._pick, explain=self.explain_alone)
-        self.rejected = Table("plans-refused")
-        self.chart = candidates.live()
+    figures = {"chart": candidates}
+
+    def begin(self):
         self.chart.on_pick(self._pick)
-        chart = theme.card(candidates.title, self.chart)
-        return [self.table, theme.side_by_side(chart, theme.card("Refused", self.rejected))]
 
     def draw(self):
         given = self.given
@@ -41,21 +37,20 @@ class Plans(Panel):
         table = self.table
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
         pins = [c for c in table.names if c not in table.about["opens"]]
-        with table.hold_sync():
-            first = columns(
-                ("rank",),
-                left=("rank",),
-                labels={"rank": "Use"},
-            )
-            table.columns = first + table.headed(shown)
-            rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
-            table.fill(rows, listed)
-            own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
-            table.chosen = next(own, -1)
-            table.note = _counts(given)
+        first = columns(
+            ("rank",),
+            left=("rank",),
+            labels={"rank": "Use"},
+        )
+        table.columns = first + table.headed(shown)
+        rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
+        table.fill(rows, listed)
+        own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
+        table.chosen = next(own, -1)
+        table.note = _counts(given)
         rejected = sorted((given.get("rejected") or {}).items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
-        candidates.show(self.chart, given)
+        self.picture("chart")
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self._plans):

@@ -3,41 +3,39 @@ starts from."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
+import shutil
+import tempfile
+import zipfile
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
-import ipywidgets as W
+from scantling.base.errors import DesignError
 from scantling.design.design import Design
 from scantling.kits import FRAMEWORKS, ON
 
 from .. import rendering, theme
 from ..background import Job
-from ..table import Table, cell
+from ..parts import Button, Field, Part
+from ..servers import served
+from ..table import cell
+from ..words import at
 from .base import Panel
 
-_ROOM = "76px"  # for the name of a field
 _BUTTONS = {
-    "Use this text": "Put the design that the text spells on the desk",
-    "Save": "Write the design on the desk to the file",
-    "Load": "Put the design of the file on the desk",
+    "use": ("Use this text", "Put the design that the text spells on the desk"),
+    "save": ("Save", "Write the design on the desk to the file"),
+    "load": ("Load", "Put the design of the file on the desk"),
 }
-_PAGE = "One HTML page that opens offline, and its notebook."
-_KIT = (
-    "The plan as a framework's own configuration, with launch script, checkpoint plan and reasons."
-)
-
-
-def _field(name: str, value: str) -> W.Text:
-    style, layout = {"description_width": _ROOM}, W.Layout(width="100%")
-    return W.Text(
-        value=value,
-        description=name,
-        layout=layout,
-        style=style,
-        continuous_update=False,
-    )
+_FIELDS = {
+    "path": ("File", "my-design.yaml"),
+    "folder": ("Folder", "reports"),
+    "kit": ("Folder", "launch"),
+}
 
 
 def _status(said) -> str:
@@ -49,38 +47,47 @@ class Report(Panel):
     title = "File and report"
     always = True
 
-    def build(self):
-        self.text = W.Textarea(
+    options = {
+        "to": FRAMEWORKS,
+        "on": ON,
+    }
+
+    def begin(self):
+        self.text = Field(
             description="Design file",
-            layout=W.Layout(
-                width="100%",
-                height="270px",
-            ),
-            continuous_update=False,
+            lines=16,
+            cls="sd-code",
         )
-        self.text.add_class("sd-code")
-        self.path, self.folder = _field("File", "my-design.yaml"), _field("Folder", "reports")
-        self.kit = _field("Folder", "launch")
-        self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
-        use, save, load = (self._button(*button) for button in _BUTTONS.items())
+        own = {
+            name: Field(
+                description=said,
+                value=to,
+            )
+            for name, (said, to) in _FIELDS.items()
+        }
+        if served():  # no path of a visitor is opened
+            own["path"] = Field(
+                description="File",
+                takes="file",
+            )
+        vars(self).update(own)
+        for name, (said, tip) in _BUTTONS.items():
+            act = partial(self._try, getattr(self, f"_{name}"))
+            setattr(
+                self,
+                name,
+                Button(
+                    said,
+                    act,
+                    tip,
+                ),
+            )
         self.job = Job(
             "Render the report",
             self._start,
             self._rendered,
             self._ended,
             waits=True,
-        )
-        self.to = theme.drop(
-            "Framework",
-            FRAMEWORKS,
-            "240px",
-            _ROOM,
-        )
-        self.on = theme.drop(
-            "Start with",
-            ON,
-            "240px",
-            _ROOM,
         )
         told = partial(self._told, self.kit_said)
         self.kit_job = Job(
@@ -89,46 +96,6 @@ class Report(Panel):
             self._kit_step,
             told,
         )
-        self.files = Table("launch-kit")
-        page, kit = (theme.text(f"<p class='sd-dim'>{said}</p>") for said in (_PAGE, _KIT))
-        saved = theme.card(
-            "Save and load",
-            self.path,
-            theme.row(save, load, gap="8px"),
-            self.say,
-        )
-        report = theme.card(
-            "Report",
-            page,
-            self.folder,
-            self.job,
-            self.said,
-        )
-        launch = (self.to, self.on, self.kit, self.kit_job, self.kit_said, self.files)
-        return [
-            theme.side_by_side(
-                theme.card("The design, as its file", self.text, theme.row(use, gap="8px")),
-                theme.stack(saved, report),
-                theme.card("Launch kit", kit, *launch),
-            )
-        ]
-
-    def _button(
-        self,
-        name: str,
-        tip: str,
-    ) -> W.Button:
-        acts = {
-            "Use this text": self._use,
-            "Save": self._save,
-            "Load": self._load,
-        }
-        return theme.button(
-            name,
-            partial(self._try, acts[name]),
-            tip,
-            width="auto",
-        )
 
     def draw(self):
         self.text.value = self.session.now.design.to_yaml()
@@ -136,50 +103,92 @@ class Report(Panel):
     # ------------------------------------------------------------ the file
     def _try(self, action) -> None:
         try:
-            self.say.value = _status(action())
+            if done := action():
+                self.say.value = _status(done)
         except Exception as error:  # said beside the button; the desk stays as it is
             self._told(self.say, error)
 
     def _told(
         self,
-        where: W.HTML,
+        where: Part,
         error,
     ) -> None:
         if error is not None:
             where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
     def _use(self) -> str:
-        design = Design.from_text(self.text.value, self.session.now.design.folder)
+        design = Design.from_yaml(self.text.value, self.session.now.design.folder)
         return self._put(design, "On the desk.")
 
     def _save(self) -> str:
+        if served():
+            design = self.session.now.design
+            self._give(
+                self.say,
+                f"{rendering.slug(design.title)}.yaml",
+                design.to_yaml().encode(),
+            )
+            return ""
         path = _folder(self.path)
-        self.session.now.design.write(path, force=path == getattr(self, "_saved", None))
+        self.session.now.design.write(
+            path,
+            force=path
+            == getattr(
+                self,
+                "_saved",
+                None,
+            ),
+        )
         self._saved = path
         return f"Written to {path.resolve()}."
 
     def _load(self) -> str:
+        if served():
+            here = Design.from_yaml(self.path.value, self.session.now.design.folder)
+            return self._put(here, "On the desk.")
         path = _folder(self.path)
         self._saved, design = path, Design.read(path)
         return self._put(design, f"{path} is on the desk.")
+
+    def _give(
+        self,
+        where: Part,
+        name: str,
+        content: bytes,
+    ) -> None:
+        """A link by which a visitor of the page takes a file."""
+        data, name = base64.b64encode(content).decode(), theme.escape(name)
+        kind = "application/octet-stream"
+        link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
+        where.value = f"<p role='status'>{link}</p>"
 
     def _put(
         self,
         design,
         done: str,
     ) -> str:
+        if served():
+            names_no_file(design, self.session.now.design)
         if self.session.put(design):
             return done
         refusal = self.session.refusal
-        return f"Not taken. {refusal.text if refusal else 'The line at the top says why'}."
+        return f"Input rejected. {refusal.text if refusal else 'The line at the top says why'}."
 
     # ------------------------------------------------------------ the report
     def _start(self):
         self.said.value = _status("Rendering; the desk stays live.")
-        return rendering.report(self.session.now.design, _folder(self.folder))
+        folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
+        return rendering.report(self.session.now.design, folder or _folder(self.folder))
 
     def _rendered(self, page) -> None:
-        if page is not None:
+        if page is not None and served():
+            self._give(
+                self.said,
+                page.name,
+                page.read_bytes(),
+            )
+            shutil.rmtree(page.parent, ignore_errors=True)
+        elif page is not None:
             self.said.value = _status(f"Written to {page}.")
 
     def _ended(self, error) -> None:
@@ -192,25 +201,63 @@ class Report(Panel):
         self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
         self.files.rows = []
         to, on = self.to.value, self.on.value
-        return rendering.launch_kit(
+        steps, files = rendering.launch_kit(
             self.session.now.result,
             to,
             on,
             _folder(self.kit),
         )
+        return (
+            (1, islice(files, 1)) if served() else (steps, files)
+        )  # nothing is written for a visitor
 
     def _kit_step(self, found) -> None:
         if isinstance(found, dict):
             self._kit_files = found
-            return
+            if not served():
+                return
         gaps = [
             f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}"
             for g in json.loads(self._kit_files["plan.json"]).get("not_expressed") or []
         ]
-        self.kit_said.value = _status(f"Written to {found}.") + (theme.lines(gaps) if gaps else "")
+        if served():
+            self._give(
+                self.kit_said,
+                f"{self.to.value}-{self.on.value}.zip",
+                _zipped(found),
+            )
+        else:
+            self.kit_said.value = _status(f"Written to {found}.")
+        self.kit_said.value += theme.lines(gaps) if gaps else ""
         counts = {name: text.count("\n") for name, text in sorted(self._kit_files.items())}
         self.files.rows = [[cell(name), cell(f"{n:,}", n)] for name, n in counts.items()]
 
 
-def _folder(field: W.Text) -> Path:
+def _folder(field: Field) -> Path:
     return Path(os.path.expanduser(field.value))
+
+
+def names_no_file(design: Design, now: Design) -> None:
+    """Raises DesignError where a design that a visitor typed names a file of the server."""
+    for field in ("model.hf_config", "calibration"):
+        named = at(design.data(), field)
+        if isinstance(named, str) and named != at(now.data(), field):
+            raise DesignError(
+                field,
+                named,
+                "the figures themselves: this page opens no file",
+                problem="names a file",
+            )
+
+
+def _zipped(files: dict[str, str]) -> bytes:
+    """The files of a kit as one archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(
+        out,
+        "w",
+        zipfile.ZIP_DEFLATED,
+    ) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return out.getvalue()

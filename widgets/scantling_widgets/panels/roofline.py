@@ -9,7 +9,7 @@ from .. import theme
 from ..charts_roofline import kernels, links
 from ..legend import Key, entry
 from ..palette import KERNELS
-from ..table import Table, cell
+from ..table import cell
 from ..words import share, show
 from .base import Panel
 
@@ -17,26 +17,29 @@ from .base import Panel
 class Roofline(Panel):
     title = "Roofline"
 
-    def build(self):
-        self.kernels, self.links = kernels.live(), links.live()
-        self.key, self.note = Key(self.explain), theme.text()
-        self.table = Table("roofline", explain=self.explain)
-        self.axes = Table("roofline-links", explain=self.explain)
-        card = theme.card
-        left, right = card(kernels.title, self.kernels, self.key), card(links.title, self.links)
-        return [
-            self.note,
-            theme.side_by_side(left, right, few=True),
-            self.table.card(),
-            self.axes.card(),
-        ]
+    figures = {
+        "kernels": kernels,
+        "links": links,
+    }
+
+    def begin(self):
+        self.key = Key(self.explain)
 
     def draw(self):
         roof = roofline(self.session.now.result).as_dict()
         rows, axes = roof["kernels"], roof["axes"]
-        kernels.show(self.kernels, self.given, roof=roof)
-        links.show(self.links, self.given, roof=roof)
-        self.key.show([entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in rows])
+        for name in self.figures:
+            self.picture(name, roof=roof)
+        self.key.show(
+            [
+                entry(
+                    KERNELS[k["kernel"]],
+                    k["label"],
+                    share(k["share"]),
+                )
+                for k in rows
+            ]
+        )
         achieved, ridge = (
             theme.escape(show(f"roofline.{name}", roof[name]))
             for name in ("achieved_flops", "ridge")
@@ -51,4 +54,8 @@ class Roofline(Panel):
 
     def _axis(self, row) -> list[dict]:
         figures = self.axes.cells(row, self.axes.names[2:])
-        return [cell(row["axis"].upper()), cell(row["tier"]), *figures]
+        return [
+            cell(row["axis"].upper()),
+            cell(row["tier"]),
+            *figures,
+        ]

@@ -19,43 +19,31 @@ _WINDOWS = {
     "the last eighth": (0.875, 1.0),
 }
 _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
-_NO_PIPELINE = (
-    "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see "
-    "it.</p>"
-)
 
 
 class Schedule(Panel):
     title = "Schedule"
 
-    def build(self):
-        names = [row.name for row in pipeline.SCHEDULES.values()]
-        self.other = theme.drop(
-            "Compare with",
-            names,
-            "260px",
-            "96px",
-        )
-        self.window = theme.drop(
-            "Draw",
-            _WINDOWS.items(),
-            "200px",
-            "40px",
-        )
+    figures = {
+        "own": gantt,
+        "another": gantt,
+        "held": held,
+    }
+
+    options = {
+        "other": [row.name for row in pipeline.SCHEDULES.values()],
+        "window": _WINDOWS.items(),
+    }
+
+    def begin(self):
         self.chosen, self.drawing = False, False
-        self.other.observe(self._compare, "value")
-        self.window.observe(lambda _: self.draw(), "value")
-        self.note, self.none = theme.text(), theme.text(_NO_PIPELINE)
-        self.charts = gantt.live(), gantt.live()
-        self.notes = theme.text(), theme.text()
-        self.held = held.live()
-        titles = ("The plan's schedule", "The other, same settings")
-        self.pictures = [
-            theme.row(self.other, self.window, self.note),
-            *(theme.card(*part) for part in zip(titles, self.notes, self.charts)),
-            theme.card(held.title, self.held),
-        ]
-        return [self.none, *self.pictures]
+        self.other.on("index", self._compare)
+        self.window.on("index", lambda _: self.draw())
+        self.charts, self.notes = (self.own, self.another), (self.own_note, self.other_note)
+
+    def build(self):
+        none, *self.pictures = super().build()
+        return [none, *self.pictures]
 
     def _compare(self, _) -> None:
         if not self.drawing:
@@ -75,14 +63,18 @@ class Schedule(Panel):
         stages, batches = plan.get("pp") or 1, plan.get("grad_accum") or 1
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         for box in self.pictures:
-            box.layout.display = "" if stages > 1 else "none"
-        self.none.layout.display = "none" if stages > 1 else ""
+            box.hidden = stages == 1
+        self.none.hidden = stages > 1
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
         whole = (pp, m) == (stages, batches)
         self.note.value = theme.dim(_SIMPLE + ("" if whole else cut)) if pp > 1 else ""
         layouts = []
         names = (plan.get("schedule"), self.other.value)
-        for name, chart, note in zip(names, self.charts, self.notes):
+        for name, chart, note in zip(
+            names,
+            self.charts,
+            self.notes,
+        ):
             layout, text = (
                 lay_out(
                     name,
@@ -103,7 +95,7 @@ class Schedule(Panel):
             )
             note.value = f"<p>{theme.escape(text)}</p>"
             layouts += [layout] if layout is not None else []
-        held.show(self.held, self.given, layouts=layouts)
+        self.picture("held", layouts=layouts)
 
 
 def lay_out(

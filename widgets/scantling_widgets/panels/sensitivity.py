@@ -7,13 +7,13 @@ from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
 from ..charts_sweeps import heat, kind, line
-from ..table import Table, cell, columns
+from ..table import cell, columns
 from ..words import label, share, show, titled
 from .base import Panel
 
 _KINDS = {
     "feasible": ("feasible", "good"),
-    "missed": ("misses a limit", "warn"),
+    "missed": ("constraint violated", "warn"),
     "over": ("does not fit", "bad"),
     "impossible": ("impossible", "bad"),
     "refused": ("not legal", ""),
@@ -34,30 +34,16 @@ _EDGE = (
 class Sensitivity(Panel):
     title = "Sensitivity"
 
-    def build(self):
-        self.rows = []
-        self.cells = []
+    options = {
+        "what": [(label(key), key) for key in tornado],
+        "along": [("", "")],
+        "across": [("", "")],
+    }
+
+    def begin(self):
+        self.rows, self.cells = [], []
         self.of = self.key = self.swept = None
-        keys = [(label(key), key) for key in tornado]
-        self.what = theme.drop(
-            "What moves",
-            keys,
-            "250px",
-            "92px",
-        )
         self.what.value = next(key for key in tornado if self.given.get(key) is not None)
-        self.along = theme.drop(
-            "Along",
-            [("", "")],
-            "205px",
-            "44px",
-        )
-        self.across = theme.drop(
-            "and against",
-            [("", "")],
-            "245px",
-            "82px",
-        )
         self.job = Job(
             "Vary the inputs",
             self._start,
@@ -70,26 +56,11 @@ class Sensitivity(Panel):
             self._sweep_step,
             self.ended,
         )
-        self.note, self.sweep_note = theme.text(), theme.text()
         self.chart = tornado[self.what.value].live()
         self.map = line[self.what.value].live(legend=True)
         self.map.on_pick(self._pick)
-        self.table = Table("sweep", self._pick, explain=self.explain_alone)
         self._offer()
-        self.what.observe(lambda _: self._shown(), "value")
-        inputs = theme.row(self.along, self.across, self.sweep_job)
-        return [
-            theme.row(self.what, self.job),
-            self.note,
-            theme.card("Each input a step down and up", self.chart),
-            theme.card(
-                "Sweep",
-                inputs,
-                self.sweep_note,
-                self.map,
-                self.table,
-            ),
-        ]
+        self.what.on("index", lambda _: self._shown())
 
     def draw(self):
         self._offer()
@@ -139,13 +110,9 @@ class Sensitivity(Panel):
             (self.across, [("nothing else", ""), *names], ""),
         ):
             if list(box.options) != options:
-                kept = (
-                    box.value
-                    if box.value in dict(map(reversed, options)) and box.value != ""
-                    else first
-                )
+                kept = box.value or first
                 box.options = options
-                box.value = kept
+                box.value = kept if kept in dict(map(reversed, options)) else first
 
     def _sweep_start(self):
         along, across = self._alongs[self.along.value], self._alongs.get(self.across.value)
@@ -155,7 +122,11 @@ class Sensitivity(Panel):
             along, across = studies.narrowed(along, 9), studies.narrowed(across)
         self.cells, self.swept = [], (self.session.now, along, across)
         self._show_sweep()
-        return studies.sweep(self.session, along, across)
+        return studies.sweep(
+            self.session,
+            along,
+            across,
+        )
 
     def _sweep_step(self, found) -> None:
         self.cells.append(found)
@@ -172,7 +143,11 @@ class Sensitivity(Panel):
     def _show_sweep(self) -> None:
         key = self.what.value
         if self.swept is None:
-            line[key].show(self.map, self.given, key=key)
+            line[key].show(
+                self.map,
+                self.given,
+                key=key,
+            )
             self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
@@ -226,15 +201,21 @@ class Sensitivity(Panel):
             "why": "Why",
         }
         left = [name for name in labels if name not in (key, "memory")]
-        with self.table.hold_sync():
-            self.table.columns = columns(
-                labels,
-                left=left,
-                wrap=("why",),
-                labels=labels,
+        self.table.columns = columns(
+            labels,
+            left=left,
+            wrap=("why",),
+            labels=labels,
+        )
+        rows = [
+            self._row(
+                i,
+                found,
+                key,
             )
-            rows = [self._row(i, found, key) for i, found in enumerate(self.cells)]
-            self.table.fill(rows, [found.figures for found in self.cells])
+            for i, found in enumerate(self.cells)
+        ]
+        self.table.fill(rows, [found.figures for found in self.cells])
 
     def _row(
         self,
@@ -247,7 +228,11 @@ class Sensitivity(Panel):
         return [
             *(_input(along, place) for along, place in self._names(i)),
             cell(word, mark=mark),
-            cell(show(key, value), value, key=key if value is not None else ""),
+            cell(
+                show(key, value),
+                value,
+                key=key if value is not None else "",
+            ),
             cell("—" if memory is None else share(memory), memory),
             cell(found.why),
         ]

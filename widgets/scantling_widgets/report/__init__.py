@@ -18,7 +18,8 @@ from .pictures import RESULT
 from .run import run as make_all
 
 _PLAIN = (str, int, float, list, tuple, dict)
-_NOT_FIELDS = ("design", "scantling", "In", "Out")
+WIDEST = 6  # inputs in the picture of the first page
+_NOT_FIELDS = ("design", "space", "scantling", "In", "Out")
 
 
 def read_design(parameters: Mapping) -> Design:
@@ -42,21 +43,8 @@ def read_design(parameters: Mapping) -> Design:
         read = Design.from_data
     else:
         text_ = isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{"))
-        read = Design.from_text if text_ else Design.read
+        read = Design.from_yaml if text_ else Design.read
     return read(design).change(**given) if given else read(design)
-
-
-class Markup:
-    """HTML that a notebook cell shows."""
-
-    def __init__(self, html: str):
-        self.html = html
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return "<part of a design report>"
 
 
 class Report:
@@ -77,7 +65,7 @@ class Report:
     def impossible(self) -> bool:
         return self.view["a"].verdict == "impossible"
 
-    def section(self, name: str) -> Markup | None:
+    def section(self, name: str) -> text.Html | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has no
         section but its own."""
         if self.impossible != (name == "refusal") and name != "header":
@@ -90,7 +78,7 @@ class Report:
             }
             view = view | moved | {"variations": self.variations}
         html = text.render(name, view)
-        return Markup(html) if html else None
+        return text.Html(html=html) if html else None
 
     def picture(self, name: str, **more):
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""
@@ -100,7 +88,7 @@ class Report:
         if name == "sensitivity":
             figure = charts.tornado(self.moved_by)
             more = {
-                "rows": self.variations,
+                "rows": self.variations[:WIDEST],
                 "key": self.moved_by,
                 **more,
             }
@@ -151,14 +139,16 @@ class _Result:
         }
 
 
-def render(file, folder) -> Path:
-    """The report of one design file, into `folder`; returns the path of the page.
+def render(files, folder, **options) -> list[Path]:
+    """The reports of design files, into `folder`; returns the paths of the pages. `options` are
+    those of `run.run`.
 
-    Raises DesignError where the file is wrong and RuntimeError where the report could not be made.
+    Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """
-    (record,) = make_all([file], folder, workers=1)
-    if record.status == "wrong":
-        raise DesignError(problem=record.error)
-    if record.status != "done":
-        raise RuntimeError(record.error)
-    return Path(folder) / f"{record.name}.html"
+    records = make_all(files, folder, **{"workers": 1} | options)
+    for record in records:
+        if record.status == "wrong":
+            raise DesignError(problem=record.error)
+        if record.status != "done":
+            raise RuntimeError(record.error)
+    return [Path(folder) / f"{record.name}.html" for record in records]

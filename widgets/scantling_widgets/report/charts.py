@@ -3,10 +3,11 @@ exposed, share of wall time lost."""
 
 from __future__ import annotations
 
+from ..assessment_charts import Figure, figure, stacked, text
 from ..charts import memory, step
-from ..figures import Figure, figure, stacked
+from ..charts_plans import side_of
 from ..palette import MEMORY, STEP
-from ..words import MORE_IS_BETTER, at, axis, label, show
+from ..words import at, axis, label, show
 
 AXES = ("tp", "cp", "ep", "dp", "pp")
 
@@ -34,37 +35,48 @@ def _interval(
 def _goodput_rows(given) -> dict:
     curve, seconds, goodput = _curve(given), given["checkpoint_interval_s"], given["goodput"]
     columns = {key: list(curve[key]) for key in ("interval_s", "goodput")}
-    if not columns["goodput"]:
-        return {
-            "curve": columns,
-            "chosen": [],
-            "optimum": [],
-        }
-    most, best = max(zip(columns["goodput"], columns["interval_s"]))
-    apart = most - goodput > 5e-4  # where they all but coincide, one mark says both
-    says = f"{show('checkpoint_interval_s', seconds)}: {show('goodput', goodput)}"
-    optimum = _interval(best, most, f"optimum {show('checkpoint_interval_s', best)}")
-    chosen = _interval(seconds, goodput, says if apart else f"{says}, the optimum")
+    chosen, optimum = [], []
+    if columns["goodput"]:
+        most, best = max(zip(columns["goodput"], columns["interval_s"]))
+        says = text(
+            "goodput",
+            "chosen",
+            seconds=seconds,
+            goodput=goodput,
+        )
+        if most - goodput > 5e-4:
+            optimum = [_interval(best, most, text("goodput", "optimum", seconds=best))]
+        else:  # where they all but coincide, one mark says both
+            says += ", the optimum"
+        chosen = [_interval(seconds, goodput, says)]
     return {
         "curve": columns,
-        "chosen": [chosen],
-        "optimum": [optimum] if apart else [],
+        "chosen": chosen,
+        "optimum": optimum,
     }
 
 
 def _goodput_words(given) -> str:
-    curve = _curve(given)
-    if not len(curve["interval_s"]):
+    seconds, shares = _curve(given).values()
+    if not len(seconds):
         return "No goodput curve."
     first, last = (
-        f"{show('goodput', curve['goodput'][i])} at "
-        f"{show('checkpoint_interval_s', curve['interval_s'][i])}"
+        text(
+            "goodput",
+            "place",
+            goodput=shares[i],
+            seconds=seconds[i],
+        )
         for i in (0, -1)
     )
-    return (
-        f"Goodput against the checkpoint interval: {first}, {last}; the design saves every "
-        f"{show('checkpoint_interval_s', given['checkpoint_interval_s'])} and has "
-        f"{show('goodput', given['goodput'])}."
+    now, goodput = given["checkpoint_interval_s"], given["goodput"]
+    return text(
+        "goodput",
+        "words",
+        first=first,
+        last=last,
+        seconds=now,
+        goodput=goodput,
     )
 
 
@@ -72,7 +84,7 @@ goodput = figure("goodput", _goodput_rows, _goodput_words)
 
 
 # ---------------------------------------------------------------- communication
-def _by_axis(given) -> list[tuple]:
+def by_axis(given) -> list[tuple]:
     """(axis, exposed, hidden) seconds of the axes that communicate."""
     shown, hidden = given["step_breakdown_s"], given.get("hidden_s") or {}
     rows = ((axis, shown.get(axis) or 0, hidden.get(axis) or 0) for axis in AXES)
@@ -89,7 +101,7 @@ def _traffic_rows(given) -> dict:
                 "end": end,
                 "says": show("step_s", end - start),
             }
-            for axis, shown, under in _by_axis(given)
+            for axis, shown, under in by_axis(given)
             for kind, start, end in (("exposed", 0, shown), ("hidden", shown, shown + under))
             if end > start
         ]
@@ -98,8 +110,14 @@ def _traffic_rows(given) -> dict:
 
 def _traffic_words(given) -> str:
     parts = "; ".join(
-        f"{axis.upper()} {show('step_s', shown)} exposed, {show('step_s', under)} hidden"
-        for axis, shown, under in _by_axis(given)
+        text(
+            "traffic",
+            "axis",
+            axis=axis.upper(),
+            shown=shown,
+            under=under,
+        )
+        for axis, shown, under in by_axis(given)
     )
     return f"Communication of one step by axis: {parts}." if parts else "No communication."
 
@@ -120,17 +138,16 @@ def _tornado_rows(
     key="days",
 ) -> dict:
     now = given.get(key)
-    bars = [
-        {
-            "what": row["what"],
-            "from": now,
-            "to": value,
-            "side": "better" if (value > now) == (key in MORE_IS_BETTER) else "worse",
-        }
-        for row, value, _ in _ends(rows)
-    ]
     return {
-        "bars": bars,
+        "bars": [
+            {
+                "what": row["what"],
+                "from": now,
+                "to": value,
+                "side": side_of(value, now, key),
+            }
+            for row, value, _ in _ends(rows)
+        ],
         "now": [{"to": now}] if rows else [],
     }
 
@@ -242,9 +259,9 @@ FIGURES = {
 }
 # sections of the report, and the pictures that follow them; the first page ends before the plan
 ORDER = (
-    *("verdict", "brief", "cost", "specialist"),
-    *("plan", "memory", "memory-picture", "step", "step-picture"),
+    *("verdict", "sensitivity-picture", "brief", "signing"),
+    *("plan", "cost", "specialist", "memory", "memory-picture", "step", "step-picture"),
     *("communication", "communication-picture", "recovery", "goodput-picture", "domains", "site"),
-    *("sensitivity", "sensitivity-picture", "risks", "avoid", "evidence", "candidates"),
+    *("sensitivity", "risks", "avoid", "evidence", "candidates"),
     *("assumptions", "quantities", "planes", "fabrics", "stores", "rollout", "evolution"),
 )

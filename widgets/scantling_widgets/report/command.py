@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -53,6 +54,11 @@ from .run import run
     is_flag=True,
     help="make finished reports again",
 )
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="search the wide space of plans, minutes for a mixture of experts",
+)
 def report(
     files,
     out,
@@ -61,6 +67,7 @@ def report(
     pdf,
     compare,
     force,
+    wide,
 ):
     """Render designs as offline HTML reports.
 
@@ -85,6 +92,7 @@ def report(
             scheduler=scheduler,
             pdf=pdf,
             force=force,
+            space="wide" if wide else "default",
             told=told,
         )
     for record in records:
@@ -98,64 +106,43 @@ def report(
 def _line(record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
-    shown = [
-        quantities.show(key, record.headline[key])
-        for key in ("mfu", "days", "cost_usd")
-        if record.headline.get(key) is not None
-    ]
-    parts = [
-        record.headline["verdict"],
-        *(["MFU " + shown[0], *shown[1:]] if shown else []),
-        str(out / f"{record.name}.html"),
-    ]
+    figures, parts = record.headline, [record.headline["verdict"]]
+    for key, name in (("mfu_shown", "MFU "), ("days", ""), ("cost_usd", "")):
+        if figures.get(key) is not None:
+            parts.append(name + quantities.show(key, figures[key]))
+    parts.append(str(out / f"{record.name}.html"))
     return f"{record.name}: {', '.join(parts)}" + (" (kept)" if record.reused else "")
 
 
-class _progress:
+@contextmanager
+def _progress(screen, total: int):
     """A bar on a terminal; nothing where the output is a file, which gets one line a design at the
     end."""
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    def __init__(
-        self,
-        screen,
-        total: int,
-    ):
-        self.screen, self.total, self.bar = screen, total, None
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen) as bar:
+        task = bar.add_task("reports", total=total)
 
-    def __enter__(self):
-        if self.screen.is_terminal:
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-            )
-
-            self.bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                console=self.screen,
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("reports", total=self.total)
-        return self.told
-
-    def told(
-        self,
-        record,
-        done: int,
-        total: int,
-    ):
-        if self.bar:
-            self.bar.update(
-                self.task,
+        def told(
+            record,
+            done: int,
+            total: int,
+        ):
+            bar.update(
+                task,
                 completed=done,
                 description=record.name[:40],
             )
 
-    def __exit__(self, *error):
-        if self.bar:
-            self.bar.stop()
+        yield told

@@ -6,39 +6,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from markupsafe import Markup
+from scantling.advise import comparison as side_by_side
 
-from ..words import at, band, label
 from . import charts, pictures
 from .jobs import assessment_in, today
-from .page import document
-from .phrases import show
+from .page import templated
 from .run import write
-from .text import environment
-
-ROWS = (
-    "verdict",
-    "devices_used",
-    "params",
-    "mfu",
-    "step_s",
-    "tokens_per_s_per_device",
-    "bubble_fraction",
-    "memory_bytes.total",
-    "days",
-    "goodput",
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "checkpoint_overhead",
-    "cost_usd",
-    "energy_kwh",
-)
-
-
-PLAN = (
-    *("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "schedule", "micro_batch", "grad_accum"),
-    *("recompute", "offload", "precision"),
-)
 
 
 def comparison(
@@ -47,53 +20,17 @@ def comparison(
     date: str | None = None,
 ) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
-    rows = [
-        {
-            "label": label(key),
-            **cells,
-        }
-        for key in ROWS
-        if (cells := _cells(results, key)) and any(at(r, key) is not None for r in results)
-    ]
-    plans = [
-        {
-            "label": label(key),
-            **_cells(results, key),
-        }
-        for key in (f"plan.{a}" for a in PLAN)
-    ]
     drawn = [r for r in results if r.get("plan")]
     draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()
-    page = environment().get_template("compare.j2")
-    body = page.render(
-        title=title,
-        results=results,
-        rows=rows,
-        plans=[row for row in plans if len(set(row["cells"])) > 1],
-        pictures=[pictures.draw(figure, drawn[0], results=drawn) for figure in draw],
-    )
-    return document(
-        Markup(body),
+    return templated(
+        "compare",
         title=title,
         date=date or today(),
-        kind="wide",
+        results=results,
+        rows=side_by_side.figures(results),
+        plans=side_by_side.plans(results),
+        pictures=[pictures.draw(figure, drawn[0], results=drawn) for figure in draw],
     )
-
-
-def _cells(results: list[dict], key: str) -> dict:
-    """One figure of each design, and its band."""
-    return {
-        "cells": [show(key, at(r, key)) for r in results],
-        "bands": [_band(at(r, f"{key}_low"), at(r, f"{key}_high"), key) for r in results],
-    }
-
-
-def _band(
-    low,
-    high,
-    key: str,
-) -> str:
-    return "" if low is None or high is None else band(key, low, high)
 
 
 def write_comparison(records, out) -> Path | None:

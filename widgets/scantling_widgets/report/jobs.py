@@ -9,35 +9,34 @@ import json
 import logging
 import os
 import tempfile
-import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 import scantling
 from scantling.base.errors import DesignError
+from scantling.base.files import read_text
+from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling.verdict.verdicts import EXIT
 
 from ..resources import notebook
 from ..words import at
 from .page import page
 from .pictures import RESULT
 
+LONGEST_S = {
+    "default": 600,
+    "wide": 7200,
+}  # of one cell of a report, by the space that is searched
 _REFERENCES = ("model.hf_config", "calibration")
+MOST_BYTES = 4_000_000  # of a file that a design names
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
-EXIT = {
-    "feasible": 0,
-    "constraint-missed": 3,
-    "impossible": 4,
-}
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Job:
     """A design and everything it refers to, ready to travel: text only, no path of this machine."""
 
@@ -48,12 +47,10 @@ class Job:
     date: str
     code: str = ""  # set where a job leaves this machine: the state of the kit that it may run on
     files: tuple[tuple[str, str], ...] = ()
+    space: str = "default"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Done:
     """What came of a job. `status`: done, wrong (the design file) or failed (the making)."""
 
@@ -64,7 +61,6 @@ class Done:
     html: str = ""
     notebook: str = ""
     assessment: dict = field(default_factory=dict)
-    seconds: float = 0.0
 
     @property
     def exit(self) -> int:
@@ -79,13 +75,26 @@ def job(
     name: str,
     template: str | None = None,
     date: str | None = None,
+    space: str = "default",
 ) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = []
     for where in _REFERENCES:
         if isinstance(file := at(design.data(), where), str):
-            files.append(((design.folder / file).name, _read(design, where, file)))
+            wrong = functools.partial(DesignError, where, file)
+            source = design.folder / file
+            files.append(
+                (
+                    source.name,
+                    read_text(
+                        source,
+                        "a text file",
+                        MOST_BYTES,
+                        wrong,
+                    ),
+                )
+            )
             design = design.change({where: files[-1][0]})
     template = (
         template if template is not None else notebook("design_report").read_text(encoding="utf-8")
@@ -98,6 +107,7 @@ def job(
                 files,
                 template,
                 code_digest(),
+                space,
             ]
         ).encode()
     )
@@ -108,35 +118,15 @@ def job(
         digest=digest.hexdigest(),
         date=date or today(),
         files=tuple(files),
+        space=space,
     )
-
-
-def _read(
-    design: Design,
-    field: str,
-    name: str,
-) -> str:
-    """The text of a file that a design refers to."""
-    try:
-        return (design.folder / name).read_text(encoding="utf-8")
-    except (OSError, ValueError) as e:
-        problem = f"cannot be read ({type(e).__name__})"
-        raise DesignError(
-            field,
-            name,
-            "a readable text file",
-            problem=problem,
-        ) from None
 
 
 def today() -> str:
     """The date that a report carries; SOURCE_DATE_EPOCH fixes it for builds that must repeat."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    return (
-        datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
-        if epoch
-        else datetime.now().astimezone().date().isoformat()
-    )
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now().astimezone()
+    return now.date().isoformat()
 
 
 @functools.cache
@@ -157,38 +147,44 @@ def code_digest() -> str:
 def make(job: Job) -> Done:
     """The report of one job. Never raises for what a design or the notebook does: the fault is in
     what it returns."""
-    began = time.perf_counter()
-
-    def done(status, **more):
-        return Done(
-            name=job.name,
-            digest=job.digest,
-            status=status,
-            seconds=round(time.perf_counter() - began, 2),
-            **more,
-        )
-
+    done = functools.partial(
+        Done,
+        name=job.name,
+        digest=job.digest,
+    )
     if job.code and job.code != code_digest():
         state = f"another state of scantling ({metadata.version('scantling')})"
-        return done("failed", error=f"this worker has {state} than the batch was started from")
+        return done(
+            status="failed",
+            error=f"this worker has {state} than the batch was started from",
+        )
     with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
         folder = Path(scratch)
         for name, content in job.files:
             (folder / Path(name).name).write_text(content, encoding="utf-8")
         try:
             _check(job, folder)
-            return done("done", **_execute(job, folder))
+            return done(
+                status="done",
+                **_execute(job, folder),
+            )
         except DesignError as e:
-            return done("wrong", error=str(e))
+            return done(
+                status="wrong",
+                error=str(e),
+            )
         except NotebookFault as e:
             status = "wrong" if e.ename == "DesignError" else "failed"
             return done(
-                status,
+                status=status,
                 error=str(e),
                 notebook=e.notebook,
             )
         except Exception as e:
-            return done("failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
+            return done(
+                status="failed",
+                error=f"{type(e).__name__}: {e}".splitlines()[0][:400],
+            )
 
 
 class NotebookFault(Exception):
@@ -206,7 +202,7 @@ class NotebookFault(Exception):
 
 def _check(job: Job, folder: Path) -> None:
     """Refuse a wrong design before a kernel is started for it."""
-    prepare(Design.from_text(job.design, folder))
+    prepare(Design.from_yaml(job.design, folder))
 
 
 def _execute(job: Job, folder: Path) -> dict:
@@ -220,12 +216,15 @@ def _execute(job: Job, folder: Path) -> dict:
         notebook = papermill.execute_notebook(
             str(source),
             str(result),
-            parameters={"design": job.design},
+            parameters={
+                "design": job.design,
+                "space": job.space,
+            },
             progress_bar=False,
             log_output=False,
             request_save_on_cell_execute=False,
             start_timeout=120,
-            execution_timeout=600,
+            execution_timeout=LONGEST_S[job.space],
             cwd=str(folder),
             kernel_name="python3",
             extra_arguments=["--log-level=50"],
@@ -236,14 +235,13 @@ def _execute(job: Job, folder: Path) -> dict:
         ) from None
     notebook.metadata.pop("widgets", None)
     assessment = assessment_in(notebook)
-    html = page(
-        notebook,
-        title=assessment.get("name", job.name),
-        date=job.date,
-        footer=f"scantling {metadata.version('scantling')}",
-    )
     return {
-        "html": html,
+        "html": page(
+            notebook,
+            title=assessment.get("name", job.name),
+            date=job.date,
+            footer=f"scantling {metadata.version('scantling')}",
+        ),
         "notebook": nbformat.writes(notebook) + "\n",
         "assessment": assessment,
     }

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from markupsafe import Markup
-
 from .jobs import today
-from .page import document
+from .page import templated
 from .phrases import plan_text
-from .text import environment
 
 
 def overview(records: Iterable, title: str = "Design reports") -> str:
     """A page over the records of a folder, with links to the reports beside it."""
-    body = (
-        environment()
-        .get_template("overview.j2")
-        .render(
-            records=list(records),
-            title=title,
-            plan_text=plan_text,
-        )
-    )
-    return document(
-        Markup(body),
+    records = list(records)
+    return templated(
+        "overview",
         title=title,
         date=today(),
-        kind="wide",
+        records=records,
+        plan_text=plan_text,
     )

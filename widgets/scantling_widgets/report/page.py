@@ -12,7 +12,7 @@ from . import pictures
 from .text import environment
 
 # letters: a first page that has more to say is set smaller on paper, so that it stays one page
-FULL = 2700
+FULL = 2300
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -59,6 +59,25 @@ def document(
             css=Markup(css + pictures.ink_rules()),
         )
         + "\n"
+    )
+
+
+def templated(name: str, *, title: str, date: str, footer: str = "", **view) -> str:
+    """A wide page of the kit, its body the template `name` filled with `view`."""
+    body = (
+        environment()
+        .get_template(f"{name}.j2")
+        .render(
+            title=title,
+            **view,
+        )
+    )
+    return document(
+        Markup(body),
+        title=title,
+        date=date,
+        footer=footer,
+        kind="wide",
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ..chromium import chromium
+from ..chromium import FLAGS, chromium
 
 __all__ = ["chromium", "print_pdf"]
 
@@ -23,6 +23,7 @@ def print_pdf(
 
     The page itself names no paper, so that whoever prints it from a browser has the choice.
     """
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
     with tempfile.TemporaryDirectory(prefix="scantling-print-") as scratch:
         target, sheet = Path(scratch) / "page.pdf", Path(scratch) / "page.html"
         sheet.write_text(
@@ -33,20 +34,13 @@ def print_pdf(
         )
         command = [
             browser,
+            *(flag for flag in FLAGS if root or flag != "--no-sandbox"),
             "--headless",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-dev-shm-usage",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
             f"--user-data-dir={scratch}/profile",
             "--no-pdf-header-footer",
             f"--print-to-pdf={target}",
             sheet.as_uri(),
         ]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")
         subprocess.run(
             command,
             check=True,

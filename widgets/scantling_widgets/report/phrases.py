@@ -4,24 +4,32 @@ sentence. The templates use these as filters."""
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
-import yaml
 from markupsafe import Markup, escape
 from scantling import catalogue
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band
 from scantling.base.show import shown
+from scantling.base.words import table as read_yaml
 from scantling.design.constraints import CONSTRAINTS
+from scantling.verdict.verdicts import VERDICTS
 
-WORDS = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
+WORDS = read_yaml(__file__, "words")
 
 
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the
     assessment, or a kind of input."""
     kind = WORDS["kinds"].get(key)
-    return shown(value, kind, WORDS["units"].get(key, "")) if kind else quantities.show(key, value)
+    return (
+        shown(
+            value,
+            kind,
+            WORDS["units"].get(key, ""),
+        )
+        if kind
+        else quantities.show(key, value)
+    )
 
 
 def in_unit(unit: str, value) -> str:
@@ -30,7 +38,11 @@ def in_unit(unit: str, value) -> str:
         if unit == name or unit.startswith(f"{name} "):
             return shown(value, kind)
     whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
-    return shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
+    return shown(
+        value,
+        "count" if whole else "rate",
+        "" if unit in ("count", "ratio") else unit,
+    )
 
 
 def _named(rows, ident) -> str:
@@ -99,7 +111,9 @@ def _nodes(count) -> str:
 
 
 def _upfirst(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """With a capital at its start, where no id stands there."""
+    named = any(c.isdigit() for c in text.split(" ", 1)[0])
+    return text if named else text[:1].upper() + text[1:]
 
 
 def sentence(text) -> str:
@@ -123,6 +137,10 @@ def value_text(value) -> str:
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {value_text(part)}" for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(value_text, value))
     return str(value)
 
 
@@ -178,6 +196,11 @@ def _worded(kind: str, ident: str) -> str:
     return WORDS[kind].get(ident, ident)
 
 
+def _verdict(ident: str) -> str:
+    """What a changed design does, by its verdict; the name itself where it is none."""
+    return VERDICTS[ident].means if ident in VERDICTS else ident
+
+
 def _cell(text) -> str:
     """A text for a cell of a Markdown table."""
     return str(text).replace("|", "\\|").replace("\n", " ")
@@ -199,6 +222,7 @@ FILTERS = {
     "plan_text": plan_text,
     "fabric": fabric,
     "storage": storage,
-    **{kind: partial(_worded, kind) for kind in ("verdict", "schedule", "recompute")},
+    **{kind: partial(_worded, kind) for kind in ("schedule", "recompute")},
+    "verdict": _verdict,
     "cell": _cell,
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ..figures import spec
+from ..assessment_charts import spec
 from ..livechart import vega_version
 
 WIDTH = 700
@@ -100,9 +100,8 @@ def _only_present(spec: dict) -> dict:
     for mapping in _mappings({k: v for k, v in spec.items() if k != "datasets"}):
         domain = (mapping.get("scale") or {}).get("domain")
         if there and domain and mapping.get("legend"):
-            names = [name for name in domain if name in there]
             mapping["legend"] |= {
-                "values": names,
+                "values": [name for name in domain if name in there],
                 "columns": 5,
             }
     return spec

@@ -6,53 +6,38 @@ import contextlib
 import csv
 import io
 import json
+import logging
 import os
-import tempfile
+import signal
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from dataclasses import replace
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 
 from scantling.base.errors import DesignError
+from scantling.base.files import write_whole
+from scantling.base.records import record
 
 from ..words import at
 from .jobs import Done, Job, code_digest, job, make
 from .overview import overview
 from .paper import chromium, print_pdf
+from .phrases import WORDS
 
 RESERVED = {"index", "summary", "comparison"}
-HEADLINE = (
-    "verdict",
-    "params",
-    "devices_used",
-    "step_s",
-    "step_s_low",
-    "step_s_high",
-    "mfu",
-    "mfu_low",
-    "mfu_high",
-    "tokens_per_s_per_device",
-    "bubble_fraction",
-    "memory_bytes.total",
-    "memory_bytes.capacity",
-    "days",
-    "days_low",
-    "days_high",
-    "goodput",
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "cost_usd",
-    "energy_kwh",
-)
+HEADLINE = WORDS["headline"]
 ATTEMPTS = 3
+ABANDONED_S = 600  # age at which a file that was never renamed belongs to nobody
+LEAVES_S = 5  # what a worker has to end its kernel and remove its folder
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Record:
     """One line of the batch, as it is kept beside the report."""
 
@@ -78,6 +63,7 @@ def run(
     scheduler: str | None = None,
     pdf: bool = False,
     force: bool = False,
+    space: str = "default",
     told: Callable[[Record, int, int], None] | None = None,
 ) -> list[Record]:
     """Make the report of each design file into the folder `out`; return a record for each, in the
@@ -88,11 +74,7 @@ def run(
     `workers` local processes (as many as there are cores when left out), or a running Dask cluster
     by the address of its `scheduler`.
     """
-    out = Path(out)
-    out.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
+    out = _folder(Path(out))
     files = [Path(f) for f in files]
     names = _names(files)
     browser = _browser() if pdf else None
@@ -106,7 +88,7 @@ def run(
     todo = {}
     for path, name in zip(files, names):
         try:
-            todo[name] = job(path, name)
+            todo[name] = job(path, name, space=space)
         except (DesignError, OSError) as e:
             wrong = Done(
                 name=name,
@@ -132,15 +114,37 @@ def run(
     return [records[name] for name in names]
 
 
+def _folder(out: Path) -> Path:
+    """The folder of a batch, made where it is missing, without what a killed batch left half
+    written. Raises DesignError where nothing can be written, before a report is made."""
+    out.mkdir(
+        parents=True,
+        exist_ok=True,
+    )
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise DesignError(
+            "-o",
+            str(out),
+            "a folder that can be written",
+            problem="cannot be written",
+        )
+    for left in out.glob(".*.part"):
+        with contextlib.suppress(OSError):  # another batch may be writing here
+            if time.time() - left.stat().st_mtime > ABANDONED_S:
+                left.unlink()
+    return out
+
+
 def read_records(out) -> list[Record]:
     """The records kept in a folder of reports, by name."""
-    found = []
-    for path in sorted(Path(out).glob("*.json")):
-        try:
-            found.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
-        except (TypeError, ValueError):
-            continue
-    return found
+    return [*filter(None, map(_record, sorted(Path(out).glob("*.json"))))]
+
+
+def _record(path: Path) -> Record | None:
+    try:
+        return Record(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError):
+        return None
 
 
 def _names(files: list[Path]) -> list[str]:
@@ -158,13 +162,10 @@ def _finished(
     job: Job,
     pdf: bool,
 ) -> Record | None:
-    try:
-        record = Record(**json.loads((out / f"{job.name}.json").read_text(encoding="utf-8")))
-    except (OSError, TypeError, ValueError):
-        return None
+    record = _record(out / f"{job.name}.json")
     ends = (".html", ".ipynb", ".pdf")[: 3 if pdf else 2]
     there = all((out / f"{job.name}{end}").is_file() for end in ends)
-    whole = there and record.status == "done" and record.digest == job.digest
+    whole = there and record and record.status == "done" and record.digest == job.digest
     return replace(record, reused=True) if whole else None
 
 
@@ -203,21 +204,7 @@ def _keep(
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a file in one step: a reader sees the old one or the new one."""
-    handle, part = tempfile.mkstemp(
-        dir=path.parent,
-        prefix=".",
-        suffix=".part",
-    )
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8"))
 
 
 def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
@@ -227,7 +214,7 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
         return
     waiting, tries = dict(todo), dict.fromkeys(todo, 0)
     while waiting:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
             futures = {pool.submit(make, j): name for name, j in waiting.items()}
             try:
                 for future in as_completed(futures):
@@ -248,6 +235,23 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
                     cancel_futures=True,
                 )
                 raise
+
+
+def end_with_parent() -> None:
+    """In a worker: end with the process that started it, however that ended (kill -9 tells nobody);
+    its kernel and its folder go with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+    def watch():
+        wait([parent_process().sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(LEAVES_S)
+        os._exit(1)
+
+    Thread(
+        target=watch,
+        daemon=True,
+    ).start()
 
 
 def _failed(job: Job, why: str) -> Done:
@@ -282,7 +286,7 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             "the address of a running Dask scheduler, such as tcp://host:8786",
             problem=f"does not answer ({type(e).__name__})",
         ) from None
-    with client, client.as_current():
+    with _quiet(), client, client.as_current():
         futures = {
             client.submit(
                 make,
@@ -297,9 +301,26 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             name = futures[future]
             if future.status == "finished":
                 yield future.result()
-            else:
+            elif future.status == "error":
                 yield _failed(todo[name], f"{type(future.exception()).__name__} on the cluster")
+            else:
+                raise DesignError(
+                    "--scheduler",
+                    address,
+                    "the same command goes on where it was",
+                    problem="stopped answering; what was finished is kept",
+                )
             future.release()
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Inside, what libraries log about a connection that is gone is not shown: it is said once."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _browser() -> str:
@@ -316,27 +337,25 @@ def _browser() -> str:
 def table(records: Iterable[Record]) -> str:
     """The headline figures of a batch as CSV, one design a line, plain numbers in the units of the
     assessment."""
-    text = io.StringIO()
-    plan = ("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "micro_batch", "recompute")
-    columns = [
-        "name",
-        "status",
-        "error",
-        *HEADLINE,
-        *(f"plan.{p}" for p in plan),
-    ]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for r in records:
-        figures = (*map(r.headline.get, HEADLINE), *map(r.plan.get, plan))
-        writer.writerow(
-            [
-                r.name,
-                r.status,
-                r.error,
-                *figures,
-            ]
-        )
+    plan = WORDS["plan_kept"]
+    return as_csv(
+        {
+            "name": record.name,
+            "status": record.status,
+            "error": record.error,
+            **{key: record.headline.get(key) for key in HEADLINE},
+            **{f"plan.{key}": record.plan.get(key) for key in plan},
+        }
+        for record in records
+    )
+
+
+def as_csv(rows: Iterable[dict]) -> str:
+    """Rows of the same columns as CSV, their heads on top."""
+    rows, text = list(rows), io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return text.getvalue()
 
 

@@ -12,12 +12,13 @@ import jinja2
 from scantling import catalogue
 from scantling import cluster as site
 from scantling.base.quantities import table as quantities
+from scantling.base.records import record
 from scantling.base.show import shown
-from scantling.design.constraints import CONSTRAINTS
+from scantling.verdict.verdicts import VERDICTS
 
 from ..charts_endurance import shares
 from ..words import at, label_or
-from .charts import AXES
+from .charts import AXES, by_axis
 from .phrases import FILTERS, WORDS, band, fabric, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
@@ -45,6 +46,20 @@ def environment() -> jinja2.Environment:
     return env
 
 
+@record
+class Html:
+    """HTML that a notebook shows, with plain words for programs that cannot."""
+
+    html: str
+    words: str = "<part of a design report>"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.words
+
+
 def macros():
     """The macros of tables, as functions."""
     return environment().get_template("tables.j2").module
@@ -65,11 +80,10 @@ def view(data: dict, resolved) -> dict:
         "given_line": given_line(resolved),
     }
     if a.verdict == "impossible":
-        proof = data.get("proof") or data.get("limits", [])
         return {
             **common,
             "refusal": json.dumps(REFUSAL),
-            "proof": proof,
+            "proof": data.get("proof") or data.get("limits", []),
         }
     return {
         **common,
@@ -83,7 +97,8 @@ def view(data: dict, resolved) -> dict:
         "library": WORDS["libraries"].get(cluster.accelerator.vendor, "the vendor's"),
         "rdma": catalogue.fabric(cluster.scale_out).transport in _RDMA,
         "headline": headline(data),
-        "asked": asked(data, resolved.constraints),
+        "called": VERDICTS[a.verdict].name,
+        "asked": data.get("asked", ()),
         "tokens": _tokens(resolved),
         "fullest": fullest_phase(data),
         "losses": losses(data),
@@ -152,11 +167,7 @@ def headline(data: dict) -> list[dict]:
     tiles = []
     for key, name in WORDS["tiles"].items():
         value, notable = at(data, key), notes.get(key, "")
-        # the cost has no band of its own, only that of the prices seen
-        low, high = (
-            at(data, f"cost.{key}_{e}" if key == "cost_usd" else f"{key}_{e}")
-            for e in ("low", "high")
-        )
+        low, high = (at(data, f"{key}_{e}") for e in ("low", "high"))
         ends = not notable and None not in (low, high) and low != high
         if value is not None or key not in ("days", "cost_usd"):
             below = band(key, low, high) if ends else notable
@@ -168,27 +179,6 @@ def headline(data: dict) -> list[dict]:
                 }
             )
     return tiles
-
-
-def asked(data: dict, constraints) -> list[dict]:
-    """The constraints of the design, each beside the figure that answers it and whether it is
-    met."""
-    missed = {row["field"] for row in data.get("missed") or []}
-    rows = []
-    for field, row in CONSTRAINTS.items():
-        key, limit = row.figure, getattr(constraints, field, None)
-        value = show(key, at(data, key))
-        if limit is None:
-            continue
-        rows.append(
-            {
-                "what": row.name,
-                "limit": show(key, limit if field == "survive" else limit * row.scale),
-                "met": field not in missed,
-                "value": f"copies survive a {value}" if field == "survive" else value,
-            }
-        )
-    return rows
 
 
 def fullest_phase(data: dict) -> str:
@@ -215,16 +205,8 @@ def losses(data: dict) -> list[dict]:
 
 def overlap(data: dict) -> list[dict]:
     """Communication hidden under compute and exposed, by axis."""
-    hidden, exposed = data.get("hidden_s") or {}, data["step_breakdown_s"]
-    rows = (
-        {
-            "axis": axis,
-            "hidden_s": hidden.get(axis, 0),
-            "exposed_s": exposed.get(axis, 0),
-        }
-        for axis in AXES
-    )
-    return [row for row in rows if row["hidden_s"] or row["exposed_s"]]
+    keys = ("axis", "exposed_s", "hidden_s")
+    return [dict(zip(keys, row)) for row in by_axis(data)]
 
 
 def carried(data: dict) -> dict[str, str]:

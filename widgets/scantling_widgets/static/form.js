@@ -1,7 +1,7 @@
 // The column of inputs: native sliders, lists and boxes, patched in place. Each change goes to the kernel as one
 // message {field, value, final, serial}; the base model keeps one message in flight and drops those in between.
 
-function render({ model, el }) {
+kinds.form = ({ model, el }) => {
   const rows = new Map();           // field -> {spec, update}
   let serial = 0, holding = null, layout = "";
   el.classList.add("sd-form");
@@ -38,7 +38,7 @@ function render({ model, el }) {
   };
 
   // a field that the user holds, or whose last word has not come back yet, keeps what the user sees
-  const busy = field => holding === field || (model.get("proposal").field === field && model.get("answered") < serial);
+  const busy = field => holding === field || (!model.get("lost") && model.get("proposal").field === field && model.get("answered") < serial);
 
   function slider(spec, row, id) {
     const input = make("input", "sd-range", row);
@@ -170,9 +170,10 @@ function render({ model, el }) {
     el.dataset.drawn = model.get("drawn");
     el.dataset.shown = model.get("shown");
   }
+  const drop = () => { serial = model.get("answered"); holding = null; patch(); };      // nobody answers: back to the last answer
+  model.on("change:lost", drop);
   model.on("change:groups change:values change:answered change:drawn change:shown", patch);
   serial = model.get("answered");
   patch();
   return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:values change:answered change:drawn change:shown", patch); };
-}
-export default { render };
+};

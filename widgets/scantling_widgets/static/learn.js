@@ -16,44 +16,62 @@
     const value = add();
     return i === t.length && Number.isFinite(value) ? value : NaN;
   };
-  const plain = s => s.replace(/(?<=\d)[,_ ](?=\d{3}(?!\d))/g, "").replace(/[x×·]/g, "*").replace(/÷/g, "/").replace(/−/g, "-").replace(/_/g, "").replace(/\^/g, "**").trim();
-  const LEADS = [/^(?:[\d.,_\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+/, /^[\d.,_\s()+\-*/×·÷^−]+/];
+  const GROUPS = /^[1-9]\d{0,2}([,.'_ \u2019])\d{3}(?:\1\d{3})*$/;
+  const digits = s => {         // the rule of base/typed.py: which sign is the decimal one, which stand between thousands; null for no number
+    if (/^\d*\.?\d+$/.test(s)) return s;
+    const signs = s.match(/[,.]/g) || [], last = signs[signs.length - 1];
+    let whole = s, part = "", split = -1;
+    if (new Set(signs).size === 2 && signs.filter(c => c === last).length === 1) split = s.lastIndexOf(last);
+    else if (signs.length === 1 && (last === "." || !GROUPS.test(s))) split = s.indexOf(last);
+    if (split >= 0) [whole, part] = [s.slice(0, split), s.slice(split + 1)];
+    if (!(/^\d+$/.test(whole) || GROUPS.test(whole)) || split >= 0 && !/^\d+$/.test(part)) return null;
+    return whole.replace(/\D/g, "") + (part ? "." + part : "");
+  };
+  const plain = s => s.replace(/(?<=\d) (?=\d{3}(?!\d))/g, "").replace(/\d(?:[\d.,_'\u2019]*\d)?/g, m => digits(m) ?? m).replace(/[x×·]/g, "*").replace(/÷/g, "/").replace(/−/g, "-").replace(/_/g, "").replace(/\^/g, "**").trim();
+  const LEADS = [/^(?:[\d.,_'\u2019\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+/, /^[\d.,_\s()+\-*/×·÷^−]+/];
   const read = (text, units) => {
-    const typed = text.trim().replace(/^[~≈$ ]+/, "");
+    const typed = text.replace(/[\u00a0\u2009\u202f]/g, " ").trim().replace(/^[~≈$ ]+/, "");
     for (const lead of LEADS) {
       const m = lead.exec(typed), value = m ? sum(plain(m[0])) : NaN;
       if (Number.isNaN(value)) continue;
       const rest = typed.slice(m[0].length).replace(/ /g, "").replace(/\.+$/, "");
-      return value * (rest ? units[rest] ?? units[rest.toLowerCase()] ?? NaN : 1);
+      return [value * (rest ? units[rest] ?? units[rest.toLowerCase()] ?? NaN : 1), rest];
     }
-    return NaN;
+    return [NaN, ""];
   };
+  const plainly = s => s.slice(0, 20).replace(/[<&]/g, "");
   const number = (key, text) => {
-    const given = read(text, key.units);
-    if (Number.isNaN(given)) return ["unreadable", `Not a number in ${key.unit || "plain digits"}.`];
-    if (apart(given, key.right) <= key.within * (1 + 1e-9)) return ["right", `Right: ${key.shown}.`];
+    const [given, behind] = read(text, key.units);
+    if (Number.isNaN(given)) {
+      const is = key.dimensions.find(([form]) => new RegExp(`^(?:${form})$`).test(behind.toLowerCase()))?.[1], wanted = `the answer is wanted in ${key.unit || "plain numbers"}`;
+      return ["unreadable", behind && is && is !== key.asked ? `${plainly(behind)} is ${is}, ${wanted}.` : behind ? `The${wanted.slice(3)}, not in '${plainly(behind)}'.` : `Not a number in ${key.unit || "plain digits"}.`];
+    }
+    if (apart(given, key.right) <= key.within * (1 + 1e-9)) return ["right", `${key.shown}.`];
     const near = key.slips.map(s => [apart(given, s.value), s]).filter(([a, s]) => a <= s.within).sort((x, y) => x[0] - y[0]);
     if (near.length) return ["slip", near[0][1].says];
     const other = key.confusions.find(([factor, within]) => apart(given * factor, key.right) <= within);
     if (other) return ["slip", other[2]];
-    if (given * key.right <= 0) return ["wrong", given ? "The answer has the other sign." : "It is not nothing."];
+    if (given * key.right <= 0) return ["wrong", given ? "The answer has the other sign." : "The answer is not zero."];
     const off = apart(given, key.right), way = Math.abs(given) > Math.abs(key.right) ? "high" : "low";
     if (off <= Math.max(key.within ** 2, 1.1)) return ["near", `Close, but too ${way}: look for a part left out or rounded away.`];
-    return ["wrong", `Too ${way} by a factor of ${off.toPrecision(2)}.`];
+    if (off > 1e5) return ["wrong", `Too ${way} by ${Math.round(Math.log10(off))} powers of ten.`];
+    const usual = key.factors.find(([factor]) => apart(off, factor) < 1.02)?.[way === "low" ? 2 : 1];
+    return ["wrong", `Too ${way} by a factor of ${off.toPrecision(2)}${usual ? ": " + usual : ""}.`];
   };
   const choice = (key, picked) => {
-    if (!picked.length) return ["open", ""];
-    if (!key.several) return [picked[0] === key.right ? "right" : "slip", (picked[0] === key.right ? "Right. " : "") + key.says[picked[0]]];
+    if (!picked.length) return ["open", "Pick an answer first."];
+    if (!key.several) return [picked[0] === key.right ? "right" : "slip", key.says[picked[0]]];
     const wrong = picked.filter(k => !key.right.includes(k)), missing = key.right.filter(k => !picked.includes(k)).length;
-    if (!wrong.length && !missing) return ["right", "Right: all of them, and no other."];
+    if (!wrong.length && !missing) return ["right", "All of them, and no other."];
     const share = Math.max(0, (picked.length - 2 * wrong.length) / key.right.length);
-    return [wrong.length ? "slip" : "near", wrong.map(k => `<b>${k}</b> does not belong: ${key.says[k]}`).join("<br>") + (missing ? `<p>${missing} more to find.</p>` : ""), Math.min(share, 0.75)];
+    const few = 2 * (picked.length - wrong.length) < key.right.length;    // one of five is no near miss
+    return [wrong.length ? "slip" : few ? "wrong" : "near", wrong.map(k => `<b>${k}</b> does not belong: ${key.says[k]}`).join("<br>") + (missing ? `<p>${missing} more to find.</p>` : ""), Math.min(share, 0.75)];
   };
   const explain = (key, text) => {
     const hits = key.points.map(p => p.words.some(w => new RegExp(w, "i").test(text)));
     const list = key.points.map((p, i) => `<li><b>${hits[i] ? "\u2713" : "\u25cb"}</b> ${p.says}</li>`).join("");
     const all = hits.filter(Boolean).length;
-    return [all === hits.length ? "right" : all ? "near" : "wrong", `Compare it yourself; words that point to ${all} of ${hits.length}.<ul class="scl-options">${list}</ul>`, all / hits.length];
+    return [all === hits.length ? "right" : 2 * all >= hits.length ? "near" : "wrong", `Compare it yourself; words that point to ${all} of ${hits.length}.<ul class="scl-options">${list}</ul>`, all / hits.length];
   };
   const plan = (key, text) => {
     const bare = /^[\d\s,;x×·*\/()]+$/.test(text.trim()) ? text.match(/\d+/g) || [] : [];
@@ -101,8 +119,10 @@
     keys.push(key);
     card.addEventListener("toggle", event => {
       if (event.target.open) mine.hints = Math.max(mine.hints, event.target.matches(".scl-answer") ? key.hints : Number(event.target.querySelector("summary").textContent.match(/\d+/)[0]));
+      if (answer && mine.hints) answer.hidden = false;
     }, true);
     const row = document.createElement("form"), out = document.createElement("div"), button = document.createElement("button"), first = card.querySelector("details");
+    const answer = card.querySelector(".scl-answer");
     checked += 1;
     row.className = "scl-try"; button.textContent = "Check";
     let get;
@@ -119,17 +139,19 @@
       if (key.kind !== "explain") field.type = "text";
       field.placeholder = key.wanted; field.setAttribute("aria-label", `Answer to ${key.id}: ${key.wanted}`);
       row.append(field);
-      get = () => field.value.trim() ? { explain, number, plan }[key.kind](key, field.value) : ["open", ""];
+      get = () => field.value.trim() ? { explain, number, plan }[key.kind](key, field.value) : ["open", `Type an answer first: ${key.wanted}.`];
     }
     row.append(button);
     row.addEventListener("submit", event => {
       event.preventDefault();
       const [status, says, share] = get(), credit = share ?? { right: 1, near: 0.5 }[status] ?? 0;
       if (!["open", "unreadable"].includes(status) && mine.tries.at(-1)?.says !== says) mine.tries.push({ says, credit });
-      out.innerHTML = status === "open" ? "" : `<div class="scl-verdict ${status}" role="status"><p><b class="mark">${NAME[status]}</b></p>${says}</div>`;
+      answer?.toggleAttribute("hidden", !mine.tries.length && !mine.hints);
+      out.innerHTML = status === "open" ? `<div class="scl-verdict" role="status"><p>${says}</p></div>` : `<div class="scl-verdict ${status}" role="status"><p><b class="mark">${NAME[status]}</b></p>${says}</div>`;
       if (status === "right") { solved.add(key.id); mine.spent ??= mine.hints; }
       count();
     });
+    if (answer) answer.hidden = true;                                    // a try or a hint comes before the answer
     card.insertBefore(row, first); card.insertBefore(out, first);
   }
   if (checked) { count(); document.body.append(tally); }

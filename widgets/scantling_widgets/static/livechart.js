@@ -62,7 +62,7 @@ function save(text, type, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-function render({ model, el }) {
+kinds.chart = ({ model, el }) => {
   let view = null, gone = false, width = 0, ink = palette().join();
   let last = Promise.resolve();
   const sent = new Map();             // what stands under the chart, by data name
@@ -180,5 +180,4 @@ function render({ model, el }) {
     model.off("change:spec", onSpec); model.off("change:revision", onData);
     if (view) view.finalize();
   };
-}
-export default { render };
+};

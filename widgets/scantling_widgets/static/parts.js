@@ -1,6 +1,6 @@
 // The key of a picture: colour, name, amount. Amounts are patched in place and open to their formula.
 
-function render({ model, el }) {
+kinds.parts = ({ model, el }) => {
   el.classList.add("sd-parts-host");
   const box = document.createElement("div");
   box.className = "sd-parts"; box.setAttribute("role", "list");
@@ -43,5 +43,4 @@ function render({ model, el }) {
   model.on("change:detail", answer);
   patch();
   return () => { model.off("change:entries", patch); model.off("change:detail", answer); };
-}
-export default { render };
+};

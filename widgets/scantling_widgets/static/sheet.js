@@ -1,3 +1,6 @@
+// What can stand on the page, by kind: each is given a model {get, set, save_changes, on, off} and the element to draw in.
+const kinds = {};
+
 // The sheet that a number opens to: formula, the values in it, source, convention, band. It lies above everything, is not
 // modal, so a slider can be moved while it is open, and closes with Escape, its button, or the number again.
 

@@ -1,7 +1,7 @@
 // The strip of headline numbers. Text is patched, never rebuilt, so nothing flickers and the keyboard focus stays.
 // A number opens to its formula, its inputs, its source and its convention.
 
-function render({ model, el }) {
+kinds.strip = ({ model, el }) => {
   el.classList.add("sd-strip-host");
   const strip = document.createElement("div");
   strip.className = "sd-strip";
@@ -53,5 +53,4 @@ function render({ model, el }) {
   model.on("change:opened change:detail", open);
   patch(); open();
   return () => { model.off("change:items change:revision", patch); model.off("change:opened change:detail", open); };
-}
-export default { render };
+};

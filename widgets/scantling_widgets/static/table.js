@@ -1,6 +1,6 @@
 // A table that sorts in the browser, downloads as CSV, and tells the kernel which row was chosen.
 
-function render({ model, el }) {
+kinds.table = ({ model, el }) => {
   let sort = { key: "", down: false };
   el.classList.add("sd-table-host");
   const tools = document.createElement("div");
@@ -101,5 +101,4 @@ function render({ model, el }) {
   model.on("change:detail", answer);
   draw();
   return () => { model.off("change:rows change:columns change:chosen change:note", redraw); model.off("change:detail", answer); };
-}
-export default { render };
+};

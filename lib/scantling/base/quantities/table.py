@@ -9,20 +9,17 @@ stands under the list (`candidates.mfu`).
 
 from __future__ import annotations
 
-import csv
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ...base.records import Lines, record
 from ..errors import closest
+from ..files import csv_rows
 from ..show import shown
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Quantity:
     """One number of an assessment. `kind` says how it is shown; `unit` is the unit inside and in
     JSON, `formula` plain notation over `inputs`."""
@@ -32,7 +29,7 @@ class Quantity:
     kind: str
     unit: str
     formula: str
-    inputs: tuple[str, ...] = ()
+    inputs: Lines = ()
     source: str = ""
     convention: str = ""
     function: str = ""  # dotted path, under scantling, of the function that computes it
@@ -64,15 +61,11 @@ _AXIS = {
 @cache
 def table() -> dict[str, Quantity]:
     """All quantities by key, in the order of the contract."""
-    with open(
-        Path(__file__).with_name("quantities.csv"),
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        rows = [row | {"inputs": tuple(row["inputs"].split())} for row in csv.DictReader(file)]
-    return {row["key"]: Quantity(**row) for row in rows}
+    rows = csv_rows(Path(__file__).with_name("quantities.csv"))
+    return {row["key"]: Quantity(**row | {"inputs": tuple(row["inputs"].split())}) for row in rows}
 
 
+@cache
 def quantity(key: str) -> Quantity:
     """The quantity of that key; list positions are ignored (`candidates[3].mfu` is
     `candidates.mfu`). Raises KeyError for an unknown one."""
@@ -100,18 +93,3 @@ def band(
     a, b = show(key, low), show(key, high)
     head, _, unit = a.rpartition(" ")
     return f"{head} to {b}" if head and b.endswith(" " + unit) else f"{a} to {b}"
-
-
-def tooltip(key: str) -> str:
-    """Label, formula and convention of a quantity in plain lines."""
-    q = quantity(key)
-    return "\n".join(
-        t
-        for t in (
-            f"{q.label} [{q.unit}]" if q.unit else q.label,
-            q.formula,
-            q.convention,
-            f"Source: {q.source}" if q.source else "",
-        )
-        if t
-    )

@@ -4,12 +4,14 @@ fills, one entry what the library's code builds from a config."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from ...base.records import Lines, record
 
 
 class Flag(NamedTuple):
@@ -27,52 +29,55 @@ class Refusal(NamedTuple):
     why: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Moe:
-    """Where the expert fields are and which layers are MoE."""
+    """Where the expert fields are and which layers are MoE: those `listed`, else every `step`-th
+    from `first` to `last`, each the name of a field; all of them where none is named."""
 
-    where: str  # all | first-k | sparse-step | interleave | start-interval
-    experts: tuple[str, ...] = ("num_local_experts", "num_experts")
-    top_k: tuple[str, ...] = ("num_experts_per_tok",)
-    width: tuple[str, ...] = ("moe_intermediate_size",)
-    dense: tuple[str, ...] = (
-        "intermediate_size",
-    )  # the dense layers' width; () where there are none
+    experts: Lines = ("num_local_experts", "num_experts")
+    top_k: Lines = ("num_experts_per_tok",)
+    width: Lines = ("moe_intermediate_size",)
+    dense: Lines = ("intermediate_size",)  # the dense layers' width; () where there are none
     shared: str = ""  # "count:FIELD" x expert width, "width:FIELD", "one" expert width, "" none
     shared_gate: bool = False
-    first_k: int | None = None  # class value of first_k_dense_replace
+    listed: str = ""
+    offset: str = ""  # where every `step`-th starts
+    switch: str = ""  # false in the file: no layer is MoE
+    beside: bool = False  # a dense MLP stands beside the experts
+    listed_dense: str = ""
+    step: str = ""
+    step_class: int = 1  # class value of `step`
+    first: str = ""
+    first_class: int = 0  # class value of `first`
+    last: str = ""
+    null_is_dense: bool = False  # experts null: no layer is MoE
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Architecture:
     """One entry; names of fields are tried in their order."""
 
     model_type: str
-    layers: tuple[str, ...] = ("num_hidden_layers",)
-    hidden: tuple[str, ...] = ("hidden_size",)
-    heads: tuple[str, ...] = ("num_attention_heads",)
-    kv_heads: tuple[str, ...] = ("num_key_value_heads",)
+    layers: Lines = ("num_hidden_layers",)
+    hidden: Lines = ("hidden_size",)
+    heads: Lines = ("num_attention_heads",)
+    kv_heads: Lines = ("num_key_value_heads",)
     kv_rule: str = (
         "required"  # where missing: required | heads | multi-query | falcon | equal (never a field)
     )
-    head_dim: tuple[str, ...] = ("head_dim",)
+    head_dim: Lines = ("head_dim",)
     head_dim_class: int = 0  # class value; 0: hidden / heads
-    ffn: tuple[str, ...] = ("intermediate_size",)
+    ffn: Lines = ("intermediate_size",)
+    ffn_rule: str = ""  # what its code makes of the width: half | lfm2
     ffn_multiple: int = 0  # width = this x hidden where the file names none
-    vocab: tuple[str, ...] = ("vocab_size",)
-    seq_len: tuple[str, ...] = ("max_position_embeddings",)
+    vocab: Lines = ("vocab_size",)
+    seq_len: Lines = ("max_position_embeddings",)
     class_dimensions: tuple[
         tuple[str, int], ...
     ] = ()  # dimensions its publisher's files leave to the class
     tied: bool = False
     gated: bool = True
-    activation: tuple[str, ...] = ("hidden_act", "hidden_activation", "activation_function")
+    activation: Lines = ("hidden_act", "hidden_activation", "activation_function")
     activation_class: str = "silu"
     norms: int = 2
     norm_bias: bool | Flag = False
@@ -88,7 +93,7 @@ class Architecture:
     router_bias: bool = False
     head_bias: bool | Flag = False
     sinks: bool = False
-    positions: tuple[str, ...] = ()  # rows of the learned position table
+    positions: Lines = ()  # rows of the learned position table
     positions_extra: int = 0
     parallel: bool | Flag = False  # attention and MLP side by side
     mla: bool = False
@@ -97,14 +102,25 @@ class Architecture:
     window: str = ""  # all | qwen | every-N (every N-th layer attends to everything) | chunk
     window_field: str = "sliding_window"
     window_class: int = 0
-    mtp: tuple[str, ...] = ("num_nextn_predict_layers",)
+    mtp: Lines = ("num_nextn_predict_layers",)
     refuse: tuple[Refusal, ...] = ()
+    # of a model whose layers are not all attention and MLP
+    mixer: str = ""  # block of the layers that nothing below names, as in `patterns`
+    feed: bool = True  # layers end with an MLP or experts; false: each block is a layer
+    letters: Lines = ()  # a string of Nemotron's letters, or a list of words
+    words: tuple[tuple[str, str], ...] = ()  # of a list of layers: the block it means
+    word_lists: Lines = ("layer_types", "layers_block_type")
+    listed: tuple[tuple[str, str], ...] = ()  # field with layer numbers: block
+    listed_from: int = 0
+    every: tuple = ()  # field, class value, field of the offset (or number), block
+    mtp_letters: Lines = ()
+    sizes: tuple[tuple[str, tuple], ...] = ()  # field of Model: names, and last the class's value
+    fixed: tuple[tuple[str, Any], ...] = ()  # fields of Model that the class has alone
+    switches: tuple[tuple[str, Flag], ...] = ()
+    no_q_lora: bool = False
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Composite:
     """A multimodal config: its language part, and whose tie_word_embeddings the library heeds
     (whole, part or either)."""
@@ -126,16 +142,17 @@ class Tables(NamedTuple):
 @cache
 def tables() -> Tables:
     """The rows of architectures.yaml."""
-    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
-    data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    data = yaml.load(
+        Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"),
+        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+    )
     read: dict[str, Architecture] = {}
     for model_type, row in data["architectures"].items():
         base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)
-        changes = {name: _value(name, value) for name, value in row.items()}
         read[model_type] = replace(
             base,
             model_type=model_type,
-            **changes,
+            **{name: _value(name, value) for name, value in row.items()},
         )
     return Tables(
         read,
@@ -150,9 +167,13 @@ _FLAGS = {f.name for f in fields(Architecture) if "Flag" in str(f.type)}
 def _value(name: str, value: Any) -> Any:
     """A cell of the file as the field that it fills."""
     if name == "moe":
-        return Moe(**{k: _value(k, v) for k, v in value.items()})
+        return value and Moe(**{k: _value(k, v) for k, v in value.items()})
     if name == "refuse":
         return tuple(Refusal(**{k: _value(k, v) for k, v in row.items()}) for row in value)
+    if name == "sizes":
+        return tuple((k, tuple(v) if isinstance(v, list) else (v,)) for k, v in value.items())
+    if name == "switches":
+        return tuple((k, _value("norm_bias", v)) for k, v in value.items())
     if name in _FLAGS and isinstance(value, str):
         return Flag(value)
     if isinstance(value, Mapping):

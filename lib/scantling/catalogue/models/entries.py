@@ -7,32 +7,29 @@ to by a test.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import DesignError, closest
-from ...base.records import Assumed
+from ...base.files import csv_rows
+from ...base.records import Assumed, Derived, Lines, record
 from ..load import HERE, filled
+from ..records import Sourced
 from .hf import from_hf
-from .shape import GATED, Model, attention_kind, check_model
-from .sizing import MLA, Derived, from_size
+from .patterns import SLIDING, counts, layers_of
+from .shape import GATED, Model, attention_kind, check_fields, check_model, parts_of
+from .sizing import MLA, from_size
 
-_FIELDS = sorted(f.name for f in fields(Model))
 
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Entry:
+@record
+class Entry(Sourced):
     """A catalogue row: the model, and the published counts it is held to."""
 
     id: str
-    aliases: tuple[str, ...]
+    aliases: Lines
     publisher: str
     model: Model
     published_params: int
@@ -40,29 +37,13 @@ class Entry:
     published_active: int | None = None
     active_tolerance: float | None = None
     counted: str  # what the published number counts
-    source: str
-    date: str
-    verified: str  # text, secondary, memory
-    notes: str
 
 
 @cache
 def entries() -> dict[str, Entry]:
     """All catalogue rows by id, in file order."""
-    with (HERE / "models.csv").open(
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        read = filled(
-            Entry,
-            [
-                {
-                    **row,
-                    "model": _model(row),
-                }
-                for row in csv.DictReader(file)
-            ],
-        )
+    rows = csv_rows(HERE / "models.csv")
+    read = filled(Entry, [row | {"model": _model(row)} for row in rows])
     return {entry.id: entry for entry in read}
 
 
@@ -74,19 +55,22 @@ def models() -> dict[str, Model]:
 def entry(key: Any, field: str = "model") -> Entry:
     """The row of an id or alias, case ignored. Raises DesignError with the nearest id."""
     if not isinstance(key, str):
-        raise DesignError(field, key, "the id of a model, or a mapping")
+        raise DesignError(
+            field,
+            key,
+            "the id of a model, or a mapping",
+        )
     rows, others, name = entries(), _aliases(), key.strip().lower()
     found = rows.get(name) or rows.get(others.get(name, ""))
     if found is not None:
         return found
     near = closest(key, [*rows, *others])
-    problem = "is not a model of the catalogue"
     raise DesignError(
         field,
         key,
         list(rows),
         others.get(near, near),
-        problem=problem,
+        problem="is not a model of the catalogue",
     )
 
 
@@ -116,6 +100,61 @@ def _model(row: dict[str, str]) -> Model:
     )
 
 
+def check_spec(spec: Mapping[str, Any]) -> None:
+    """Refuses a mapping that contradicts itself: two models to start from, none and no shape,
+    dimensions that do not divide or exceed one another. Raises DesignError."""
+    starts = [k for k in ("like", "hf_config", "size") if k in spec]
+    if len(starts) > 1:
+        first, second, *_ = starts
+        allowed = f"one of like, hf_config and size ({first} is given already)"
+        raise DesignError(
+            second,
+            spec[second],
+            allowed,
+            problem=f"contradicts {first}",
+        )
+    needed = ("hidden", "vocab") if spec.get("pattern") else ("layers", "hidden", "heads")
+    for field in () if starts else needed:
+        if field not in spec:
+            allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
+            raise DesignError(
+                field,
+                problem="is missing",
+                allowed=allowed,
+            )
+    rules = [*parts_of(spec, {})]
+    heads, hidden = spec.get("heads"), spec.get("hidden")
+    if (
+        heads
+        and hidden
+        and not {"head_dim", "kv_lora"} & spec.keys() | {spec.get("attention")} & {"mla"}
+    ):
+        allowed = f"a divisor of hidden {hidden}, or give head_dim"
+        rules.append(("heads", not hidden % heads, allowed, f"does not divide hidden {hidden}"))
+    for field, holds, allowed, problem in rules:
+        if not holds:
+            whole = {
+                "heads": hidden,
+                "kv_heads": heads,
+            }.get(field)
+            raise DesignError(
+                field,
+                spec[field],
+                allowed,
+                whole and _divisor(whole, spec[field]),
+                problem=problem,
+            )
+    if spec.get("moe") is False and spec.get("experts"):
+        problem = "contradicts moe: false"
+        raise DesignError(
+            "experts",
+            spec["experts"],
+            "0, or moe: true",
+            0,
+            problem=problem,
+        )
+
+
 def build_model(
     spec: str | Mapping[str, Any], folder: str | Path = "."
 ) -> tuple[Model, tuple[Assumed, ...]]:
@@ -128,27 +167,23 @@ def build_model(
     if isinstance(spec, str):
         return model(spec), ()
     if not isinstance(spec, Mapping):
-        raise DesignError("model", spec, "the id of a model, or a mapping")
+        raise DesignError(
+            "model",
+            spec,
+            "the id of a model, or a mapping",
+        )
     spec = {k: v for k, v in spec.items() if v is not None}
-    starts = [k for k in ("like", "hf_config", "size") if k in spec]
-    if len(starts) > 1:
-        allowed = f"one of like, hf_config, size ({starts[0]} is given already)"
-        raise DesignError(starts[1], spec[starts[1]], allowed)
+    check_spec(spec)
     changes = {k: v for k, v in spec.items() if k not in ("like", "hf_config")}
     if "size" in spec:
         return from_size(changes.pop("size"), **changes)
-    for field in ("active", "moe"):
-        if field in changes:
-            allowed = "only with size; give experts, top_k and expert_ffn_hidden instead"
-            raise DesignError(field, changes[field], allowed)
-    for field in changes:
-        if field not in _FIELDS:
-            raise DesignError(
-                field,
-                changes[field],
-                _FIELDS,
-                problem="is unknown",
-            )
+    for field in [f for f in ("active", "moe") if f in changes]:
+        raise DesignError(
+            field,
+            changes[field],
+            "only with size; give experts, top_k and expert_ffn_hidden instead",
+        )
+    check_fields(changes)
     if "like" in spec:
         return _changed(entry(spec["like"], "like").model, changes)
     if "hf_config" in spec:
@@ -162,7 +197,9 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
     """`base` with fields replaced, and those that follow from them."""
     if not changes:
         return base, ()
-    new = Derived(changes)
+    new = Derived(changes, "model")
+    if "pattern" in changes:
+        _pattern_follows(new)
     _experts_follow(base, new)
     layers, heads, hidden = (
         {
@@ -173,12 +210,24 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
     )
     if base.windowed_layers and layers != base.layers:
         windowed = round(layers * base.windowed_layers / base.layers)
-        new.take("windowed_layers", windowed, "the row's share of the layers")
+        new.take(
+            "windowed_layers",
+            windowed,
+            "the row's share of the layers",
+        )
     if base.kv_heads == base.heads != heads:
-        new.take("kv_heads", heads, "as many as heads, as in the row")
+        new.take(
+            "kv_heads",
+            heads,
+            "as many as heads, as in the row",
+        )
     square = base.heads * base.head_dim == base.hidden and not hidden % heads
     if square and ("heads" in changes or "hidden" in changes):
-        new.take("head_dim", hidden // heads, "hidden / heads, as in the row")
+        new.take(
+            "head_dim",
+            hidden // heads,
+            "hidden / heads, as in the row",
+        )
     kv_heads, fields = new.fields.get("kv_heads", base.kv_heads), dict(new.fields)
     if base.attention != "mla" and (heads, kv_heads) != (base.heads, base.kv_heads):
         fields.setdefault("attention", attention_kind(heads, kv_heads))
@@ -192,39 +241,123 @@ def _experts_follow(base: Model, new: Derived) -> None:
     layers, experts = new.fields.get("layers", base.layers), new.fields.get("experts")
     if base.is_moe and experts == 0:
         for field in ("moe_layers", "top_k", "expert_ffn_hidden", "shared_ffn_hidden"):
-            new.take(field, 0, "no experts")
+            new.take(
+                field,
+                0,
+                "no experts",
+            )
         used = base.top_k * base.expert_ffn_hidden + base.shared_ffn_hidden
-        new.take("ffn_hidden", base.ffn_hidden or used, "as wide as what a token uses")
+        new.take(
+            "ffn_hidden",
+            base.ffn_hidden or used,
+            "as wide as what a token uses",
+        )
     elif base.is_moe and layers != base.layers:
         kept = layers * base.moe_layers // base.layers
         if base.moe_layout == "dense-first":
             kept = layers - base.dense_layers
-        new.take("moe_layers", max(kept, 0), "as the row's, for this many layers")
+        new.take(
+            "moe_layers",
+            max(kept, 0),
+            "as the row's, for this many layers",
+        )
     elif not base.is_moe and experts:
-        new.take("moe_layers", layers, "every layer")
-        new.take("top_k", min(2, experts), "top-2")
-        width = new.fields.get("ffn_hidden", base.ffn_hidden)
-        new.take("expert_ffn_hidden", width, "an expert as wide as the row's MLP")
+        new.take(
+            "moe_layers",
+            layers,
+            "every layer",
+        )
+        new.take(
+            "top_k",
+            min(2, experts),
+            "top-2",
+        )
+        new.take(
+            "expert_ffn_hidden",
+            new.fields.get("ffn_hidden", base.ffn_hidden),
+            "an expert as wide as the row's MLP",
+        )
 
 
 def _explicit(given: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
     """A shape as written; what follows from the rest is filled in and listed."""
-    for field in ("layers", "hidden", "heads"):
-        if field not in given:
-            allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
-            raise DesignError(
-                field,
-                problem="is missing",
-                allowed=allowed,
-            )
-    new = Derived(given)
-    _heads_follow(new)
+    new = Derived(given, "model")
+    if given.get("pattern"):
+        _pattern_follows(new)
+    if new.fields.get("heads"):
+        _heads_follow(new)
+    else:
+        new.fields |= dict.fromkeys(("heads", "kv_heads", "head_dim"), 0)
     _feeds_follow(new)
-    new.take("vocab", 128256, "Llama 3's vocabulary")
-    new.take("tied_embeddings", False, "untied")
+    new.take(
+        "vocab",
+        128256,
+        "Llama 3's vocabulary",
+    )
+    new.take(
+        "tied_embeddings",
+        False,
+        "untied",
+    )
     f = new.fields
     f.setdefault("name", f"{f['layers']} layers of {f['hidden']}")
     return check_model(Model(**f)), tuple(new.assumed)
+
+
+def _pattern_follows(new: Derived) -> None:
+    """What a pattern says of layers, experts and windows, and the chunk of its scans."""
+    f = new.fields
+    found = counts(f["pattern"])
+    why = "the layers of the pattern"
+    new.take(
+        "layers",
+        found["layers"],
+        why,
+    )
+    new.take(
+        "moe_layers",
+        found.get("moe", 0),
+        why,
+    )
+    new.take(
+        "windowed_layers",
+        sum(found.get(word, 0) for word in SLIDING),
+        why,
+    )
+    new.take(
+        "mtp_pattern",
+        "+".join(layers_of(f["pattern"])[-1]),
+        "a layer of the last kind",
+    )
+    delta = {"gdn", "kda"} & found.keys()
+    chunk, whose = (64, "the delta rule's kernels") if delta else (128, "Megatron-LM's Mamba-2")
+    if delta or {"mamba2", "lightning"} & found.keys():
+        new.take(
+            "chunk",
+            chunk,
+            whose,
+        )
+    if {
+        "mamba2",
+        "mamba1",
+        "gdn",
+        "kda",
+        "rglru",
+    } & found.keys():
+        new.take(
+            "conv",
+            4,
+            "taps of all published models",
+        )
+    if (
+        not {
+            "mlp",
+            "beside",
+            "shared",
+        }
+        & found.keys()
+    ):
+        f.setdefault("ffn_hidden", 0)
 
 
 def _heads_follow(new: Derived) -> None:
@@ -232,21 +365,28 @@ def _heads_follow(new: Derived) -> None:
     f = new.fields
     hidden, heads = f["hidden"], f["heads"]
     if f.get("attention") == "mla" or f.get("kv_lora"):
-        new.take("attention", "mla", "kv_lora is given")
-        for field, value in MLA.items():
-            new.take(field, value, "as DeepSeek-V3")
-        new.take("kv_heads", heads, "as many as heads")
-        new.take("head_dim", f["v_head_dim"], "the value size")
+        new.take(
+            "attention",
+            "mla",
+            "kv_lora is given",
+        )
+        new.take_all(MLA, "as DeepSeek-V3")
+        new.take(
+            "kv_heads",
+            heads,
+            "as many as heads",
+        )
+        new.take(
+            "head_dim",
+            f["v_head_dim"],
+            "the value size",
+        )
     elif "head_dim" not in f:
-        if hidden % heads:
-            raise DesignError(
-                "heads",
-                heads,
-                f"a divisor of hidden {hidden}, or head_dim given",
-                _divisor(hidden, heads),
-                problem=f"does not divide hidden {hidden} and head_dim is not given",
-            )
-        new.take("head_dim", hidden // heads, "hidden / heads")
+        new.take(
+            "head_dim",
+            hidden // heads,
+            "hidden / heads",
+        )
     kind = f.get("attention")
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
@@ -258,11 +398,23 @@ def _heads_follow(new: Derived) -> None:
     usual, why = heads, "as many as heads"
     if kind == "mqa":
         usual, why = 1, "multi-query attention"
-    kv_heads = new.take("kv_heads", usual, why)
-    new.take("attention", attention_kind(heads, kv_heads), "from heads and kv_heads")
+    kv_heads = new.take(
+        "kv_heads",
+        usual,
+        why,
+    )
+    new.take(
+        "attention",
+        attention_kind(heads, kv_heads),
+        "from heads and kv_heads",
+    )
     if kind in ("mha", "mqa") and kv_heads != usual:
         allowed = f"{usual} with attention {kind}, or attention gqa"
-        raise DesignError("kv_heads", kv_heads, allowed)
+        raise DesignError(
+            "kv_heads",
+            kv_heads,
+            allowed,
+        )
 
 
 def _feeds_follow(new: Derived) -> None:
@@ -272,18 +424,46 @@ def _feeds_follow(new: Derived) -> None:
     mlp, why = "swiglu", "gated, as most models since Llama"
     if f.get("ffn_hidden") == 4 * hidden and not f.get("experts"):
         mlp, why = "gelu", "4 x hidden wide: not gated"
-    gated = new.take("mlp", mlp, why) in GATED
+    gated = (
+        new.take(
+            "mlp",
+            mlp,
+            why,
+        )
+        in GATED
+    )
     if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
-        experts = new.take("experts", 16, "16 experts where none are given")
-        new.take("top_k", min(2, experts), "top-2")
-        new.take("moe_layers", f["layers"], "every layer")
+        experts = new.take(
+            "experts",
+            16,
+            "16 experts where none are given",
+        )
+        new.take(
+            "top_k",
+            min(2, experts),
+            "top-2",
+        )
+        new.take(
+            "moe_layers",
+            f["layers"],
+            "every layer",
+        )
         if f.get("ffn_hidden"):
-            new.take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
+            new.take(
+                "expert_ffn_hidden",
+                f["ffn_hidden"],
+                "an expert as wide as ffn_hidden",
+            )
     if f.get("moe_layers", 0) == f["layers"]:
         f.setdefault("ffn_hidden", 0)
     width = 256 * round(hidden * 8 / 3 / 256) if gated else 4 * hidden
-    new.take("ffn_hidden", width, "8/3 hidden, to 256" if gated else "4 x hidden")
+    new.take(
+        "ffn_hidden",
+        width,
+        "8/3 hidden, to 256" if gated else "4 x hidden",
+    )
 
 
 def _divisor(hidden: int, heads: int) -> int:
-    return min((d for d in range(1, hidden + 1) if hidden % d == 0), key=lambda d: abs(d - heads))
+    divisors = (d for d in range(1, min(hidden, 10**5) + 1) if hidden % d == 0)
+    return min(divisors, key=lambda d: abs(d - heads))

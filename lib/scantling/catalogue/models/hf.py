@@ -3,14 +3,18 @@ are those of architectures.yaml."""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import DesignError
-from ...base.records import Assumed
+from ...base.files import json_object, read_text
+from ...base.records import Assumed, Lines
 from .architectures import Architecture, Flag, tables
+from .hf_layers import pattern_fields, sliding_of
+from .patterns import counts
 from .shape import Model, attention_kind, check_model
 
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
@@ -33,15 +37,15 @@ class _Reader:
         field: str,
         *found: Any,
         allowed: Any,
-        problem: str | None = None,
+        problem: str = "",
     ):
         """The refusal of a field; without a value it is missing."""
-        problem = "missing" if not found and problem is None else problem
+        problem = problem or ("" if found else "missing")
         return DesignError(
             self.prefix + field,
             *found,
             allowed=allowed,
-            problem=problem or "",
+            problem=problem,
         )
 
     def get(self, *names: str) -> Any:
@@ -74,18 +78,20 @@ class _Reader:
     def dimension(
         self,
         arch: Architecture,
-        names: tuple[str, ...],
+        names: Lines,
     ) -> int:
         """A dimension that the file has to name, where its publisher does not leave it to the
         class."""
         value = self.count(*names)
         if value is not None:
             return value
-        for field, size in arch.class_dimensions:
-            if field == names[0]:
-                why = f"the {arch.model_type} class's value; its files leave it out"
-                return self.assume(self.prefix + field, size, why)
-        raise self.error(names[0], allowed="this dimension of the model; it is not guessed")
+        name, (field, *_) = arch.model_type, names
+        size = dict(arch.class_dimensions).get(field)
+        if size is None:
+            raise self.error(field, allowed="this dimension of the model; it is not guessed")
+        return self.assume(
+            self.prefix + field, size, f"the {name} class's value; its files leave it out"
+        )
 
     def numbers(self, name: str) -> list[int]:
         """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is
@@ -93,6 +99,8 @@ class _Reader:
         value = self.get(name)
         if value is None:
             return []
+        if isinstance(value, str) and re.fullmatch(r"\d+(,\d+)*", value):
+            return [int(number) for number in value.split(",")]
         if not isinstance(value, list) or not all(isinstance(v, int) for v in value):
             raise self.error(name, value, allowed="a list of whole numbers")
         return value
@@ -157,28 +165,20 @@ def from_hf(
 def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
     """The reader of a multimodal config's language part, its architecture, and whether it is
     tied."""
-    composite = tables().composites[model_type]
+    composite, known = tables().composites[model_type], tables().architectures
+    wrong = partial(DesignError, problem=f"missing in this {model_type} config")
     whole.get("vision_config.model_type")
     part, text = whole.config.get(composite.part), composite.text
     if isinstance(part, Mapping):
         reader = _Reader(part, composite.part + ".")
         reader.read, reader.assumed = whole.read, whole.assumed
         kind = str(part.get("model_type") or text)
-    elif text and any(whole.config.get(f) is not None for f in tables().architectures[text].layers):
+    elif text and any(whole.config.get(f) is not None for f in known[text].layers):
         reader, kind = whole, text  # older files keep the text fields at the top
     else:
-        problem = f"missing in this {model_type} config"
-        raise DesignError(
-            composite.part,
-            allowed="the language part",
-            problem=problem,
-        )
+        raise wrong(composite.part, allowed="the language part")
     if not kind:
-        raise DesignError(
-            composite.part + ".model_type",
-            allowed="the architecture of the language part",
-            problem=f"missing in this {model_type} config",
-        )
+        raise wrong(composite.part + ".model_type", allowed="the architecture of the language part")
     places = ((whole, "part"), (reader, "whole"))
     heeded = [r for r, place in places if composite.tie_read_from != place]
     said = [bool(v) for r in heeded if (v := r.get("tie_word_embeddings")) is not None]
@@ -187,28 +187,18 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
 
 
 def _load(path: Path) -> Mapping[str, Any]:
-    def wrong(allowed: str, problem: str) -> DesignError:
-        return DesignError(
-            "hf_config",
-            str(path),
-            allowed,
-            problem=problem,
-        )
-
-    try:
-        if path.is_dir():
-            path = path / "config.json"
-        if path.stat().st_size > _SIZE_LIMIT:
-            raise wrong("a Hugging Face config.json of a few kB", "is too large")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        said = f"cannot be read ({error.strerror})"
-        raise wrong("the path of a config.json", said) from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise wrong("a JSON file", "is not JSON") from None
-    if not isinstance(data, Mapping):
-        raise wrong("a JSON object", "is not a JSON object")
-    return data
+    shown = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
+    wrong = partial(DesignError, "hf_config", shown)
+    path = path / "config.json" if path.is_dir() else path
+    return json_object(
+        read_text(
+            path,
+            "the path of a config.json",
+            _SIZE_LIMIT,
+            wrong,
+        ),
+        wrong,
+    )
 
 
 def _named_type(reader: _Reader) -> str:
@@ -226,8 +216,11 @@ def _named_type(reader: _Reader) -> str:
             bare = bare.removesuffix(tail)
         if bare.lower() in names:
             reader.read["architectures"] = cls
-            why = f"from architectures: {cls}; the file has no model_type"
-            return reader.assume("model_type", names[bare.lower()], why)
+            return reader.assume(
+                "model_type",
+                names[bare.lower()],
+                f"from architectures: {cls}; the file has no model_type",
+            )
     raise DesignError(
         "model_type",
         problem="missing, and no architectures that name it",
@@ -263,70 +256,86 @@ def _build(
     for field, understood, why in arch.refuse:
         value = r.get(field)
         if value not in understood:
-            allowed = f"{understood[0]} for {arch.model_type}"
             raise r.error(
                 field,
                 value,
-                allowed=allowed,
+                allowed=f"{understood[0]} for {arch.model_type}",
                 problem=f"is not read: {why}",
             )
-    fields: dict[str, Any] = {
-        field: r.dimension(arch, getattr(arch, field))
-        for field in ("layers", "hidden", "heads", "vocab")
+    sizes = {
+        k: r.dimension(arch, names) if (names := getattr(arch, k)) else 0
+        for k in ("layers", "hidden", "heads", "vocab")
     }
-    layers, hidden, heads, _ = fields.values()
+    if "num_hidden_layers" not in r.config and arch.letters:
+        sizes["layers"] = len(r.get(*arch.letters) or ())
+    layers, hidden, heads, _ = sizes.values()
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
-    kv_heads = fields["kv_heads"] = _kv_heads(r, arch, heads)
-    fields["attention"] = attention_kind(heads, kv_heads)
-    fields |= (
+    kv_heads = _kv_heads(r, arch, heads) if heads else 0
+    attention = {"attention": attention_kind(heads, kv_heads)}
+    moe = _moe_layers(r, arch, layers) if arch.moe and arch.mixer else ()
+    pattern = pattern_fields(
+        r,
+        arch,
+        layers,
+        hidden,
+        moe,
+    )
+    attention |= (
         _mla(r, arch)
         if arch.mla
-        else dict(
-            head_dim=_head_dim(
+        else {"head_dim": 0}
+        if not heads
+        else {
+            "head_dim": _head_dim(
                 r,
                 arch,
                 hidden,
                 heads,
             )
-        )
+        }
     )
-    fields |= _ffn(
+    feeds = _ffn(
         r,
         arch,
         hidden,
         layers,
-    )
-    fields |= _window(r, arch, layers)
+        pattern.get("pattern", ""),
+    ) | _window(r, arch, layers)
+    feeds |= sliding_of(pattern)
     if tied is None:
         tied = r.get("tie_word_embeddings")
     if tied is None:
         tied = r.of_class("tied_embeddings", arch.tied, arch.model_type)
+    fields = {k: getattr(arch, k) for k in _CLASS_FIELDS}
     fields |= {k: r.flag(getattr(arch, k)) for k in _FLAGS}
-    fields |= {k: getattr(arch, k) for k in _CLASS_FIELDS}
     norms = _falcon_norms(r) if arch.model_type == "falcon" else arch.norms
+    if arch.model_type == "gemma4_text" and not feeds.get("moe_layers"):
+        norms = 4  # three more are the experts'
     if arch.qk_norm_flag is not None and not r.flag(arch.qk_norm_flag):
         fields["qk_norm"] = ""
     model = Model(
         name=name,
+        kv_heads=kv_heads,
         tied_embeddings=bool(tied),
         position_rows=_positions(r, arch),
         seq_len=r.count(*arch.seq_len),
+        rope_base=_positive(r, ROPE_BASE),
+        norm_epsilon=_positive(r, NORM_EPSILON),
         mtp_layers=r.count(*arch.mtp, least=0) or 0,
         norms_per_layer=0 if arch.no_norm_weights else norms,
         final_norm=arch.final_norm and not arch.no_norm_weights,
         parallel_block=r.flag(arch.parallel),
         source=f"Hugging Face config, {arch.model_type}",
-        **fields,
+        **sizes | attention | feeds | fields | pattern,
     )
     projected = r.count("word_embed_proj_dim") if arch.model_type == "opt" else None
     if projected not in (None, hidden):
-        allowed, problem = f"hidden_size {hidden}", "is not read: a projected embedding"
         raise DesignError(
             "word_embed_proj_dim",
             projected,
-            allowed,
-            problem=problem,
+            f"hidden_size {hidden}",
+            problem="is not read: a projected embedding",
         )
     check_model(model, read_as=_HF_NAMES)
     return model, r.read, tuple(r.assumed)
@@ -350,7 +359,23 @@ _HF_NAMES = {
 }
 
 
-def _positions(r: _Reader, arch: Architecture) -> int:
+ROPE_BASE = (
+    "rope_theta",
+    "rope_parameters.rope_theta",
+    "rope_parameters.full_attention.rope_theta",
+    "rotary_emb_base",
+)
+NORM_EPSILON = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps")
+
+
+def _positive(r: _Reader, names: tuple[str, ...]) -> float:
+    """The first of these numbers that the file has; 0 where it has none above 0."""
+    value = r.get(*names)
+    known = isinstance(value, (int, float)) and 0 < value < 1e12
+    return float(value) if known else 0.0
+
+
+def _positions(r, arch) -> int:
     """Rows of the learned position table."""
     if not arch.positions:
         return 0
@@ -361,9 +386,9 @@ def _positions(r: _Reader, arch: Architecture) -> int:
 
 
 def _kv_heads(
-    r: _Reader,
-    arch: Architecture,
-    heads: int,
+    r,
+    arch,
+    heads,
 ) -> int:
     rule = arch.kv_rule
     if arch.mla or rule == "equal":
@@ -379,18 +404,19 @@ def _kv_heads(
     if rule == "falcon":
         return r.assume("kv_heads", heads, "no num_kv_heads in the file: one per head")
     if rule == "heads" or any(r.config.get(n, 0) is None for n in arch.kv_heads):  # null
-        why = "no num_key_value_heads in the file: one per head, as the class does"
-        return r.assume("kv_heads", heads, why)
+        return r.assume(
+            "kv_heads", heads, "no num_key_value_heads in the file: one per head, as the class does"
+        )
     return r.dimension(arch, arch.kv_heads)
 
 
 def _head_dim(
-    r: _Reader,
-    arch: Architecture,
-    hidden: int,
-    heads: int,
+    r,
+    arch,
+    hidden,
+    heads,
 ) -> int:
-    value = r.count(*arch.head_dim) if arch.head_dim else None
+    value = r.count(*arch.head_dim)
     if value is not None:
         return value
     if arch.head_dim_class:
@@ -414,198 +440,155 @@ _RANKS = {
 }
 
 
-def _mla(r: _Reader, arch: Architecture) -> dict[str, Any]:
-    if "q_lora_rank" not in r.config:
+def _mla(r, arch) -> dict[str, Any]:
+    if "q_lora_rank" not in r.config and not arch.no_q_lora:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.dimension(arch, (name,)) for field, name in _RANKS.items()}
-    q_lora = r.count("q_lora_rank") or 0
+    q_lora, head_dim = r.count("q_lora_rank") or 0, sizes["v_head_dim"]
     return dict(
         attention="mla",
         q_lora=q_lora,
-        head_dim=sizes["v_head_dim"],
+        head_dim=head_dim,
         **sizes,
     )
 
 
 def _ffn(
-    r: _Reader,
-    arch: Architecture,
-    hidden: int,
-    layers: int,
+    r,
+    arch,
+    hidden,
+    layers,
+    pattern,
 ) -> dict[str, Any]:
-    moe, activation = arch.moe, r.get(*arch.activation) or arch.activation_class
-    fields: dict[str, Any] = dict(mlp=_mlp(str(activation), arch.gated))
-    moe_layers = _moe_layers(r, arch, layers) if moe else 0
+    moe, activation = arch.moe, str(r.get(*arch.activation) or arch.activation_class)
+    fields: dict[str, Any] = {"mlp": _PLAIN_MLPS.get(activation, "gelu")}
+    if arch.gated:
+        fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
+    moe_layers = len(_moe_layers(r, arch, layers)) if moe and arch.feed else 0
+    moe_layers = moe_layers or counts(pattern).get("moe", 0)
     if moe_layers:
         width, experts, top_k = (
             r.dimension(arch, names) for names in (moe.width, moe.experts, moe.top_k)
         )
         shared = _shared(r, moe.shared, width)
-        fields |= dict(
-            expert_ffn_hidden=width,
-            experts=experts,
-            top_k=top_k,
-            moe_layers=moe_layers,
-            shared_ffn_hidden=shared,
-            shared_gate=moe.shared_gate and shared > 0,
-            moe_layout=_layout(r, arch),
-        )
-    if moe_layers == layers:
-        fields["ffn_hidden"] = 0
-    elif moe is not None:
-        fields["ffn_hidden"] = r.dimension(arch, moe.dense)
-    else:
-        width = r.count(*arch.ffn) if arch.ffn else None
+        fields |= {
+            "expert_ffn_hidden": width,
+            "experts": experts,
+            "top_k": top_k,
+            "moe_layers": moe_layers,
+            "shared_ffn_hidden": shared,
+            "shared_gate": moe.shared_gate and shared > 0,
+            "moe_layout": "interleaved" if (r.count(moe.step) or 1) > 1 else "dense-first",
+        }
+    width = 0
+    found = counts(pattern)
+    dense = found.get("mlp", 0) + found.get("beside", 0) if found else layers - moe_layers
+    if moe and dense:
+        width = r.dimension(arch, moe.dense)
+    elif not moe and (dense or found.get("shared")):
+        width = r.count(*arch.ffn)
         if width is None and arch.ffn_multiple:
-            why = f"derived: {arch.ffn_multiple} x hidden, as the class does"
-            width = r.assume("ffn_hidden", arch.ffn_multiple * hidden, why)
-        fields["ffn_hidden"] = width or r.dimension(arch, arch.ffn)
-    return fields
+            width = r.assume(
+                "ffn_hidden",
+                arch.ffn_multiple * hidden,
+                f"derived: {arch.ffn_multiple} x hidden, as the class does",
+            )
+        width = width or r.dimension(arch, arch.ffn)
+    if arch.ffn_rule and width:
+        width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
+    return dict(
+        ffn_hidden=width,
+        **fields,
+    )
 
 
-def _mlp(activation: str, gated: bool) -> str:
-    if gated:
-        return "geglu" if "gelu" in activation else "swiglu"
-    return {
-        "relu2": "squared-relu",
-        "relu": "relu",
-    }.get(activation, "gelu")
+def _lfm2_width(r, width) -> int:
+    """Two thirds, times a factor, rounded up, where the file says so."""
+    if not r.flag(Flag("block_auto_adjust_ff_dim", True)):
+        return width
+    scaled = int((r.get("block_ffn_dim_multiplier") or 1) * int(2 * width / 3))
+    unit = r.count("block_multiple_of") or 256
+    return -(-scaled // unit) * unit
+
+
+_PLAIN_MLPS = {
+    "relu2": "squared-relu",
+    "relu": "relu",
+}
 
 
 def _shared(
-    r: _Reader,
-    rule: str,
-    width: int,
+    r,
+    rule,
+    width,
 ) -> int:
+    """Summed width of a layer's shared experts."""
     if rule == "one":
         return width
     kind, _, field = rule.partition(":")
-    if field and field not in r.config:
-        raise r.error(field, allowed="0 or more; it is not guessed")
-    value = field and r.count(field, least=0) or 0  # written as null: none
+    names = field.split(",")
+    if field and not any(name in r.config for name in names):
+        raise r.error(names[0], allowed="0 or more; it is not guessed")
+    value = r.count(*names, least=0) or 0  # written as null: none
     return value * width if kind == "count" else value
 
 
 def _moe_layers(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    """Layers with experts: as the file lists the kind of each, else by the class's rule."""
-    kinds = r.get("mlp_layer_types")
+    r,
+    arch,
+    layers,
+) -> frozenset[int]:
+    """Numbers of the layers with experts: as the file lists them, else every `step`-th from the
+    first to the last."""
+    moe, kinds = arch.moe, r.get("mlp_layer_types", "moe_layer_freq")
+    if moe.switch and not r.flag(Flag(moe.switch)):
+        return frozenset()
     if isinstance(kinds, list):
-        return sum(k == "sparse" for k in kinds[:layers])
-    return _MOE_LAYERS[arch.moe.where](r, arch, layers)
-
-
-def _every_layer(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    return layers
-
-
-def _after_first(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    if r.count("moe_layer_freq") not in (None, 1):
-        frequency = r.config["moe_layer_freq"]
-        raise r.error(
-            "moe_layer_freq",
-            frequency,
-            allowed=1,
-            problem="is not read",
-        )
-    if r.config.get(arch.moe.experts[0], 0) is None:
-        return 0
-    first = r.count("first_k_dense_replace", least=0)
-    if first is None:
-        first = r.of_class("first_k_dense_replace", arch.moe.first_k, arch.model_type)
-    return layers - min(first, layers)
-
-
-def _sparse_step(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    step, dense = r.count("decoder_sparse_step") or 1, set(r.numbers("mlp_only_layers"))
-    return sum((i + 1) % step == 0 and i not in dense for i in range(layers))
-
-
-def _interleave(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    listed = r.numbers("moe_layers")
+        return frozenset(i for i, k in enumerate(kinds[:layers]) if k in SPARSE)
+    if moe.null_is_dense and not r.config.get(moe.experts[0], 1):
+        return frozenset()
+    listed, dense = r.numbers(moe.listed), r.numbers(moe.listed_dense)
     if listed:
-        return len({i for i in listed if 0 <= i < layers})
-    step = r.count("interleave_moe_layer_step") or 1
-    return len(range(step - 1, layers, step))
+        return frozenset(listed).intersection(range(layers))
+    first, last = r.count(moe.first, least=0), r.count(moe.last, least=-1)
+    if moe.first and first is None:
+        first = r.of_class(moe.first, moe.first_class, arch.model_type)
+    end, step = layers if last in (None, -1) else min(last + 1, layers), r.count(moe.step)
+    step = step or moe.step_class
+    offset = r.count(moe.offset, least=0) if moe.offset else -1
+    offset = step - 1 if offset is None else offset  # as the class has it
+    numbers = range(first or 0, end)
+    return frozenset(i for i in numbers if (i - offset) % step == 0 and i not in dense)
 
 
-def _start_interval(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
-) -> int:
-    start = r.count("moe_layer_start_index", least=0)
-    last = r.count("moe_layer_end_index", least=-1)
-    interval = r.count("moe_layer_interval") or 1
-    if start is None:
-        start = r.of_class("moe_layer_start_index", 1, arch.model_type)
-    last = layers - 1 if last in (None, -1) else last
-    return sum((i + 1) % interval == 0 and start <= i <= last for i in range(layers))
-
-
-_MOE_LAYERS = {
-    "all": _every_layer,
-    "first-k": _after_first,
-    "sparse-step": _sparse_step,
-    "interleave": _interleave,
-    "start-interval": _start_interval,
-}
-_STEPS = {
-    "sparse-step": "decoder_sparse_step",
-    "interleave": "interleave_moe_layer_step",
-    "start-interval": "moe_layer_interval",
-}
-
-
-def _layout(r: _Reader, arch: Architecture) -> str:
-    step = _STEPS.get(arch.moe.where)
-    return "interleaved" if step and (r.count(step) or 1) > 1 else "dense-first"
+SPARSE = ("sparse", "moe", "hash_moe", 1)
 
 
 def _window(
-    r: _Reader,
-    arch: Architecture,
-    layers: int,
+    r,
+    arch,
+    layers,
 ) -> dict[str, int]:
     if not arch.window:
         return {}
     width = r.count(arch.window_field)
-    if width is None and arch.window_field not in r.config:
-        width = arch.window_class or None
-    sliding = _sliding(r, arch.window, layers) if width is not None else 0
+    if arch.window_field not in r.config:
+        width = arch.window_class
+    sliding = _sliding(r, arch.window, layers) if width else 0
     return (
-        dict(
-            window=width,
-            windowed_layers=sliding,
-        )
+        {
+            "window": width,
+            "windowed_layers": sliding,
+        }
         if sliding
         else {}
     )
 
 
 def _sliding(
-    r: _Reader,
-    rule: str,
-    layers: int,
+    r,
+    rule,
+    layers,
 ) -> int:
     """Layers whose attention slides."""
     if rule == "all":
@@ -626,7 +609,7 @@ def _sliding(
     return layers if every == 1 else layers - layers // every
 
 
-def _falcon_norms(r: _Reader) -> int:
+def _falcon_norms(r) -> int:
     if not r.flag(Flag("parallel_attn", True)):
         return 2
     if not r.flag(Flag("new_decoder_architecture")):

@@ -7,22 +7,26 @@ same way. Integers in, exact integers out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import re
+from dataclasses import fields
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import DesignError
-from ...blocks.attention import Attention
+from ...base.records import Lines, record
+from ...blocks import KINDS
 from ...blocks.embedding import Embedding
 from ...blocks.head import Head
-from ...blocks.mla import Mla
-from ...blocks.mlp import Mlp
-from ...blocks.moe import Moe
 from ...blocks.mtp import Mtp
+from ...blocks.shared import SharedWeights
+from ...blocks.stream import Stream
 from ...blocks.table import Block, Shape
-from ...blocks.window import Window, WindowMla
+from ..words import GATES
+from .kinds import attending, block_of, words, words_that
+from .patterns import counted, counts, layers_of
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
 PLAIN = ("gelu", "squared-relu", "relu")  # two matrices: up, down
@@ -30,19 +34,28 @@ MLPS = GATED + PLAIN
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
 QK_NORMS = ("", "head", "width")
 MOE_LAYOUTS = ("dense-first", "interleaved")
-_CHOICES = dict(
-    mlp=MLPS,
-    attention=ATTENTIONS,
-    qk_norm=QK_NORMS,
-    moe_layout=MOE_LAYOUTS,
+_CHOICES = {
+    "mlp": MLPS,
+    "attention": ATTENTIONS,
+    "qk_norm": QK_NORMS,
+    "moe_layout": MOE_LAYOUTS,
+    "attention_gate": GATES,
+}
+_SIZES = ("layers", "hidden", "vocab")
+_HEADS = ("heads", "kv_heads", "head_dim")
+_OF_MOE = ("top_k", "expert_ffn_hidden")
+_LATENT = ("kv_lora", "qk_nope", "qk_rope", "v_head_dim")
+PARTS = (  # field, the whole that it is a part of, whether it has to divide it
+    ("kv_heads", "heads", True),
+    ("top_k", "experts", False),
+    ("moe_layers", "layers", False),
+    ("windowed_layers", "layers", False),
+    ("groups", "ssm_heads", True),
+    ("lin_k_heads", "lin_v_heads", True),
 )
-_SIZES = ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Model:
     """A decoder-only transformer by its dimensions.
 
@@ -82,6 +95,7 @@ class Model:
     v_head_dim: int = 0
     window: int = 0
     windowed_layers: int = 0
+    mixers: str = ""  # kinds of block in place of attention: "10*shortconv(conv=3)"
     norms_per_layer: int = 2
     norm_bias: bool = False
     final_norm: bool = True
@@ -100,11 +114,54 @@ class Model:
     router_bias: bool = False
     head_bias: bool = False
     sinks: bool = False  # one learned attention sink per head
+    window_sinks: bool = False  # in the layers with a window alone
     shared_gate: bool = False  # hidden x 1 gate on the shared expert
     parallel_block: bool = False  # attention and MLP read the same input
     router_buffers: bool = (
         False  # load-balancing bias per expert, kept as a buffer: in the file, not a parameter
     )
+    rope_base: float = 0.0  # of the rotary positions; 0: not known
+    norm_epsilon: float = 0.0  # ditto
+    pattern: str = ""  # the blocks of the layers in order (`patterns`); "": as counted above
+    mtp_pattern: str = ""  # of one MTP module; "": a layer of the last kind
+    window_heads: int = 0  # of the layers with a window, where they differ
+    window_kv_heads: int = 0
+    window_head_dim: int = 0
+    v_dim: int = 0  # of a value head that is not latent; 0: head_dim
+    shared_kv: bool = False  # keys are the values, in the layers without a window
+    attention_gate: str = ""  # an output gate: "head", one number each; "width", one a value
+    state_size: int = 0  # Mamba's N
+    ssm_heads: int = 0
+    ssm_head_dim: int = 0
+    groups: int = 0
+    gated_norm: bool = True  # before Mamba-2's output projection
+    inner_norms: bool = False  # on Mamba-1's step size, B and C
+    conv: int = 0  # taps
+    conv_bias: bool = False
+    proj_bias: bool = False
+    dt_rank: int = 0
+    d_inner: int = 0
+    chunk: int = 0  # tokens that a scan's kernel takes together
+    lin_k_heads: int = 0  # linear attention
+    lin_v_heads: int = 0
+    lin_k_dim: int = 0
+    lin_v_dim: int = 0
+    full_decay: bool = False  # Kimi delta attention without low-rank gates
+    full_gates: bool = False
+    lru_width: int = 0
+    index_heads: int = 0  # the indexer of sparse attention
+    index_dim: int = 0
+    index_topk: int = 0
+    o_lora: int = 0
+    o_groups: int = 0
+    hyper_connections: int = 0  # copies of the residual stream
+    latent: int = 0  # width that routed experts work in
+    latent_norm: bool = False
+    zero_experts: int = 0
+    router_scales: bool = False
+    memory_blocks: int = 0  # sets of weights of a shared layer
+    adapter_rank: int = 0
+    attention_adapter: bool = False
     source: str = ""
 
     @property
@@ -116,10 +173,7 @@ class Model:
         return self.layers - self.moe_layers
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Params:
     """Parameters by part [count]; `mtp` stands apart, the parts from embedding to other sum to
     `total`."""
@@ -151,10 +205,7 @@ class Params:
         return self.total - self.embedding - self.lm_head
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Flops:
     """Training FLOP per token by part (3 x forward, matrix products); `mtp` apart, the others sum
     to `total`."""
@@ -171,48 +222,77 @@ class Flops:
     mtp: Any
 
 
+def check_fields(given) -> None:
+    """Refuses fields that `Model` does not have."""
+    known = sorted(f.name for f in fields(Model))
+    for field in given:
+        if field not in known:
+            raise DesignError(
+                field,
+                given[field],
+                known,
+                problem="is unknown",
+            )
+
+
 def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     """The same model, or one DesignError naming the dimension that cannot be, by the name in
     `read_as` where it has one."""
     names = read_as or {}
-    for field, holds, allowed, problem in _rules(model, names):
+    for field, holds, allowed, *problem in _rules(model, names):
         if not holds:
-            value = getattr(model, field)
             raise DesignError(
                 names.get(field, field),
-                value,
+                getattr(model, field),
                 allowed,
-                problem=problem,
+                problem="".join(problem),
             )
+    other_mixers(model)
     return model
 
 
+def parts_of(given, names: dict[str, str]):
+    """(field, whether it holds, what is allowed, what is wrong) of a part that has to divide a
+    whole, or to be no more than it, where `given` has both."""
+    for field, whole, divides in PARTS:
+        value, of = given.get(field), given.get(whole)
+        if value and of is not None:
+            said = f"{names.get(whole, whole)} {of:g}"
+            allowed, problem = f"at most {said}", f"is more than {said}"
+            if divides:
+                allowed, problem = f"a divisor of {said}", f"does not divide {said}"
+            yield field, not of % value if divides else value <= of, allowed, problem
+
+
 def _rules(m: Model, names: dict[str, str]):
-    """(field, whether it holds, what is allowed, what is wrong) of each rule in turn."""
+    """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
     for field, choices in _CHOICES.items():
-        yield field, getattr(m, field) in choices, choices, ""
-    for least, those in ((1, _SIZES), (0, _COUNTS)):
-        for field in those:
-            yield field, getattr(m, field) >= least, f"a whole number of at least {least}", ""
-    heads, layers, experts = (
-        f"{names.get(field, field)} {getattr(m, field)}" for field in ("heads", "layers", "experts")
-    )
-    yield "kv_heads", not m.heads % m.kv_heads, f"a divisor of {heads}", f"does not divide {heads}"
-    yield "moe_layers", m.moe_layers <= m.layers, f"at most {layers}", f"is more than {layers}"
-    many = "as many as there are layers with experts"
-    alike = bool(m.experts) == bool(m.moe_layers)
+        yield field, getattr(m, field) in choices, choices
+    experts = f"{names.get('experts', 'experts')} {m.experts}"
+    alike, many = bool(m.experts) == bool(m.moe_layers), "as many as there are layers with experts"
     yield "moe_layers", alike, many, f"does not go with {experts}"
-    if m.experts:
-        between = f"is not between 1 and {experts}"
-        yield "top_k", 1 <= m.top_k <= m.experts, f"1 to {experts}", between
-        yield "expert_ffn_hidden", m.expert_ffn_hidden >= 1, "the width of one expert", ""
-    dense = f"the width of the {m.dense_layers} dense layers"
-    yield "ffn_hidden", not m.dense_layers or m.ffn_hidden >= 1, dense, ""
-    windowed = m.windowed_layers <= m.layers
-    yield "windowed_layers", windowed, f"at most {layers}", f"is more than {layers}"
-    if m.attention == "mla":
-        for field in ("kv_lora", "qk_nope", "qk_rope", "v_head_dim"):
-            yield field, getattr(m, field) >= 1, "a dimension of multi-head latent attention", ""
+    found = counts(m.pattern)
+    attends = not found or bool(attending() & found.keys())
+    many = found.get("mlp", 0) + found.get("beside", 0) if found else m.dense_layers
+    asked = words_that("needs")
+    needed = [(field, f"for {block}") for block in found for field in asked.get(block, ())]
+    needed += [(field, "in a mixture of experts") for field in _OF_MOE * (m.experts > 0)]
+    needed += [
+        (field, "in multi-head latent attention") for field in _LATENT * (m.attention == "mla")
+    ]
+    needed += [(field, "") for field in _SIZES + _HEADS * attends]
+    needed += [("ffn_hidden", f"in the {many} dense layers")] * (many > 0)
+    for field, where in needed:
+        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip()
+    for field in _COUNTS:
+        yield field, getattr(m, field) >= 0, "a whole number of at least 0"
+    yield from parts_of(vars(m), names)
+    slides = found or bool(m.window) == bool(m.windowed_layers)
+    yield "window", slides, f"a width where windowed_layers ({m.windowed_layers}) says how many"
+    for field, word in (("layers", "layers"), ("moe_layers", "moe")) if found else ():
+        holds = found.get(word, 0)
+        yield field, getattr(m, field) == holds, f"{holds}, as the pattern has them"
+    layers_of(m.mtp_pattern)
 
 
 def attention_kind(heads: int, kv_heads: int) -> str:
@@ -220,7 +300,7 @@ def attention_kind(heads: int, kv_heads: int) -> str:
     return "mha" if kv_heads == heads else "mqa" if kv_heads == 1 else "gqa"
 
 
-def _flag(value: Any, among: tuple[str, ...]) -> Any:
+def _flag(value: Any, among: Lines) -> Any:
     if isinstance(value, str):
         return int(value in among)
     return np.isin(np.asarray(value), among).astype(np.int64)
@@ -247,16 +327,7 @@ def make_shape(**columns: Any) -> Shape:
     as 0 (the dense width of a model with no dense layer); whether a dimension is missing is for the
     caller to say.
     """
-    unknown = (
-        set(columns)
-        - _DEFAULTS.keys()
-        - {
-            "name",
-            "source",
-            "seq_len",
-            "moe_layout",
-        }
-    )
+    unknown = set(columns) - _DEFAULTS.keys() - _UNCOUNTED
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
     raw = {
@@ -265,133 +336,180 @@ def make_shape(**columns: Any) -> Shape:
     }
     m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
     m.norm = m.hidden * (1 + m.norm_bias)
-    mixers, feeds = _mixers(m), _feeds(m)
-    ends = dict(
-        count=1,
+    m.matrices = 2 + _flag(m.mlp, GATED)
+    m.head_norm, m.width_norm = (_flag(m.qk_norm, (word,)) for word in ("head", "width"))
+    m.head_gate, m.width_gate = (_flag(m.attention_gate, (word,)) for word in ("head", "width"))
+    for name in ("heads", "kv_heads", "head_dim"):  # of a window, where it has its own
+        own, usual = getattr(m, f"window_{name}"), getattr(m, name)
+        setattr(m, f"local_{name}", usual + (own > 0) * (own - usual))
+    m.local_sinks = m.sinks + (1 - m.sinks) * m.window_sinks
+    latent = _flag(m.attention, ("mla",))
+    others = other_mixers(m)
+    plain = _plain(m, latent, sum(b.count for b in others))
+    before, behind, head = _ends(m)
+    inside = _blocks(m, counts(m.pattern), plain)
+    if np.any(m.mtp_layers):
+        behind.append(_mtp(m, latent, head))
+    return Shape(
+        layers=m.layers,
         hidden=m.hidden,
-        vocab=m.vocab,
+        blocks=(*before, *others, *inside, *behind),
+        order=_order(m.pattern, len(before) + len(others)),
     )
+
+
+def _plain(
+    m,
+    latent,
+    others=0,
+) -> dict[str, Any]:
+    """Blocks of models without a pattern, by the words of patterns; `others` of the layers have
+    another mixer."""
+    whole = m.layers - others - m.windowed_layers
+    return {
+        "attn": (1 - latent) * whole,
+        "local": (1 - latent) * m.windowed_layers,
+        "mla": latent * whole,
+        "local_mla": latent * m.windowed_layers,
+        "mlp": m.layers - m.moe_layers,
+        "moe": m.moe_layers,
+    }
+
+
+def _blocks(
+    m,
+    found: dict,
+    plain: dict,
+) -> list[Block]:
+    """The blocks of layers: those `found` in patterns, those of `plain` models without one."""
+    has = 1 * (found.get("layers", 0) > 0)
+    norms = m.norms_per_layer * m.norm
+    count = {
+        k: found.get(k, 0) + (1 - has) * plain.get(k, 0)
+        for k in {
+            **plain,
+            **found,
+        }
+    }
+    dense = () if found else ("mlp",)  # whose width a layer has even where all have experts
+    made = (k for k in words() if k in dense or np.any(count.get(k, 0)))
+    blocks = [
+        block_of(
+            k,
+            m,
+            count[k],
+            (1 - has) * norms,
+        )
+        for k in made
+    ]
+    if np.any(has):
+        beside = Stream(
+            count=has * count["layers"],
+            hidden=m.hidden,
+            norms=norms,
+            copies=m.hyper_connections,
+        )
+        blocks.append(beside)
+    return blocks
+
+
+def _order(pattern, ahead: int) -> tuple[tuple[int, ...], ...]:
+    """The blocks of each layer of one pattern, as numbers among the blocks of a shape."""
+    if not isinstance(pattern, str) or not pattern:
+        return ()
+    made = [k for k in words() if k in counts(pattern)]
+    at = {word: ahead + i for i, word in enumerate(made)}
+    return tuple(tuple(at[word] for word in counted(layer)) for layer in layers_of(pattern))
+
+
+def other_mixers(m) -> list[Block]:
+    """The blocks of `mixers`: so many layers of a kind in place of attention, its own dimensions in
+    brackets, kinds joined by commas. Raises DesignError."""
+    kinds = sorted(k for k, kind in KINDS.items() if kind.place == "mixer")
+    wrong = partial(
+        DesignError, "mixers", m.mixers, f"such as 10*{kinds[0]}, of {', '.join(kinds)}"
+    )
+    (text,) = map(str, np.unique(m.mixers))  # a column of models has none
+    blocks, rest = [], _MIXER.sub("", text)
+    if rest.strip(", "):
+        raise wrong(problem=f"is not read from {rest.strip(', ')!r} on")
+    for count, name, given in _MIXER.findall(text):
+        if name not in kinds:
+            raise wrong(problem=f"names {name}, which mixes nothing")
+        pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair)
+        try:
+            own = {k: float(v) if "." in v else int(v) for k, v in pairs}
+            block = KINDS[name](
+                count=int(count),
+                hidden=m.hidden,
+                **own,
+            )
+        except (TypeError, ValueError):
+            raise wrong(problem=f"does not give the dimensions of {name}") from None
+        blocks.append(block)
+    if np.any(sum(b.count for b in blocks) + m.windowed_layers > m.layers):
+        raise wrong(problem=f"holds more than {m.layers} layers")
+    return blocks
+
+
+def _ends(m) -> tuple[list[Block], list[Block], Head]:
+    """What stands before the layers, behind them, and the head."""
+    ends = {
+        "count": 1,
+        "hidden": m.hidden,
+        "vocab": m.vocab,
+    }
+    before: list[Block] = [
+        Embedding(
+            **ends,
+            positions=m.position_rows,
+            norms=m.embedding_norm * m.norm,
+        )
+    ]
     head = Head(
         **ends,
         tied=m.tied_embeddings,
         bias=m.head_bias,
         norms=m.final_norm * m.norm,
     )
-    blocks = [
-        Embedding(
-            **ends,
-            positions=m.position_rows,
-            norms=m.embedding_norm * m.norm,
-        ),
-        *mixers,
-        *feeds,
-        head,
-    ]
-    if np.any(m.mtp_layers):
-        blocks.append(
-            _mtp(
-                m,
-                mixers,
-                feeds,
-                head,
-            )
+    behind: list[Block] = [head]
+    if np.any(m.hyper_connections):
+        gather = Stream(
+            count=1,
+            hidden=m.hidden,
+            copies=m.hyper_connections,
+            ends=1,
         )
-    return Shape(
-        layers=m.layers,
-        hidden=m.hidden,
-        blocks=tuple(blocks),
-    )
-
-
-def _mixers(m) -> list[Block]:
-    """The attention blocks of the layers: each kind with the whole sequence, then with a window."""
-    latent = _flag(m.attention, ("mla",))
-    common = dict(
-        hidden=m.hidden,
-        heads=m.heads,
-        norms=m.norms_per_layer * m.norm,
-        head_norm=_flag(m.qk_norm, ("head",)),
-        width_norm=_flag(m.qk_norm, ("width",)),
-        **{k: getattr(m, k) for k in ("qkv_bias", "out_bias", "sinks", "relative_positions")},
-    )
-    ranks = {k: getattr(m, k) for k in ("q_lora", "kv_lora", "qk_nope", "qk_rope")}
-    ranks["v_head"] = m.v_head_dim
-    heads = dict(
-        kv_heads=m.kv_heads,
-        head_dim=m.head_dim,
-    )
-    blocks = []
-    for has, whole, windowed, own in (
-        (1 - latent, Attention, Window, heads),
-        (latent, Mla, WindowMla, ranks),
-    ):
-        if np.any(has):
-            own = {
-                **common,
-                **own,
-            }
-            blocks.append(
-                whole(
-                    count=has * (m.layers - m.windowed_layers),
-                    **own,
-                )
-            )
-            if np.any(has * m.windowed_layers):
-                count = has * m.windowed_layers
-                blocks.append(
-                    windowed(
-                        count=count,
-                        window=m.window,
-                        **own,
-                    )
-                )
-    return blocks
-
-
-def _feeds(m) -> list[Block]:
-    """The feed-forward blocks of the layers: the dense MLP, and the experts where there are any."""
-    common = dict(
-        hidden=m.hidden,
-        matrices=2 + _flag(m.mlp, GATED),
-        parallel=m.parallel_block,
-    )
-    dense = m.layers - m.moe_layers
-    blocks: list[Block] = [
-        Mlp(
-            count=dense,
+        behind.append(gather)
+    if np.any(m.memory_blocks):
+        weights = SharedWeights(
+            count=m.memory_blocks,
+            hidden=m.hidden,
             width=m.ffn_hidden,
-            bias=m.mlp_bias,
-            **common,
+            matrices=m.matrices,
         )
-    ]
-    if np.any(m.moe_layers):
-        moe = Moe(
-            count=m.moe_layers,
-            width=m.expert_ffn_hidden,
-            shared_width=m.shared_ffn_hidden,
-            shared_bias=m.mlp_bias,
-            **{k: getattr(m, k) for k in _OF_EXPERTS},
-            **common,
-        )
-        blocks.append(moe)
-    return blocks
+        behind.append(weights)
+    return before, behind, head
 
 
 def _mtp(
     m,
-    mixers,
-    feeds,
+    latent,
     head: Head,
 ) -> Mtp:
-    """The MTP modules: a layer of the last kind over the whole sequence."""
-    last, latent = 1 * (m.moe_layers > 0), _flag(m.attention, ("mla",))
-    layer = [replace(b, count=latent if b.kind == "mla" else 1 - latent) for b in mixers]
-    layer = [b for b in layer if b.kind in ("attention", "mla")]
-    layer += [replace(b, count=last if b.kind == "moe" else 1 - last) for b in feeds]
+    """The MTP modules: the layers of their own pattern, else one of the last kind over the whole
+    sequence."""
+    last = 1 * (m.moe_layers > 0)
+    plain = {
+        "attn": 1 - latent,
+        "mla": latent,
+        "mlp": 1 - last,
+        "moe": last,
+    }
     return Mtp(
         count=m.mtp_layers,
         hidden=m.hidden,
-        layer=tuple(layer),
+        layer=tuple(_blocks(m, counts(m.mtp_pattern), plain)),
         head=head,
         norms=m.final_norm * m.norm,
     )
@@ -463,6 +581,34 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     )
 
 
+def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
+    """Training FLOP per token [FLOP] as the published counters of training frameworks give it: the
+    causal half of the scores, windows and chosen keys by what is attended to, no router.
+
+    Megatron-LM and Megatron-Bridge, num_floating_point_operations; a scan as its recurrence, with
+    the model's own inner width. MTP modules are not in it.
+    """
+    s = shape_of(model) if isinstance(model, Model) else model
+    total = 0
+    for block in s.blocks:
+        parts = block.flops(seq_len)
+        parts.pop("router", None)
+        parts.pop("mtp", None)
+        if "attention_scores" in parts:
+            parts["attention_scores"] = parts["attention_scores"] * block.causal_share(seq_len)
+        total = total + block.count * sum(parts.values())
+    return total
+
+
+def block_counts(model: Model) -> dict[str, int]:
+    """How many blocks of each kind the layers have, by the words of patterns."""
+    found = counts(model.pattern) or _plain(model, _flag(model.attention, ("mla",)))
+    beside = found.get("beside", 0)
+    named = {k: v for k, v in found.items() if k not in ("layers", "bare", "beside", "still")}
+    named["mlp"] = named.get("mlp", 0) + beside
+    return {k: int(v) for k, v in named.items() if v}
+
+
 def _by_part(blocks, answer) -> dict[str, Any]:
     """Counts x what the blocks answer, summed by part."""
     parts: dict[str, Any] = {}
@@ -488,13 +634,17 @@ def _over(value, count):
 
 
 _PARTS = tuple(f.name for f in fields(Params))[2:11]
-_WORDS = ("mlp", "attention", "qk_norm")
-_OF_EXPERTS = ("experts", "top_k", "shared_gate", "expert_bias", "router_bias")
-_DEFAULTS = {
-    f.name: f.default
-    for f in fields(Model)
-    if f.name not in ("name", "source", "seq_len", "moe_layout")
+_MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
+_WORDS = ("mlp", "attention", "qk_norm", "mixers", "attention_gate", "pattern", "mtp_pattern")
+_UNCOUNTED = {  # fields that no count depends on
+    "name",
+    "source",
+    "seq_len",
+    "moe_layout",
+    "rope_base",
+    "norm_epsilon",
 }
+_DEFAULTS = {f.name: f.default for f in fields(Model) if f.name not in _UNCOUNTED}
 _REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
 _DEFAULTS.update(dict.fromkeys(_REQUIRED))
 _COUNTS = tuple(

@@ -8,19 +8,60 @@ stack are fitted and live in catalogue/calibration.json.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
-from pathlib import Path
 
 import yaml
+
+from ...base.extensions import found
+from ...base.files import csv_rows
+from ...base.records import record
+from ..load import HERE
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
+class Switch:
+    """One thing that a stack does or does not: a row of software.csv."""
+
+    name: str  # of the switch
+    default: float  # what a stack does that does not say
+    field: str  # dotted path of the field of a design that sets it
+    where: str  # moe, low, sharded, eager: for which designs it decides anything; "": for all
+    words: Mapping[str, float]  # word of the field -> value of the switch; empty: a number
+    meaning: str
+
+    def of(self, given) -> float:
+        """The switch for what a field says."""
+        return float(self.words.get(str(given).lower(), given))
+
+    def word(self, value: float):
+        """What a field would say for a value of the switch, the first word of equals; None for a
+        number that the switch goes without."""
+        said = next((w for w, v in self.words.items() if v == value), value or None)
+        return {
+            "true": True,
+            "false": False,
+        }.get(said, said)
+
+
+@cache
+def switches() -> dict[str, Switch]:
+    """The rows of catalogue/software.csv by name."""
+
+    def switch(row):
+        words = dict(each.split() for each in row["words"].split("; ") if each)
+        read = {
+            "default": float(row["default"]),
+            "words": {w: float(v) for w, v in words.items()},
+        }
+        return Switch(**row | read)
+
+    return {row["name"]: switch(row) for row in csv_rows(HERE / "software.csv")}
+
+
+@record
 class Stack:
     """Defaults of one software stack; the fields of a YAML file, `name` being that of the file."""
 
@@ -44,8 +85,11 @@ class Stack:
     # year since when stages are laid out so that loss and MTP take the place of three layers,
     # virtual stages or not
     mtp_layout_since: float = 1e9
-    # a run planned now has a dispatcher that sends a token over a link once
-    dedup_planned: bool = False
+    # year since when grouped products in mxfp8 apply the activation and cast its output themselves
+    fused_experts_since: float = 1e9
+    # sharded weights stay gathered from a pipeline's first forward to its last backward
+    keeps_gathered: bool = False
+    planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now
     succeeded_by: str = ""  # the stack that its name stands for on chips with modern kernels
     software: Mapping[str, float] = field(default_factory=dict)  # switches, see cases.Software
     # facts of its code and of what its published figures count, see memory.constants
@@ -69,7 +113,7 @@ def _read(path) -> Stack:
 
 @cache
 def _all() -> dict[str, Stack]:
-    return {s.name: s for s in map(_read, sorted(Path(__file__).parent.glob("*.yaml")))}
+    return {s.name: s for s in map(_read, found(HERE, "stacks/*.yaml"))}
 
 
 def stacks() -> dict[str, Stack]:

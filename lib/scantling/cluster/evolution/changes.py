@@ -3,25 +3,22 @@ where the change cannot be made; the words stand in tables/changes.yaml."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from ... import catalogue
-from ...advise import scaling_laws as convergence
+from ...advise.recovery import between_sites
 from ...base.errors import DesignError
-from ...base.records import Record
+from ...base.records import Known, Record, record
+from ...catalogue import scaling_laws as convergence
 from ...catalogue.models.shape import parameters
 from ...catalogue.words import SHARDINGS
-from ...endure import elastic
 from ...endure.cost import power_w
-from ...endure.reliability import endure
-from ...physics import traffic
-from ...physics.collectives import Wires, members_inside, ring_s
 from ...physics.gather import situation
 from ...physics.memory.peak import memory
-from ...physics.step import PARTS, device_params, step_time
+from ...physics.step import PARTS, step_time
 from ...plans import space as planning
 from ...plans.prepare import prepare
 from ...verdict.assess import assess
@@ -50,23 +47,17 @@ MLA = ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
 RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Figure(Record):
     """One figure before and after a change."""
 
     name: str
-    now: float | None
-    then: float | None
+    now: Known
+    then: Known
     unit: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Change(Record):
     """One change evaluated: the figure that it moves most, others beside it, what breaks and what
     would mend it."""
@@ -107,16 +98,15 @@ class Base:
     def look(self, changes: dict) -> Site | None:
         """The site of a changed design with the plan's own pins dropped where they cannot hold;
         None where nothing fits."""
-        pins = self.unpinned
         for paths in (
             (
                 changes,
                 {
                     **changes,
-                    **pins,
+                    **self.unpinned,
                 },
             )
-            if pins
+            if self.unpinned
             else (changes,)
         ):
             try:
@@ -205,8 +195,7 @@ def grown(b: Base, k: int) -> Change:
     }
     paths |= {f"plan.{axis}": None for axis in RESIZED}
     if s.torus and cluster.scale_up_domain >= cluster.devices:
-        most = cluster.accelerator.scale_up_domain_max
-        paths["cluster.scale_up_domain"] = min(n, most)
+        paths["cluster.scale_up_domain"] = min(n, cluster.accelerator.scale_up_domain_max)
     then = b.look(paths)
     if then is None:
         return change(
@@ -217,9 +206,8 @@ def grown(b: Base, k: int) -> Change:
             now=now,
         )
     batch = then.phase.global_batch * k
-    tokens = then.phase.tokens
     advice = convergence.batch_advice(
-        batch * then.phase.seq_len, tokens or 20 * s.a.resolved.params.total
+        batch * then.phase.seq_len, then.phase.tokens or 20 * s.a.resolved.params.total
     )
     wider = b.look(
         {
@@ -232,7 +220,7 @@ def grown(b: Base, k: int) -> Change:
     stands = then.e.goodput < STANDSTILL
     losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
     cause = max(losses, key=losses.get)
-    mend = texts("changes")["devices"]["mends"].get(cause, texts("changes")["devices"]["mend"])
+    mend = texts("changes", "devices", "mends").get(cause, texts("changes", "devices", "mend"))
     if stands:
         broken = "standstill"
     else:
@@ -326,11 +314,10 @@ def sparser_model(m) -> dict | None:
     shape = {k: getattr(m, k) for k in names}
     if m.is_moe:
         return shape | {"experts": 2 * m.experts}
-    half = m.ffn_hidden // 2
     return shape | {
         "experts": 8,
         "top_k": 2,
-        "expert_ffn_hidden": half,
+        "expert_ffn_hidden": m.ffn_hidden // 2,
         "moe_layers": m.layers,
     }
 
@@ -338,8 +325,6 @@ def sparser_model(m) -> dict | None:
 def sparser(b: Base) -> Change | None:
     """More experts for the same FLOPs a token."""
     m = b.s.model
-    now = b.coarse
-    words = texts("changes")["sparsity"]
     shape = sparser_model(m)
     if shape is None:
         return None
@@ -353,27 +338,25 @@ def sparser(b: Base) -> Change | None:
     except DesignError:
         return None
     what = fill(
-        words["experts" if m.is_moe else "dense"],
+        texts("changes", "sparsity", "experts" if m.is_moe else "dense"),
         m=m,
         twice=2 * m.experts,
     )
     if then is None:
         return change(b.s, "sparsity refused", what=what)
-    ratio = then.model_step_s / now.model_step_s
-    plan = short(then.plan)
-    broken = "breaks" if ratio - 1 > DIP else ""
+    ratio = then.model_step_s / b.coarse.model_step_s
     values = {
         "what": what,
-        "now": now,
+        "now": b.coarse,
         "then": then,
         "ratio": ratio,
         "extra": ratio - 1,
-        "plan": plan,
+        "plan": short(then.plan),
     }
     return change(
         b.s,
         "sparsity",
-        broken=broken,
+        broken="breaks" if ratio - 1 > DIP else "",
         **values,
     )
 
@@ -423,37 +406,6 @@ def longer(b: Base, k: int) -> Change | None:
     )
 
 
-def reduced_in_network(case, gain: float) -> tuple[float, float]:
-    """(exposed data-parallel seconds now, with reducing switches).
-
-    An all-reduce in the switches moves S instead of 2 S (n-1)/n: the plain part is divided by
-    `gain`. A reduce-scatter and all-gather (zero1 and up) already move S each way, so only the
-    ring's n - 1 hops become log2 n. What compute hides is solved from today's e = c^2 / (c + w).
-    """
-    dense, experts = device_params(case)
-    wire = traffic.data_parallel(case, dense, experts).step_wire_s
-    ranks = max(case.plan.dp * case.plan.cp, 1.0)
-    grads = (dense + experts) * case.job.grad_bytes
-    buckets = max(grads / constant("grow_bucket_bytes"), 1.0)
-    inside = members_inside(ranks, case.plan.tp, case.link.domain)
-    start = buckets * float(ring_s(0.0, Wires(ranks, inside, case.link)))
-    hops = min(start, wire)
-    plain = SHARDINGS[case.plan.sharding] == "none"
-    fewer = np.log2(max(ranks, 2)) / max(ranks - 1, 1)
-    less = (wire - hops) / (gain if plain else 1.0) + hops * fewer
-    window = overlap_window(case, wire)
-    now, then = (traffic.exposed(x, window) for x in (wire, less))
-    return now, then
-
-
-def overlap_window(case, wire: float) -> float:
-    """Compute that hides traffic, solved from the exposed share of today's [s]."""
-    share = step_time(case).dp / max(wire, 1e-30)
-    if share >= 1:
-        return 0.0
-    return wire / share - wire if share > 0 else 1e30
-
-
 def reducing_switches(b: Base) -> Change | None:
     """Switches that reduce, in place of the fabric's own."""
     s = b.s
@@ -464,56 +416,40 @@ def reducing_switches(b: Base) -> Change | None:
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:
         return change(s, "in-network refused", name=own.name)
-    gains = [f.in_network_gain for f in catalogue.fabrics().values()]
-    known = [g for g in gains if g == g]
-    published = own is not None and own.in_network_gain in known
-    gain = own.in_network_gain if published else np.median(known or [1.0])
-    now, then = reduced_in_network(s.case, gain)
     sharding = SHARDINGS[plan.sharding]
-    words = texts("changes")["in-network"]
-    plain = sharding == "none"
+    then = step_time(replace(s.case, link=s.link(sharp=1)))
+    worth = texts("changes", "in-network", "worth")
     return change(
         s,
         "in-network",
-        broken="" if plain else "breaks",
-        now_s=now,
-        reduced_s=then,
-        gain=gain,
+        broken="" if sharding == "none" else "breaks",
+        now=s.chosen.step,
+        then=then,
         sharding=sharding,
-        then_s=s.model_step_s - now + then,
-        hops=int(plan.dp * plan.cp) - 1,
-        worth="" if plain else words["worth"],
-        unpublished="" if published else words["unpublished"],
+        worth="" if sharding == "none" else worth,
     )
 
 
 def two_sites(b: Base) -> Change | None:
     """Two datacentres instead of one."""
     s = b.s
-    cluster = b.s.cluster
-    resolved = b.s.a.resolved
     if s.sites > 1 or s.nodes < 2:
         return None
-    size = s.e.checkpoint_bytes
-    then = endure(
-        replace(cluster, sites=2),
-        resolved.reliability,
-        checkpoint_bytes=size,
-        state_bytes_per_device=size / s.figures["devices_used"],
-        step_s=s.step_s,
-    )
-    way = elastic.apart(
-        resolved.params.total,
-        s.step_s,
-        2,
-        cluster.site_bytes_per_s,
-    )
+    paths = {
+        "cluster.sites": 2,
+        **{f"plan.{axis}": None for axis in RESIZED},
+    }
+    then = b.look(paths)
+    every = b.look(paths | {"job.sync.kind": "synchronous"})
+    if then is None or every is None:
+        return None
     return change(
         s,
         "sites-2",
-        goodput=then.goodput,
-        steps=elastic.INNER_STEPS,
-        **way,
+        now=b.coarse,
+        then=then,
+        every=every,
+        way=between_sites(then.a),
     )
 
 
@@ -538,13 +474,12 @@ def post_training(b: Base) -> Change | None:
     chip = b.s.case.chip
     n = parameters(b.s.model)
     weights = 2.0 * float(n.total)
-    usable = chip.usable_bytes
-    held = usable * s.per_node * constant("engine_memory")
+    held = chip.usable_bytes * s.per_node * constant("engine_memory")
     devices = max(1, int(np.ceil(weights / held))) * s.per_node
     if devices * 2 > cluster.devices:
         return None
     cache = kv_bytes_per_token(s.model) * s.phase.seq_len
-    free = usable * devices * constant("engine_usable") - weights
+    free = chip.usable_bytes * devices * constant("engine_usable") - weights
     seqs = max(1.0, min(free / cache, constant("engine_sequences") * devices))
     all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
     read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
@@ -552,7 +487,6 @@ def post_training(b: Base) -> Change | None:
     made = seqs * rate / read
     trained = s.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
-    wire = cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency
     return change(
         s,
         "post-training",
@@ -562,7 +496,7 @@ def post_training(b: Base) -> Change | None:
         made=made,
         seqs=seqs,
         devices=devices,
-        load_s=weights / (devices * wire),
+        load_s=weights / (devices * (cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency)),
         tuned_h=1e9 / (trained * s.figures["devices_used"]) / 3600,
     )
 

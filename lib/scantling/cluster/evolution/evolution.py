@@ -4,17 +4,13 @@ reducing switches, several sites, post-training."""
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
-from ...base.records import Record
+from ...base.records import Record, record
 from ..site import site_of
 from .changes import CHANGES, Base, Change
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Evolution(Record):
     """All changes in the order of the list, and the first thing that breaks as the cluster
     grows."""

@@ -3,14 +3,15 @@ counts, cost, step time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import ceil
 
 from ... import catalogue
-from ...base.records import Record
-from ...base.units import GBIT
-from ...catalogue import HERE, read
+from ...base.errors import DesignError
+from ...base.records import Known, Record, Rows, record
+from ...catalogue.load import rows
+from ...catalogue.switches import leaf_ports, radix_of, switch_of
 from ...design.cluster import Cluster
 from ..site import Site, is_torus
 from ..texts import constant, fill, texts
@@ -18,78 +19,27 @@ from . import topology as shapes
 from .topology import Topology
 
 RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXiv 2407.21783)
-NEWEST = "sn5600"  # switch of a fabric for which the catalogue has none
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
-class Switch(Record):
-    """One switch of catalogue/switches.csv; the rate of a port in bytes/s, None where light passes
-    whatever its rate."""
-
-    id: str
-    name: str
-    kind: str
-    fabrics: tuple[str, ...]
-    ports: int
-    port_bytes_per_s: float
-    latency_s: float
-    per_domain: int
-    reduction: str
-    source: str
-    verified: str
 
 
 @cache
-def switches() -> dict[str, Switch]:
-    """All switches by id."""
-    same = "id", "name", "kind", "reduction", "source", "verified"
-    return {
-        row["id"]: Switch(
-            **{k: row[k] for k in same},
-            fabrics=tuple(row["fabrics"].split()),
-            ports=int(row["ports"]),
-            port_bytes_per_s=float(row["port_gbits_per_s"] or "nan") * GBIT,
-            latency_s=float(row["latency_ns"] or "nan") * 1e-9,
-            per_domain=int(row["per_domain"] or 0),
-        )
-        for row in read(HERE / "switches.csv")
-    }
-
-
-@cache
-def published() -> tuple[dict, ...]:
+def published() -> Rows:
     """Counts of published networks (catalogue/topologies.csv); None where a source prints none."""
     words = "id", "name", "kind", "notes", "source", "date", "verified", "verified_except"
     return tuple(
         {k: v if k in words else int(float(v)) if v else None for k, v in row.items()}
-        for row in read(HERE / "topologies.csv")
+        for row in rows("topologies")
     )
-
-
-def switch_for(fabric_id: str, kind: str = "packet") -> Switch | None:
-    """The switch that carries a fabric; None where the catalogue has none."""
-    return next((s for s in switches().values() if fabric_id in s.fabrics and s.kind == kind), None)
 
 
 def cards(cluster) -> tuple[int, float]:
     """(scale-out cards of the cluster, bytes/s of one)."""
-    rate = cluster.scale_out_bytes_per_s * cluster.devices_per_node / cluster.nics_per_node
-    return cluster.nodes * cluster.nics_per_node, rate
+    return (
+        cluster.nodes * cluster.nics_per_node,
+        cluster.scale_out_bytes_per_s * cluster.devices_per_node / cluster.nics_per_node,
+    )
 
 
-def radix_of(switch: Switch, rate: float) -> int:
-    """Ports at the rate of a card: a port twice as fast splits in two."""
-    splits = rate <= switch.port_bytes_per_s / 2 * 1.01  # False where no rate is known
-    return switch.ports * (2 if splits else 1)
-
-
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Prices(Record):
     """Dollars of network parts, per port and per cable with both its ends, at 400 Gb/s; other rates
     in proportion."""
@@ -112,18 +62,18 @@ def prices() -> Prices:
     """
     one = {p.item: p for p in catalogue.prices(category="capex")}
     switch = one["ib-ndr-switch-64p"]
-    whole = one["h100 cluster all-in"]
     port = switch.value / 64
     return Prices(
         usd_per_port_400g=port,
-        usd_per_cable_400g=(constant("network_share") * whole.value - 3 * port) / 2,
+        usd_per_cable_400g=(constant("network_share") * one["h100 cluster all-in"].value - 3 * port)
+        / 2,
         date=switch.date,
         source=one["h100 8-GPU node"].source,
-        basis=texts("networks")["prices"],
+        basis=texts("networks", "prices"),
     )
 
 
-def usd(t: Topology) -> float | None:
+def usd(t: Topology) -> Known:
     """Price of a network's switches, cables and transceivers; None for a torus, whose parts nobody
     sells alone."""
     if t.kind == "torus":
@@ -132,10 +82,7 @@ def usd(t: Topology) -> float | None:
     return (ports + t.all_cables * prices().usd_per_cable_400g) * t.port_bytes_per_s / 50e9
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Wiring:
     """What the networks of one site are built from."""
 
@@ -155,16 +102,42 @@ class Wiring:
         """Devices of a pod, all of them where the design names no pods."""
         return min(self.cluster.pod_devices or self.cluster.devices, self.cluster.devices)
 
-    def tree(self, r: float = 1.0) -> Topology:
-        """Fat tree, every card of a node on its own rail, oversubscribed r : 1."""
-        kind = "rail-optimised" if self.rails > 1 else "fat-tree"
+    def tree(
+        self,
+        r: float = 1.0,
+        rails: int = 0,
+        leaf: float = 1.0,
+    ) -> Topology:
+        """Fat tree, every card of a node on its own rail, oversubscribed r : 1 at the top and leaf
+        : 1 at the leaves."""
+        rails = rails or self.rails
         return shapes.clos(
             self.cards,
             self.radix,
             self.rate,
-            rails=self.rails,
+            rails=rails,
             oversubscription=r,
-            kind=kind,
+            leaf_ratio=leaf,
+            kind="rail-optimised" if rails > 1 else "fat-tree",
+        )
+
+    def rail_only(self) -> Topology:
+        """One network a rail, none between."""
+        return shapes.rail_only(
+            self.cluster.nodes,
+            self.rails,
+            self.radix,
+            self.rate,
+        )
+
+    def two_planes(self) -> Topology:
+        """Cards split over two planes."""
+        return shapes.clos(
+            self.cards,
+            2 * self.radix,
+            self.rate / 2,
+            planes=2,
+            rails=self.rails,
         )
 
     def pods(
@@ -182,6 +155,11 @@ class Wiring:
             rails=self.rails,
         )
 
+    def ratios(self) -> tuple:
+        """(at the top, rails, at the leaves)."""
+        leaf, *above = self.cluster.ratios[1:] or (1.0,)
+        return self.cluster.oversubscription / leaf, 0, leaf
+
     def groups(self, build) -> Topology:
         """A dragonfly of either kind."""
         return build(self.cards, self.radix, self.rate)
@@ -191,31 +169,27 @@ def wiring(cluster) -> Wiring:
     """What the networks of one of a cluster's sites are built from."""
     one = one_site(cluster)
     n, rate = cards(one)
-    radix = radix_of(switch_of(one), rate)
     return Wiring(
         cluster=one,
         cards=n,
         rate=rate,
-        radix=radix,
-        rails=one.nics_per_node,
+        radix=radix_of(switch_of(one.scale_out), rate),
+        rails=one.rails or one.nics_per_node,
     )
 
 
-def switch_of(cluster) -> Switch:
-    """The switch that a cluster's networks are built from."""
-    return switch_for(cluster.scale_out) or switches()[NEWEST]
-
-
-def one_site(cluster):
-    """The cluster of one of the sites; the cluster itself where there is one."""
+def one_site(cluster, devices: int = 0):
+    """The cluster of one of the sites, the largest where no size is named; the cluster itself where
+    there is one."""
     if cluster.sites <= 1:
         return cluster
-    devices = ceil(cluster.devices / cluster.sites)
+    devices = devices or max(cluster.by_site)
     pod = min(cluster.pod_devices or devices, devices)
     return replace(
         cluster,
         devices=devices,
         sites=1,
+        uneven=(),
         pod_devices=pod,
     )
 
@@ -223,14 +197,15 @@ def one_site(cluster):
 def built(cluster) -> tuple[Topology, str, bool]:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
-    words = texts("networks")["rules"]
+    words = texts("networks", "rules")
     if is_torus(cluster):
         return _torus(cluster, words)
     t, why, adds = _built(wiring(cluster), words)
     provided = not catalogue.fabric(cluster.scale_out).topology_open
     why += words["provider"] if provided and adds else ""
     if cluster.sites > 1:
-        t = shapes.copies(t, cluster.sites)
+        sizes = (one_site(cluster, devices) for devices in cluster.by_site)
+        t = shapes.joined(*(_built(wiring(one), words)[0] for one in sizes))
         why += fill(words["sites"], sites=cluster.sites)
     return t, why, provided
 
@@ -243,17 +218,24 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     r = cluster.oversubscription
     half = (k // 2) ** 2
     pod = ceil(w.pod_devices / cluster.devices_per_node) * w.rails
+    if cluster.topology:
+        try:
+            t = CHOICES[cluster.topology](w)
+        except ValueError as e:
+            raise DesignError(
+                "cluster.topology", cluster.topology, f"another one: {e}", problem="is out of reach"
+            ) from None
+        return t, fill(words["asked"], topology=cluster.topology), True
     slingshot = catalogue.fabric(cluster.scale_out).technology == "slingshot"
     if slingshot and k < n <= shapes.dragonfly_reach(k):
         return w.groups(shapes.dragonfly), words["dragonfly"], False
-    if pod < n:
-        above = fill(words["above" if r > 1 else "above flat"], r=r)
+    if pod < n and not cluster.ratios:
         return (
             w.pods(pod, r),
             fill(
                 words["pods"],
                 cluster=cluster,
-                above=above,
+                above=fill(words["above" if r > 1 else "above flat"], r=r),
             ),
             True,
         )
@@ -261,7 +243,7 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
         if n <= half * (half + 1):
             return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
         return w.pods(k**3 // 4, r), fill(words["fourth"], k=k), True
-    t = w.tree(r)
+    t = w.tree(*w.ratios())
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
     why = fill(
@@ -273,10 +255,20 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
+CHOICES = {
+    "fat-tree": lambda w: w.tree(w.cluster.oversubscription, 1),
+    "rail-optimized": lambda w: w.tree(*w.ratios()),
+    "rail-only": Wiring.rail_only,
+    "multi-plane": Wiring.two_planes,
+    "dragonfly": lambda w: w.groups(shapes.dragonfly),
+    "dragonfly+": lambda w: w.groups(shapes.dragonfly_plus),
+}
+
+
 def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
     fabric = catalogue.fabric(cluster.scale_up)
-    chips = min(cluster.scale_up_domain, cluster.devices)
-    slices = ceil(cluster.devices / chips)
+    slices = ceil(cluster.devices / cluster.scale_up_domain)
+    chips = ceil(cluster.devices / slices)
     why = fill(
         words["torus"],
         name=fabric.name,
@@ -288,7 +280,7 @@ def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
             slices=slices,
             cluster=cluster,
         )
-    return torus_of(fabric, chips), why, True
+    return shapes.copies(torus_of(fabric, chips), slices), why, True
 
 
 def torus_of(fabric, chips: int) -> Topology:
@@ -297,10 +289,7 @@ def torus_of(fabric, chips: int) -> Topology:
     return shapes.torus(sides, fabric.p2p_bytes_per_s)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Alternative(Record):
     """One other network for the same design: counts, price, what the step model makes of its
     bandwidth, and the price of that over the run."""
@@ -308,11 +297,11 @@ class Alternative(Record):
     kind: str
     what: str
     topology: Topology
-    usd: float | None
-    usd_per_device: float | None
+    usd: Known
+    usd_per_device: Known
     step_s: float
     step_change: float  # against the design's own network
-    run_usd: float | None  # network written off over the run, and devices for the extra time
+    run_usd: Known  # network written off over the run, and devices for the extra time
     chosen: bool
 
 
@@ -327,7 +316,7 @@ def candidates(cluster) -> list[tuple[str, Topology, dict]]:
 
 def _view(pod: float = 1e9, r: float = 1.0) -> dict:
     return {
-        "pod_devices": float(pod),
+        "pod_devices": pod,
         "oversubscription": r,
     }
 
@@ -341,55 +330,51 @@ def _candidates(w: Wiring):
     if n <= reach:
         yield f"non-blocking fat tree{on_rails}", w.tree(), _view()
     if w.rails > 1 and 1 < cluster.nodes <= reach:
-        rails = shapes.rail_only(
-            cluster.nodes,
-            w.rails,
-            k,
-            w.rate,
+        yield (
+            "one network per rail, none between",
+            w.rail_only(),
+            _view() | {"rail_only": 1.0},
         )
-        yield "one network per rail, none between", rails, _view()
     if k < n <= 8 * reach:
-        split = shapes.clos(
-            n,
-            2 * k,
-            w.rate / 2,
-            planes=2,
-            rails=w.rails,
-        )
-        yield "cards split over two planes", split, _view()
-    stated = w.pod_devices
-    whole = stated == cluster.devices
-    pod = int(k * k // 4 * w.per_card) if whole else stated
+        yield "cards split over two planes", w.two_planes(), _view()
+    whole = w.pod_devices == cluster.devices
+    pod = int(k * k // 4 * w.per_card) if whole else w.pod_devices
     for r in sorted({*RATIOS, cluster.oversubscription} - {1.0}):
         # two tiers hold it: the leaves are what can be oversubscribed
         if whole and k < n <= k * k // 2:
             yield f"leaves {r:g} : 1, two tiers", w.tree(r), _view(leaf_devices(w, r), r)
         elif pod < cluster.devices:
-            pods = w.pods(max(1, round(pod / w.per_card)), r)
-            yield f"pods of {pod:,} devices, {r:g} : 1 above", pods, _view(pod, r)
+            yield (
+                f"pods of {pod:,} devices, {r:g} : 1 above",
+                w.pods(max(1, round(pod / w.per_card)), r),
+                _view(pod, r),
+            )
     half = (k // 2) ** 2
     for build, most in (
         (shapes.dragonfly_plus, half * (half + 1)),
         (shapes.dragonfly, shapes.dragonfly_reach(k)),
     ):
         if n <= most and (t := w.groups(build)).oversubscription > 1:
-            own = _view(max(1, t.pod_endpoints * w.per_card), t.oversubscription)
-            yield f"{t.kind}, groups of {t.pod_endpoints:,} cards", t, own
+            yield (
+                f"{t.kind}, groups of {t.pod_endpoints:,} cards",
+                t,
+                _view(max(1, t.pod_endpoints * w.per_card), t.oversubscription),
+            )
 
 
 def leaf_devices(w: Wiring, r: float) -> int:
     """Devices under one leaf (of each rail) that is oversubscribed r : 1, as `topology.clos` builds
     it."""
-    held = round(shapes.leaf_ports(w.radix, r)[0] * w.rails * w.per_card)
+    held = round(leaf_ports(w.radix, r)[0] * w.rails * w.per_card)
     return min(w.cluster.devices, max(w.cluster.devices_per_node, held))
 
 
 def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     """The design's own network first, then the others, the cheapest over the run first.
 
-    step_s is the kit's step model with the fabric's pod and ratio in place of the design's; a
-    network of rails alone adds what its all-to-all loses. run_usd = network price x run / 4 years +
-    extra device-time x price; without a price the network's own counts.
+    step_s is the kit's step model with the fabric's pod and ratio in place of the design's.
+    run_usd = network price x run / 4 years + extra device-time x price; without a price the
+    network's own counts.
     """
     cluster = s.cluster
     base = s.model_step_s
@@ -398,14 +383,14 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     hourly = s.cost and s.cost.usd_per_device_hour
     per_day = hourly * cluster.devices * 24 if hourly else 0.0
     written_off = days / (constant("network_life_years") * 365.25)
-    rows = candidates(cluster) if wide and own.kind != "torus" else []
+    others = candidates(cluster) if wide and own.kind != "torus" else []
 
     def counts(t: Topology) -> tuple:
         return t.kind, t.switches, t.all_cables
 
-    same = next((i for i, row in enumerate(rows) if counts(row[1]) == counts(own)), None)
+    same = next((i for i, row in enumerate(others) if counts(row[1]) == counts(own)), None)
     if same is None:
-        rows.insert(0, ("the design's own", own, {}))
+        others.insert(0, ("the design's own", own, {}))
         same = 0
 
     def alternative(
@@ -417,7 +402,6 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
         seconds = base
         if not chosen:
             seconds *= s.step_ratio(link=s.link(**view))
-            seconds += _rail_only_s(s) if t.kind == "rail-only" else 0.0
         # nothing to buy where one domain holds the job
         price = usd(t) if wide else None
         change = seconds / base - 1
@@ -433,13 +417,5 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
             chosen=chosen,
         )
 
-    out = (alternative(*row, i == same) for i, row in enumerate(rows))
+    out = (alternative(*row, i == same) for i, row in enumerate(others))
     return tuple(sorted(out, key=lambda a: (not a.chosen, a.run_usd or 0.0)))
-
-
-def _rail_only_s(s: Site) -> float:
-    """Seconds that an all-to-all loses on rails alone."""
-    if s.cluster.scale_up_domain >= s.plan["ep"] * s.plan["etp"]:
-        return 0.0
-    ep = s.chosen.step.ep + s.chosen.step.axes["ep"].hidden_s
-    return constant("rail_only_all_to_all") * ep

@@ -3,11 +3,13 @@ alternatives, tiers, axes, bursts, settings, curves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from math import ceil, isnan
 
 from ... import catalogue
-from ...base.records import Record
+from ...base.records import Known, Lines, Record, Rows, record
+from ...catalogue.switches import Switch, radix_of, switch_for, switch_of
+from ...endure.failures import rack_devices
 from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement
 from ..site import Site, is_torus, site_of
@@ -15,15 +17,11 @@ from ..texts import constant, fill, lines, texts
 from .build import (
     Alternative,
     Prices,
-    Switch,
     alternatives,
     built,
     cards,
     prices,
     published,
-    radix_of,
-    switch_for,
-    switch_of,
     torus_of,
 )
 from .topology import Topology
@@ -34,10 +32,7 @@ from .traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, se
 PAIRS_PER_LINK = 4
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class ScaleUp(Record):
     """The domain inside which every device reaches every other at the link's rate."""
 
@@ -57,10 +52,7 @@ class ScaleUp(Record):
     ratio_as_printed: float
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Tier(Record):
     """One tier of the network as a device sees it."""
 
@@ -73,10 +65,7 @@ class Tier(Record):
     oversubscription: float
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Crossing(Record):
     """What one step sends over one kind of edge, and how long that keeps the edge busy when spread
     evenly."""
@@ -90,10 +79,7 @@ class Crossing(Record):
     busy_share: float  # of the step
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Network(Record):
     """Everything point by point; `topology` is what the design is built with, `alternatives` starts
     with it."""
@@ -107,22 +93,60 @@ class Network(Record):
     topology: Topology
     rule: str
     provided: bool
-    usd: float | None
-    usd_per_device: float | None
+    racks: int  # of the devices
+    usd: Known
+    usd_per_device: Known
     prices: Prices
     alternatives: tuple[Alternative, ...]
     cheapest: str
-    cheapest_saves_usd: float | None
+    cheapest_saves_usd: Known
     tiers: tuple[Tier, ...]
     axes: tuple[Axis, ...]
     crossings: tuple[Crossing, ...]
     bursts: Burst
     settings: tuple[Setting, ...]
     curves: tuple[Curve, ...]
-    curve_errors: tuple[dict, ...]  # how far such curves were off where somebody has measured
-    measured_curves: tuple[dict, ...]  # of the same accelerator
-    published: tuple[dict, ...]  # published networks nearest in size
-    notes: tuple[str, ...]
+    curve_errors: Rows  # how far such curves were off where somebody has measured
+    measured_curves: Rows  # of the same accelerator
+    published: Rows  # published networks nearest in size
+    notes: Lines
+
+    @property
+    def totals(self) -> Rows:
+        """What has to be bought, in a few lines: {what, amount, unit}; those that there are."""
+        t, watts = self.topology, self.switch.max_w if self.switch else float("nan")
+        counted = {
+            **{f"{kind} switches": getattr(t, kind) for kind in ("leaf", "spine", "core")},
+            "optical circuit switches": t.circuits,
+            **{f"links, {name}": n for name, n in t.cables.items()},
+            "optics": t.transceivers,
+            "copper cables of a scale-up domain": self.scale_up.copper_cables,
+            "racks": self.racks,
+        }
+        rows = [(what, n, "") for what, n in counted.items() if n]
+        rows += [
+            ("power of the switches, at most", t.switches * watts / 1e6, "MW"),
+            ("price", self.usd, "USD"),
+            ("price of a device's share", self.usd_per_device, "USD"),
+            ("bisection", t.bisection_bytes_per_s / 1e12, "TB/s"),
+            ("oversubscription", t.oversubscription, ": 1"),
+            ("switches passed at most", t.hops, ""),
+        ]
+        named = (
+            {
+                "what": what,
+                "amount": n,
+                "unit": unit,
+            }
+            for what, n, unit in rows
+        )
+        return tuple(row for row in named if row["amount"] and row["amount"] == row["amount"])
+
+    def as_dict(self) -> dict:
+        return {
+            "totals": self.totals,
+            **super().as_dict(),
+        }
 
 
 def network(assessment) -> Network:
@@ -138,15 +162,14 @@ def network(assessment) -> Network:
     own, rule, provided = built(cluster)
     torus = own.kind == "torus"
     fabric = catalogue.fabric(cluster.scale_out)
-    switch = None if torus else switch_of(cluster)
+    switch = None if torus else switch_of(cluster.scale_out)
     rows = axes(s, place)
     others = alternatives(s, own)
-    price = others[0].usd
-    now = others[0].run_usd
+    built_as = others[0]
     best = min(
         (a for a in others if a.run_usd is not None),
         key=lambda a: a.run_usd,
-        default=None,
+        default=built_as,
     )
 
     def far(network: dict) -> tuple:
@@ -157,18 +180,19 @@ def network(assessment) -> Network:
         fabric=fabric.id,
         fabric_name=fabric.name,
         switch=switch,
-        rails=cluster.nics_per_node,
+        rails=cluster.rails or cluster.nics_per_node,
         card_bytes_per_s=cards(cluster)[1],
         topology=own,
         rule=rule,
         provided=provided,
-        usd=price,
-        usd_per_device=price and price / cluster.devices,
+        racks=ceil(cluster.devices / rack_devices(cluster)),
+        usd=built_as.usd,
+        usd_per_device=built_as.usd_per_device,
         prices=prices(),
         alternatives=others,
-        cheapest=(best or others[0]).what,
-        cheapest_saves_usd=None if best is None or now is None else now - best.run_usd,
-        tiers=tiers(cluster, own, switch),
+        cheapest=best.what,
+        cheapest_saves_usd=built_as.run_usd and built_as.run_usd - best.run_usd,
+        tiers=tuple(tiers(cluster, own, switch)),
         axes=rows,
         crossings=crossings(s, own, place),
         bursts=bursts(s, rows),
@@ -212,7 +236,6 @@ def scale_up(cluster) -> ScaleUp:
         links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
     torus = torus_of(up, size).bisection_bytes_per_s if is_torus(cluster) else None
     out = cluster.scale_out_bytes_per_s
-    card = cards(cluster)[1]
     return ScaleUp(
         fabric=up.id,
         name=up.name,
@@ -226,7 +249,7 @@ def scale_up(cluster) -> ScaleUp:
         egress_bytes_per_s=size * out,
         reduction=up.in_network_reduction,
         ratio_one_way=rate / out,
-        ratio_as_printed=2 * rate / card,
+        ratio_as_printed=2 * rate / cards(cluster)[1],
     )
 
 
@@ -234,43 +257,44 @@ def tiers(
     cluster,
     t: Topology,
     switch: Switch | None,
-) -> tuple[Tier, ...]:
-    """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
-    return tuple(_tiers(cluster, t, switch))
-
-
-def _tiers(
-    cluster,
-    t: Topology,
-    switch: Switch | None,
 ):
+    """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
     devices = cluster.devices
     sites = max(1, cluster.sites)
     per = devices / max(t.endpoints, 1)
-    out = {
-        "devices": devices,
-        "device_bytes_per_s": cluster.scale_out_bytes_per_s,
-        "switches_passed": t.hops,
-        "switching_s": t.hops * delay,
-        "hop_s": cluster.scale_out_latency_s,
-        "oversubscription": 1.0,
-    }
 
     def within(endpoints: int) -> int:
         return min(devices, max(round(endpoints * per), cluster.devices_per_node))
 
+    whole = Tier(
+        tier="",
+        devices=devices,
+        device_bytes_per_s=cluster.scale_out_bytes_per_s,
+        switches_passed=t.hops,
+        switching_s=t.hops * delay,
+        hop_s=cluster.scale_out_latency_s,
+        oversubscription=1.0,
+    )
+
     def tier(name: str, **own) -> Tier:
-        return Tier(
+        return replace(
+            whole,
             tier=name,
-            **out | own,
+            **own,
         )
 
-    def passed(n: int) -> dict:
-        return {
-            "switches_passed": n,
-            "switching_s": n * delay,
-        }
+    def under(
+        name: str,
+        devices: int,
+        passed: int,
+    ) -> Tier:
+        return tier(
+            name,
+            devices=devices,
+            switches_passed=passed,
+            switching_s=passed * delay,
+        )
 
     widest = max(1, min(cluster.scale_up_domain, devices))
     yield tier(
@@ -291,28 +315,18 @@ def _tiers(
         return
     if devices > widest:
         widest = within(t.unit_endpoints)
-        yield tier(
-            "leaf unit",
-            devices=widest,
-            **passed(1),
-        )
+        yield under("leaf unit", widest, 1)
         pod = within(t.pod_endpoints)
         if pod > widest:
             widest = pod
-            yield tier(
-                "pod",
-                devices=pod,
-                **passed(hops_in_a_pod(t, sites)),
-            )
+            yield under("pod", pod, hops_in_a_pod(t, sites))
         site = -(-devices // sites)
-        r = t.oversubscription
         if widest < site:
-            rate = cluster.scale_out_bytes_per_s / r
             yield tier(
                 "site",
                 devices=site,
-                device_bytes_per_s=rate,
-                oversubscription=r,
+                device_bytes_per_s=cluster.scale_out_bytes_per_s / t.oversubscription,
+                oversubscription=t.oversubscription,
             )
     if sites > 1:
         yield tier(
@@ -345,12 +359,11 @@ def crossings(
     Even spreading is the best case; `settings` says what hashing makes of it."""
     out = []
     last = 0
-    over = t.oversubscription
     narrow = t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
     for name, ratio in {
         "domain": 1.0,
-        "unit": over if narrow else 1.0,
-        "pod": over,
+        "unit": t.oversubscription if narrow else 1.0,
+        "pod": t.oversubscription,
     }.items():
         by = place.orders[0][f"over_{name}"]
         count = ceil(place.devices / place.per(name))
@@ -387,14 +400,13 @@ def _notes(
     switch,
     provided: bool,
     rows,
-) -> tuple[str, ...]:
+) -> Lines:
     cluster = s.cluster
     words = texts("networks")
     longer = 0.0
     flat = cluster.devices <= (cluster.pod_devices or cluster.devices)
     if cluster.oversubscription > 1 and flat and t.tiers > 1:
-        link = s.link(pod_devices=float(blocks(cluster)[0]))
-        longer = s.step_ratio(link=link) - 1
+        longer = s.step_ratio(link=s.link(pod_devices=float(blocks(cluster)[0]))) - 1
     small = [
         fill(
             words["mesh"],

@@ -8,10 +8,11 @@ direction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, inf, prod
 
-from ...base.records import Record
+from ...base.records import Record, record
+from ...catalogue.switches import leaf_ports
 
 KINDS = (
     "one switch",
@@ -25,10 +26,7 @@ KINDS = (
 )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Topology(Record):
     """Counts of one network. `cables` by what they join; a cable has two ends, each a transceiver
     unless it is copper."""
@@ -104,13 +102,6 @@ def _even(least: int, uplinks: int) -> int:
     return next((s for s in range(max(least, 1), uplinks + 1) if uplinks % s == 0), max(least, 1))
 
 
-def leaf_ports(radix: int, oversubscription: float) -> tuple[int, int]:
-    """(down, up) of a leaf's ports at r : 1, as many as fit: 32 and 32 of 64 at 1 : 1, 48 and 12 at
-    4 : 1, 56 and 8 at 7 : 1."""
-    up = max(1, int(radix / (oversubscription + 1)))
-    return min(int(up * oversubscription), radix - up), up
-
-
 def _leaves(
     endpoints: int,
     down: int,
@@ -129,6 +120,7 @@ def clos(
     planes: int = 1,
     rails: int = 1,
     oversubscription: float = 1.0,
+    leaf_ratio: float = 1.0,
     tiers: int | None = None,
     kind: str = "fat-tree",
 ) -> Topology:
@@ -138,16 +130,17 @@ def clos(
     3 hops; three tiers N <= k^3/4 with 5N/k switches, 3N cables, 5 hops. Spines are rounded up
     until every leaf's uplinks share out evenly over them: DGX SuperPODs of 3 and of 4 x 576 have 16
     and 18 where N/k is 12 and 16. Oversubscription r is taken at the top tier: N/r links up,
-    bisection N/(2r). planes: so many copies, each joining all N (cards of several ports); rails:
-    cards of a node go to different leaves.
+    bisection N/(2r); `leaf_ratio` the same at the leaves, on top. planes: so many copies, each
+    joining all N (cards of several ports); rails: cards of a node go to different leaves.
     Al-Fares et al. 2008; Leiserson 1985. Raises ValueError beyond the reach.
     """
     half = radix // 2
-    r = max(oversubscription, 1.0)
+    r = max(oversubscription, 1.0) * leaf_ratio
+    down, up = leaf_ports(radix, leaf_ratio)
     reach = {
         1: radix,
         2: radix * half,
-        3: radix * half * half,
+        3: radix * half * down,
     }
     tiers = tiers or next((t for t in (1, 2, 3) if endpoints <= reach[t]), 0)
     if not tiers or endpoints > reach[tiers]:
@@ -174,18 +167,18 @@ def clos(
             "spine": used_ports(radix, ceil(uplinks / spine)),
         }
     elif tiers == 3:
-        leaf = _leaves(endpoints, half, rails)
+        leaf = _leaves(endpoints, down, rails)
         pods = ceil(leaf / half)
-        spine = pods * _even(ceil(leaf / pods), half)
-        cables["leaf to spine"] = uplinks = leaf * half
-        cables["spine to core"] = over = ceil(uplinks / r)
+        spine = pods * _even(ceil(leaf / pods * up / half), up)
+        cables["leaf to spine"] = uplinks = leaf * up
+        cables["spine to core"] = over = ceil(uplinks * leaf_ratio / r)
         core = ceil(over / radix)
-        unit = min(endpoints, half * rails)
-        pod = half * half
+        unit = min(endpoints, down * rails)
+        pod = half * down
         levels = (unit, 1), (pod, 3)
-        pod = endpoints if r == 1 else pod
+        pod = endpoints if r == 1 else unit if leaf_ratio > 1 else pod
         ports = {
-            "leaf": used_ports(radix, half, half),
+            "leaf": used_ports(radix, down, up),
             "spine": used_ports(radix, ceil(uplinks / spine), ceil(over / spine)),
             "core": used_ports(radix, ceil(over / core)),
         }
@@ -315,10 +308,8 @@ def pods(
 
 def dragonfly_reach(radix: int) -> int:
     """Cards of the largest balanced dragonfly: p a (a h + 1), 262,656 for 64 ports."""
-    p = radix // 4
     a = radix // 2
-    h = radix // 4
-    return p * a * (a * h + 1)
+    return (radix // 4) * a * (a * (radix // 4) + 1)
 
 
 def dragonfly(
@@ -343,7 +334,6 @@ def dragonfly(
         raise ValueError(f"{endpoints} cards are beyond a dragonfly of {radix} ports ({reach:,})")
     many = groups > 1
     routers = groups * a if many else ceil(endpoints / p)
-    joined = (a if many else routers) - 1
     group = min(p * a, endpoints)
     cross = half_of_groups(groups)
     return Topology(
@@ -355,7 +345,7 @@ def dragonfly(
         leaf=routers,
         cables={
             "card to router": endpoints,
-            "inside groups": routers * joined // 2,
+            "inside groups": routers * ((a if many else routers) - 1) // 2,
             "between groups": groups * a * h // 2 if many else 0,
         },
         port_bytes_per_s=rate,
@@ -399,12 +389,11 @@ def dragonfly_plus(
     if endpoints > reach:
         raise ValueError(f"{endpoints} cards are beyond a dragonfly+ of {radix} ports ({reach:,})")
     if groups == 1:
-        kind = "dragonfly+" if endpoints > radix else "fat-tree"
         return clos(
             endpoints,
             radix,
             rate,
-            kind=kind,
+            kind="dragonfly+" if endpoints > radix else "fat-tree",
         )
     cross = half_of_groups(groups)
     ports = used_ports(radix, half, half)
@@ -441,16 +430,21 @@ def dragonfly_plus(
     )
 
 
-def copies(t: Topology, n: int) -> Topology:
-    """n such networks that share no link, one a site: counts times n; reach, hops and bisection
-    remain those of one."""
-    counts = ("endpoints", "leaf", "spine", "core", "copper_cables", "reach_endpoints")
-    cables = {k: n * v for k, v in t.cables.items()}
+def joined(*networks: Topology) -> Topology:
+    """Networks that share no link, one a site: counts add up; reach, hops, bisection remain those
+    of the largest."""
+    counts = ("endpoints", "leaf", "spine", "core", "copper_cables", "reach_endpoints", "circuits")
+    names = dict.fromkeys(name for t in networks for name in t.cables)
     return replace(
-        t,
-        cables=cables,
-        **{name: n * getattr(t, name) for name in counts},
+        max(networks, key=lambda t: t.endpoints),
+        cables={name: sum(t.cables.get(name, 0) for t in networks) for name in names},
+        **{name: sum(getattr(t, name) for t in networks) for name in counts},
     )
+
+
+def copies(t: Topology, n: int) -> Topology:
+    """n such networks."""
+    return joined(*(t,) * n)
 
 
 def near_cube(

@@ -3,12 +3,10 @@ collective curves, settings that follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ... import catalogue
-from ...base.records import Record
+from ...base.records import Record, Rows, record
 from ...catalogue.words import SHARDINGS
 from ...physics import collectives as curves
 from ...physics.collectives import members_inside
@@ -29,10 +27,7 @@ COLLECTIVE_OF = {
 _RACK = "gb200-so-ndr"  # the network whose curves were measured between racks of one domain
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Axis(Record):
     """One axis in one step of one device."""
 
@@ -51,10 +46,7 @@ class Axis(Record):
     alone_s: float  # the same calls by the curves, nothing beside them
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Burst(Record):
     """How uneven the cards' load is: mean and peak rate of a device's scale-out traffic over a
     step, fan-in, bytes that pile up."""
@@ -70,13 +62,10 @@ class Burst(Record):
     fan_in: dict  # axis -> senders to one card at a time
     incast: float  # largest fan-in
     queue_bytes: float  # that a switch holds at the last port before the senders hear of it
-    rows: tuple[dict, ...]
+    rows: Rows
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Setting(Record):
     """One setting of the fabric that follows from this design's numbers: what, the choice, why, and
     the figure it rests on."""
@@ -142,7 +131,7 @@ def layer_units(chosen) -> int:
     and hsdp, else 1 (buckets stream)."""
     if SHARDINGS.index(chosen.plan["sharding"]) < SHARDINGS.index("zero3"):
         return 1
-    return max(1, round(float(chosen.case.shape.layers) / chosen.plan["pp"]))
+    return max(1, round(chosen.case.shape.layers / chosen.plan["pp"]))
 
 
 def inside(chosen, axis: str) -> int:
@@ -169,9 +158,8 @@ def one_call_s(
     message: float,
 ) -> float:
     """Seconds of one call of an axis, alone on the wires."""
-    cluster = s.cluster
     if axis == "pp":
-        return curves.send_s(message, curves.wires(cluster, n, per))
+        return curves.send_s(message, curves.wires(s.cluster, n, per))
     collective = COLLECTIVE_OF[axis]
     sizes = [(message, n)]
     if axis == "ep" and n > per:
@@ -181,7 +169,7 @@ def one_call_s(
     if axis == "dp" and s.plan["sharding"] == "none":
         collective = "all_reduce"
     return max(
-        float(curves.fastest(collective, size, curves.wires(cluster, ranks, per)))
+        float(curves.fastest(collective, size, curves.wires(s.cluster, ranks, per)))
         for size, ranks in sizes
     )
 
@@ -192,13 +180,17 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     cluster = s.cluster
     p = s.plan
     could = catalogue.fabric(cluster.scale_out).in_network_reduction
-    domain = cluster.scale_up_domain
-    many = min(cluster.devices, max(domain, 1) * 32)
+    many = min(cluster.devices, max(cluster.scale_up_domain, 1) * 32)
     groups = (
         ("tp", p["tp"], inside(s.chosen, "tp"), "all_gather all_reduce"),
         ("ep", p["ep"], inside(s.chosen, "ep"), "all_to_all"),
         ("dp", p["dp"] * p["cp"], inside(s.chosen, "dp"), "all_reduce reduce_scatter all_gather"),
-        ("32 domains", many, min(domain, many), "all_reduce all_gather all_to_all"),
+        (
+            "32 domains",
+            many,
+            min(cluster.scale_up_domain, many),
+            "all_reduce all_gather all_to_all",
+        ),
     )
     return tuple(
         curves.curve(
@@ -213,7 +205,7 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     )
 
 
-def trust(cluster) -> tuple[dict, ...]:
+def trust(cluster) -> Rows:
     """How far the curves were off on published series of the fabrics nearest to the design's, each
     series left out of its fit (xGMI, RoCE and TCPXO are in no fit at all).
 
@@ -242,7 +234,7 @@ def trust(cluster) -> tuple[dict, ...]:
     )
 
 
-def measured(cluster, most: int = 6) -> tuple[dict, ...]:
+def measured(cluster, most: int = 6) -> Rows:
     """Published curves of the same accelerator, to lay over the model's: {series, collective,
     devices, domains, message_bytes, busbw_bytes_per_s, source}."""
     rows = [
@@ -281,31 +273,28 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
     peak = rate * s.cluster.scale_out_efficiency
     leaving = [a for a in rows if a.tier == "scale-out"]
     fan = {a.axis: senders(s.case, a) for a in leaving}
-    out = []
-    for a in leaving:
-        sent = a.bytes * outside_share(s.case, a)
-        each = sent / a.calls
-        out.append(
-            {
-                "axis": a.axis,
-                "bytes": each,
-                "burst_s": each / peak,
-                "bursts_per_step": a.calls,
-                "period_s": step / a.calls,
-                "bytes_per_step": sent,
-            }
-        )
+    out = [
+        {
+            "axis": a.axis,
+            "bytes": sent / a.calls,
+            "burst_s": sent / a.calls / peak,
+            "bursts_per_step": a.calls,
+            "period_s": step / a.calls,
+            "bytes_per_step": sent,
+        }
+        for a in leaving
+        for sent in [a.bytes * outside_share(s.case, a)]
+    ]
     mean = sum(row["bytes_per_step"] for row in out) / step
-    none = {
-        "axis": "",
-        "bytes": 0.0,
-        "burst_s": 0.0,
-        "period_s": step,
-    }
     big = max(
         out,
         key=lambda r: r["bytes"],
-        default=none,
+        default={
+            "axis": "",
+            "bytes": 0.0,
+            "burst_s": 0.0,
+            "period_s": step,
+        },
     )
     most = max(fan.values(), default=0)
     return Burst(
@@ -318,7 +307,7 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
         largest_s=big["burst_s"],
         period_s=big["period_s"],
         fan_in=fan,
-        incast=float(most),
+        incast=most,
         queue_bytes=max(most - 1, 0.0) * rate * s.cluster.scale_out_latency_s,
         rows=tuple(out),
     )
@@ -328,8 +317,11 @@ def senders(case, a: Axis) -> int:
     """Ranks that send to one card at a time."""
     if a.axis != "ep":
         return 1
-    one_copy = case.software.dedup_dispatch > 0
-    return max(1, a.ranks // max(a.per_domain, 1)) - 1 if one_copy else a.ranks - a.per_domain
+    return (
+        max(1, a.ranks // max(a.per_domain, 1)) - 1
+        if (case.software.dedup_dispatch > 0)
+        else a.ranks - a.per_domain
+    )
 
 
 def outside_share(case, a: Axis) -> float:
@@ -367,7 +359,7 @@ def _setting(s: Site, id: str, figure: float, **values) -> Setting:
             figure=figure,
             **values,
         ),
-        figure=float(figure),
+        figure=figure,
     )
 
 
@@ -379,7 +371,6 @@ def settings(
 ) -> tuple[Setting, ...]:
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
     fabric = catalogue.fabric(s.cluster.scale_out)
-    step = s.model_step_s
     leaving = [a for a in rows if a.tier == "scale-out"]
     if not leaving and s.torus:
         return (_setting(s, "torus", t.hops),)
@@ -408,13 +399,13 @@ def settings(
     own = s.cluster.in_network_reduction or fabric.in_network_reduction
     if dp is not None and (own or switch is not None and switch.reduction == "sharp"):
         out += _reduction(s, dp)
-    if wire / step < constant("small_share"):
+    if wire / s.model_step_s < constant("small_share"):
         out.append(
             _setting(
                 s,
                 "priority",
                 wire,
-                share=wire / step,
+                share=wire / s.model_step_s,
             )
         )
     return tuple(out)
@@ -438,12 +429,11 @@ def _routing(
         fit = (q for q in QUEUE_PAIRS if fullest_uplink(q, uplinks) <= limit)
         need = next(fit, QUEUE_PAIRS[-1])
         spent = sum(a.time_s for a in crossing)
-        axes = ", ".join(a.axis for a in crossing)
         words = texts("settings")
         values = {
             "uplinks": uplinks,
             "bad": bad,
-            "axes": axes,
+            "axes": ", ".join(a.axis for a in crossing),
             "crossing": spent,
         }
         yield _setting(
@@ -454,12 +444,11 @@ def _routing(
         )
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
-            full = words["queue pairs"]["full"] if left > limit else ""
             values = {
                 "need": need,
                 "left": left,
                 "lost": spent * (bad - 1),
-                "fully": full,
+                "fully": words["queue pairs"]["full"] if left > limit else "",
             }
             yield _setting(
                 s,
@@ -481,21 +470,19 @@ def _congestion(
     """What holds senders back where several meet at a card."""
     words = texts("settings")
     if load.incast > 1:
-        kind = words["fan-in"].get(technology, words["fan-in"]["other"])
         yield _setting(
             s,
             "fan-in",
             load.queue_bytes,
-            kind=kind,
+            kind=words["fan-in"].get(technology, words["fan-in"]["other"]),
             load=load,
         )
     elif technology == "ethernet":
-        said = words["congestion control"]["several" if axes > 1 else "one"]
         yield _setting(
             s,
             "congestion control",
             load.incast,
-            senders=fill(said, axes=axes),
+            senders=fill(words["congestion control"]["several" if axes > 1 else "one"], axes=axes),
         )
 
 
@@ -506,15 +493,13 @@ def _classes(
 ) -> Setting:
     """Whether pipeline sends should pass gradients on the cards."""
     share = min(1.0, dp.time_s / s.model_step_s)
-    words = texts("settings")["classes"]
     gain = pp.time_s * share
     worth = gain / s.model_step_s >= constant("small_share") / 10
-    choice = words["above" if worth else "one"]
     return _setting(
         s,
         "classes",
         gain,
-        choice=choice,
+        choice=texts("settings", "classes", "above" if worth else "one"),
         share=share,
         pp=pp,
     )
@@ -532,17 +517,16 @@ def _reduction(s: Site, dp: Axis):
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
-    ring = float(by["ring"])
-    sharp = float(by["sharp"])
+    ring = by["ring"]
+    sharp = by["sharp"]
     if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
         worth = saved / s.model_step_s >= constant("small_share") / 10
-        choice = texts("settings")["reduction"]["on" if worth else "off"]
         yield _setting(
             s,
             "reduction",
             saved,
-            choice=choice,
+            choice=texts("settings", "reduction", "on" if worth else "off"),
             dp=dp,
             ring=ring,
             sharp=sharp,

@@ -8,14 +8,12 @@ copy is consistent when both are of the same step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...base.records import Record
+from ...base.records import Lines, Record, record
 from ...base.units import DAY_S
 from ...endure import checkpoint
-from ...endure.reliability import communicator_init_s
+from ...endure.first_step import communicator_init_s
 from ..network.network import network
 from ..site import Site, site_of
 from ..storage import corpus
@@ -23,10 +21,7 @@ from ..texts import constant, fill, records, texts
 from .step import CollectiveRow, Piece, collectives, timeline
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Plane(Record):
     """One plane: its question, what answers it here, how much of it there is, what happens without
     it."""
@@ -40,10 +35,7 @@ class Plane(Record):
     without: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class State(Record):
     """One item of the state: bytes of one whole copy, who holds it, what a copy without it does."""
 
@@ -57,10 +49,7 @@ class State(Record):
     without: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Planes(Record):
     """Everything point by point."""
 
@@ -73,7 +62,7 @@ class Planes(Record):
     job_state_bytes: float
     checkpoint_bytes: float
     checkpoint_parts: dict
-    consistent: tuple[str, ...]  # what one copy must have for a resume to be exact
+    consistent: Lines  # what one copy must have for a resume to be exact
 
 
 def planes(assessment) -> Planes:
@@ -95,7 +84,7 @@ def planes(assessment) -> Planes:
         checkpoint_bytes=parts.total,
         checkpoint_parts=parts.as_dict(),
         consistent=fill(
-            texts("planes")["consistent"],
+            texts("planes", "consistent"),
             s,
             parts=parts,
             each=parts.total / s.used,
@@ -153,7 +142,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
     fed = corpus(s)
     return records(
         Plane,
-        texts("planes")["planes"],
+        texts("planes", "planes"),
         s,
         heartbeats=constant("heartbeat_bytes") * s.nodes / constant("heartbeat_s"),
         communicators=sum(n // size for size in sizes if size > 1),
@@ -164,7 +153,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         tflops=s.figures["model_tflops_per_device"] * n,
         corpus=fed,
         shards=f"{fed.shards:,} " if known else "",
-        tokens=float(s.batch_tokens),
+        tokens=s.batch_tokens,
         read_bytes=fed.read_bytes_per_s * s.step_s,
         corpus_bytes=fed.bytes if known else None,
         saved=s.e.checkpoint_bytes / s.e.checkpoint_interval_s,

@@ -3,27 +3,23 @@ its collectives. What each piece and operation is stands in tables/pieces.csv an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ...base.records import Record
+from ...base.records import Record, record
 from ...catalogue.words import SHARDINGS
 from ...endure import storage
 from ...physics import collectives as curves
 from ...physics import compute
 from ...physics.collectives import members_inside
+from ...physics.ingest import token_bytes
 from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
 from ..site import Site, site_of
-from ..texts import constant, fill, rows
+from ..texts import constant, fill, rows, texts
 
 KERNELS = ("gemm", "attention", "elementwise")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Piece(Record):
     """One stretch of the step, in the order in which it first happens. Exposed seconds lengthen the
     step; hidden ones run beside `beside`."""
@@ -39,10 +35,7 @@ class Piece(Record):
     note: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class CollectiveRow(Record):
     """One collective (or send) of the step."""
 
@@ -69,15 +62,14 @@ def passes(chosen) -> dict:
     Counted as the step model counts them: backward GEMMs twice the forward's, its collectives once
     (a quarter more under sequence parallelism), recomputed layers one forward with its collectives.
     """
-    c = chosen.case
-    layer = compute.layer_time(c)
+    layer = compute.layer_time(chosen.case)
     times = {
         "gemm": (layer.gemm, 0, 2 * layer.gemm + layer.accumulate),
         "attention": (layer.attention, 0, layer.attention_backward),
         "elementwise": (layer.elementwise, 0, 2 * layer.elementwise + layer.cast),
         "recompute": (0, 1, 0),
         "pp": (1, 0, 1),
-        **exchange_passes(c),
+        **exchange_passes(chosen.case),
     }
     shares = {part: _shares(x) for part, x in times.items()}
     step = {k: getattr(chosen.step, k) for k in KERNELS}
@@ -90,8 +82,8 @@ def passes(chosen) -> dict:
 
 
 def _shares(times) -> dict[str, float]:
-    total = max(float(sum(times)), 1e-30)
-    return {name: float(x) / total for name, x in zip(("forward", "again", "backward"), times)}
+    total = max(sum(times), 1e-30)
+    return {name: x / total for name, x in zip(("forward", "again", "backward"), times)}
 
 
 def dp_shares(chosen) -> dict:
@@ -104,7 +96,7 @@ def dp_shares(chosen) -> dict:
         "gradients": chosen.case.job.grad_bytes,
         "weights": 0 if layered or name == "none" else 2,
     }
-    return {part: float(n) / float(sum(parts.values())) for part, n in parts.items()}
+    return {part: n / sum(parts.values()) for part, n in parts.items()}
 
 
 def gathers_layers(sharding: str) -> bool:
@@ -144,16 +136,12 @@ def timeline(assessment) -> tuple[Piece, ...]:
         moved = row["bytes"] or moved
         times = int(row["times"])
         if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
-            kept = {k: row[k] for k in ("what", "plane", "beside", "note")}
-            numbers = {
-                "exposed_s": shown,
-                "hidden_s": quiet,
-                "bytes": moved,
-            }
             pieces.append(
                 Piece(
-                    **kept,
-                    **numbers,
+                    **{k: row[k] for k in ("what", "plane", "beside", "note")},
+                    exposed_s=shown,
+                    hidden_s=quiet,
+                    bytes=moved,
                     start_s=start,
                     times=times,
                 )
@@ -167,20 +155,21 @@ def _hidden_work(s: Site) -> dict:
     plan = s.plan
     e = s.e
     store = storage.rates(s.cluster)
-    batch = s.batch_tokens * (2 if s.model.vocab <= 65_536 else 4)
+    batch = s.batch_tokens * token_bytes(s.model.vocab)
     host = s.cluster.accelerator.host_link_bytes_per_s
     tokens = s.case.plan.micro_batch * s.phase.seq_len / plan["cp"] * s.micro_batches
     copied = tokens * constant("token_copy_bytes")
     reader = min(store.read_bytes_per_s / plan["dp"], store.node_read_bytes_per_s)
     near = curves.wires(s.cluster, plan["dp"], inside(s.chosen, "dp"))
-    log = curves.fastest("all_reduce", constant("log_bytes"), near) if plan["dp"] > 1 else 0.0
     return {
         "batch_bytes": batch,
         "read_bytes": batch / plan["dp"],
         "read_s": batch / plan["dp"] / reader,
         "copied": copied,
         "copy_s": copied / (host if host == host else constant("host_link_bytes_per_s")),
-        "log_s": log,
+        "log_s": curves.fastest("all_reduce", constant("log_bytes"), near)
+        if plan["dp"] > 1
+        else 0.0,
         "saved": e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
         "saved_s": s.shared_step * e.checkpoint_durable_s,
         "stall_s": s.shared_step * e.checkpoint_stall_s,
@@ -196,8 +185,6 @@ def _counts(s: Site, dp: dict) -> dict:
     copies = plan["dp"] * plan["cp"] > 1
     gathers = gathers_layers(plan["sharding"])
     plain = plan["sharding"] == "none"
-    stepped = "every replica the same" if plain else "each rank its shard"
-    scattered = "reduce-scatter, bucket by bucket as layers finish"
     return {
         "piped": int(piped),
         "sends": m * plan["vpp"] if piped else 0,
@@ -205,8 +192,9 @@ def _counts(s: Site, dp: dict) -> dict:
         "recomputes": m if s.figures["step_breakdown_s"]["recompute"] > 0 else 0,
         "reduces": m if gathers else int(copies),
         "regathers": int(dp["weights"] > 0 and copies),
-        "reduced": "all-reduce" if plain else scattered,
-        "stepped": stepped + (", states on the host" if plan["offload"] != "none" else ""),
+        "reduced": "all-reduce" if plain else "reduce-scatter, bucket by bucket as layers finish",
+        "stepped": ("every replica the same" if plain else "each rank its shard")
+        + (", states on the host" if plan["offload"] != "none" else ""),
     }
 
 
@@ -285,15 +273,9 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
         return ()
     every = curves.wires(s.cluster, ranks, min(domain, ranks))
 
-    def exchange(
-        what: str,
-        size: float,
-        hidden: str,
-        beside: str,
-    ) -> CollectiveRow:
-        return CollectiveRow(
+    return tuple(
+        CollectiveRow(
             axis="all",
-            what=what,
             operation="all_reduce",
             ranks=ranks,
             groups=1,
@@ -304,25 +286,12 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
             algorithm=curves.picked("all_reduce", size, every),
             time_s=curves.fastest("all_reduce", size, every),
             exposed_s=0.0,
-            hidden=hidden,
-            beside=beside,
+            **words,
         )
-
-    norm = constant("norm_bytes")
-    log = constant("log_bytes")
-    return (
-        exchange(
-            "gradient norm",
-            norm,
-            "in the host's time",
-            "nothing: clipping needs it",
-        ),
-        exchange(
-            "loss and timers",
-            log,
-            "yes",
-            "the next forward",
-        ),
+        for size, words in (
+            (constant("norm_bytes"), texts("planes", "gradient norm")),
+            (constant("log_bytes"), texts("planes", "loss and timers")),
+        )
     )
 
 
@@ -343,10 +312,14 @@ def _groups(
         held = (dense, 0.0 * experts), (0.0 * dense, experts)
         own, shared = (data_parallel(case, *x).bytes for x in held)
         if own + shared > 0:
-            beside = int(members_inside(copies, packed, case.link.domain))
             return [
                 (" outside experts", row["group"], near, own / (own + shared)),
-                (" of experts", copies, beside, shared / (own + shared)),
+                (
+                    " of experts",
+                    copies,
+                    int(members_inside(copies, packed, case.link.domain)),
+                    shared / (own + shared),
+                ),
             ]
     return [("", row["group"], near, 1.0)]
 
@@ -365,10 +338,13 @@ def operations(s: Site, row: dict) -> list[dict]:
     axis = row["axis"]
     calls = max(row["calls"], 1)
     shares = dp_shares(s.chosen)
-    sharding = plan["sharding"]
     kind = {
         "tp": "sharded" if plan["sp"] else "plain",
-        "dp": "gathered" if shares["gather"] > 0 else "none" if sharding == "none" else "updated",
+        "dp": "gathered"
+        if shares["gather"] > 0
+        else "none"
+        if plan["sharding"] == "none"
+        else "updated",
     }.get(axis, "any")
     ahead = {}
     if axis in ("tp", "cp", "ep"):

@@ -3,20 +3,15 @@ takes to prevent; dearest first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ...base.records import Record
+from ...base.records import Known, Lines, Record, record
 from ..site import Run, Site, site_of
 from ..texts import fill, source, texts
-from .found import FOUND, Found
+from .kinds import FOUND, Found
 
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Risk(Record):
     """One risk. Impact is what it costs where it happens; expected = likelihood x impact. Dollars
     are None where nothing is priced."""
@@ -26,31 +21,29 @@ class Risk(Record):
     likelihood: float  # that it happens in this run
     likelihood_from: str
     impact_days: float
-    impact_usd: float | None
+    impact_usd: Known
     expected_days: float
-    expected_usd: float | None
+    expected_usd: Known
     in_headline: bool  # its mean is part of the predicted days already
     evidence: str  # what was evaluated, with the figures
     mitigation: str
-    left_after_days: float | None  # expected days with the mitigation, evaluated
-    mitigation_usd: float | None  # what the mitigation costs over the run
+    left_after_days: Known  # expected days with the mitigation, evaluated
+    mitigation_usd: Known  # what the mitigation costs over the run
     pays: bool | None  # whether it costs less than it saves
     owner: str
+    by: str  # the event before which the mitigation has to be decided
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Risks(Record):
     """The register, ordered by expected dollars (days where nothing is priced), and what was looked
     at and is harmless here."""
 
     run: Run
     rows: tuple[Risk, ...]
-    harmless: tuple[str, ...]
+    harmless: Lines
     expected_days: float  # of the rows that the headline does not contain
-    expected_usd: float | None
+    expected_usd: Known
 
 
 def risks(assessment) -> Risks:
@@ -79,9 +72,8 @@ def risks(assessment) -> Risks:
 
 
 def _small(x: Risk, run: Run) -> bool:
-    usd = x.expected_usd
     return x.expected_days < HARMLESS * run.days and (
-        usd is None or usd < HARMLESS * run.usd(run.days)
+        x.expected_usd is None or x.expected_usd < HARMLESS * run.usd(run.days)
     )
 
 
@@ -115,4 +107,5 @@ def _risk(s: Site, found: Found) -> Risk:
         mitigation_usd=cost,
         pays=cost < usd - run.usd(left) if judged else None,
         owner=words["owner"],
+        by=words["by"],
     )

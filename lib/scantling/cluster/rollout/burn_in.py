@@ -3,13 +3,14 @@ straggler screen, the numerical smoke test. Words stand in tables/burn_in.yaml."
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from ... import catalogue
-from ...base.records import Record
+from ...base.normal import quantile
+from ...base.records import Known, Lines, Record, Rows, record
 from ...base.units import DAY_S, HOUR_S
 from ...physics import collectives as curves
 from ...physics.pipeline import SCHEDULE_NAMES
@@ -41,10 +42,7 @@ BY_CURVES = "the kit's curves of collectives"
 ACCEPTED = "published acceptance test"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Test(Record):
     """One burn-in test with what a sound part shows and the threshold that evicts it. Rates in
     `unit`."""
@@ -55,7 +53,7 @@ class Test(Record):
     what: str
     tool: str
     scope: str
-    message_bytes: float | None = None
+    message_bytes: Known = None
     expected: float
     evict_below: float
     ratio: float  # evict_below / expected
@@ -64,16 +62,13 @@ class Test(Record):
     expected_from: str
     rounds: int = 1
     seconds: float
-    usd: float | None
+    usd: Known
     # the median of all parts lies this near the expected, else the whole site is wrong
-    fleet_within: float | None = None
-    by_size: tuple[dict, ...] = ()  # {message_bytes, busbw_bytes_per_s} expected
+    fleet_within: Known = None
+    by_size: Rows = ()  # {message_bytes, busbw_bytes_per_s} expected
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Screen(Record):
     """The straggler screen: where to cut, what it costs and what it brings. Shares of the step or
     of the nodes."""
@@ -90,10 +85,10 @@ class Screen(Record):
     nodes_cut: int
     waits_screened: float
     gain: float  # of the step
-    usd_cost: float | None  # of the nodes held beyond the job for as long as the run
-    usd_gain: float | None
-    curve: tuple[dict, ...]
-    lines: tuple[str, ...] = ()
+    usd_cost: Known  # of the nodes held beyond the job for as long as the run
+    usd_gain: Known
+    curve: Rows
+    lines: Lines = ()
 
 
 def tools(vendor: str) -> dict:
@@ -217,12 +212,11 @@ def scale_up_tests(s: Site):
     """All-reduce over a node, the axes of a torus, an NVLink rack."""
     cluster = s.cluster
     n = s.per_node
-    limits = acceptance_limits("node all-reduce")
     ratio, why = slow_tier(
         s.case,
         s.nodes,
         "up_bytes_per_s",
-        limits,
+        acceptance_limits("node all-reduce"),
     )
     if s.torus and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
@@ -231,14 +225,13 @@ def scale_up_tests(s: Site):
             "why": why,
             "expected_from": where,
         }
-        what = fill(texts("burn_in")["node all-reduce"]["what torus"], devices=n)
         yield _test(
             s,
             "node all-reduce",
             rate,
             ratio,
             60.0,
-            what=what,
+            what=fill(texts("burn_in", "node all-reduce", "what torus"), devices=n),
             devices=n,
             **own,
         )
@@ -254,7 +247,6 @@ def scale_up_tests(s: Site):
     elif n > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
-        floor = min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0
         yield ring_test(
             s,
             "node all-reduce",
@@ -263,7 +255,7 @@ def scale_up_tests(s: Site):
             ratio,
             why,
             shown=best,
-            floor=floor,
+            floor=min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0,
             devices=n,
         )
     unit = joined_devices(cluster)
@@ -281,9 +273,11 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    domain = cluster.scale_up_domain
-    per_node = cluster.devices_per_node
-    return per_node if is_torus(cluster) else max(domain, per_node)
+    return (
+        cluster.devices_per_node
+        if is_torus(cluster)
+        else max(cluster.scale_up_domain, cluster.devices_per_node)
+    )
 
 
 def scale_out_tests(s: Site):
@@ -313,7 +307,6 @@ def scale_out_tests(s: Site):
     near = max(2, blocks(cluster)[0] // unit)
     many = min(units, near)
     groups = -(-units // near)
-    name = "racks" if unit > s.per_node else "nodes"
     pair = 2 * unit
     yield ring_test(
         s,
@@ -324,13 +317,13 @@ def scale_out_tests(s: Site):
         why,
         rounds=many - 1,
         many=many,
-        name=name,
+        name="racks" if unit > s.per_node else "nodes",
     )
     if groups > 1:
         wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
         across = wide and cluster.oversubscription > 1
         few = groups <= GROUPS
-        table = texts("burn_in")["groups"]
+        table = texts("burn_in", "groups")
         yield ring_test(
             s,
             "groups",
@@ -350,17 +343,13 @@ def scale_out_tests(s: Site):
 
 def job_test(s: Site):
     """The job itself on synthetic data."""
-    flops = s.figures["model_tflops_per_device"] * 1e12
-    low = s.step_s / s.figures["step_s_high"]
-    schedule = SCHEDULE_NAMES[s.case.plan.schedule]
-    seconds = max(4 * HOUR_S, 100 * s.step_s)
     yield _test(
         s,
         "the job itself",
-        flops,
-        low,
-        seconds,
-        schedule=schedule,
+        s.figures["model_tflops_per_device"] * 1e12,
+        s.step_s / s.figures["step_s_high"],
+        max(4 * HOUR_S, 100 * s.step_s),
+        schedule=SCHEDULE_NAMES[s.case.plan.schedule],
     )
 
 
@@ -372,14 +361,18 @@ def slow_tier(
 ) -> tuple[float, str]:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
-    link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
-    slowed = np.broadcast_to(step_time(replace(case, link=link)).total, RATIOS.shape)
+    slowed = np.broadcast_to(
+        step_time(
+            replace(case, link=replace(case.link, **{field: getattr(case.link, field) * RATIOS}))
+        ).total,
+        RATIOS.shape,
+    )
     node = 1 / max(nodes, 1)
     worse = RATIOS[slowed / step_time(case).total - 1 > node]
     own = worse.max() if len(worse) else 0.0
     low, high = limits
     ratio = min(max(own, low), high)
-    words = texts("burn_in")["slow link"]
+    words = texts("burn_in", "slow link")
     why = fill(
         words["costs" if own > 0 else "hides"],
         own=own,
@@ -394,7 +387,7 @@ def _busbw(
     ranks: int,
     inside: int,
     share: float,
-) -> tuple[dict, ...]:
+) -> Rows:
     """Expected bus bandwidth of an all-reduce by message size, by the kit's curves of
     collectives."""
     seconds = curves.fastest(
@@ -418,7 +411,7 @@ def _busbw(
 
 
 @cache
-def _acceptance() -> tuple[dict, ...]:
+def _acceptance() -> Rows:
     return tuple(catalogue.read(catalogue.HERE / "acceptance.csv"))
 
 
@@ -441,9 +434,10 @@ def acceptance_limits(test: str) -> tuple[float, float]:
 def ring_of_two_links(cluster) -> tuple[float, str]:
     """(bytes/s, source): bus bandwidth of a ring on a torus, which has two of a chip's links, one
     to each neighbour, whatever the chip has in all."""
-    link = catalogue.fabric(cluster.scale_up).p2p_bytes_per_s
-    rate = 2 * link * cluster.scale_up_efficiency
-    return rate, "two links of a chip x the catalogue's efficiency"
+    return (
+        2 * catalogue.fabric(cluster.scale_up).p2p_bytes_per_s * cluster.scale_up_efficiency,
+        "two links of a chip x the catalogue's efficiency",
+    )
 
 
 def node_busbw(cluster) -> tuple[float, str]:
@@ -459,11 +453,10 @@ def node_busbw(cluster) -> tuple[float, str]:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    per = cluster.devices_per_node
     return _busbw(
         cluster,
-        per,
-        per,
+        cluster.devices_per_node,
+        cluster.devices_per_node,
         1.0,
     )[-1]["busbw_bytes_per_s"], BY_CURVES
 
@@ -489,15 +482,13 @@ def _gauss():
 def truncated_max(n, keep):
     """Expected maximum of n standard normal values below their `keep` quantile [standard
     deviations]: integral of Phi^-1(keep u^(1/n)) du."""
-    from scipy.special import ndtri
-
     keep, (x, w) = np.asarray(keep, float), _gauss()
     low = np.log(1e-10)
     high = np.log(50.0)
     y = np.exp(low + (x + 1) / 2 * (high - low))  # u = exp(-y), so u^(1/n) = exp(-y / n)
     weight = w / 2 * (high - low) * y * np.exp(-y)
     beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
-    return (-ndtri(beyond) * weight).sum(axis=-1)
+    return (-quantile(beyond) * weight).sum(axis=-1)
 
 
 def screen(assessment) -> Screen:
@@ -510,8 +501,6 @@ def screen(assessment) -> Screen:
     nodes; the cut minimises (1 + sd x E[max | cut]) / (1 - q). Independent and normal; heat in one
     row is correlated and is found by position.
     """
-    from scipy.special import ndtri
-
     s = site_of(assessment)
     used = s.used
     nodes = s.used_nodes
@@ -529,7 +518,7 @@ def screen(assessment) -> Screen:
     left = max(waits[best], 0.0)
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
-    sigma = min(ndtri(keep[best]) * spread, (left + slow_by) / 2)
+    sigma = min(quantile(keep[best]) * spread, (left + slow_by) / 2)
     found = Screen(
         spread=spread,
         spread_from=source("R153"),
@@ -554,16 +543,17 @@ def screen(assessment) -> Screen:
             for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
         ),
     )
-    words = texts("burn_in")["screen"]
-    said = fill(
-        words,
+    return replace(
         found,
-        used=used,
-        nodes=nodes,
-        expected=expected,
-        share=share,
+        lines=fill(
+            texts("burn_in", "screen"),
+            found,
+            used=used,
+            nodes=nodes,
+            expected=expected,
+            share=share,
+        ),
     )
-    return replace(found, lines=said)
 
 
 def smoke(assessment) -> dict:
@@ -586,5 +576,5 @@ def smoke(assessment) -> dict:
         "first_loss": first,
         "first_loss_tolerance": 0.05 * first,
         "layouts_agree_within": 2.0**-9 * np.sqrt(2 * s.model.layers),
-        "checks": fill(texts("burn_in")["smoke"], steps=SMOKE_STEPS),
+        "checks": fill(texts("burn_in", "smoke"), steps=SMOKE_STEPS),
     }

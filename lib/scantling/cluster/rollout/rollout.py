@@ -3,9 +3,7 @@ playbooks, drills, on-call."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ...base.records import Record
+from ...base.records import Known, Record, Rows, record
 from ...base.units import DAY_S
 from ..site import Run, site_of
 from ..texts import number, source
@@ -13,17 +11,14 @@ from .burn_in import Screen, Test, burn_in, screen, smoke
 from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Rollout(Record):
     """The roll-out of a design, every threshold worked out from it."""
 
     run: Run
     burn_in: tuple[Test, ...]
     burn_in_s: float
-    burn_in_usd: float | None
+    burn_in_usd: Known
     dead_on_arrival: float  # nodes to expect
     screen: Screen
     smoke: dict
@@ -31,10 +26,10 @@ class Rollout(Record):
     timeout: dict
     collectives: dict
     playbooks: tuple[Playbook, ...]
-    drills: tuple[dict, ...]
-    drills_usd: float | None
+    drills: Rows
+    drills_usd: Known
     on_call: dict
-    calendar: tuple[dict, ...]  # {what, days}
+    calendar: Rows  # {what, days}
     source: str
 
 

@@ -3,16 +3,14 @@ drills, who is called how often."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...advise.recovery import recovery
-from ...base.records import Record
+from ...base.normal import quantile
+from ...base.records import Known, Lines, Record, Rows, record
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
-from ...endure.reliability import communicator_init_s
-from ...physics import stragglers
+from ...endure.first_step import communicator_init_s
 from ..network.build import built
 from ..site import Site, site_of
 from ..texts import constant, fill, number, records, rows, source, texts
@@ -21,17 +19,14 @@ FALSE_ALARMS_PER_DAY = 1 / 30
 ROTATION = 32  # nodes from which a site has a rotation of its own
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Alert(Record):
     """One line of the dashboards: metric, its value in a sound run, the threshold, how long, what
     to do. Units in `unit`."""
 
     metric: str
     board: str  # job | devices | network | storage | data | fleet
-    normal: float | None
+    normal: Known
     threshold: float
     unit: str
     beyond: str  # above | below
@@ -41,20 +36,17 @@ class Alert(Record):
     why: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Playbook(Record):
     """What to do when training goes wrong in one way; seconds and dollars of one occurrence,
     occurrences per run."""
 
     id: str
-    signals: tuple[str, ...]
-    steps: tuple[str, ...]
+    signals: Lines
+    steps: Lines
     seconds: float
-    usd: float | None
-    per_run: float | None
+    usd: Known
+    per_run: Known
     source: str
 
 
@@ -62,14 +54,12 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
     """Thresholds from the estimate: bands of step and MFU, saves from the endurance, counts at the
     99 % quantile of their Poisson law, loss and gradient norm at the deviation that a month of
     sound steps reaches once."""
-    from scipy.special import ndtri
     from scipy.stats import poisson
 
     s = site_of(assessment)
     e = s.e
-    per_day = s.failures_per_day
     memory = s.figures["memory_bytes"]
-    in_repair = failures.EVICTS * per_day / DAY_S * e.repair_s
+    in_repair = s.evictions_per_s * e.repair_s
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
     return records(
@@ -77,13 +67,13 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
         rows("alerts"),
         s,
         swing=1 + constant("fleet_pace"),
-        deviation=-ndtri(min(FALSE_ALARMS_PER_DAY * s.step_s / DAY_S, 0.4)),
+        deviation=-quantile(min(FALSE_ALARMS_PER_DAY * s.step_s / DAY_S, 0.4)),
         timeout_s=hang_timeout_s(s.step_s, e.checkpoint_stall_s),
         low_day=max(e.goodput - 2.33 * goodput_spread(s), 0.0),
         slowest=1 + screen.evict_slower_than,
         held=held,
         fuller=0.5 * (1 + held),
-        many=max(poisson.ppf(0.99, per_day), 1.0),
+        many=max(poisson.ppf(0.99, s.failures_per_day), 1.0),
         in_repair=in_repair,
         few_spares=max(s.spares - np.ceil(in_repair) - 1, 0.0),
         copy_age_s=copy_age,
@@ -131,7 +121,7 @@ def collectives(assessment) -> dict:
     """Collectives that survive: what they cost to re-form, stops that the network alone makes, and
     running on with one card less.
 
-    init_s : `reliability.communicator_init_s`; lazily 30 s at most (MegaScale). calls : of one
+    init_s : `first_step.communicator_init_s`; lazily 30 s at most (MegaScale). calls : of one
     device in a step; a flight recorder of ten steps holds ten times that. stops : links x 0.057 % +
     leaf switches x 0.051 % a month (Alibaba HPN) where each card has one leaf, none of them where
     it has two. one_card_less : step over step with (n - 1) / n of the node's cards; swap at once
@@ -151,8 +141,9 @@ def collectives(assessment) -> dict:
         per_s = failures.network_crashes_per_s(s.nodes * cards, leaves)
         stops = per_s * s.run.days * DAY_S
     if leaves and cards > 1:
-        fewer = s.case.link.out_bytes_per_s * (cards - 1) / cards
-        less = s.step_ratio(link=s.link(out_bytes_per_s=fewer))
+        less = s.step_ratio(
+            link=s.link(out_bytes_per_s=s.case.link.out_bytes_per_s * (cards - 1) / cards)
+        )
     if less is not None and less > 1:
         stop = e.recovery_s + e.checkpoint_durable_s + e.checkpoint_interval_s / 2
         run_on = stop / (less - 1)
@@ -210,18 +201,10 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     period = s.period_s
     back, skip_low, skip_high = (int(number(x)) for x in ("R150", "R151", "R152"))
     history = int(np.ceil((back + 60) * step / period)) + 1
-    rate = failures.SDC_SHARE / e.mtbf_s
+    rate = float(e.corruptions_per_s)
     keep = int(np.max(e.retention))
     rounds = halvings(s.plan["dp"]) + halvings(s.replica)
-    every, overhead = map(
-        float,
-        stragglers.verified_interval(
-            0.0,
-            rate,
-            step,
-            0.0,
-        ),
-    )
+    every, overhead = float(e.check_every_s), e.badput["sdc"]
     find = rounds * 2 * step
     seconds = {
         "spike": back * step + period / 2 + e.restart_s,
@@ -268,7 +251,7 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
     )
 
 
-def drills(assessment) -> tuple[dict, ...]:
+def drills(assessment) -> Rows:
     """Failures to stage before the run, with the time each may take: [{what, breaks, expected_s,
     pass_s, checks}]. pass = 1.5 x expected."""
     s = site_of(assessment)
@@ -305,13 +288,12 @@ def on_call(assessment) -> dict:
     per_week = 7 * s.failures_per_day
     bear = number("R164") * 14
     large = s.nodes >= ROTATION
-    needed = np.clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0
     return {
         "failures_per_week": per_week,
         "pages_per_week_low": per_week * number("R025") / number("R021"),
         "pages_per_week_high": per_week * (1 - constant("auto_repair")),
         "pages_per_week_bearable": bear,
-        "automation_needed": needed,
+        "automation_needed": np.clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0,
         "people": int(number("R163")) if large else 2,
         "roles": fill(rows("roles"), large=large),
         "hour_of_silence_usd": s.run.usd(HOUR_S / DAY_S),

@@ -3,13 +3,12 @@ nodes cost, where the paid time goes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
 import numpy as np
 
-from ...base.records import Record
+from ...base.records import Lines, Record, Rows, record
 from ..placement import leaf_nodes
 from ..site import Site
 from ..texts import constant, fill, texts
@@ -17,22 +16,19 @@ from ..texts import constant, fill, texts
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Queue(Record):
     """Waiting by share of the cluster, availability by size of block, and the chain from paid to
     useful time."""
 
     # {fraction, nodes, wait_in_mean_jobs, idle_in_mean_node_jobs, wait_preempting_s}
-    waits: tuple[dict, ...]
-    fragments: tuple[dict, ...]  # {block_nodes, whole, spare_nodes, usable}
+    waits: Rows
+    fragments: Rows  # {block_nodes, whole, spare_nodes, usable}
     node_down: float  # share of the time that one node is in repair
-    chain: tuple[dict, ...]  # {stage, share, running}
+    chain: Rows  # {stage, share, running}
     useful: float  # share of the paid device time that trains
     useful_of_peak: float  # times MFU
-    lines: tuple[str, ...]
+    lines: Lines
 
 
 def gather(nodes: int, wanted: int) -> tuple[float, float]:
@@ -68,40 +64,34 @@ def queue(s: Site, topology: dict) -> Queue:
     running -> useful."""
     e = s.e
     nodes = s.nodes
-    waits = []
-    for f in FRACTIONS:
-        k = max(1, round(f * nodes))
-        wait, idle = gather(nodes, k)
-        waits.append(
-            {
-                "fraction": f,
-                "nodes": k,
-                "wait_in_mean_jobs": wait,
-                "idle_in_mean_node_jobs": idle,
-                "wait_preempting_s": constant("preempt_s"),
-            }
-        )
+    waits = tuple(
+        {
+            "fraction": f,
+            "nodes": k,
+        }
+        | dict(zip(("wait_in_mean_jobs", "idle_in_mean_node_jobs"), gather(nodes, k)))
+        | {"wait_preempting_s": constant("preempt_s")}
+        for f in FRACTIONS
+        for k in [max(1, round(f * nodes))]
+    )
     per_node = s.evictions_per_s / nodes * e.repair_s
     down = per_node / (1 + per_node)
     leaf = leaf_nodes(s.cluster)
     segment = topology["segment_nodes"]
     block = topology.get("block_nodes") or segment
     pod = -(-(s.cluster.pod_devices or s.cluster.devices) // s.per_node)
-    sizes = [(n, 0) for n in (1, 4, segment)] + [(block, block - segment)]
-    sizes += [(leaf, 0), (leaf, 1), (pod, 0)]
-    fragments = []
-    for size, spare in dict.fromkeys(sizes):
-        if size <= max(nodes, block):
-            good = whole_blocks(size, down, spare)
-            usable = good * (size - spare) / size
-            fragments.append(
-                {
-                    "block_nodes": size,
-                    "spare_nodes": spare,
-                    "whole": good,
-                    "usable": usable,
-                }
-            )
+    sizes = (1, 0), (4, 0), (segment, 0), (block, block - segment), (leaf, 0), (leaf, 1), (pod, 0)
+    fragments = [
+        {
+            "block_nodes": size,
+            "spare_nodes": spare,
+            "whole": good,
+            "usable": good * (size - spare) / size,
+        }
+        for size, spare in dict.fromkeys(sizes)
+        if size <= max(nodes, block)
+        for good in [whole_blocks(size, down, spare)]
+    ]
     held = 1 - e.badput["spare shortage"]
     stages = {
         "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
@@ -111,7 +101,7 @@ def queue(s: Site, topology: dict) -> Queue:
     *_, left = running = tuple(accumulate(stages.values(), mul))
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
-        waits=tuple(waits),
+        waits=waits,
         fragments=tuple(fragments),
         node_down=down,
         chain=tuple(
@@ -125,7 +115,7 @@ def queue(s: Site, topology: dict) -> Queue:
         useful=left,
         useful_of_peak=left * s.figures["mfu"],
         lines=fill(
-            texts("scheduler")["queue"],
+            texts("scheduler", "queue"),
             s,
             down=down,
             left=left,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from ...base.records import Rows
 from ...base.units import DAY_S
 from ..network.build import cards
 from ..placement import leaf_nodes
@@ -19,6 +20,33 @@ LEVELS = {
 }
 
 
+LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
+
+
+def stop_lead_s(step_s: float, durable_s: float) -> int:
+    """Seconds between the signal to stop and the end: three steps, twice a whole save, two minutes;
+    at least ten minutes, whole ones."""
+    return max(600, 60 * math.ceil((3 * step_s + 2 * durable_s + 120) / 60))
+
+
+def kill_after_s(step_s: float, durable_s: float) -> int:
+    """Seconds between SIGTERM and SIGKILL: a step and two whole saves, one to nine minutes."""
+    return int(min(540, max(60, step_s + 2 * durable_s)))
+
+
+BAD_START_S = 900  # a start that fails sooner has not begun to train: judgement
+
+
+def early_failures(mtbf_s: float, run_s: float) -> int:
+    """Failures in a row within BAD_START_S of a start that faults alone hardly explain.
+
+    The least n with 2 x run_s / mtbf_s starts x p^n < 1 %, p = 1 - exp(-BAD_START_S / mtbf_s) the
+    chance of a failure so early (failures without memory); 3 to 20.
+    """
+    p = -math.expm1(-BAD_START_S / mtbf_s)
+    return next((n for n in range(3, 20) if 2 * run_s / mtbf_s * p**n < 0.01), 20)
+
+
 def request(s: Site, choice: str) -> dict:
     """Gang, topology, resources and time of one job: {gang, topology, resources, time, licences,
     identity, fields}.
@@ -28,27 +56,27 @@ def request(s: Site, choice: str) -> dict:
     largest group among tp x cp, ep x etp and the shard group, at most those under one leaf
     (`placement.leaf_nodes`), that divides the job.
     """
-    plan = s.plan
-    cluster = s.cluster
     memory = s.cluster.host_memory_bytes
     topology = _topology(s)
     days = s.figures["days_high"] or s.figures["days"]
-    signal = s.save_s
     unit = topology["unit"]
     limit = None if days is None else days * DAY_S * 1.1
     words = texts("request")
+    allocated = s.used_nodes + s.spares
+    if unit == "block":  # a segment divides the nodes of an allocation
+        allocated = topology["segment_nodes"] * -(-allocated // topology["segment_nodes"])
     values = dict(
         topology=topology,
-        cards=cluster.nics_per_node,
-        least_ranks=s.used if plan["dp"] < 2 else s.used - s.replica,
+        cards=s.cluster.nics_per_node,
+        least_ranks=s.used if s.plan["dp"] < 2 else s.used - s.replica,
         host_memory=memory if memory == memory and memory > 0 else None,
         limit_s=limit,
-        signal_s=signal,
-        store=cluster.storage or "superpod-better",
+        signal_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        store=s.cluster.storage or "superpod-better",
         replica_nodes=-(-s.replica // s.per_node),
-        all_nodes=s.used_nodes + s.spares,
-        signal=math.ceil(signal),
-        minutes=limit and math.ceil(limit / 60),
+        all_nodes=allocated,
+        signal=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        minutes=limit and math.ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
         plain=unit not in LEVELS,
         level=LEVELS.get(unit, topology["required"]),
@@ -66,8 +94,11 @@ def _topology(s: Site) -> dict:
     cluster = s.cluster
     nodes = s.used_nodes
     per_node = s.per_node
-    shard = plan["shard_group"] if plan["sharding"] == "hsdp" else 1
-    group = max(plan["tp"] * plan["cp"], plan["ep"] * plan["etp"], shard)
+    group = max(
+        plan["tp"] * plan["cp"],
+        plan["ep"] * plan["etp"],
+        plan["shard_group"] if plan["sharding"] == "hsdp" else 1,
+    )
     domain = cluster.scale_up_domain
     ranks = nodes * per_node
     pods = pods_of(cluster, ranks)
@@ -84,9 +115,8 @@ def _topology(s: Site) -> dict:
         unit = "node" if nodes == 1 else "leaf"
         want = min(max(1, -(-group // per_node)), leaf)
         segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
-    one = f"one leaf for {nodes} nodes holds"
     return fill(
-        texts("request")["topology"][unit],
+        texts("request", "topology")[unit],
         group=group,
         segment=segment,
         segments=-(-nodes // segment),
@@ -97,7 +127,9 @@ def _topology(s: Site) -> dict:
         required="pod" if pods > 1 else "leaf",
         pods=pods,
         leaves=leaves,
-        held=one if leaves == 1 else f"{leaves} leaves of {leaf} nodes hold",
+        held=f"one leaf for {nodes} nodes holds"
+        if leaves == 1
+        else f"{leaves} leaves of {leaf} nodes hold",
         where=f" in {pods} pods" if pods > 1 else "",
     )
 
@@ -106,7 +138,6 @@ def spares_held(s: Site) -> dict:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
     e = s.e
     n = s.spares
-    words = texts("request")["spares"]
     pods = s.pods
     if n == 0 or s.racks_join:
         where = "racks" if n else "none"
@@ -116,7 +147,7 @@ def spares_held(s: Site) -> dict:
         "nodes": n,
         "recommended": e.spares_recommended,
         "where": fill(
-            words[where],
+            texts("request", "spares")[where],
             n=n,
             pods=pods,
             each=-(-n // pods),
@@ -130,7 +161,7 @@ def spares_held(s: Site) -> dict:
     }
 
 
-def health_checks(s: Site) -> tuple[dict, ...]:
+def health_checks(s: Site) -> Rows:
     """Checks with thresholds for this machine: [{check, when, threshold, unit, on_fail,
     source}]."""
     cluster = s.cluster
@@ -147,9 +178,8 @@ def health_checks(s: Site) -> tuple[dict, ...]:
     ring = limit("node all-reduce")
     card = accepted(name, "card to card")
     if ring is None:
-        rate = node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0]
         ring = {
-            "rate": rate,
+            "rate": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0],
             "source": "the burn-in's threshold",
         }
     share = acceptance_limits("card to card")[0]
@@ -157,11 +187,10 @@ def health_checks(s: Site) -> tuple[dict, ...]:
     if card is not None:
         share = float(card["value"]) / float(card["rated"])
         loosest = card["source"]
-    facts = {id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")}
     table = fill(
         rows("health_checks"),
         s,
-        **facts,
+        **{id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")},
         gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
         host_copy=limit("host copy"),
         ring=ring if s.per_node > 1 else None,

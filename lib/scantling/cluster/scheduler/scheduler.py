@@ -3,27 +3,33 @@ spares, preemption, requeue, health checks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import prod
 
 from ... import catalogue
-from ...base.records import Record
+from ...base.records import Lines, Record, Rows, record
 from ...base.show import several
+from ...base.units import DAY_S
 from ..site import Run, Site, is_torus, site_of
 from ..texts import constant, fill, lines, number, source, texts
 from .queue import Queue, queue
-from .request import health_checks, request, spares_held
+from .request import (
+    BAD_START_S,
+    early_failures,
+    health_checks,
+    kill_after_s,
+    request,
+    spares_held,
+    stop_lead_s,
+)
 from .stakes import in_place_gain, requeue_s, stakes
 
 TIE = constant("tie")  # closer than this, the one with fewer control planes
-WORDS = texts("scheduler")["criteria"]
+WORDS = texts("scheduler", "criteria")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Criterion(Record):
     """One criterion as this design puts it: what is at stake [share of the run's useful time], and
     why it is that much."""
@@ -34,10 +40,7 @@ class Criterion(Record):
     why: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Option(Record):
     """One scheduler judged: goodput it keeps of what is at stake, whether it can be used at all,
     and why it loses."""
@@ -48,30 +51,27 @@ class Option(Record):
     score: float  # product over criteria of 1 - stake x (1 - fit)
     control_planes: int
     most_nodes: int
-    fits: tuple[dict, ...]  # {criterion, stake, fit, costs, says, source}
-    against: tuple[str, ...]  # dearest first
+    fits: Rows  # {criterion, stake, fit, costs, says, source}
+    against: Lines  # dearest first
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Scheduler(Record):
     """The scheduler of a design and what it is asked for."""
 
     run: Run
     choice: str
     name: str
-    why: tuple[str, ...]
+    why: Lines
     criteria: tuple[Criterion, ...]
     options: tuple[Option, ...]  # best first
     request: dict
     spares: dict
     preemption: dict
     requeue: dict
-    health_checks: tuple[dict, ...]
+    health_checks: Rows
     queue: Queue
-    lines: tuple[str, ...]
+    lines: Lines
 
     def option(self, id: str) -> Option:
         """One option by id. Raises KeyError for an unknown one."""
@@ -159,10 +159,10 @@ def _ordered(found) -> list[Option]:
     return sorted(found, key=rank)
 
 
-def _steady(found, best: Option) -> tuple[str, ...]:
+def _steady(found, best: Option) -> Lines:
     """Whether the choice hangs on a fit that is a reading of documents: each partial fit moved by a
     quarter, one at a time."""
-    words = texts("scheduler")["steady"]
+    words = texts("scheduler", "steady")
     if not best.usable:
         return ()
     partial = (
@@ -177,15 +177,12 @@ def _steady(found, best: Option) -> tuple[str, ...]:
         score = o.score * (1 - f["stake"] * (1 - fit)) / max(1 - f["costs"], 1e-12)
         other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
         if other.id != best.id:
-            turn = {
-                "other": other.name,
-                "name": o.name,
-                "better": "better" if step > 0 else "worse",
-            }
             return (
                 fill(
                     words["turn"],
-                    **turn,
+                    other=other.name,
+                    name=o.name,
+                    better="better" if step > 0 else "worse",
                     what=WORDS[f["criterion"]],
                 ),
             )
@@ -219,7 +216,7 @@ def _judge(
 ) -> Option:
     table = _table()[id]
     most = _most_nodes(id, cluster)
-    words = texts("scheduler")["against"]
+    words = texts("scheduler", "against")
     fits = []
     for c in asked:
         fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
@@ -236,26 +233,6 @@ def _judge(
         "torus": is_torus(cluster) and _fit(id, "torus") <= 0 and "torus",
         "gang": _fit(id, "gang") < 1 and "gang",
     }
-    against = (
-        *(
-            fill(
-                words[k],
-                nodes=nodes,
-                most=most,
-                says=table[row]["says"],
-            )
-            for k, row in refused.items()
-            if row
-        ),
-        *(
-            fill(
-                words["cost"],
-                what=WORDS[f["criterion"]],
-                **f,
-            )
-            for f in dear
-        ),
-    )
     return Option(
         id=id,
         name=table["gang"]["name"],
@@ -264,7 +241,26 @@ def _judge(
         control_planes=int(_fit(id, "parts")),
         most_nodes=most,
         fits=tuple(fits),
-        against=against,
+        against=(
+            *(
+                fill(
+                    words[k],
+                    nodes=nodes,
+                    most=most,
+                    says=table[row]["says"],
+                )
+                for k, row in refused.items()
+                if row
+            ),
+            *(
+                fill(
+                    words["cost"],
+                    what=WORDS[f["criterion"]],
+                    **f,
+                )
+                for f in dear
+            ),
+        ),
     )
 
 
@@ -277,7 +273,7 @@ def _why(
     order,
     asked,
     nodes: int,
-) -> tuple[str, ...]:
+) -> Lines:
     best, second, words = *order[:2], texts("scheduler")
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
@@ -307,8 +303,8 @@ def _preemption(s: Site) -> dict:
     """Who may stop whom. A restart that takes other jobs' nodes instead of spares pays for their
     lost work too."""
     return fill(
-        texts("scheduler")["preemption"],
-        grace_s=s.save_s,
+        texts("scheduler", "preemption"),
+        grace_s=kill_after_s(s.step_s, s.e.checkpoint_durable_s),
         evictions=s.failures_per_day - s.e.failures_per_day.get("software", 0.0),
         lost=number("R053") / 100,
         source=source("R053"),
@@ -319,13 +315,14 @@ def _requeue(s: Site) -> dict:
     """Restart in place against a requeue at this size; see `stakes.requeue_s`."""
     kept, gone = in_place_gain(s)
     return fill(
-        texts("scheduler")["requeue"],
+        texts("scheduler", "requeue"),
         requeue_s=requeue_s(s.cluster.nodes, s.per_node),
         kept=kept,
         gone=gone,
         gain=kept - gone,
-        three=3 * s.e.recovery_s,
-        grace_s=s.save_s,
+        tries=early_failures(s.e.mtbf_s, s.run.days * DAY_S),
+        early=BAD_START_S,
+        grace_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
         source=source("R071", "R072"),
     )
 
@@ -336,18 +333,17 @@ def _lines(
     held,
     again,
     nodes: int,
-) -> tuple[str, ...]:
+) -> Lines:
     best, second, words = *order[:2], texts("scheduler")
     topology = asks["topology"]
     spare = held["nodes"]
     level = second.usable and second.score >= best.score - TIE
-    less = abs(second.score - best.score)
     block = topology.get("block_nodes")
     equal = fill(
         words["loses"],
         best=best,
         second=second,
-        less=less,
+        less=abs(second.score - best.score),
     )
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(

@@ -35,7 +35,7 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
         "share": idle,
         "services": 0.0,
     }
-    words = texts("scheduler")["stakes"]
+    words = texts("scheduler", "stakes")
     values = {
         "share": share,
         "longer": 1 / (1 - share),
@@ -46,7 +46,17 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     }
     values["all_nodes"] = s.nodes + s.spares
     flat = {"leaf": "flat"} if share <= 0 else {}
-    return {k: (stake, fill(words[flat.get(k, k)], s, **values)) for k, stake in found.items()}
+    return {
+        k: (
+            stake,
+            fill(
+                words[flat.get(k, k)],
+                s,
+                **values,
+            ),
+        )
+        for k, stake in found.items()
+    }
 
 
 def scattered(assessment) -> float:
@@ -65,10 +75,15 @@ def scattered(assessment) -> float:
 def requeue_s(nodes, devices_per_node) -> float:
     """Seconds of a requeue at this size: a straight line in log2(machines of 16 devices) through
     ByteRobust's four sizes, none below the first's half. [s]"""
-    machines = max(float(nodes) * devices_per_node / 16, 1.0)
     counted, seconds = np.array(REQUEUE).T
-    slope, base = np.polyfit(np.log2(counted), seconds, 1)
-    return max(base + slope * np.log2(machines), seconds[0] / 2)
+    slope, base = np.polyfit(
+        np.log2(counted),
+        seconds,
+        1,
+    )
+    return max(
+        base + slope * np.log2(max(float(nodes) * devices_per_node / 16, 1.0)), seconds[0] / 2
+    )
 
 
 def in_place_gain(s: Site) -> tuple[float, float]:

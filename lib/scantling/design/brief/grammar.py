@@ -1,28 +1,32 @@
 """Reading plain words from left to right: rules match where the scanner stands, the longest wins,
-and every word must be used by one. Rules, words without meaning and units stand in phrases.yaml."""
+and every word that no rule uses is listed. Rules, words without meaning and units stand in
+phrases.yaml."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
-import yaml
-
+from ...base.errors import DesignError
+from ...base.records import Assumed, record
+from ...base.typed import with_points
 from ...base.units import DAY_S
+from ...base.words import table as read_yaml
 from ...catalogue.models.entries import entries
 from ...catalogue.stacks import stacks
 
-_GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—-]+")
-_WORD = re.compile(r"[^\s,;()\[\]\"“”|]+")
+_GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
+_CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
+# up to a size that a name ends in, as in MPT-30B
+_WORD = re.compile(r"(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+")
 
 
 @cache
 def phrases() -> dict:
     """The tables of phrases.yaml."""
-    text = Path(__file__).with_name("phrases.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)
+    return read_yaml(__file__, "phrases")
 
 
 @cache
@@ -31,8 +35,15 @@ def fillers() -> frozenset:
     return frozenset(phrases()["fillers"].split())
 
 
+@cache
+def turning() -> frozenset:
+    """Words that turn round or bound what follows: alone they take it out of the reading."""
+    return frozenset(phrases()["turning"].split())
+
+
 class Match:
-    """A match of a rule, with readers of its numbers; the number of a field is the group v."""
+    """A match of a rule, with readers of its numbers and words; those of a field are the group
+    v."""
 
     def __init__(self, match: re.Match):
         self.match, self.said = match, match.group(0).strip(" \t\n,.;:")
@@ -40,15 +51,30 @@ class Match:
     def __getitem__(self, name: str) -> str | None:
         return self.match.groupdict().get(name)
 
+    def read(self, how: str):
+        """What a reader and its arguments make of the match; None where its group said nothing."""
+        reader, *details = how.split()
+        return getattr(self, reader)(*details)
+
     def num(
         self,
         name="v",
         k=1e3,
-    ) -> float:
+    ) -> float | None:
         """A number with its scale: 175B, 1.5 trillion, 1e12."""
-        scale = (self[name + "_s"] or "").lower()
-        times = k if scale == "k" else phrases()["scales"].get(scale, 1.0)
+        if not self[name]:
+            return None
+        scale = (self[name + "_s"] or "").strip().lower()
+        times = float(k) if scale == "k" else phrases()["scales"].get(scale, 1.0)
         value = float(self[name].replace(",", "")) * times
+        if not math.isfinite(value):
+            problem = "is not a finite number"
+            raise DesignError(
+                "text",
+                self.said,
+                "a smaller number",
+                problem=problem,
+            )
         exact = value == round(value) and abs(value) < 1e18
         return round(value) if exact else float(f"{value:.15g}")
 
@@ -56,16 +82,34 @@ class Match:
         self,
         name="v",
         k=1000,
-    ) -> int:
-        return int(self.num(name, k))
-
-    def whole_1024(self) -> int:
-        return self.whole(k=1024)
+    ) -> int | None:
+        value = self.num(name, k)
+        if value is not None and value != int(value):
+            problem = "is not a whole number"
+            raise DesignError(
+                "text",
+                self.said,
+                "a whole number",
+                problem=problem,
+            )
+        return None if value is None else int(value)
 
     def devices(self, name="v") -> int:
         """16K devices are 16,384, as the field says it; 100K are 100,000."""
-        plain = int(self[name].replace(",", ""))
-        return self.whole(name, 1024 if plain & (plain - 1) == 0 else 1000)
+        said = int(self[name].replace(",", ""))
+        return self.whole(name, 1024 if said & (said - 1) == 0 else 1000)
+
+    def slice(self, name="v") -> int:
+        """Chips of a TPU slice: generations 2 to 5p are named by their cores, two a chip; the
+        efficient ones by chips."""
+        return max(1, self.whole(name) // (1 if self["acc"].lower().endswith("e") else 2))
+
+    def product(
+        self,
+        groups,
+        each,
+    ) -> int:
+        return self.whole(groups) * self.devices(each)
 
     def amount(self) -> float:
         return float(self.num())
@@ -76,50 +120,70 @@ class Match:
     def share(self) -> float:
         return float(f"{self.plain() / 100:.12g}")
 
-    def seconds(self) -> float:
-        table, unit = phrases()["seconds"], self["v_u"].lower()
-        return float(f"{self.plain() * table[unit if unit in table else unit.rstrip('s')]:.12g}")
+    def scaled(
+        self,
+        table,
+        unit="u",
+        of=1,
+    ) -> float:
+        """A number in the unit of a table."""
+        return float(f"{self.plain() * phrases()[table][self[unit].lower()] / of:.12g}")
 
     def days(self) -> float:
-        return float(f"{self.seconds() / DAY_S:.12g}")
+        return self.scaled("seconds", "v_u", DAY_S)
 
-    def gigabytes(self) -> float:
-        return self.plain() * (1000 if self["u"].upper() == "TB" else 1)
-
-    def megawatts(self) -> float:
-        return (
-            self.plain()
-            * {
-                "kw": 1e-3,
-                "mw": 1.0,
-                "gw": 1e3,
-            }[self["u"].lower()]
-        )
+    def gigabits(self) -> float:
+        """A rate in Gb/s."""
+        unit = self["u"]
+        return self.plain() * (8 if "B" in unit else 1) * (1000 if unit[0] in "Tt" else 1)
 
     def word(self) -> str:
         return self["v"].lower()
 
-    def domain(self) -> str:
-        return self.word() if self.word() in ("rack", "pod") else "node"
+    def named(
+        self,
+        kind,
+        name,
+    ) -> str:
+        return kind + self[name].lower()
 
-    def zero(self) -> str:
-        return f"zero{self['v']}"
+    def meant(
+        self,
+        table,
+        name="v",
+    ) -> str | None:
+        """What a word stands for."""
+        word = (self[name] or "").lower()
+        return phrases()[table].get(word, word) or None
+
+    def accelerator(self) -> tuple | None:
+        """(family, memory in GB, form) of an accelerator as it is written."""
+        if not self["acc"]:
+            return None
+        more = ((self["pre"] or "") + (self["more"] or "")).lower()
+        memory = re.search(r"(\d+)(?=\s?gb)|(?<=-)\d+$", more)
+        chip = re.sub(r"[\s-]", "", self["acc"].lower())
+        form = re.search(phrases()["fragments"]["form"].lower(), more)
+        return (
+            phrases()["chips"].get(chip, chip),
+            int(memory[0]) if memory else None,
+            form[0].replace("-", "") if form else None,
+        )
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Rule:
-    """One way to say something: `field` becomes `value` or what `read` makes of the match; `do` is
-    an action of several steps; a rule with neither is understood and sets nothing, saying `why`."""
+    """One way to say something: `field` becomes `value` or what `read` makes of the match, so do
+    those in `sets`; what is refused says what is allowed; a rule with none of these is understood
+    and sets nothing, saying `why`."""
 
     pattern: re.Pattern
     field: str = ""
     value: object = None
     read: str = ""
+    sets: dict | None = None
     why: str = ""
-    do: str = ""
+    refuse: str = ""
 
 
 def _expanded(pattern: str) -> str:
@@ -182,81 +246,122 @@ class Read:
     why: str = ""
 
 
+# what fields are worked out from when all has been read
+FACTS = (
+    *("accelerator", "nodes", "racks", "nvlink", "rdma", "fabric", "rate", "rate_of"),
+    *("examples", "epochs", "tokens_per_param"),
+)
+
+
 @dataclass
 class Notes:
-    """What the rules have gathered so far: fields, facts that need each other, and what was
-    read."""
+    """What the rules have gathered so far: fields, facts that need each other, what was read, and
+    what was assumed."""
 
     fields: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
+    said: dict = field(default_factory=dict)
     read: list = field(default_factory=list)
+    ignored: list = field(default_factory=list)
+    assumed: list = field(default_factory=list)
     clashes: list = field(default_factory=list)
 
-    def set(
+    def note(
         self,
-        path: str,
-        value,
-        m: Match,
+        said: str,
+        path: str = "",
+        value=None,
         why: str = "",
     ) -> None:
-        """Field `path` is `value`; a second, different value is a clash."""
-        if path in self.fields and self.fields[path] != value:
-            self.clashes.append((path, self.fields[path], value, m.said))
-        self.fields[path] = value
+        """What some words were taken to mean."""
         self.read.append(
             Read(
-                m.said,
+                said,
                 path,
                 value,
                 why,
             )
         )
 
-    def fact(
+    def ignore(
         self,
-        name: str,
-        value,
-        m: Match,
+        said: str,
+        why: str,
     ) -> None:
-        """Something that a field is worked out from when all has been read."""
-        if name in self.facts and self.facts[name][0] != value:
-            self.clashes.append((name, self.facts[name][0], value, m.said))
-        self.facts[name] = (value, m.said)
+        """Words that set nothing, and why."""
+        left = Read(
+            said,
+            "",
+            None,
+            why,
+        )
+        if left not in self.ignored:
+            self.ignored.append(left)
+
+    def assume(
+        self,
+        path: str,
+        value,
+        why: str,
+    ) -> None:
+        self.assumed.append(Assumed(path, value, why))
+
+    def set(
+        self,
+        path: str,
+        value,
+        said: str,
+        why: str = "",
+    ) -> None:
+        """A field or fact is `value`; a second, different value is a clash. InfiniBand and its
+        generation may be said apart."""
+        kept = self.facts if path in FACTS else self.fields
+        old = kept.get(path, value)
+        if path == "fabric" and "ib" in (old, value) and old[:2] == value[:2]:
+            old = value = max(old, value, key=len)
+        if old != value:
+            self.clashes.append((path, old, value, said))
+        kept[path], self.said[path] = value, said
+        if kept is self.fields:
+            self.note(
+                said,
+                path,
+                value,
+                why,
+            )
 
     def follow(
         self,
         rule: Rule,
         m: Match,
-        actions: dict,
     ) -> None:
         """Do what a rule says with its match."""
-        if rule.do:
-            actions[rule.do](self, m, rule.value)
-        elif rule.field:
-            value = getattr(m, rule.read)() if rule.read else rule.value
+        if rule.refuse:
+            self.ignore(m.said, rule.refuse)
+            return
+        if rule.field:
+            value = m.read(rule.read) if rule.read else rule.value
             self.set(
                 rule.field,
                 value,
-                m,
+                m.said,
                 rule.why,
             )
-        else:
-            self.read.append(
-                Read(
-                    m.said,
-                    "",
-                    None,
-                    rule.why,
-                )
-            )
+        for path, how in (rule.sets or {}).items():
+            value = m.read(how)
+            if value is not None:
+                self.set(path, value, m.said)
+        if not rule.field and not rule.sets:
+            self.note(m.said, why=rule.why)
 
 
 def in_digits(text: str) -> str:
-    """`text` with one to twelve, and "a" before a scale or a time, in digits where they count
-    something."""
+    """`text` with one to twelve, "a" before a scale or a time and "single" before a machine, in
+    digits where they count something."""
     p = phrases()
     digits = {word: str(i) for i, word in enumerate(p["numbers"], 1)}
     words = rf"\b({'|'.join(digits)})(?={p['counted']})|\ba(?={p['counted_after_a']})"
+    words += rf"|\bsingle(?={p['counted_after_single']})"
     return re.sub(
         words,
         lambda m: digits.get(m[0].lower(), "1"),
@@ -265,13 +370,18 @@ def in_digits(text: str) -> str:
     )
 
 
-def scan(text: str, actions: dict) -> tuple[Notes, list[str]]:
-    """(notes, words that no rule used)."""
-    text = in_digits(text)
-    notes, unused, at = Notes(), [], 0
+def scan(text: str) -> Notes:
+    """What the rules make of a text; words that none of them uses are ignored, and so is what
+    follows a negation or a bound that is part of no rule."""
+    text = in_digits(with_points(text))
+    notes, at = Notes(), 0
+    turned = None  # start of a negation or bound whose object has not come yet
     while at < len(text):
         if gap := _GAP.match(text, at):
             at = gap.end()
+            if turned is not None and _CLAUSE.search(gap[0]):
+                _leave(notes, text[turned : gap.start()], TURNED)
+                turned = None
             continue
         found = [(m, rule) for rule in rules() if (m := rule.pattern.match(text, at))]
         m, rule = max(
@@ -280,14 +390,51 @@ def scan(text: str, actions: dict) -> tuple[Notes, list[str]]:
             default=(None, None),
         )
         if m and m.end() > at:
-            notes.follow(rule, Match(m), actions)
-            at = m.end()
+            if turned is None:
+                notes.follow(rule, Match(m))
+            else:
+                _leave(notes, text[turned : m.end()], TURNED)
+            at, turned = m.end(), None
             continue
         word = _WORD.match(text, at)[0]
         bare = word.strip(".:'’/-–—").lower()
-        if bare not in fillers() and not fillers().issuperset(
-            filter(None, re.split("[/–—-]", bare))
-        ):
-            unused.append(word.rstrip(".:"))
+        if bare in turning():
+            turned = at if turned is None else turned
+        elif not _filler(bare):
+            if turned is None:
+                _leave(notes, word, UNUSED)
+            else:
+                _leave(notes, text[turned : at + len(word)], TURNED)
+            turned = None
         at += len(word)
-    return notes, unused
+    if turned is not None:
+        _leave(notes, text[turned:], TURNED)
+    return notes
+
+
+UNUSED = "no rule reads it"
+TURNED = "a negation or bound that no rule reads"
+
+
+def _filler(bare: str) -> bool:
+    """Whether a word, or each part of a compound, carries no meaning here."""
+    return bare in fillers() or fillers().issuperset(filter(None, re.split("[/–—-]", bare)))
+
+
+def _leave(
+    notes: Notes,
+    words: str,
+    why: str,
+) -> None:
+    """Words that are ignored; unread words in a row are one entry."""
+    said = " ".join(words.split()).rstrip(".:,;")
+    last = notes.ignored[-1] if notes.ignored else None
+    if last and last.why == why == UNUSED and len(last.said) + len(said) < 60:
+        notes.ignored[-1] = Read(
+            f"{last.said} {said}",
+            "",
+            None,
+            why,
+        )
+    else:
+        notes.ignore(said, why)

@@ -3,285 +3,223 @@ words were taken to mean."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 from ... import catalogue
 from ...base.errors import DesignError, plain
-from ...base.records import Assumed
+from ...base.records import Assumed, record
 from ...catalogue.models.entries import entry
 from ...catalogue.models.shape import parameters
 from .grammar import Notes, Read, scan
-from .machine import ACTIONS, choose_accelerator, choose_fabric
+from .machine import choose_accelerator, choose_fabric
 
-LONGEST = 5000
+_wrong = partial(DesignError, "text")
+_EXAMPLE = "such as 175B MoE, 1024x A100 80GB, 1T tokens in 30 days"
+LONGEST = 10_000
+AMOUNTS = ("examples", "epochs", "tokens_per_param")
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Brief:
-    """Fields by dotted path, the words each came from, and the readings that were a choice."""
+    """Fields by dotted path, the words each came from, the words that set nothing, and the readings
+    that were a choice. `amounts`: what tokens follow from when the model is known."""
 
     fields: dict
     read: tuple[Read, ...]
+    ignored: tuple[Read, ...]
     assumed: tuple[Assumed, ...]
+    amounts: dict
 
 
 def read_brief(text: str) -> Brief:
     """The plan that `text` states, such as "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T
     tokens in 30 days".
 
-    Every word has to be used by a rule or be one of the listed words without meaning; what is left
-    over is an error that names it, so nothing
-    is dropped silently. K, M, B, T scale numbers (K is 1,024 for sequence lengths), Gb/s are bits
-    and GB/s bytes, a month has 30 days.
-    Raises DesignError for words it cannot use, for two values of one thing, and for hardware that
-    the catalogue does not have.
+    Words that no rule reads are listed as ignored, with what follows a negation or a bound, so
+    nothing is dropped silently. K, M, B, T scale numbers (K is 1,024 for sequence lengths), Gb/s
+    are bits and GB/s bytes, a month has 30 days.
+    Raises DesignError for two values of one thing and for what is no text: nothing, control
+    characters, more than LONGEST characters.
     """
+    odd = next((c for c in text if not c.isprintable() and not c.isspace()), None)
+    problem = "is empty" if not text.strip() else odd and f"holds a control character, {odd!a}"
     if len(text) > LONGEST:
-        raise DesignError(
-            "text",
-            allowed=f"at most {LONGEST:,} characters",
-            problem=f"has {len(text):,} characters",
+        problem = f"has {len(text):,} characters, more than {LONGEST:,}"
+    if problem:
+        raise _wrong(
+            allowed="the plan in words, " + _EXAMPLE,
+            problem=problem,
         )
-    if not text.strip():
-        raise DesignError(
-            "text",
-            allowed=(
-                "the plan in words, such as 175B MoE, 96 layers, 1024x A100 80GB, 1T tokens "
-                "in 30 days"
-            ),
-            problem="is empty",
-        )
-    notes, unused = scan(text, ACTIONS)
-    if unused:
-        words = ", ".join(f"'{plain(w, 40)}'" for w in unused[:12]) + (
-            f" and {len(unused) - 12} more" if len(unused) > 12 else ""
-        )
-        raise DesignError(
-            "text",
-            problem=f"cannot use {words}",
-            allowed="leave them out, put them another way, or write them into the design file",
-        )
-    if not notes.read and not notes.facts:
-        raise DesignError(
-            "text",
-            text,
-            problem="holds nothing about a plan",
-            allowed="such as 175B MoE, 1024x A100 80GB, 1T tokens in 30 days",
-        )
+    notes = scan(text)
     if notes.clashes:
-        path, one, two, said = notes.clashes[0]
-        raise DesignError(
-            "text",
-            problem=(
-                f"gives {path} twice: {plain(str(one), 40)} and {plain(str(two), 40)} "
-                f"('{plain(said, 60)}')"
-            ),
+        path, *values, said = notes.clashes[0]
+        one, two = (plain(str(value), 40) for value in values)
+        problem = f"gives {path} twice: {one} and {two} ('{plain(said, 60)}')"
+        raise _wrong(
+            problem=problem,
             allowed="one value",
         )
-    return _gather(notes)
+    _model(notes.fields)
+    _accelerator(notes)
+    if "racks" in notes.facts:
+        _racks(notes)
+    if "nodes" in notes.facts:
+        _nodes(notes)
+    _network(notes)
+    if "rdma" in notes.facts:
+        notes.note(notes.said["rdma"], why="the fabric does RDMA; there is no field for it")
+    return Brief(
+        fields=notes.fields,
+        read=tuple(notes.read),
+        ignored=tuple(notes.ignored),
+        assumed=tuple(notes.assumed),
+        amounts={k: notes.facts[k] for k in AMOUNTS if k in notes.facts},
+    )
 
 
-def _gather(notes: Notes) -> Brief:
-    fields, facts, read, assumed = dict(notes.fields), notes.facts, list(notes.read), []
+def _model(fields):
+    """A model is named, or a mixture of experts where it has experts."""
     if isinstance(fields.get("model"), str):
         _named(fields)
+    sparse = fields.keys() & {"model.experts", "model.top_k", "model.active"}
     if fields.get("model.moe") is False:
         del fields["model.moe"]
-        if any(k in fields for k in ("model.experts", "model.top_k", "model.active")):
-            raise DesignError(
-                "text",
+        if sparse:
+            raise _wrong(
                 problem="says dense and gives experts",
                 allowed="one of the two",
             )
-    elif "model.like" not in fields and any(k in fields for k in ("model.experts", "model.active")):
+    elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
-    _machine(
-        fields,
-        facts,
-        read,
-        assumed,
-    )
-    return Brief(
-        fields=fields,
-        read=tuple(read),
-        assumed=tuple(assumed),
-    )
 
 
 def _named(fields):
     """A catalogue model that the text also describes: sizes have to agree, other dimensions replace
     the row's."""
-
     id = fields["model"]
     model = entry(id).model
     counted = parameters(model)
-    for name, real in (("size", counted.total), ("active", counted.active)):
+    for name, real, kind in (("size", counted.total, ""), ("active", counted.active, "active ")):
         said = fields.pop(f"model.{name}", None)
         if said is not None and min(abs(said / n - 1) for n in (real, counted.active)) > 0.08:
-            raise DesignError(
-                "text",
-                problem=(
-                    f"names {id}, which has {real / 1e9:.4g}B "
-                    f"{'active ' if name == 'active' else ''}parameters, and says "
-                    f"{said / 1e9:g}B"
-                ),
+            has = f"names {id}, which has {real / 1e9:.4g}B {kind}parameters, and says "
+            raise _wrong(
+                problem=f"{has}{said / 1e9:g}B",
                 allowed="one of the two",
             )
-    moe = fields.pop("model.moe", None)
-    if moe is not None and moe != model.is_moe:
-        raise DesignError(
-            "text",
-            problem=(
-                f"names {id}, which is "
-                f"{'a mixture of experts' if model.is_moe else 'dense'}, and says the "
-                f"contrary"
-            ),
+    moe = fields.pop("model.moe", model.is_moe)
+    if moe != model.is_moe:
+        kind = "a mixture of experts" if model.is_moe else "dense"
+        raise _wrong(
+            problem=f"names {id}, which is {kind}, and says the contrary",
             allowed="one of the two",
         )
     if any(k.startswith("model.") for k in fields):
         fields["model.like"] = fields.pop("model")
 
 
-def _machine(
-    fields,
-    facts,
-    read,
-    assumed,
-):
-    """Fields that several words make up together: accelerator, count of devices, network."""
-    _accelerator(
-        fields,
-        facts,
-        read,
-        assumed,
-    )
-    if "nodes" in facts:
-        _nodes(
-            fields,
-            *facts["nodes"],
-            read,
-            assumed,
-        )
-    if "fabric" in facts or "rate" in facts:
-        _network(
-            fields,
-            facts,
-            read,
-            assumed,
-        )
-    if "rate_of" in facts and "rate" not in facts:
-        raise DesignError(
-            "text",
-            problem=f"cannot use '{plain(facts['rate_of'][1], 40)}' without a rate",
-            allowed="a rate such as 400 Gb/s per device",
-        )
-    if "rdma" in facts:
-        why = "the fabric does RDMA; there is no field for it"
-        read.append(
-            Read(
-                facts["rdma"][1],
-                "",
-                None,
-                why,
-            )
-        )
-
-
-def _accelerator(
-    fields,
-    facts,
-    read,
-    assumed,
-):
-    linked, link_said = facts.get("nvlink", (None, ""))
-    if "accelerator" not in facts:
-        if link_said:
-            read.append(
-                Read(
-                    link_said,
-                    "",
-                    None,
-                    "no accelerator is named",
-                )
-            )
-        return
-    (family, memory, form), said = facts["accelerator"]
-    id, why = choose_accelerator(
-        family,
-        memory,
-        form,
-        linked,
-    )
-    fields["cluster.accelerator"] = id
-    said = ", ".join(filter(None, (said, link_said)))
-    read.append(
-        Read(
-            said,
-            "cluster.accelerator",
+def _accelerator(notes: Notes):
+    facts, said, field = notes.facts, notes.said, "cluster.accelerator"
+    if "accelerator" in facts:
+        found = _nearest_card(notes, *facts["accelerator"], facts.get("nvlink"))
+        if found is None:
+            return
+        id, why = found
+        words = ", ".join(said[k] for k in ("accelerator", "nvlink") if k in said)
+        notes.fields[field] = id
+        notes.note(
+            words,
+            field,
             id,
             why,
         )
+        if why:
+            notes.assume(field, id, why)
+    elif "nvlink" in facts:
+        notes.note(said["nvlink"], why="no accelerator is named")
+
+
+def _nearest_card(
+    notes: Notes,
+    family,
+    memory,
+    form,
+    nvlink,
+) -> tuple[str, str] | None:
+    """(id, why) of the card, with the nearest memory where the catalogue lacks the one that was
+    said; what it lacks is listed as ignored. None where it has no card of the family."""
+    for asked in ((memory, form, nvlink), (None, form, nvlink), (None, None, None)):
+        try:
+            return choose_accelerator(family, *asked)
+        except DesignError as e:
+            notes.ignore(notes.said["accelerator"], plain(str(e), 200))
+            if e.nearest:
+                return choose_accelerator(family, e.nearest, *asked[1:])
+    return None
+
+
+def _racks(notes: Notes):
+    """Devices of a count of racks, where the scale-up domain is one."""
+    racks, field = notes.facts["racks"], "cluster.devices"
+    id = notes.fields.get("cluster.accelerator")
+    domain = catalogue.accelerator(id).scale_up_domain if id else 1
+    if domain <= catalogue.devices_per_node(id or "h100-sxm"):
+        return notes.ignore(notes.said["racks"], "how many devices a rack holds is not known")
+    notes.set(
+        field,
+        racks * domain,
+        notes.said["racks"],
+        f"{racks:,} racks of {domain}",
     )
-    if why:
-        assumed.append(Assumed("cluster.accelerator", id, why))
 
 
-def _nodes(
-    fields,
-    nodes,
-    said,
-    read,
-    assumed,
-):
-    each = _per_node(fields)
+def _nodes(notes: Notes):
+    """Devices of a count of nodes."""
+    nodes, each, field = notes.facts["nodes"], _per_node(notes.fields), "cluster.devices"
     devices = nodes * each
-    given = fields.setdefault("cluster.devices", devices)
+    given = notes.fields.setdefault(field, devices)
     if given != devices:
-        raise DesignError(
-            "text",
+        raise _wrong(
             problem=f"gives {given:,} devices and {nodes:,} nodes of {each}",
             allowed="one count",
         )
-    read.append(
-        Read(
-            said,
-            "cluster.devices",
-            devices,
-            f"{nodes:,} nodes of {each}",
-        )
+    notes.note(
+        notes.said["nodes"],
+        field,
+        devices,
+        f"{nodes:,} nodes of {each}",
     )
-    if "cluster.devices_per_node" not in fields:
-        why = f"{nodes:,} nodes with {each} devices each, as this accelerator's usual node has"
-        assumed.append(Assumed("cluster.devices", devices, why))
-
-
-def _network(
-    fields,
-    facts,
-    read,
-    assumed,
-):
-    kind, rate, of = (facts.get(k, (None, ""))[0] for k in ("fabric", "rate", "rate_of"))
-    said = " ".join(facts[k][1] for k in ("rate", "fabric", "rate_of") if k in facts)
-    found = choose_fabric(kind, rate and (rate, of or "port"), _per_node(fields))
-    for k, v in found.items():
-        fields[f"cluster.{k}"] = v
-        read.append(Read(said, f"cluster.{k}", v))
-    if not found:
-        read.append(
-            Read(
-                said,
-                "",
-                None,
-                "InfiniBand of the accelerator's usual node",
-            )
+    if "cluster.devices_per_node" not in notes.fields:
+        notes.assume(
+            field,
+            devices,
+            f"{nodes:,} nodes with {each} devices each, as this accelerator's usual node has",
         )
+
+
+def _network(notes: Notes):
+    facts, said = notes.facts, notes.said
+    kind, rate, of = (facts.get(k) for k in ("fabric", "rate", "rate_of"))
+    if of and not rate:
+        notes.ignore(said["rate_of"], "a rate is missing, such as 400 Gb/s per device")
+    if not kind and not rate:
+        return
+    words = " ".join(said[k] for k in ("rate", "fabric", "rate_of") if k in said)
+    found = choose_fabric(
+        kind,
+        rate,
+        of or "port",
+        _per_node(notes.fields),
+    )
+    for k, v in found.items():
+        notes.fields[f"cluster.{k}"] = v
+        notes.note(words, f"cluster.{k}", v)
+    if not found:
+        notes.note(words, why="InfiniBand of the accelerator's usual node")
     if kind is None:
-        why = "a rate without a network: InfiniBand"
-        assumed.append(Assumed("cluster.scale_out", found.get("scale_out"), why))
+        notes.assume(
+            "cluster.scale_out", found.get("scale_out"), "a rate without a network: InfiniBand"
+        )
 
 
 def _per_node(fields) -> int:

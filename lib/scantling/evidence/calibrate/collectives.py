@@ -15,15 +15,17 @@ the same devices and collective.
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import catalogue
-from ...base.records import take
+from ...base.files import csv_rows
+from ...base.records import Lines, take
 from ...design.cluster_rules import build_cluster
 from ...physics.cases import Link
 from ...physics.collectives import (
@@ -50,44 +52,29 @@ OUTSIDE = {
     "RoCE 8x400G": "rocev2-400",
     "NVLink4 + TCPXO 8x200G": "gcp-tcpxo",
 }
-# value, spread of the log (of the value itself where it is a log factor), source
+
+
+class Prior(NamedTuple):
+    """A factor before any fit: its value, the spread of its log (of the value itself where it is a
+    log factor), and who says so."""
+
+    value: float
+    spread: float
+    is_log: bool
+    source: str
+
+
 PRIORS = {
-    "ring_share": (0.76, 0.05, "busbw 367 of 450 and 682 of 900 (catalogue fabrics.csv)"),
-    "ring_share_a100": (0.0, 0.05, "as the other generations"),
-    "ring_share_b200": (0.0, 0.10, "as the other generations"),
-    "nvls_share": (0.63, 0.10, "H200 473 of 450 GB/s at 8 devices over 2 x 7/9"),
-    "nvls_share_b200": (0.0, 0.10, "as the other generations"),
-    "nvls_share_rack": (0.80, 0.15, "assumed"),
-    "nvls_share_across": (0.97, 0.05, "two nodes reach what one does"),
-    "out_share": (0.86, 0.05, "331 to 357 of 400 (catalogue fabrics.csv)"),
-    "out_share_efa": (0.05, 0.03, "0.85 to 0.95 against 0.83"),
-    "tree_share": (0.50, 0.40, "NCCL's correction of Simple trees, 0.5 to 0.9"),
-    "sharp_gain": (
-        1.20,
-        0.10,
-        (
-            "gain of reduction in the switches of one node, 1.23 to 1.29; about 1.3 in "
-            "practice (scaling-book)"
-        ),
-    ),
-    "direct_share": (0.83, 0.05, "as rings"),
-    "start": (1.0, 0.15, "NCCL"),
-    "hop_ll": (4.0, 0.50, "8-device all-reduce of 32 KiB, 31 to 48 us"),
-    "hop": (1.0, 0.20, "NCCL"),
-    "hop_out": (1.0, 0.10, "NCCL"),
-    "hop_efa": (3.5, 0.80, "all-gather start-up by nodes"),
-    "hop_tree": (1.5, 0.40, "assumed"),
-    "nvls_start": (1.2, 0.70, "NCCL"),
-    "nvls_start_rack": (1.0, 0.30, "assumed: by devices"),
-    "direct_start": (5.0, 0.70, "assumed"),
-    "direct_peer_s": (2.8e-6, 0.70, "start-up of all-to-all by devices"),
-    "fill": (0.20, 1.0, "assumed"),
-    "fill_out": (0.10, 1.0, "assumed"),
-    "fill_direct": (0.30, 1.0, "assumed: as inside a domain"),
-    "ring_share_wide": (1.0, 0.40, "as narrow ones"),
-    "hop_wide": (1.0, 0.40, "as narrow ones"),
+    name: Prior(
+        float(value),
+        float(spread),
+        is_log == "1",
+        source,
+    )
+    for name, value, spread, is_log, source, _ in map(
+        dict.values, csv_rows(Path(__file__).with_suffix(".csv"))
+    )
 }
-_LOGS = ("ring_share_a100", "ring_share_b200", "nvls_share_b200", "out_share_efa")
 NAMES = {"alltoall": "all_to_all"}
 ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72")
 
@@ -108,7 +95,7 @@ class Points:
         return take(self, keep)
 
 
-def scored() -> tuple[str, ...]:
+def scored() -> Lines:
     """The 28 series that the fit is judged on: those of collective_fits.csv."""
     return tuple(catalogue.collective_fits())
 
@@ -151,11 +138,11 @@ def _link(series, plain: bool) -> dict:
     chip = catalogue.accelerator(series.accelerator)
     efa = "EFA" in series.fabric
     facts = link_facts(chip, "efa-v2" if efa else "ib-ndr")
-    return facts | dict(
-        out_bytes_per_s=series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
-        nvls=0 if plain else facts["nvls"],
-        sharp=1 if "SHARP" in series.fabric else 0,
-    )
+    return facts | {
+        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
+        "nvls": 0 if plain else facts["nvls"],
+        "sharp": 1 if "SHARP" in series.fabric else 0,
+    }
 
 
 def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
@@ -163,11 +150,12 @@ def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
     seconds = np.full(len(p.series), np.nan)
     for collective in np.unique(p.collective):
         at = p.collective == collective
+        links = take(p.wires, at)
+        links = replace(links, k=k) if k else links
         seconds[at] = fastest(
             str(collective),
             p.message_bytes[at],
-            take(p.wires, at),
-            k,
+            links,
         )
     return seconds
 
@@ -175,42 +163,53 @@ def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
 def left_out(name: str, p: Points) -> np.ndarray:
     """Points that a fit without this series may not see: its own, and single points of the same
     devices, domains and collective."""
-    series, whole = catalogue.collective_series(), set(scored())
-    one = series[name]
-    same = {
+    series, whole = catalogue.collective_series(), scored()
+    what = attrgetter(
+        "accelerator",
+        "devices",
+        "nvlink_domains",
+        "collective",
+    )
+    same = [
         x
         for x in np.unique(p.series)
-        if x == name
-        or (
-            x not in whole
-            and all(
-                getattr(series[x], f) == getattr(one, f)
-                for f in ("accelerator", "devices", "nvlink_domains", "collective")
-            )
-        )
-    }
-    return np.isin(p.series, list(same))
+        if x == name or (x not in whole and what(series[x]) == what(series[name]))
+    ]
+    return np.isin(p.series, same)
 
 
 def fit(p: Points) -> CurveConstants:
     """The factors that explain these points best."""
     from scipy.optimize import least_squares
 
-    names = list(PRIORS)
-    prior = np.array([PRIORS[n][0] for n in names])
-    spread = np.array([PRIORS[n][1] for n in names])
-    logs = np.isin(names, _LOGS)
-    counts = dict(zip(*np.unique(p.series, return_counts=True)))
-    weight = (
-        1.5
-        / np.sqrt(np.array([max(counts[s], 4) for s in p.series]))
-        * np.where(p.message_bytes >= LARGE_BYTES, 1.3, 1.0)
+    prior, spread, logs, _ = map(np.array, zip(*PRIORS.values()))
+    _, series, counts = np.unique(
+        p.series,
+        return_inverse=True,
+        return_counts=True,
     )
+    large = np.where(
+        p.message_bytes >= LARGE_BYTES,
+        1.3,
+        1.0,
+    )
+    weight = 1.5 / np.sqrt(np.maximum(counts, 4))[series] * large
     target = np.log(p.seconds)
 
     def build(x):
-        values = np.where(logs, prior + x, prior * np.exp(np.where(logs, 0, x)))
-        return CurveConstants(**dict(zip(names, values.tolist())))
+        values = np.where(
+            logs,
+            prior + x,
+            prior
+            * np.exp(
+                np.where(
+                    logs,
+                    0,
+                    x,
+                )
+            ),
+        )
+        return CurveConstants(**dict(zip(PRIORS, values.tolist())))
 
     def residuals(x):
         error = np.log(predicted(p, build(x))) - target
@@ -222,24 +221,18 @@ def fit(p: Points) -> CurveConstants:
     return build(
         least_squares(
             residuals,
-            np.zeros(len(names)),
+            np.zeros(len(prior)),
             diff_step=1e-4,
             max_nfev=60,
         ).x
     )
 
 
-def errors(refit: bool = False) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def errors() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Per series (message bytes, predicted / measured - 1), from constants fitted without it: those
-    kept in the catalogue, or with `refit` fitted again."""
-    p, kept = points(), calibration()["without"]
-    return of_constants(
-        p,
-        {
-            name: fit(p.take(~left_out(name, p))) if refit else CurveConstants(**kept[name])
-            for name in scored()
-        },
-    )
+    kept in the catalogue."""
+    kept = calibration()["without"]
+    return of_constants(points(), {name: CurveConstants(**kept[name]) for name in scored()})
 
 
 def of_constants(p: Points, by_series: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -258,20 +251,23 @@ def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.n
     for name, s in catalogue.collective_series().items():
         if s.fabric not in OUTSIDE or s.collective != "all_reduce":
             continue
-        devices = 8 * s.nvlink_domains
-        cluster = build_cluster(
+        cluster, *_ = build_cluster(
             {
                 "accelerator": s.accelerator,
-                "devices": devices,
+                "devices": 8 * s.nvlink_domains,
                 "scale_out": OUTSIDE[s.fabric],
             }
-        )[0]
+        )
         sizes, bus = np.asarray(s.message_bytes), np.asarray(s.busbw_bytes_per_s)
+        links = wires(
+            cluster,
+            s.devices,
+            s.devices // s.nvlink_domains,
+        )
         took = fastest(
             "all_reduce",
             sizes,
-            wires(cluster, s.devices, s.devices // s.nvlink_domains),
-            k,
+            replace(links, k=k) if k else links,
         )
         out[name] = (sizes, took * bus / (float(volume("all_reduce", s.devices)) * sizes) - 1)
     return out
@@ -289,8 +285,23 @@ def table(found=None, fabric=fabric_of) -> list[dict]:
     groups: dict = {}
     for name in found:
         groups.setdefault(fabric(name), []).append(name)
-    rows = [_row(own, WHOLE, [found[n] for n in names]) for own, names in groups.items()]
-    rows += [_row(own, name, [found[name]]) for own, names in groups.items() for name in names]
+    rows = [
+        _row(
+            own,
+            WHOLE,
+            [found[n] for n in names],
+        )
+        for own, names in groups.items()
+    ]
+    rows += [
+        _row(
+            own,
+            name,
+            [found[name]],
+        )
+        for own, names in groups.items()
+        for name in names
+    ]
     return rows
 
 
@@ -308,7 +319,7 @@ def _row(
         "count": len(parts),
     }
     for name, keep in (("large", large), ("small", ~large)):
-        row[f"{name}_error"] = float(np.median(error[keep])) if keep.any() else float("nan")
+        row[f"{name}_error"] = np.median(error[keep]) if keep.any() else np.nan
         row[f"{name}_points"] = int(keep.sum())
     return row
 
@@ -327,7 +338,7 @@ def calibrate() -> None:
         "without": {name: asdict(k) for name, k in without.items()},
         "errors": [{k: r[k] for k in kept} for r in judged if r["series"] == WHOLE],
     }
-    path = Path(catalogue.HERE) / "collective_calibration.json"
+    path = catalogue.HERE / "collective_calibration.json"
     rounded = json.loads(
         json.dumps(out).replace("NaN", "null"), parse_float=lambda text: float(f"{float(text):.5g}")
     )
@@ -335,30 +346,5 @@ def calibrate() -> None:
     print(f"{path.name}: {len(p.series)} points, {len(scored())} fits with one series left out")
 
 
-def score(refit: bool = False) -> None:
-    """Print how well the model predicts each series that was not in the fit."""
-    rows = table(errors(refit))
-    rows += table(outside(), fabric=lambda name: "not fitted: " + published_fabric(name))
-    print(
-        f"median |predicted/measured - 1| of the time, each series left out of its fit; "
-        f"limits {LIMITS['large']:.0%} from 64 MiB, {LIMITS['small']:.0%} below"
-    )
-    print(f"{'fabric':36} {'series':30} {'>= 64 MiB':>10} {'below':>8}")
-    for r in rows:
-        large, small = (
-            "-" if np.isnan(x) else f"{x:.1%}" for x in (r["large_error"], r["small_error"])
-        )
-        print(f"{r['fabric']:36} {r['series']:30} {large:>10} {small:>8}")
-
-
-def main(arguments=None) -> None:
-    """`--score` prints the errors of the kept fits, `--refit` those of new ones; else calibrate."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if {"--score", "--refit"} & set(given):
-        score("--refit" in given)
-    else:
-        calibrate()
-
-
 if __name__ == "__main__":
-    main()
+    calibrate()

@@ -15,16 +15,21 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 
 from ...base.records import take
+from ...catalogue.load import HERE
 from ...catalogue.stacks import stack as stack_of
 from ...physics.cases import Cases
+from ...physics.memory.chance import oom_probability, spread
 from ...physics.memory.constants import PRIORS, gather
 from ...physics.memory.peak import memory
+from ..predict import decisive
 from ..runs import read_runs, to_runs
+from .throughput import counted
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call
@@ -73,19 +78,28 @@ def read(path) -> Rows:
 
 def predict(rows: Rows, offsets: dict):
     """(total, capacity) of every row under those offsets. [bytes]"""
-    constants = replace(rows.cases.constants, memory=gather(rows.stacks, offsets))
-    result = memory(replace(rows.cases, constants=constants))
-    return np.broadcast_arrays(result.total, result.capacity, rows.ran)[:2]
+    result = memory(
+        replace(
+            rows.cases, constants=replace(rows.cases.constants, memory=gather(rows.stacks, offsets))
+        )
+    )
+    return np.broadcast_arrays(
+        result.total,
+        result.capacity,
+        rows.ran,
+    )[:2]
 
 
 def fit(rows: Rows) -> dict:
     """{constant: {"global": offset, "stack": {name: offset}}}, the log offsets that explain the
     rows best under their priors.
 
-    Gauss-Newton with soft-L1 weights, from the priors and from a high `pair_bytes`, whose gradient
-    vanishes near its prior. Rows weigh
-    1/sqrt(rows of their source) up to a power, so that no sweep decides alone.
+    Least squares of soft-L1 residuals, from the priors and from a high `pair_bytes`, whose gradient
+    vanishes near its prior. Rows weigh 1/sqrt(rows of their source) up to a power, so that no sweep
+    decides alone.
     """
+    from scipy.optimize import least_squares
+
     stacks = [str(stack) for stack in np.unique(rows.stacks)]
     dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
     keys = [(name, None) for name in PRIORS] + [
@@ -97,72 +111,58 @@ def fit(rows: Rows) -> dict:
     sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
     high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
     starts = [np.zeros(len(keys)), high][: 2 if dense else 1]
-    _, best = min(
-        (
-            _descend(
-                rows,
-                keys,
-                sd,
-                x,
-            )
-            for x in starts
-        ),
-        key=lambda one: one[0],
-    )
-    return _offsets(keys, best * sd)
-
-
-def _descend(
-    rows,
-    keys,
-    sd,
-    x,
-):
-    """(loss, standardised offsets) at the end of the descent from x."""
     _, source, counts = np.unique(
         rows.sources,
         return_inverse=True,
         return_counts=True,
     )
-    weight = (counts[source] / 10.0) ** -0.25
+    weight = np.tile((counts[source] / 10.0) ** -0.25, 2)
     peak = np.isfinite(rows.measured)
 
     def residuals(x):
         total, capacity = predict(rows, _offsets(keys, x * sd))
         share = np.log(total / capacity)
         over, under = np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0)
-        calls = np.where(rows.ran, over, under) / CALL_SCALE
-        peaks = np.where(peak, np.log(total / np.where(peak, rows.measured, total)) / SCALE, 0.0)
-        return np.concatenate([calls * ~peak, peaks]) * np.tile(weight, 2)
-
-    raw, damp, unit = residuals(x), 1.0, np.eye(len(x))
-    best = _loss(raw, x)
-    for _ in range(40):
-        scale, before = (1 + (raw / ROBUST) ** 2) ** -0.25, best
-        jacobian = np.stack(
-            [(residuals(x + step) - raw) / 0.02 * scale for step in 0.02 * unit], axis=1
+        calls = np.where(
+            peak,
+            0.0,
+            np.where(
+                rows.ran,
+                over,
+                under,
+            )
+            / CALL_SCALE,
         )
-        for _ in range(6):
-            hessian = jacobian.T @ jacobian + unit * (1 + damp)
-            trial = x - np.linalg.solve(hessian, jacobian.T @ (raw * scale) + x)
-            after = residuals(trial)
-            loss = _loss(after, trial)
-            if loss < best:
-                x, raw, best, damp = trial, after, loss, damp / 3
-                break
-            damp *= 4
-        if before - best < 1e-6 * before:
-            break
-    return best, x
+        peaks = np.where(
+            peak,
+            np.log(
+                total
+                / np.where(
+                    peak,
+                    rows.measured,
+                    total,
+                )
+            )
+            / SCALE,
+            0.0,
+        )
+        raw = np.concatenate([calls, peaks]) * weight / ROBUST
+        return np.r_[ROBUST * np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + raw**2) - 1)), x]
 
-
-def _loss(raw, x):
-    return np.sum(2 * ROBUST**2 * (np.sqrt(1 + (raw / ROBUST) ** 2) - 1)) + np.sum(x**2)
+    fits = [
+        least_squares(
+            residuals,
+            x,
+            ftol=1e-6,
+        )
+        for x in starts
+    ]
+    return _offsets(keys, np.round(min(fits, key=attrgetter("cost")).x * sd, 4))
 
 
 def _offsets(keys, values) -> dict:
     offsets = {}
-    for (name, stack), value in zip(keys, np.round(values, 4).tolist()):
+    for (name, stack), value in zip(keys, values.tolist()):
         entry = offsets.setdefault(
             name,
             {
@@ -209,6 +209,31 @@ def score(
     }
 
 
+def chances(
+    stacks,
+    total,
+    capacity,
+) -> np.ndarray:
+    """The chance of each row to run out of memory."""
+    wide = [spread(name) for name in stacks]
+    return np.array([oom_probability(*row) for row in zip(total, capacity, wide)])
+
+
+def ran(path) -> tuple:
+    """(True, chance to run out of memory, whether recompute and micro-batch are printed) of every
+    counted run of a table of published runs: all of them ran."""
+    frame = read_runs(path)
+    runs = to_runs(frame)
+    held = memory(runs.cases)
+    total, capacity, _ = np.broadcast_arrays(held.total, held.capacity, runs.stacks)
+    ready = frame[runs.ready]
+    keep = counted(ready)
+    said = np.array(runs.assumed, dtype=object)[runs.ready][keep]
+    known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in said])
+    found = chances(runs.stacks[keep], total[keep], capacity[keep])
+    return np.ones(len(found), bool), found, known
+
+
 def held_out(rows: Rows, groups):
     """(total, capacity) of every row from a fit that has not seen its group."""
     found = np.empty((2, len(rows.ran)))
@@ -221,8 +246,7 @@ def held_out(rows: Rows, groups):
 def main(path=None, target=None) -> dict:
     """Fit, evaluate over folds and with each stack left out, write the data file, and return what
     it holds."""
-    here = Path(__file__).parents[2] / "catalogue"
-    rows = read(path or here / "published_memory.csv")
+    rows = read(path or HERE / "published_memory.csv")
     offsets = fit(rows)
     result = {
         "made": date.today().isoformat(),
@@ -239,13 +263,10 @@ def main(path=None, target=None) -> dict:
         "stack_left_out": score(rows, *held_out(rows, rows.stacks)),
         "offsets": offsets,
     }
-    Path(target or here / "memory_calibration.json").write_text(json.dumps(result, indent=1) + "\n")
+    Path(target or HERE / "memory_calibration.json").write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 
 if __name__ == "__main__":
     made = main(*sys.argv[1:2])
-    for kind in ("fit", "folds", "stack_left_out"):
-        print(kind, made[kind]["all"])
-        for source, line in made[kind]["by_source"].items():
-            print("   ", source[:60], {k: v for k, v in line.items() if v})
+    print(json.dumps({kind: made[kind] for kind in ("fit", "folds", "stack_left_out")}, indent=1))

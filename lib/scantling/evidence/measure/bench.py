@@ -17,7 +17,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-import yaml
+from ...base.words import table as read_yaml
 
 
 @dataclass(frozen=True)
@@ -154,51 +154,49 @@ OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 def steps(bench: Bench, quick: bool) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
     half-way."""
-    known = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_text(encoding="utf-8"))
-    known = known["cuda" if bench.cuda else "cpu"]
+    known = read_yaml(__file__, "sizes")
+    says, known = known["says"], known["cuda" if bench.cuda else "cpu"]
     size = known["full"] | (known["quick"] if quick else {})
     products = [[n, n, n] for n in size["cubes"]] + size["layers"]
     copies, host, messages = ([2**k for k in size[n]] for n in ("copies", "host", "collectives"))
+    ops = OPS if bench.ranks > 1 else ()
 
-    def each(section, says, call, *axes):
-        return [
-            Step(section.format(*point), says(*point), partial(call, bench, *point))
-            for point in product(*axes)
-        ]
-
-    def gemm(dtype, mnk):
-        return f"GEMM {dtype} {' × '.join(map(str, mnk))}"
-
-    def copy(op, n):
-        return f"{op} of {n / 1e6:,.0f} MB"
-
-    def attention(shape, backend):
-        return "attention {} × {} tokens, {} heads of {}, {}".format(*shape, backend)
-
-    def host_copy(way, n):
-        return f"{n / 1e6:,.0f} MB {way}"
-
-    def collective(op, n):
-        return f"{op.replace('_', '-')} of {n / 1e6:,.3g} MB over {bench.ranks}"
+    def each(section, call, *axes):
+        for what, of in product(*axes):
+            into = f"{section}.{what}" if section == "gemm" else section
+            mb = of / 1e6 if isinstance(of, int) else 0.0
+            said = says[section].format(
+                what,
+                of,
+                mb=mb,
+                ranks=bench.ranks,
+            )
+            yield Step(
+                into,
+                said,
+                partial(
+                    call,
+                    bench,
+                    what,
+                    of,
+                ),
+            )
 
     return [
         *each(
-            "gemm.{}",
-            gemm,
+            "gemm",
             _gemm,
             size["dtypes"],
             products,
         ),
         *each(
             "memory",
-            copy,
             _copy,
             ("copy", "triad"),
             copies,
         ),
         *each(
             "attention",
-            attention,
             _attend,
             size["attention"],
             size["backends"],
@@ -206,16 +204,14 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
         Step("launch", "launching a small kernel", partial(_launch, bench)),
         *each(
             "host",
-            host_copy,
             _host_copy,
             ("to the device", "to the host"),
             host,
         ),
         *each(
             "collectives",
-            collective,
             _collective,
-            OPS if bench.ranks > 1 else (),
+            ops,
             messages,
         ),
     ]
@@ -301,16 +297,9 @@ def _attend(
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    kind = {
-        "flash": SDPBackend.FLASH_ATTENTION,
-        "cudnn": getattr(SDPBackend, "CUDNN_ATTENTION", None),
-        "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    }[backend]
-    dtype = (
-        torch.bfloat16
-        if not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
-        else torch.float16
-    )
+    kind = getattr(SDPBackend, f"{backend.upper()}_ATTENTION", None)
+    half = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
+    dtype = torch.bfloat16 if half else torch.float16
     batch, seq_len, heads, head_dim = shape
     q, k, v = torch.randn(
         3,
@@ -367,11 +356,10 @@ def _host_copy(
         pin_memory=True,
     )
     into, source = (there, here) if way == "to the device" else (here, there)
-    seconds = bench.time(partial(into.copy_, source, non_blocking=True))
     return {
         "way": way,
         "bytes": size,
-        "seconds": seconds,
+        "seconds": bench.time(partial(into.copy_, source, non_blocking=True)),
     }
 
 
@@ -395,13 +383,15 @@ def _collective(
     part = whole.new_zeros(count // bench.ranks)
     # renamed in PyTorch 2.13
     gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
-    scatter = (
-        getattr(distributed, "reduce_scatter_single", None) or distributed.reduce_scatter_tensor
-    )
     call = {
         "all_reduce": partial(distributed.all_reduce, whole),
         "all_gather": partial(gather, whole, part),
-        "reduce_scatter": partial(scatter, part, whole),
+        "reduce_scatter": partial(
+            getattr(distributed, "reduce_scatter_single", None)
+            or distributed.reduce_scatter_tensor,
+            part,
+            whole,
+        ),
         "all_to_all": partial(distributed.all_to_all_single, torch.empty_like(whole), whole),
     }[op]
     return {

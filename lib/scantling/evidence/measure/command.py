@@ -15,7 +15,8 @@ import click
 from ... import catalogue
 from ...base.console import console
 from ...base.errors import DesignError, plain
-from ...design.file import dump, write_text
+from ...base.files import write_text
+from ...design.file import dump
 from ...physics.calibration_file import VERSION
 from . import bench as measure_bench
 from .fit import constants_of, match, rounded, saturation
@@ -93,11 +94,10 @@ def command(
         import torch
 
         if not torch.cuda.is_available():
-            there = "cpu, or a machine with a GPU that PyTorch sees"
             raise DesignError(
                 "--device",
                 "cuda",
-                there,
+                "cpu, or a machine with a GPU that PyTorch sees",
                 problem="is not there",
             )
     bench = measure_bench.start(device, quick)
@@ -182,24 +182,25 @@ def result(
         for d, points in curves.get("gemm", {}).items()
         if len(points) >= 3
     }
-    whole = {
+    more = {
+        "left_out": left,
+        "skipped": skipped,
+        "stopped_before": stopped,
+    }
+    return {
         "scantling_calibration": VERSION,
         "made": date.today().isoformat(),
         "device": {
-            "accelerator": chip.id if chip else None,
+            "accelerator": chip and chip.id,
             **device,
         },
         "software": software,
         "quick": quick,
         "constants": constants,
-    }
-    more = {
-        "left_out": left,
         "fitted": fitted,
-        "skipped": skipped,
-        "stopped_before": stopped,
+        **{name: rows for name, rows in more.items() if rows},
+        "curves": curves,
     }
-    return whole | {k: v for k, v in more.items() if v or v is fitted} | {"curves": curves}
 
 
 def _tell(
@@ -216,18 +217,23 @@ def _tell(
             pad_edge=False,
             header_style="dim",
         )
-        for name in ("constant", "measured", "prior", "unit", "from"):
-            side = "right" if name in ("measured", "prior") else "left"
+        sides = {
+            "constant": "left",
+            "measured": "right",
+            "prior": "right",
+            "unit": "left",
+        }
+        for name, side in (sides | {"from": "left"}).items():
             grid.add_column(
                 name,
                 justify=side,
                 overflow="fold",
             )
         for name, c in data["constants"].items():
+            numbers = (f"{c[k]:.4g}" for k in ("value", "prior"))
             grid.add_row(
                 name,
-                f"{c['value']:.4g}",
-                f"{c['prior']:.4g}",
+                *numbers,
                 c["unit"],
                 c["from"],
             )

@@ -8,6 +8,8 @@ others at their sourced priors.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -21,6 +23,12 @@ from ..runs import link_facts
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate
 HALF = ("bf16", "fp16")
+SIZE = itemgetter(
+    "batch",
+    "seq_len",
+    "heads",
+    "head_dim",
+)
 
 
 def gemm_law(
@@ -35,31 +43,38 @@ def gemm_law(
     G / (G + R t0), the a G / (G + h)
     of the catalogue.
     """
+    from scipy.optimize import least_squares
+
     m, n, k, seconds = (
         np.array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
     )
     flops, extra = 2 * m * n * k, passes * 2 * (m * k + k * n + m * n) / bytes_per_s
-    best, least = np.max(flops / seconds), np.min(seconds)
-    low, logs, high = np.log(
-        [[best * 0.2, 1e-8], [best * 1.05, max(least * 0.5, 1e-8)], [best * 3, np.max(seconds)]]
+    best, least = np.max(flops / seconds), max(np.min(seconds), 4e-8)
+    low, first, high = np.log(
+        [[best * 0.2, 1e-8], [best * 1.05, least / 2], [best * 3, np.max(seconds) + least]]
     )
-    for _ in range(100):
+
+    def error(logs):
         rate, start = np.exp(logs)
-        total = flops / rate + start + extra
-        error = np.log(total / seconds)
-        jacobian = np.stack([-flops / rate / total, start / total], axis=1)
-        step = np.linalg.solve(jacobian.T @ jacobian + 1e-6 * np.eye(2), -jacobian.T @ error)
-        new = np.clip(logs + np.clip(step, -0.5, 0.5), low, high)
-        if np.max(np.abs(new - logs)) < 1e-9:
-            break
-        logs = new
-    return *np.exp(logs).tolist(), float(np.sqrt(np.mean(error**2)))
+        return np.log((flops / rate + start + extra) / seconds)
+
+    found = least_squares(
+        error,
+        first,
+        bounds=(low, high),
+        xtol=1e-10,
+    )
+    return *np.exp(found.x).tolist(), float(np.sqrt(np.mean(found.fun**2)))
 
 
 def saturation(points) -> dict:
     """The catalogue's form of a GEMM curve, rate = a G / (G + h): a [FLOP/s], h [FLOP] and the rms
     log error, from two points or more."""
-    rate, start, rms = gemm_law(points, 1.0, 0.0)
+    rate, start, rms = gemm_law(
+        points,
+        1.0,
+        0.0,
+    )
     return {
         "flops_per_s": rate,
         "half_flop": rate * start,
@@ -78,19 +93,18 @@ def attention_share(
 
     points: [{batch, seq_len, heads, head_dim, backend, seconds}].
     """
-    half, tiles_half, older = (
-        prior_of(name, chip) for name in ("attention_half", "attention_tiles", "attention_fa2")
-    )
+    names = ("half", "tiles", "fa2", "forward")
+    half, tiles_half, older, forward = (prior_of(f"attention_{name}", chip) for name in names)
     peak = next(x for x in (chip.bf16_flops, chip.fp16_flops) if x == x)
     older = older if family(chip.family).modern else 1.0
 
     def share(p):
-        s, heads, d = p["seq_len"], p["heads"], p["head_dim"]
-        tokens = p["batch"] * s
+        batch, s, heads, d = SIZE(p)
+        tokens = batch * s
         flops = 2 * tokens * s * heads * d
         law = s / (s + half) * (0.8 if d <= 64 else 1.0) * (older if p["backend"] == "flash" else 1)
         tiles = 1 + tiles_half / (heads * tokens / 128)
-        return flops / (peak * law) / 1.08 * tiles / max(p["seconds"] - launch_s, 1e-9)
+        return flops / (peak * law) / forward * tiles / max(p["seconds"] - launch_s, 1e-9)
 
     return float(np.median([share(p) for p in points]))
 
@@ -107,15 +121,6 @@ def constants_of(
     the accelerator's usual one if None.
     """
     found: dict = {}
-
-    def say(
-        name,
-        value,
-        origin,
-    ):
-        if value == value and value > 0:
-            found[name] = (float(value), origin)
-
     memory = [
         p["bytes"] / p["seconds"] for p in curves.get("memory", []) if p["bytes"] >= LARGE_BYTES
     ]
@@ -123,33 +128,49 @@ def constants_of(
     bytes_per_s = max(memory, default=hbm * prior_of("hbm_share", chip))
     if memory:
         origin = f"{len(memory)} copies, the fastest at {bytes_per_s / 1e9:.0f} GB/s"
-        say("hbm_share", bytes_per_s / hbm, origin)
-    launch_s = _gemms(
+        found["hbm_share"] = bytes_per_s / hbm, origin
+    found |= _gemms(
         curves.get("gemm", {}),
         chip,
         bytes_per_s,
-        say,
     )
     best: dict = {}  # the fastest backend of each size
-    for p in sorted(curves.get("attention", []), key=lambda p: p["seconds"]):
+    for p in sorted(curves.get("attention", []), key=itemgetter("seconds")):
         if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024:
-            best.setdefault((p["batch"], p["seq_len"], p["heads"], p["head_dim"]), p)
+            best.setdefault(SIZE(p), p)
     if best:
+        launch_s, _ = found.get("gemm_launch_s", (prior_of("gemm_launch_s", chip), ""))
         kinds = ", ".join(sorted({p["backend"] for p in best.values()}))
-        share = attention_share(best.values(), chip, launch_s)
-        say("attention", share, f"{len(best)} sizes of causal attention, {kinds}")
-    _collectives(
+        share = attention_share(
+            best.values(),
+            chip,
+            launch_s,
+        )
+        found["attention"] = share, f"{len(best)} sizes of causal attention, {kinds}"
+    found |= _collectives(
         curves.get("collectives", []),
         chip,
         scale_out_bytes_per_s,
-        say,
     )
     up = "scale_up_share"
-    if up in found and implausible(up, found[up][0], chip):
+    if up in found and implausible(
+        up,
+        found[up][0],
+        chip,
+    ):
         found.pop("ep_up_share", None)  # it is a ratio to that rate
     constants, left = {}, []
     for name, (value, origin) in found.items():
-        why, prior = implausible(name, value, chip), prior_of(name, chip)
+        if not value > 0:
+            continue
+        why, prior = (
+            implausible(
+                name,
+                value,
+                chip,
+            ),
+            prior_of(name, chip),
+        )
         if why:
             left.append(
                 {
@@ -173,113 +194,98 @@ def _gemms(
     gemm,
     chip,
     bytes_per_s,
-    say,
-):
-    """Say what the products of each kind show; seconds of a kernel's launch."""
-    launch_s = prior_of("gemm_launch_s", chip)
-    shown = [d for d in (*HALF, "fp8") if len(gemm.get(d, ())) >= 3 and _peak(chip, d) > 0]
-    for dtype in shown:
-        if dtype == "fp16" and "bf16" in shown:
-            continue
-        points, half = gemm[dtype], dtype in HALF
-        rate, start_s, rms = gemm_law(points, bytes_per_s, prior_of("gemm_bytes", chip))
-        origin = f"{len(points)} sizes in {dtype}, rms {100 * rms:.0f} %"
-        say("gemm" if half else "gemm_fp8", rate / _peak(chip, dtype), origin)
-        if half:
-            launch_s = start_s
-            say("gemm_launch_s", launch_s, origin)
-    return launch_s
-
-
-def _peak(chip, dtype) -> float:
-    """Dense peak [FLOP/s]; nan where the chip has no such unit."""
-    return getattr(chip, f"{dtype}_flops")
+) -> dict:
+    """What the products of each kind show: {constant: (value, origin)}."""
+    found = {}
+    for dtype in (*HALF, "fp8"):
+        points, peak = gemm.get(dtype, ()), getattr(chip, f"{dtype}_flops")
+        name = "gemm" if dtype in HALF else "gemm_fp8"
+        if name not in found and len(points) >= 3 and peak > 0:
+            rate, start_s, rms = gemm_law(
+                points,
+                bytes_per_s,
+                prior_of("gemm_bytes", chip),
+            )
+            origin = f"{len(points)} sizes in {dtype}, rms {100 * rms:.0f} %"
+            found[name] = rate / peak, origin
+            if dtype in HALF:
+                found["gemm_launch_s"] = start_s, origin
+    return found
 
 
 def _collectives(
     points,
     chip,
     scale_out_bytes_per_s,
-    say,
-):
+) -> dict:
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
-    any large message reached."""
-    out = scale_out_bytes_per_s or catalogue.default_scale_out_bytes_per_s(chip.id)
-    up = chip.link_bytes_per_s
-
-    def of(inside: bool, turns: bool):
-        return [
-            p
-            for p in points
-            if p["bytes"] >= LARGE_BYTES
-            and p["ranks"] > 1
-            and (p["ranks"] <= p["ranks_per_node"]) == inside
-            and (p["op"] == "all_to_all") == turns
-        ]
-
-    rings, turns, across = of(True, False), of(True, True), of(False, False)
+    any large message reached: {constant: (value, origin)}."""
+    link, found = Link(**link_facts(chip)), {}
+    if scale_out_bytes_per_s:
+        link = replace(link, out_bytes_per_s=scale_out_bytes_per_s)
+    rings, turns, across = [], [], []
+    for p in points:
+        if p["bytes"] >= LARGE_BYTES and p["ranks"] > 1:
+            inside, turn = p["ranks"] <= p["ranks_per_node"], p["op"] == "all_to_all"
+            if inside or not turn:
+                (turns if turn else rings if inside else across).append(p)
     if rings:
-        share = _best(
+        share = _reached(
             rings,
-            lambda p, x: _alone_s(
-                p,
-                chip,
-                x * up,
-                out,
-            ),
+            link,
+            "up_bytes_per_s",
         )
-        say("scale_up_share", share, f"{len(rings)} collectives of {rings[0]['ranks']} devices")
-        up *= share
-    if turns and rings:
-        share = _best(
-            turns,
-            lambda p, x: _alone_s(
-                p,
-                chip,
-                x * up,
-                out,
-            ),
-        )
-        say("ep_up_share", share, f"{len(turns)} all-to-alls beside {len(rings)} rings")
+        link = replace(link, up_bytes_per_s=share * link.up_bytes_per_s)
+        found["scale_up_share"] = share, f"{len(rings)} collectives of {rings[0]['ranks']} devices"
+        if turns:
+            origin = f"{len(turns)} all-to-alls beside {len(rings)} rings"
+            found["ep_up_share"] = (
+                _reached(
+                    turns,
+                    link,
+                    "up_bytes_per_s",
+                ),
+                origin,
+            )
     if across:
-        share = _best(
+        share = _reached(
             across,
-            lambda p, x: _alone_s(
-                p,
-                chip,
-                up,
-                x * out,
-            ),
+            link,
+            "out_bytes_per_s",
         )
-        say("scale_out_share", share, f"{len(across)} collectives across nodes")
+        found["scale_out_share"] = share, f"{len(across)} collectives across nodes"
+    return found
 
 
-def _best(points, seconds) -> float:
-    """The largest share x of the rates at which `seconds(point, x)` gives a measured time."""
+def _reached(
+    points,
+    link,
+    rate,
+) -> float:
+    """The largest share of a rate of the link (a field of it) at which the model of collectives
+    gives a measured time."""
     shares = []
     for p in points:
-        x = 1.0
-        for _ in range(30):  # seconds fall with x a little slower than 1/x
-            x *= seconds(p, x) / p["seconds"]
-        shares.append(x)
+        share, ranks = 1.0, p["ranks"]
+        for _ in range(30):  # seconds fall with the share a little slower than 1 / share
+            slower = replace(link, **{rate: share * getattr(link, rate)})
+            wires = Wires(
+                ranks,
+                min(ranks, p["ranks_per_node"]),
+                slower,
+            )
+            share *= (
+                float(
+                    fastest(
+                        p["op"],
+                        p["bytes"],
+                        wires,
+                    )
+                )
+                / p["seconds"]
+            )
+        shares.append(share)
     return max(shares)
-
-
-def _alone_s(
-    point,
-    chip,
-    up_bytes_per_s: float,
-    out_bytes_per_s: float,
-) -> float:
-    """Seconds that the model of collectives gives a measured point."""
-    rates = dict(
-        up_bytes_per_s=up_bytes_per_s,
-        out_bytes_per_s=out_bytes_per_s,
-    )
-    link = Link(**link_facts(chip) | rates)
-    ranks = point["ranks"]
-    w = Wires(ranks, min(ranks, point["ranks_per_node"]), link)
-    return float(fastest(point["op"], point["bytes"], w))
 
 
 def match(name: str, memory_bytes: float) -> str | None:

@@ -24,26 +24,20 @@ SAME = (
 def compare(frame: pd.DataFrame) -> pd.DataFrame:
     """The measured rows with prediction, error (predicted / measured - 1 of tokens/s), band hit,
     and the baseline's error."""
+    import pandas as pd
+
     got = predict_frame(frame)
     table = frame.reset_index(drop=True)
-    measured = _measured(table)
-    mfu = measured * got.mfu / got.tokens_per_s_per_device
+    rate, mfu = got.tokens_per_s_per_device, got.mfu
+    measured = pd.to_numeric(table.measured_tokens_per_s_per_device, errors="coerce")
     return table.assign(
-        predicted=got.tokens_per_s_per_device,
-        error=got.tokens_per_s_per_device / measured - 1,
-        inside=mfu.between(got.mfu_low, got.mfu_high),
-        width=(got.mfu_high - got.mfu_low) / got.mfu,
+        measured=measured,
+        error=rate / measured - 1,
+        inside=(measured * mfu / rate).between(got.mfu_low, got.mfu_high),
+        width=(got.mfu_high - got.mfu_low) / mfu,
         baseline=baseline(got, table) / measured - 1,
         why_not=got.error,
     )[measured > 0]
-
-
-def _measured(table):
-    """Measured tokens/s per device, nan where there is none."""
-    import pandas as pd
-
-    blank = pd.Series(np.nan, index=table.index)
-    return pd.to_numeric(table.get("measured_tokens_per_s_per_device", blank), errors="coerce")
 
 
 def baseline(got: pd.DataFrame, table: pd.DataFrame):
@@ -63,70 +57,97 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
+def spread(off: pd.Series) -> dict:
+    """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
+    counts as 100 %."""
+    size = off.abs().fillna(1.0)
+    return typical(size) | {
+        "mean": size.mean(),
+        "bias": off.median(),
+    }
+
+
+def typical(size: pd.Series) -> dict:
+    """Rows, median and 90th percentile; 0 where there are no rows."""
+    shares = {
+        "median": 0.5,
+        "p90": 0.9,
+    }
+    found = {name: size.quantile(p) if len(size) else 0.0 for name, p in shares.items()}
+    return {"rows": len(size)} | found
+
+
+def over_sources(off: pd.Series, source: pd.Series) -> float:
+    """Median over sources of each source's median |error|."""
+    return off.abs().fillna(1.0).groupby(source).median().median()
+
+
 def figures(rows: pd.DataFrame) -> dict:
-    """Rows, answered share, median and 90th percentile of |error| (an unanswered row counts as 100
-    %), bias, band coverage and width."""
-    a = rows.error.abs().fillna(1.0)
+    """`spread` of the error, answered share, band coverage and width, and the baseline's median."""
     done = rows[rows.error.notna()]
-    return dict(
-        rows=len(rows),
-        answered=float(len(done) / max(len(rows), 1)),
-        median=float(a.median()),
-        p90=float(a.quantile(0.9)),
-        bias=float(done.error.median()),
-        coverage=float(done.inside.mean()),
-        width=float(done.width.median()),
-        baseline_median=float(rows.baseline.abs().fillna(1.0).median()),
+    means = {
+        "answered": rows.error.notna(),
+        "coverage": done.inside,
+    }
+    return (
+        spread(rows.error)
+        | {name: of.mean() for name, of in means.items()}
+        | {
+            "width": done.width.median(),
+            "baseline_median": spread(rows.baseline)["median"],
+        }
     )
 
 
-def scatter(table: pd.DataFrame) -> dict:
-    """How far repeated measurements of one configuration lie apart: median and 90th percentile of
-    |measured / their median - 1|."""
-    have = [c for c in SAME if c in table]
-    groups = _measured(table).groupby([table[c] for c in have], dropna=False)
-    repeated = groups.transform("size") > 1
-    off = (_measured(table) / groups.transform("median") - 1).abs()[repeated]
-    return dict(
-        configurations=int((groups.size() > 1).sum()),
-        rows=len(off),
-        median=float(off.median()) if len(off) else 0.0,
-        p90=float(off.quantile(0.9)) if len(off) else 0.0,
-    )
+def configuration(frame: pd.DataFrame, but=()) -> pd.Series:
+    """A number for each distinct configuration, a column named in `but` not counting."""
+    columns = [c for c in SAME if c in frame and c not in but]
+    return frame.groupby(
+        columns,
+        dropna=False,
+        sort=False,
+    ).ngroup()
+
+
+def apart(measured: pd.Series, key: pd.Series) -> pd.Series:
+    """|measured / median of its configuration - 1| where it was measured more than once."""
+    same = measured.groupby(key)
+    return (measured / same.transform("median") - 1).abs()[same.transform("size") > 1]
 
 
 def validate_frame(frame: pd.DataFrame) -> dict:
     """All figures of a run table; rows of trust low or setup sparse stand apart."""
-    import pandas as pd
-
     table = compare(frame)
-
-    def among(name, *words):
-        return table[name].isin(words) if name in table else pd.Series(True, index=table.index)
-
-    trusted, full = among("trust", "high", "medium"), among("setup", "full", "partial")
-    counted, sparse = table[trusted & full], table[trusted & ~full]
+    blank = {
+        "trust": "high",
+        "setup": "full",
+        "source": "",
+    }
+    table = table.assign(**{name: word for name, word in blank.items() if name not in table})
+    table = table[table.trust.isin(("high", "medium"))]
+    full = table.setup.isin(("full", "partial"))
+    counted, sparse = table[full], table[~full]
     by = {
         name: {str(k): figures(g) for k, g in counted.groupby(name)}
         for name in ("source", "accelerator", "stack")
-        if name in counted
     }
-    overall = figures(counted)
-    if "source" in by:
-        medians = [v["median"] for v in by["source"].values()]
-        overall["over_sources"] = float(np.median(medians)) if medians else 0.0
     worst = counted.loc[counted.error.abs().nlargest(15).index]
-    unanswered = counted[counted.error.isna()].rename(
-        columns={
-            "error": "",
-            "why_not": "error",
-        }
-    )
-    return dict(
-        overall=overall,
-        sparse=figures(sparse) if len(sparse) else None,
-        scatter=scatter(counted),
-        by=by,
-        worst=worst[["id", "error", "stack", "accelerator"]].to_dict("records"),
-        unanswered=unanswered[["id", "error"]].to_dict("records"),
-    )
+    unanswered = counted[counted.error.isna()]
+    unanswered = unanswered[["id", "why_not"]].rename(columns={"why_not": "error"})
+    key = configuration(counted)
+    again = apart(counted.measured, key)
+    return {
+        "overall": figures(counted) | {"over_sources": over_sources(counted.error, counted.source)},
+        "sparse": figures(sparse) if len(sparse) else None,
+        "scatter": {"configurations": key[again.index].nunique()} | typical(again),
+        "by": by,
+        "worst": worst[
+            [
+                "id",
+                "error",
+                "stack",
+                "accelerator",
+            ]
+        ].to_dict("records"),
+        "unanswered": unanswered.to_dict("records"),
+    }

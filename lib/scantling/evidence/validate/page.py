@@ -8,32 +8,35 @@ validation marks. scantling_widgets.validation_page draws the page from those fi
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import sys
 from datetime import date
+from functools import partial
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 from jinja2 import Template
 
 from ... import catalogue
-from ...base.json import clean
+from ...base import json
 from ...base.show import percent
 from ...physics.constants import calibration
 from ..calibrate import memory as calibrate_memory
-from . import tables
+from ..calibrate import throughput as calibrate
+from . import strangers, tables
 from .rows import build
 
 RUNS, MEMORY, PEERS = (
     catalogue.HERE / f"{name}.csv"
     for name in ("published_runs", "published_memory", "peer_accuracy")
 )
+FOLDER = "gallery/validation"
 CSV = (
     "id source locator stack accelerator precision n_devices measured predicted fold_out "
-    "source_out stack_out without_single baseline source_low source_high sees assumed unanswered"
+    "source_out family family_out baseline source_low source_high sees assumed "
+    "unanswered"
 ).split()
 BEGIN, END = "<!-- validation: begin -->", "<!-- validation: end -->"
 
@@ -54,10 +57,10 @@ def compute(
         "sources": int(rows.source.nunique()),
         "stacks": int(rows["stack"].nunique()),
         "accelerators": int(rows.accelerator.nunique()),
+        "strangers": _strangers(runs, rows),
         "headline": tables.headline(rows),
         "by": tables.by_group(rows),
         "bands": tables.bands_table(rows),
-        "single_source": tables.single_source(rows),
         "repeats": again,
         "residual": tables.residual(rows, again["variance"]),
         "worst": tables.worst(rows),
@@ -67,6 +70,13 @@ def compute(
         told("memory: folds and stacks left out")
         figures["memory"], peaks = memory_figures(memory)
     return rows, figures, peaks
+
+
+def _strangers(runs, rows) -> dict:
+    """Scores of families left out, from the predictions that `rows` holds."""
+    table = calibrate.load(runs)
+    said = rows.set_index("id").family_out.reindex(table.ids)
+    return strangers.figures(table, np.log(said.to_numpy(float)))
 
 
 def rivals() -> list[dict]:
@@ -104,35 +114,41 @@ def memory_figures(path=MEMORY):
         for kind, (total, capacity) in kinds.items()
     }
     predicted, fold_out, stack_out = (total.round() for total, _ in kinds.values())
-    lines = dict(
-        id=rows.ids,
-        source=rows.sources,
-        stack=rows.stacks,
-        ran=rows.ran,
-        measured_bytes=rows.measured,
-        capacity_bytes=kinds["folds"][1].round(),
-        predicted_bytes=predicted,
-        fold_out_bytes=fold_out,
-        stack_out_bytes=stack_out,
-    )
+    lines = {
+        "id": rows.ids,
+        "source": rows.sources,
+        "stack": rows.stacks,
+        "ran": rows.ran,
+        "measured_bytes": rows.measured,
+        "capacity_bytes": kinds["folds"][1].round(),
+        "predicted_bytes": predicted,
+        "fold_out_bytes": fold_out,
+        "stack_out_bytes": stack_out,
+    }
+    ran, ran_chance, known = calibrate_memory.ran(RUNS)
+    chance = calibrate_memory.chances(rows.stacks, *kinds["folds"])
+    asked = {
+        "memory table, folds left out": (chance, ~rows.ran),
+        "published runs, all of which ran": (ran_chance, ~ran),
+        "of them with recompute and micro-batch printed": (ran_chance[known], ~ran[known]),
+    }
     return {
         "sweep": sweep,
         "figures": scores,
+        "chances": [{"key": k} | tables.reliability(*of) for k, of in asked.items()],
     }, pd.DataFrame(lines)
 
 
 def summary(figures: dict) -> str:
     """The figures in one screen of markdown."""
-    template = Path(__file__).with_name("summary.md.j2").read_text(encoding="utf-8")
     return Template(
-        template,
+        Path(__file__).with_name("summary.md.j2").read_text(encoding="utf-8"),
         trim_blocks=True,
         keep_trailing_newline=True,
     ).render(
         figures=figures,
         percent=percent,
         signed=_signed,
-        sources_not_seen=next(b for b in figures["bands"] if b["key"] == "sources not seen"),
     )
 
 
@@ -147,8 +163,8 @@ def write(
     readme=None,
     peaks=None,
 ) -> None:
-    """validation.csv, memory.csv, validation.json and summary.md into `folder`; the summary between
-    the marks of `readme` where it has them."""
+    """validation.csv, memory.csv, validation.json and summary.md into `folder`; the first table of
+    the summary between the marks of `readme` where it has them."""
     folder = Path(folder)
     folder.mkdir(
         parents=True,
@@ -166,83 +182,67 @@ def write(
             lineterminator="\n",
             float_format="%.0f",
         )
-    (folder / "validation.json").write_text(
-        json.dumps(
-            clean(figures),
-            indent=1,
-            allow_nan=False,
-            ensure_ascii=False,
-        )
-        + "\n",
-        encoding="utf-8",
-    )
+    (folder / "validation.json").write_text(json.text(figures) + "\n", encoding="utf-8")
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
     if readme is not None and Path(readme).is_file():
-        old = Path(readme).read_text(encoding="utf-8")
         new = re.sub(
             f"{BEGIN}.*?{END}",
-            lambda _: f"{BEGIN}\n{text}{END}",
-            old,
+            lambda _: f"{BEGIN}\n{short(text)}{END}",
+            Path(readme).read_text(encoding="utf-8"),
             flags=re.S,
         )
-        if new != old:
-            Path(readme).write_text(new, encoding="utf-8")
+        Path(readme).write_text(new, encoding="utf-8")
 
 
-def main(argv=None) -> int:
-    """Compute all figures, write them, print the summary."""
-    parser = argparse.ArgumentParser(
-        prog="python -m scantling.evidence.validate.page",
-        description=__doc__.split("\n")[0],
+def short(text: str) -> str:
+    """The summary up to the end of its first table: what the read-me shows."""
+    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
+
+
+@click.command()
+@click.argument("runs", default=RUNS)
+@click.option(
+    "--memory",
+    default=MEMORY,
+    help="Table of measured peaks and failures.",
+)
+@click.option(
+    "-o",
+    "--output",
+    default=FOLDER,
+    show_default=True,
+    help="Folder for the tables.",
+)
+def main(
+    runs,
+    memory,
+    output,
+):
+    """How right the kit is, on RUNS (its own table by default): compute all figures, write them,
+    print the summary."""
+    told = partial(
+        print,
+        file=sys.stderr,
+        flush=True,
     )
-    parser.add_argument(
-        "runs",
-        nargs="?",
-        default=RUNS,
-        help="table of runs; the kit's own by default",
-    )
-    parser.add_argument(
-        "--memory",
-        default=MEMORY,
-        help="table of measured peaks and failures",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        default="gallery/validation",
-        help="folder for the tables (default gallery/validation)",
-    )
-    args = parser.parse_args(sys.argv[1:] if argv is None else argv)
-    rows, figures, peaks = compute(
-        args.runs,
-        args.memory,
-        told=lambda text: print(
-            text,
-            file=sys.stderr,
-            flush=True,
-        ),
-    )
-    own = Path(args.output) == Path("gallery/validation") and Path(args.runs) == RUNS
+    rows, figures, peaks = compute(runs, memory, told)
     head = figures["headline"]
     if head["in sample"]["median"] > head["folds"]["median"] * 1.02:
-        print(
-            (
-                "the shipped constants fit worse than constants fitted without the run: "
-                "catalogue/calibration.json is older than the model; make calibrate"
-            ),
-            file=sys.stderr,
+        told(
+            "the shipped constants fit worse than constants fitted without the run: "
+            "catalogue/calibration.json is older than the model; make calibrate"
         )
+    own = Path(output) == Path(FOLDER) and Path(runs) == RUNS
     write(
         rows,
         figures,
-        args.output,
+        output,
         "README.md" if own else None,
         peaks,
     )
     print(summary(figures))
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -6,20 +6,18 @@ The columns are read by validation_tables; nothing is averaged here.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
 from ...catalogue.words import SHARDINGS
 from ...physics import bands
 from ...physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
-from ...physics.constants import calibration, gather
+from ...physics.constants import calibration
 from ...physics.memory.peak import memory
 from ..calibrate import throughput as calibrate
 from ..predict import decisive, predict_frame
 from ..runs import read_runs
-from .compare import SAME, baseline
+from .compare import baseline, configuration
 
 PLAN = tuple("tp sp pp vpp cp ep etp dp sharding micro_batch global_batch_seqs recompute".split())
 RUN = (
@@ -29,9 +27,8 @@ KINDS = {
     "in sample": "predicted",
     "folds": "fold_out",
     "source left out": "source_out",
-    "stack left out": "stack_out",
+    "family left out": "family_out",
 }
-FEW_ROWS = 5  # rows of a stack below which the kit calls it unknown, as bands.known_stack does
 LARGE_SHARE = 0.90  # of the usable memory, from where allocators retry
 LOW = [i for i, name in enumerate(PRECISIONS) if "fp8" in name or "fp4" in name]
 SHARDED = [SHARDINGS.index("zero3"), SHARDINGS.index("hsdp")]
@@ -80,7 +77,7 @@ def shipped(model: calibrate.Model) -> np.ndarray:
 
 def build(path, told=lambda text: None) -> pd.DataFrame:
     """All columns for the counted rows of a run table. Takes minutes: the constants are fitted
-    again for every fold, source and stack.
+    again for every fold, source and family of sources.
 
     told: called with a line of text before each part.
     """
@@ -98,92 +95,56 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     )
     at = pd.Index(rows.id).get_indexer(table.ids)
 
-    def put(name, values):
-        rows[name] = pd.Series(np.broadcast_to(values, len(at)), index=rows.index[at])
-
-    put("predicted", np.exp(model.log_rate(start)))
-    stack = table.levels["stack"]
-    for name, groups in (("fold", table.fold), ("source", table.source), ("stack", stack)):
-        told(f"{name} left out: {len(np.unique(groups))} fits")
-        put(f"{name}_out", np.exp(calibrate.left_out(model, groups, start)))
-    put("without_single", _without_single(table))
-    put("moe", np.where(table.cases.shape.moe_layers > 0, 1.0, 0.0))
     held = memory(table.cases)
     share = np.nan_to_num(held.total / held.capacity)
     inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
-    for name, groups in (("fold", None), ("source", table.source), ("stack", stack)):
-        known, single, chip = _standing(table, groups)
-        low, high = bands.band(
-            table.cases,
-            known,
-            chip,
-            inferred != "",
-            single,
-            share,
-        )
-        put(f"{name}_low", low)
-        put(f"{name}_high", high)
-        put(f"{name}_known", known.astype(float))
-    _note(
-        rows,
-        at,
-        table,
-        share,
-        inferred,
+    sites = table.levels["site"]
+    found = {
+        "predicted": np.exp(model.log_rate(start)),
+        "moe": (table.cases.shape.moe_layers > 0) * 1.0,
+        "family": sites,
+        "aside": np.isin(sites, calibrate.ASIDE) * 1.0,
+    }
+    told("folds, sources and families left out")
+    left = {
+        "fold": calibrate.left_out(model, table.fold, start),
+        "source": calibrate.left_out(model, table.source, start),
+        "family": calibrate.strangers(model),
+    }
+    for name, rate in left.items():
+        holds = calibrate.unknown(table, rate)
+        if name == "fold":  # runs of the same sources stay in the fit
+            holds |= {
+                "unseen stack": False,
+                "unseen chip": False,
+            }
+        low, high = bands.ends(holds)
+        found |= {
+            f"{name}_out": np.exp(rate),
+            f"{name}_low": low,
+            f"{name}_high": high,
+            f"{name}_known": np.where(holds["unseen stack"], 0.0, 1.0),
+        }
+    found |= _notes(table, share, inferred)
+    rows = rows.join(pd.DataFrame(found, index=at))
+    rows = rows.fillna(
+        {
+            "sees": "",
+            "family": rows.source,
+        }
+        | dict.fromkeys(CONDITIONS, False)
     )
+    rows = rows.astype(dict.fromkeys(CONDITIONS, bool))
     rows["twin"], rows["twins_apart"] = twins(frame)
     rows[list(PLAN)] = frame[list(PLAN)]
-    rows["job"] = _configuration(frame, but=PLAN)
+    rows["job"] = configuration(frame, but=PLAN)
     return rows
-
-
-def _without_single(table):
-    known, levels = calibration(), table.levels
-    offsets = bands.several_sources_only(known["offsets"], known.get("support", {}))
-    constants = gather(
-        levels["family"],
-        levels["chip"],
-        levels["stack"],
-        offsets,
-    )
-    return np.exp(calibrate.log_rate(replace(table.cases, constants=constants)))
-
-
-def _standing(table, groups):
-    """(stack known, by one source alone, chip known) of every row to a fit that has not seen the
-    row's group; None: the shipped fit."""
-    out = []
-    group = table.source if groups is None else groups
-    for level in ("stack", "chip"):
-        pairs = pd.DataFrame(
-            dict(
-                name=table.levels[level],
-                source=table.source,
-                group=group,
-            )
-        )
-        for by in (["name"], ["name", "group"]):
-            of = pairs.groupby(by).source
-            out.append(np.stack([of.transform("size"), of.transform("nunique")], axis=1))
-    seen = 0 if groups is None else 1
-    stacks, chips = out[0] - seen * out[1], out[2] - seen * out[3]
-    return stacks[:, 0] >= FEW_ROWS, stacks[:, 1] == 1, chips[:, 0] > 0
-
-
-def _configuration(frame, but=()):
-    """A number for each distinct configuration, a column named in `but` not counting."""
-    columns = frame[[c for c in SAME if c in frame and c not in but]]
-    return columns.groupby(
-        list(columns),
-        dropna=False,
-        sort=False,
-    ).ngroup()
 
 
 def twins(frame: pd.DataFrame):
     """(number of the configuration, its largest over its smallest measurement - 1 where it was
     measured more than once) of every row."""
-    key = _configuration(frame)
+    key = configuration(frame)
     measured = pd.to_numeric(frame.measured_tokens_per_s_per_device).groupby(key)
     apart = measured.transform("max") / measured.transform("min") - 1
     return key, apart.where(measured.transform("size") > 1)
@@ -225,20 +186,16 @@ def _seen(
     }
 
 
-def _note(
-    rows,
-    at,
+def _notes(
     table,
     share,
     inferred,
-):
-    """Add a boolean column per condition, and `sees`: the conditions of each row in words."""
-    said = [[] for _ in at]
+) -> dict:
+    """A boolean column per condition, and `sees`: the conditions of each row in words."""
+    said, columns = [[] for _ in share], {}
     for name, found in _seen(table, share, inferred).items():
-        where, *details = (np.broadcast_to(np.asarray(x), len(at)) for x in found)
-        rows[name] = False
-        rows.loc[at, name] = where
+        where, *details = (np.broadcast_to(np.asarray(x), len(said)) for x in found)
+        columns[name] = where
         for i in np.flatnonzero(where):
             said[i].append(CONDITIONS[name].format(*(d[i] for d in details)))
-    rows["sees"] = ""
-    rows.loc[at, "sees"] = ["; ".join(s) for s in said]
+    return columns | {"sees": ["; ".join(s) for s in said]}

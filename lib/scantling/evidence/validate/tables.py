@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from .compare import apart, over_sources, spread, typical
 from .rows import CONDITIONS, KINDS, PLAN
 
 GROUPS = ("source", "accelerator", "stack", "precision")
@@ -22,37 +23,16 @@ def error(rows: pd.DataFrame, column: str) -> pd.Series:
     return rows[column] / rows.measured - 1
 
 
-def spread(off: pd.Series) -> dict:
-    """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
-    counts as 100 %."""
-    size = off.abs().fillna(1.0)
-    return dict(
-        rows=len(off),
-        median=float(size.median()),
-        mean=float(size.mean()),
-        p90=float(size.quantile(0.9)),
-        bias=float(off.median()),
-    )
-
-
-def over_sources(off: pd.Series, source: pd.Series) -> float:
-    """Median over sources of each source's median |error|."""
-    return float(off.abs().fillna(1.0).groupby(source).median().median())
-
-
 def headline(rows: pd.DataFrame) -> dict:
     """Figures of all rows for each kind of fit, the one-line baseline among them."""
-    return {
-        kind: spread(error(rows, column))
-        | dict(
-            over_sources=over_sources(error(rows, column), rows.source),
-            answered=float(rows[column].notna().mean()),
-        )
-        for kind, column in {
-            **KINDS,
-            "one line": "baseline",
-        }.items()
-    }
+    found = {}
+    for kind, column in [*KINDS.items(), ("one line", "baseline")]:
+        off = error(rows, column)
+        found[kind] = spread(off) | {
+            "over_sources": over_sources(off, rows.source),
+            "answered": off.notna().mean(),
+        }
+    return found
 
 
 def by_group(rows: pd.DataFrame) -> dict:
@@ -91,103 +71,48 @@ def coverage(rows: pd.DataFrame, kind: str) -> dict:
     # widest and narrowest measurement over the prediction
     low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
     share = done.measured / done[f"{kind}_out"]
-    parts = dict(
-        coverage=share.between(low, high),
-        below=share < low,
-        above=share > high,
-    )
-    means = {name: float(part.mean()) for name, part in parts.items()}
-    return dict(
-        rows=len(done),
-        **means,
-        width=float((high - low).median()),
-    )
+    parts = {
+        "coverage": share.between(low, high),
+        "below": share < low,
+        "above": share > high,
+    }
+    means = {name: part.mean() for name, part in parts.items()}
+    return means | {
+        "rows": len(done),
+        "width": (high - low).median(),
+    }
 
 
 def bands_table(rows: pd.DataFrame) -> list[dict]:
     """Coverage and width by what the fit had not seen, and by what it knew of the stack and the
     model."""
     known, moe = rows.source_known, rows.moe
-    parts = (
-        ("configurations not seen (folds)", rows, "fold"),
-        ("sources not seen", rows, "source"),
-        ("stacks not seen", rows, "stack"),
-        ("sources not seen, stack known", rows[known == 1], "source"),
-        ("sources not seen, stack unknown", rows[known == 0], "source"),
-        ("sources not seen, dense", rows[moe == 0], "source"),
-        ("sources not seen, mixture of experts", rows[moe == 1], "source"),
-    )
-    return [
-        {
-            "key": said,
-            **coverage(part, kind),
-        }
-        for said, part, kind in parts
-        if len(part)
-    ]
-
-
-def single_source(rows: pd.DataFrame) -> list[dict]:
-    """The headline with all shipped constants and without those that one source alone supports."""
-    alone = rows["only source of its stack"] | rows["only source of its chip"]
     parts = {
-        "all rows": rows,
-        "stack or chip from one source": rows[alone],
-        "several sources": rows[~alone],
+        "sources not seen": rows,
+        "sources not seen, stack known": rows[known == 1],
+        "sources not seen, stack unknown": rows[known == 0],
+        "sources not seen, dense": rows[moe == 0],
+        "sources not seen, mixture of experts": rows[moe == 1],
     }
-    ways = {
-        "with": "predicted",
-        "without": "without_single",
-    }
-
-    def of(part):
-        found = {way: spread(error(part, column)) for way, column in ways.items()}
-        return {f"{way}_{k}": f[k] for way, f in found.items() for k in ("median", "p90")}
-
     return [
-        dict(
-            key=k,
-            rows=len(part),
-            **of(part),
-        )
-        for k, part in parts.items()
-        if len(part)
-    ]
+        {"key": "configurations not seen (folds)"} | coverage(rows, "fold"),
+        {"key": "families of sources not seen"} | coverage(rows, "family"),
+    ] + [{"key": key} | coverage(part, "source") for key, part in parts.items() if len(part)]
 
 
 def repeats(rows: pd.DataFrame) -> dict:
     """How far repeated measurements of one configuration lie from their median, in all and by
     source: no model of the row can be nearer."""
     again = rows[rows.twins_apart.notna()]
-    same = again.groupby("twin").measured
-    off = (again.measured / same.transform("median") - 1).abs()
-    logs = np.log(again.measured)
+    off, logs = apart(again.measured, again.twin), np.log(again.measured)
     around = logs - logs.groupby(again.twin).transform("mean")
-    free = float(len(again) - same.ngroups)
+    configurations = again.twin.nunique()
+    free = len(again) - configurations
     return dict(
-        configurations=int(same.ngroups),
-        variance=float((around**2).sum() / free) if free else 0.0,
-        **_of(off),
-        by_source=[
-            dict(
-                key=str(k),
-                **_of(g),
-            )
-            for k, g in off.groupby(again.source)
-        ],
-    )
-
-
-def _of(off) -> dict:
-    """Rows, median and 90th percentile."""
-    shares = {
-        "median": 0.5,
-        "p90": 0.9,
-    }
-    found = {name: float(off.quantile(p)) if len(off) else 0.0 for name, p in shares.items()}
-    return dict(
-        rows=len(off),
-        **found,
+        configurations=configurations,
+        variance=(around**2).sum() / free if free else 0.0,
+        **typical(off),
+        by_source=[{"key": str(k)} | typical(g) for k, g in off.groupby(again.source)],
     )
 
 
@@ -203,27 +128,19 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
         usual=by.transform("median"),
         many=by.transform("size"),
         url=rows.source_url,
-        devices=rows.n_devices,
+        devices=rows.n_devices.astype(int),
     )
-    names = "id source url locator stack accelerator".split()
-    out = []
-    for i in off.abs().fillna(1.0).nlargest(number).index:
-        row = known.loc[i]
-        reasons = [*_reasons(row), _neighbour(rows, i)]
-        out.append(
-            {name: row[name] for name in names}
-            | dict(
-                devices=int(row.devices),
-                measured=float(row.measured),
-            )
-            | {name: _number(row[name]) for name in ("error", "fold_error", "baseline_error")}
-            | dict(
-                reason="; ".join(filter(None, reasons))
-                or row.unanswered
-                or "nothing printed in the row explains it"
-            )
-        )
-    return out
+    top = known.loc[off.abs().fillna(1.0).nlargest(number).index]
+    reasons = [
+        "; ".join(filter(None, [*_reasons(row), _neighbour(rows, i)]))
+        or row.unanswered
+        or "nothing printed in the row explains it"
+        for i, row in top.iterrows()
+    ]
+    names = (
+        "id source url locator stack accelerator devices measured error fold_error baseline_error"
+    ).split()
+    return top[names].assign(reason=reasons).to_dict("records")
 
 
 def _reasons(row) -> list[str]:
@@ -245,19 +162,21 @@ def _neighbour(rows: pd.DataFrame, i) -> str:
     The nearest one that is less than half as far off, which narrows the cause down; failing that
     the nearest.
     """
-    plan, row = list(PLAN), rows.loc[i]
-    near = rows[(rows.source == row.source) & (rows.job == row.job)].drop(index=i)
-    differs = near[plan].ne(row[plan]) & ~(near[plan].isna() & row[plan].isna())
+    row, settings = rows.loc[i], rows[list(PLAN)].astype(object).fillna("not printed")
+    near = rows.index[(rows.source == row.source) & (rows.job == row.job)].drop(i)
+    differs = settings.loc[near].ne(settings.loc[i])
     differs = differs.drop(columns=["dp", "global_batch_seqs"])  # they follow from the others
     steps = differs.sum(axis=1)
-    steps = steps[(steps >= 1) & (steps <= 2)]
-    if not len(steps):
+    steps = steps[steps.between(1, 2)]
+    if steps.empty:
         return ""
-    off = error(near.loc[steps.index], "source_out")
+    off = error(rows.loc[steps.index], "source_out")
     fine = steps[off.abs() < 0.5 * abs(row.source_out / row.measured - 1)]
     j = (fine if len(fine) else steps).idxmin()
-    changed = [name for name in differs if differs[name][j]]
-    said = ", ".join(f"{n} {_plain(rows[n][j])} for {_plain(rows[n][i])}" for n in changed)
+    changed = settings.loc[[j, i], differs.columns[differs.loc[j]]]
+    said = ", ".join(
+        f"{n} {_plain(there)} for {_plain(here)}" for n, (there, here) in changed.items()
+    )
     return (
         f"{'' if len(fine) else 'so are its neighbours: '}with {said} measured "
         f"{rows.measured[j] / row.measured:.2f}× as fast and off {_signed(off[j])}"
@@ -265,7 +184,7 @@ def _neighbour(rows: pd.DataFrame, i) -> str:
 
 
 def _plain(x) -> str:
-    return f"{x:g}" if isinstance(x, float) and x == x else "not printed" if x != x else str(x)
+    return f"{x:g}" if isinstance(x, float) else str(x)
 
 
 def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
@@ -280,7 +199,13 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     r = np.log(rows.source_out / rows.measured).dropna()
     of = rows.loc[r.index]
     source = r.groupby(of.source).transform("mean")
-    cell = r.groupby([of.source, of.accelerator, of.precision]).transform("mean")
+    cell = r.groupby(
+        [
+            of.source,
+            of.accelerator,
+            of.precision,
+        ]
+    ).transform("mean")
     within = _mean_square(r - cell)
     floor = min(floor_variance, within)
     parts = {
@@ -291,19 +216,25 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     }
     total = _mean_square(r)
     conditions = [
-        _condition(name, r, of[name].astype(bool)) for name in CONDITIONS if of[name].any()
+        _condition(
+            name,
+            r,
+            of[name].astype(bool),
+        )
+        for name in CONDITIONS
+        if of[name].any()
     ]
-    return dict(
-        rows=len(r),
-        rms=float(np.sqrt(total)),
-        parts={k: v / total for k, v in parts.items()},
-        conditions=sorted(conditions, key=lambda c: -c["share_of_error"]),
-        one_factor=spread(np.expm1(r - _others_median(r, of.source))),
-    )
+    return {
+        "rows": len(r),
+        "rms": np.sqrt(total),
+        "parts": {k: v / total for k, v in parts.items()},
+        "conditions": sorted(conditions, key=lambda c: -c["share_of_error"]),
+        "one_factor": spread(np.expm1(r - _others_median(r, of.source))),
+    }
 
 
 def _mean_square(r) -> float:
-    return float((r**2).mean())
+    return (r**2).mean()
 
 
 def _condition(
@@ -313,14 +244,14 @@ def _condition(
 ) -> dict:
     """How much of the squared log error `r` lies on the rows that show a condition."""
     size = np.expm1(r).abs()
-    return dict(
-        key=name,
-        rows=int(where.sum()),
-        share_of_rows=float(where.mean()),
-        share_of_error=float((r[where] ** 2).sum() / (r**2).sum()),
-        median_with=float(size[where].median()),
-        median_without=_number(size[~where].median()),
-    )
+    return {
+        "key": name,
+        "rows": int(where.sum()),
+        "share_of_rows": where.mean(),
+        "share_of_error": (r[where] ** 2).sum() / (r**2).sum(),
+        "median_with": size[where].median(),
+        "median_without": size[~where].median(),
+    }
 
 
 def _others_median(r: pd.Series, group: pd.Series) -> pd.Series:
@@ -335,15 +266,15 @@ def _others_median(r: pd.Series, group: pd.Series) -> pd.Series:
 
 def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
     """On each set of runs that a rival was tried on: step-time errors here with the set's source
-    left out, of the one line, and the rivals' own.
+    left out, of the one line, and the rivals' own; `nearer`: the rivals that err less.
 
     Step-time error: predicted / measured - 1 of seconds, as the rivals print it.
     """
-    kinds = dict(
-        source_left_out="source_out",
-        in_sample="predicted",
-        one_line="baseline",
-    )
+    kinds = {
+        "source_left_out": "source_out",
+        "in_sample": "predicted",
+        "one_line": "baseline",
+    }
     out = []
     for name in dict.fromkeys(p["set"] for p in published):
         about = [p for p in published if p["set"] == name]
@@ -351,14 +282,16 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
         where &= rows.locator.fillna("").str.startswith(about[0]["runs_locator"])
         mine = rows[where]
         if len(mine):
-            ours = {kind: _step_error(mine, column) for kind, column in kinds.items()}
-            rivals = [{k: p[k] for k in RIVAL} for p in about]
+            own = {kind: _step_error(mine, column) for kind, column in kinds.items()}
+            left, theirs = own["source_left_out"]["mean"], [{k: p[k] for k in RIVAL} for p in about]
+            nearer = [r for r in theirs if r["mean"] and r["mean"] < left]
             out.append(
                 dict(
                     set=name,
                     rows=len(mine),
-                    **ours,
-                    rivals=rivals,
+                    rivals=theirs,
+                    nearer=nearer,
+                    **own,
                 )
             )
     return out
@@ -366,11 +299,46 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
 
 def _step_error(rows, column) -> dict:
     off = rows.measured / rows[column] - 1
-    return spread(off) | {"max": float(off.abs().max())}
+    return spread(off) | {"max": off.abs().max()}
 
 
-def _number(x):
-    return float(x) if x == x else None
+CHANCES = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0)  # ends of the bins of a reliability table
+
+
+def reliability(chance, out) -> dict:
+    """How far chances of running out of memory hold: the Brier score, mean (chance - out)^2, and by
+    bins of the chance how often the runs did run out.
+
+    chance : shares. out : bool, one a run.
+    """
+    chance, out = np.asarray(chance, float), np.asarray(out, float)
+    where = np.clip(
+        np.searchsorted(
+            CHANCES,
+            chance,
+            side="right",
+        )
+        - 1,
+        0,
+        len(CHANCES) - 2,
+    )
+    bins = [
+        dict(
+            low=low,
+            high=high,
+            rows=int(at.sum()),
+            said=chance[at].mean(),
+            out=out[at].mean(),
+        )
+        for i, (low, high) in enumerate(zip(CHANCES, CHANCES[1:]))
+        for at in [where == i]
+        if at.any()
+    ]
+    return dict(
+        rows=len(out),
+        brier=np.mean((chance - out) ** 2),
+        bins=bins,
+    )
 
 
 def _signed(x) -> str:

@@ -7,17 +7,17 @@ import yaml
 
 from ..framework import framework
 from ..render import source
+from .fsdp import builds, own
 from .fsdp import lacks as model_lacks
-from .fsdp import own
 
 
 def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
     """Partial recompute too."""
     full = recompute == "full"
-    return model_lacks(launch, m) | dict(
-        partial=full and recompute_layers < m.layers,
-        plain=full and sharding == "none",
-    )
+    return model_lacks(launch, m) | {
+        "partial": full and recompute_layers < m.layers,
+        "plain": full and sharding == "none",
+    }
 
 
 def config(launch) -> dict:
@@ -70,4 +70,5 @@ FRAMEWORK = framework(
     "accelerate",
     files=files,
     lacks=lacks,
+    builds=builds,
 )

@@ -20,12 +20,10 @@ PRECISION = {
 
 def files(launch, kit):
     """bridge.overrides and pretrain_bridge.py."""
-    values = megatron.values(launch, kit)
-    precision = PRECISION[launch.phase.precision]
     lines = render(
         "bridge.overrides.j2",
-        **values,
-        mixed_precision=precision,
+        **megatron.values(launch, kit),
+        mixed_precision=PRECISION[launch.phase.precision],
     )
     return {
         "bridge.overrides": lines,
@@ -38,4 +36,5 @@ FRAMEWORK = framework(
     files=files,
     lacks=megatron.lacks,
     adjust=megatron.adjust,
+    builds=megatron.builds,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..framework import framework
 from ..render import render
-from .fsdp import compressed, header, lacks, own
+from .fsdp import builds, compressed, header, lacks, own
 
 
 def files(launch, kit):
@@ -26,4 +26,5 @@ FRAMEWORK = framework(
     "ddp",
     files=files,
     lacks=lacks,
+    builds=builds,
 )

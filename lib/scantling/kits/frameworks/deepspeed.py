@@ -7,7 +7,7 @@ import json
 
 from ..framework import framework
 from ..render import source
-from .fsdp import lacks, own
+from .fsdp import builds, lacks, own
 
 STAGE = {
     "none": 0,
@@ -83,4 +83,5 @@ FRAMEWORK = framework(
     "deepspeed",
     files=files,
     lacks=lacks,
+    builds=builds,
 )

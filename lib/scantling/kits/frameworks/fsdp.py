@@ -3,6 +3,8 @@ device mesh."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..framework import framework
 from ..quote import comment, py
 from ..render import render, source
@@ -18,10 +20,23 @@ def lacks(launch, m, **plan) -> dict:
     left = [k for k in LEFT_OUT if getattr(m, k)]
     left += ["qk_norm over the width"] if m.qk_norm == "width" else []
     left += ["norms_per_layer"] if m.norms_per_layer != 2 else []
-    return dict(
-        blocks=", ".join(left),
-        further_tokens=m.mtp_layers,
-        window=m.window and m.windowed_layers,
+    return {
+        "blocks": ", ".join(left),
+        "further_tokens": m.mtp_layers,
+        "window": m.window and m.windowed_layers,
+    }
+
+
+def builds(m):
+    """The model that model.py builds: what `lacks` names is left out."""
+    return replace(
+        m,
+        **{k: False for k in LEFT_OUT},
+        qk_norm="" if m.qk_norm == "width" else m.qk_norm,
+        norms_per_layer=2,
+        mtp_layers=0,
+        window=0,
+        windowed_layers=0,
     )
 
 
@@ -54,11 +69,11 @@ def compressed(launch) -> tuple[bool, str]:
 
 def header(launch, kit) -> dict:
     """Values of the trainer's template."""
-    return dict(
-        title=comment(launch.name),
-        model=py(kit["shape"] | {"recompute": launch.plan["recompute"]}),
-        plan=py(kit["train"]),
-    )
+    return {
+        "title": comment(launch.name),
+        "model": py(kit["shape"] | {"recompute": launch.plan["recompute"]}),
+        "plan": py(kit["train"]),
+    }
 
 
 def files(launch, kit):
@@ -88,4 +103,5 @@ FRAMEWORK = framework(
     "fsdp",
     files=files,
     lacks=lacks,
+    builds=builds,
 )

@@ -1,11 +1,15 @@
-"""MaxText 0.2: maxtext.yml on top of its base.yml. Mesh axes are spent inside one slice
-(`ici_`)."""
+"""MaxText 0.2: maxtext.yml on top of its base.yml. Mesh axes are spent inside a slice
+(`ici_`); data-parallel ranks cross slices (`dcn_`)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ..framework import framework
 from ..render import render
 from ..schedule import schedule
+from .fsdp import LEFT_OUT
+from .megatron import BIASES
 
 
 def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **plan) -> dict:
@@ -15,20 +19,38 @@ def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **p
     routed = m.moe_layout != "dense-first" or (
         m.attention != "mla" and (m.shared_ffn_hidden or mixed)
     )
-    return dict(
-        experts_by_tensor=m.is_moe and etp != tp,
-        experts_by_data=m.is_moe and dp_axis(launch) % ep,
-        mixed_stages=m.is_moe and pp > 1 and mixed,
-        rounds=pp > 1 and plan["grad_accum"] % pp,
-        even_stages=pp > 1 and m.layers % (pp * vpp),
-        repeats=pp > 1 and vpp > 1 and sharding != "zero1" and m.layers < pp * vpp,
-        width=tp > 1 and not sp,
-        groups=sharding == "hsdp" and shard_group % cp,
-        recomputes=plan["recompute"] == "none",
-        partial=full and plan["recompute_layers"] < -(-m.layers // pp),
-        squared=m.mlp == "squared-relu",
-        window=m.window and m.windowed_layers,
-        blocks=m.norm_bias or m.position_rows or m.qkv_bias or (m.is_moe and routed),
+    return {
+        "experts_by_tensor": m.is_moe and etp != tp,
+        "experts_by_data": m.is_moe and dp_axis(launch) % ep,
+        "mixed_stages": m.is_moe and pp > 1 and mixed,
+        "rounds": pp > 1 and plan["grad_accum"] % pp,
+        "even_stages": pp > 1 and m.layers % (pp * vpp),
+        "repeats": pp > 1 and vpp > 1 and sharding != "zero1" and m.layers < pp * vpp,
+        "width": tp > 1 and not sp,
+        "groups": sharding == "hsdp" and shard_group % cp,
+        "recomputes": plan["recompute"] == "none",
+        "partial": full and plan["recompute_layers"] < -(-m.layers // pp),
+        "squared": m.mlp == "squared-relu",
+        "window": m.window and m.windowed_layers,
+        "blocks": builds(m)
+        != replace(
+            m,
+            window=0,
+            windowed_layers=0,
+        ),
+        "layout": m.is_moe and routed,
+    }
+
+
+def builds(m):
+    """The model of the named decoder blocks: RMSNorm, rotary positions, no biases, whole
+    sequences."""
+    return replace(
+        m,
+        **{k: False for k in (*LEFT_OUT, *BIASES)},
+        qk_norm="head" if m.qk_norm else "",
+        norms_per_layer=2,
+        **{k: 0 for k in ("window", "windowed_layers", "position_rows")},
     )
 
 
@@ -59,10 +81,15 @@ def dp_axis(launch) -> int:
 
 def files(launch, kit):
     """maxtext.yml."""
-    values = schedule(launch, kit) | dict(
-        inside=dp_axis(launch) // launch.plan["ep"],
-        sharded=launch.plan["sharding"] in ("zero3", "hsdp"),
-    )
+    inside = dp_axis(launch) // launch.plan["ep"]
+    sharded = launch.plan["sharding"] in ("zero3", "hsdp")
+    replicas = launch.plan["dp"] // launch.plan["ep"] // (inside if sharded else 1)
+    values = schedule(launch, kit) | {
+        "inside": inside,
+        "sharded": sharded,
+        "replicas": replicas,
+        "across": replicas % launch.slices > 0,  # shards lie over the network between slices
+    }
     return {"maxtext.yml": render("maxtext.yml.j2", **values)}
 
 
@@ -70,5 +97,6 @@ FRAMEWORK = framework(
     "maxtext",
     files=files,
     lacks=lacks,
+    builds=builds,
     adjust=adjust,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from ...base.units import DAY_S
@@ -20,6 +21,17 @@ CP = {
     "all-gather": "all_gather",
     "ulysses": "a2a",
 }
+BIASES = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
+UNFLAGGED = (
+    "relative_positions",
+    "sinks",
+    "embedding_norm",
+    "head_bias",
+    "expert_bias",
+    "router_bias",
+    "shared_gate",
+    "parallel_block",
+)
 ZERO = {
     "zero2": "optim_grads",
     "zero3": "optim_grads_params",
@@ -29,15 +41,37 @@ ZERO = {
 def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
     """What of the model and plan has no flag."""
     old, fully = not launch.transformer_engine, sharding in ZERO
-    return dict(
-        norms=old and sp,
-        engine=old and (m.is_moe or m.attention == "mla" or cp > 1),
-        chunks=fully and pp > 1 and vpp > 1,
-        expert_tensors=fully and etp != 1 and m.is_moe,
-        rounds=vpp > 1 and (grad_accum < pp or grad_accum % pp),
-        experts=not sp and tp > 1 and m.is_moe,
-        sends=plan["precision"] == "fp32" and pp > 1,
-        blocks=m.relative_positions or m.sinks or m.embedding_norm,
+    muon = launch.phase.optimizer == "muon"
+    return {
+        "muon_shards": muon and fully,
+        "muon_half": muon and plan["precision"] == "fp16",
+        "muon_offload": muon and plan["offload"] != "none",
+        "norms": old and sp,
+        "engine": old and (m.is_moe or m.attention == "mla" or cp > 1),
+        "chunks": fully and pp > 1 and vpp > 1,
+        "expert_tensors": fully and etp != 1 and m.is_moe,
+        "rounds": vpp > 1 and (grad_accum < pp or grad_accum % pp),
+        "experts": not sp and tp > 1 and m.is_moe,
+        "sends": plan["precision"] == "fp32" and pp > 1,
+        "blocks": builds(m) != m,
+        "activations": "mlp_act" in plan["recompute_modules"] and not m.is_moe,
+        "delayed": plan["precision"] == "fp8"
+        and bool({"norm", "mlp_act"} & {*plan["recompute_modules"]}),
+    }
+
+
+def builds(m):
+    """The model that the flags describe: biases everywhere or on q, k and v alone, two norms a
+    layer, MLP after attention."""
+    biased = bool(m.mlp_bias or m.out_bias)
+    return replace(
+        m,
+        qkv_bias=biased or m.qkv_bias,
+        out_bias=biased,
+        mlp_bias=biased,
+        qk_norm="head" if m.qk_norm else "",
+        norms_per_layer=2,
+        **{k: False for k in UNFLAGGED},
     )
 
 
@@ -121,16 +155,19 @@ def days_steps(launch) -> int:
 def values(launch, kit) -> dict:
     """What the templates of Megatron's kits are filled from, beside the launch plan."""
     moe = launch.model.is_moe
-    return schedule(launch, kit) | dict(
-        fsdp_strategy=ZERO,
-        cp_type=CP[launch.plan["cp_type"]] if launch.plan["cp"] > 1 else None,
-        layout=layout(launch),
-        recompute=recompute(launch),
-        fp8_recipe=FP8.get(launch.phase.precision),
-        moe_layers=moe_layers(launch.model) if moe else [],
-        layer_pattern=layer_pattern(launch.model) if moe else "",
-        days_steps=days_steps(launch),
-    )
+    return schedule(launch, kit) | {
+        "fsdp_strategy": ZERO,
+        "cp_type": CP[launch.plan["cp_type"]] if launch.plan["cp"] > 1 else None,
+        "layout": layout(launch),
+        "recompute": recompute(launch),
+        "modules": [
+            launch.framework.modules[m] for m in launch.plan["recompute_modules"] if m != "layers"
+        ],
+        "fp8_recipe": FP8.get(launch.phase.precision),
+        "moe_layers": moe_layers(launch.model) if moe else [],
+        "layer_pattern": layer_pattern(launch.model) if moe else "",
+        "days_steps": days_steps(launch),
+    }
 
 
 def files(launch, kit) -> dict[str, str]:
@@ -142,5 +179,6 @@ FRAMEWORK = framework(
     "megatron",
     files=files,
     lacks=lacks,
+    builds=builds,
     adjust=adjust,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..framework import framework
 from ..quote import comment, py
 from ..render import render
 from ..schedule import schedule
-from .megatron import chunks
+from .fsdp import LEFT_OUT
+from .megatron import BIASES, chunks
 
 SCHEDULES = {
     "1f1b": "1F1B",
@@ -16,19 +19,48 @@ SCHEDULES = {
 }
 
 
+FORM = (
+    *BIASES,
+    *LEFT_OUT,
+    "mlp",
+    "ffn_hidden",
+    "position_rows",
+    "norms_per_layer",
+    "qk_norm",
+)
+
+
 def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:
     """What the model builders lack."""
-    return dict(
-        form=m.mlp != "swiglu" or m.norm_bias or m.position_rows or m.mlp_bias or m.qkv_bias,
-        further_tokens=m.mtp_layers,
-        window=m.window and m.windowed_layers,
-        tied=m.tied_embeddings,
-        partial=recompute == "full" and plan["recompute_layers"] < -(-m.layers // pp),
-        selective=recompute == "selective" and launch.stack != "torchtitan",
-        groups=sharding == "hsdp" and shard_group % cp,
-        replicas=sharding == "none" and cp > 1,
-        expert_ranks=ep > 1 and (dp_shard(launch) * cp * tp) % ep,
-        few_micro_batches=1 < pp > plan["grad_accum"],
+    return {
+        "form": any(getattr(builds(m), k) != getattr(m, k) for k in FORM),
+        "further_tokens": m.mtp_layers,
+        "window": m.window and m.windowed_layers,
+        "tied": m.tied_embeddings,
+        "partial": recompute == "full" and plan["recompute_layers"] < -(-m.layers // pp),
+        "selective": recompute == "selective" and launch.stack != "torchtitan",
+        "groups": sharding == "hsdp" and shard_group % cp,
+        "replicas": sharding == "none" and cp > 1,
+        "expert_ranks": ep > 1 and (dp_shard(launch) * cp * tp) % ep,
+        "few_micro_batches": 1 < pp > plan["grad_accum"],
+    }
+
+
+def builds(m):
+    """The model of the library's builders: SwiGLU of two thirds the width where the design's layers
+    have two matrices (2 x h x f = 3 x h x 2f/3), RMSNorm, rotary positions, no biases, a head of
+    its own, whole sequences."""
+    gated = m.mlp in ("swiglu", "geglu")
+    widths = ("ffn_hidden", "expert_ffn_hidden", "shared_ffn_hidden")
+    return replace(
+        m,
+        mlp="swiglu",
+        **{k: getattr(m, k) if gated else 64 * round(getattr(m, k) / 96) for k in widths},
+        **{k: False for k in (*LEFT_OUT, *BIASES)},
+        qk_norm="" if m.qk_norm == "width" else m.qk_norm,
+        norms_per_layer=2,
+        tied_embeddings=False,
+        **{k: 0 for k in ("mtp_layers", "window", "windowed_layers", "position_rows")},
     )
 
 
@@ -82,50 +114,50 @@ def files(launch, kit):
     """torchtitan_config.py."""
     p, m, job = launch.plan, launch.model, launch.phase
     values = schedule(launch, kit)
-    parallelism = dict(
-        data_parallel_replicate_degree=p["dp"] // dp_shard(launch),
-        data_parallel_shard_degree=dp_shard(launch),
-        tensor_parallel_degree=p["tp"],
-        context_parallel_degree=p["cp"],
-        pipeline_parallel_degree=p["pp"],
-        expert_parallel_degree=p["ep"],
-        enable_sequence_parallel=bool(p["sp"]) or p["tp"] == 1,
-        fsdp_reshard_after_forward="never" if p["sharding"] == "zero2" else "always",
-    )
+    parallelism = {
+        "data_parallel_replicate_degree": p["dp"] // dp_shard(launch),
+        "data_parallel_shard_degree": dp_shard(launch),
+        "tensor_parallel_degree": p["tp"],
+        "context_parallel_degree": p["cp"],
+        "pipeline_parallel_degree": p["pp"],
+        "expert_parallel_degree": p["ep"],
+        "enable_sequence_parallel": bool(p["sp"]) or p["tp"] == 1,
+        "fsdp_reshard_after_forward": "never" if p["sharding"] == "zero2" else "always",
+    }
     if (
         p["cp"] > 1
     ):  # the balancer for masks of FlexAttention; the default one is for plain attention
-        parallelism |= dict(context_parallel_load_balancer="ptrr")
+        parallelism |= {"context_parallel_load_balancer": "ptrr"}
     if p["pp"] > 1:
-        parallelism |= dict(
-            pipeline_parallel_schedule=SCHEDULES[p["schedule"]],
-            pipeline_parallel_microbatch_size=p["micro_batch"],
-            module_fqns_per_model_part=parts(launch),
-        )
-    training = dict(
-        local_batch_size=p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1),
-        global_batch_size=job.global_batch,
-        seq_len=job.seq_len,
-        steps=values["steps"],
-        mixed_precision_param="float32" if job.precision == "fp32" else "bfloat16",
-        disable_cuda_graphs=p["pp"] > 1 or p["ep"] > 1,
-    )
+        parallelism |= {
+            "pipeline_parallel_schedule": SCHEDULES[p["schedule"]],
+            "pipeline_parallel_microbatch_size": p["micro_batch"],
+            "module_fqns_per_model_part": parts(launch),
+        }
     return {
         "torchtitan_config.py": render(
             "torchtitan_config.py.j2",
             title=comment(launch.name),
             shape=py(kit["shape"]),
             parallelism=parallelism,
-            training=training,
+            training={
+                "local_batch_size": p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1),
+                "global_batch_size": job.global_batch,
+                "seq_len": job.seq_len,
+                "steps": values["steps"],
+                "mixed_precision_param": "float32" if job.precision == "fp32" else "bfloat16",
+                "disable_cuda_graphs": p["pp"] > 1 or p["ep"] > 1,
+            },
             recompute=p["recompute"],
             every=launch.save_steps,
-            keep=3,
+            keep=launch.keep,
             lr=values["lr"],
             warm=values["warm"],
             seed=values["seed"],
             moe=m.is_moe,
             mla=m.attention == "mla",
             slug=launch.slug,
+            hang_s=launch.hang_s,
         )
     }
 
@@ -134,5 +166,6 @@ FRAMEWORK = framework(
     "torchtitan",
     files=files,
     lacks=lacks,
+    builds=builds,
     adjust=adjust,
 )

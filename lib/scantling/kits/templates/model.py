@@ -36,9 +36,7 @@ def activation(kind, x):
 
 
 def norm(c, width):
-    return (
-        nn.LayerNorm(width) if c["norm_bias"] else nn.RMSNorm(width, eps=c.get("norm_eps", EPSILON))
-    )
+    return (nn.LayerNorm if c["norm_bias"] else nn.RMSNorm)(width, eps=c.get("norm_eps", EPSILON))
 
 
 def frequencies(c, half, device):

@@ -3,6 +3,7 @@ those of the command line."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def lines():
 
 
 if __name__ == "__main__":
+    if not os.environ.get("DATA") and os.environ.get("MOCK_DATA") != "1":
+        sys.exit("no DATA: set it, or MOCK_DATA=1 for made-up tokens")
     from megatron.bridge.training.gpt_step import forward_step
     from megatron.bridge.training.pretrain import pretrain
 

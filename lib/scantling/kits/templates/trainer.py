@@ -2,7 +2,7 @@
 heartbeat, profiler.
 
 Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random
-tokens where it is not set), INIT (folder of
+tokens with MOCK_DATA=1 alone), INIT (folder of
 safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose
 sequences are left out), TRACKER (wandb or
 tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a
@@ -53,6 +53,8 @@ class Data:
 
     def __init__(self, vocab, seq_len, seed):
         path = os.environ.get("DATA")
+        if not path and os.environ.get("MOCK_DATA") != "1":
+            raise SystemExit("no DATA: set it, or MOCK_DATA=1 for made-up tokens")
         self.vocab, self.seq_len, self.seed = vocab, seq_len, seed
         self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
         self.many = (len(self.file) - 1) // seq_len if path else 0

@@ -7,7 +7,6 @@ made by `python -m scantling.evidence.calibrate.memory`. A stack that is not the
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from dataclasses import fields, make_dataclass
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.files import csv_rows
 from ...catalogue.stacks import stack as stack_of
 
 
@@ -33,14 +33,10 @@ class Prior(NamedTuple):
 
 def _priors() -> dict[str, Prior]:
     """The rows of catalogue/memory_priors.csv by name."""
-    path = files("scantling.catalogue") / "memory_priors.csv"
-    with path.open(
-        newline="",
-        encoding="utf-8",
-    ) as file:
-        rows = list(csv.reader(file))[1:]
+    rows = csv_rows(files("scantling.catalogue") / "memory_priors.csv")
     return {
-        name: Prior(*map(float, numbers), unit, source) for name, *numbers, unit, source in rows
+        name: Prior(*map(float, numbers), unit, source)
+        for name, *numbers, unit, source in map(dict.values, rows)
     }
 
 
@@ -74,19 +70,19 @@ CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's fi
 # left over between blocks
 
 
-FACTS = dict(
-    dropout=0.0,
-    fp32_shards=0.0,
-    bf16_gradients=0.0,
-    dense_masks=0.0,
-    low_weights=0.0,
-    per_op=0.0,
-    layers_gathered=2.0,
-    fragmentation=FRAGMENTATION["device"],
-    unseen_bytes=0.0,  # context, where the figures leave it out
+FACTS = {
+    "dropout": 0.0,
+    "fp32_shards": 0.0,
+    "bf16_gradients": 0.0,
+    "dense_masks": 0.0,
+    "low_weights": 0.0,
+    "per_op": 0.0,
+    "layers_gathered": 2.0,
+    "fragmentation": FRAGMENTATION["device"],
+    "unseen_bytes": 0.0,  # context, where the figures leave it out
     # fragmentation, where the figures leave it out; and what an unknown stack may take
-    unseen_share=UNKNOWN_SHARE,
-)
+    "unseen_share": UNKNOWN_SHARE,
+}
 MemoryConstants = make_dataclass(
     "MemoryConstants",
     [

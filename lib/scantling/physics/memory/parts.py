@@ -7,15 +7,17 @@ before the columns of the plan, so that a search over one model works on the pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
+from ...base.records import record
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, fold, mean_heads, some, weighted
+from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, some, weighted
 from ...catalogue.models.shape import parameters
 from ...catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
-from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, tokens
+from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, site_ranks, tokens
 from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 from .constants import GENERIC
 
@@ -41,10 +43,7 @@ SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 np.empty(3_900_000)
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class LayerSort:
     """Layers that share a kind of feed-forward, the mixers in the model's own proportion; bytes of
     one layer and micro-batch on one device."""
@@ -59,10 +58,7 @@ class LayerSort:
     last: Column  # 1 where an MTP module's layer is of this sort
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class ParameterBytes:
     """Bytes of one parameter on a device."""
 
@@ -77,10 +73,7 @@ class ParameterBytes:
     stays: Column  # weight, gradient and states together
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Frame:
     """What all devices of a case share."""
 
@@ -101,10 +94,7 @@ class Frame:
     split_kept: Column  # what weight gradients that wait keep of a layer's activations
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Place:
     """What stands on one pipeline device; embeds and heads (with the MTP modules) are copies over
     the schedule's copies of a weight, tail is 1 where the loss is."""
@@ -116,10 +106,7 @@ class Place:
     tail: Column
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-)
+@record
 class Held:
     """What one pipeline device holds."""
 
@@ -132,8 +119,13 @@ class Held:
 
 
 def constants_of(c: Cases):
-    """The memory constants gathered beside the case; the generic ones where none were."""
-    return getattr(c.constants, "memory", None) or GENERIC
+    """The memory constants gathered beside the case, the generic ones where none were; weights that
+    are not given back after the forward are gathered in every layer."""
+    k = getattr(c.constants, "memory", None) or GENERIC
+    kept = c.software.reshard <= 0
+    if not np.any(kept):
+        return k
+    return replace(k, layers_gathered=np.where(kept, c.shape.layers, k.layers_gathered))
 
 
 def low_bytes(job):
@@ -151,8 +143,12 @@ def keeping(c: Cases) -> Keeping:
     """
     k, software = constants_of(c), c.software
     low, eager = low_bytes(c.job), 1.0 - software.fused_norm
-    linear = np.where(low > 0, low, 2.0)
-    repeated = np.maximum(software.selective_elementwise, k.per_op)
+    linear = np.where(
+        low > 0,
+        low,
+        2.0,
+    )
+    act = np.maximum(software.selective_act, k.per_op)
     return Keeping(
         seq_len=c.job.seq_len,
         wide=1.0 + (c.job.precision == FP32),
@@ -164,9 +160,12 @@ def keeping(c: Cases) -> Keeping:
         flash=software.flash,
         gemm=1.0 - software.selective_gemm,
         scores=1.0 - software.selective_attention,
-        chain=1.0 - repeated,
+        up=1.0 - software.selective_up,
+        norm=1.0 - np.maximum(software.selective_norm, k.per_op),
+        act=1.0 - act,
+        moe=1.0 - software.selective_moe,
         core=1.0 - k.per_op * software.selective_attention,
-        narrow=1.0 - 0.5 * (low > 0) * repeated * (1.0 - k.per_op),
+        narrow=1.0 - 0.5 * (low > 0) * act * (1.0 - k.per_op),
         imbalance=k.imbalance,
         chunked_loss=software.chunked_loss,
         logit_bytes=k.logit_bytes,
@@ -180,8 +179,9 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     boundary = outer * (2.0 * s.hidden * keep.wide)
     on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
     some_share, all_share = recompute_shares(p)
-    mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in s.of("mixer")])
-    trunk = s.mean("mixer", lambda b: sum(b.parameters().values()))
+    beside = s.of("mixer") + s.of("stream")
+    mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in beside])
+    trunk = sum(s.mean(place, _parameters) for place in ("mixer", "stream"))
     sorts, routed = [], 1.0 * (s.moe_layers > 0)
     for feed in s.of("feed"):
         per_token, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
@@ -201,15 +201,24 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
             feed=feed,
             kept=on_device * (kept + all_share * boundary),
             dropped=(on_device > 0)
-            * np.where(all_share > 0, whole - boundary, (some_share > 0) * (whole - selective)),
+            * np.where(
+                all_share > 0,
+                whole - boundary,
+                (some_share > 0) * (whole - selective),
+            ),
             whole=whole,
             rows=rows * x.copies,
             trunk=trunk + sum(own.values()),
             experts=experts / (p.ep * p.etp),
-            last=routed if feed.kind == "moe" else 1.0 - routed,
+            last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
         )
         sorts.append(sort)
     return tuple(sorts)
+
+
+def _parameters(block: Block):
+    """Parameters of one block. [count]"""
+    return sum(block.parameters().values())
 
 
 def parameter_bytes(c: Cases, group) -> ParameterBytes:
@@ -227,28 +236,100 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards)
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
-    within, owned = c.software.optimizer_group, np.where(z1, share, 1.0)
+    within, owned = (
+        c.software.optimizer_group,
+        np.where(
+            z1,
+            share,
+            1.0,
+        ),
+    )
     if np.any(within):
         larger = np.maximum(share, 1.0 / np.maximum(within, 1))
-        owned = np.where((p.sharding == ZERO1) & (within > 0), larger, owned)
+        owned = np.where(
+            (p.sharding == ZERO1) & (within > 0),
+            larger,
+            owned,
+        )
     copies = weight_copies(p.schedule)
-    resident = np.where(z3, share * stored, cached) * copies
-    gathered = np.where(z3, 1.0 - share * (stored > 0), 0.0) * cached
+    resident = (
+        np.where(
+            z3,
+            share * stored,
+            cached,
+        )
+        * copies
+    )
+    gathered = (
+        np.where(
+            z3,
+            1.0 - share * (stored > 0),
+            0.0,
+        )
+        * cached
+    )
     step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
     states, host = states * owned, 0.0 * share
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        sent = weight * np.where(z3, share, 1.0) + gradient * np.where(z2, share, 1.0)
+        sent = weight * np.where(
+            z3,
+            share,
+            1.0,
+        ) + gradient * np.where(
+            z2,
+            share,
+            1.0,
+        )
         host = away * states + gone * sent
-        resident = np.where(gone, 0.0, resident)
-        gathered = np.where(gone, cached + weight, gathered)
-        gradient = np.where(gone, 0.0, gradient)
-        states, step = np.where(away, 0.0, states), np.where(away, 0.0, step)
-    kept = np.where(z2, gradient * share, gradient) * copies
+        resident = np.where(
+            gone,
+            0.0,
+            resident,
+        )
+        gathered = np.where(
+            gone,
+            cached + weight,
+            gathered,
+        )
+        gradient = np.where(
+            gone,
+            0.0,
+            gradient,
+        )
+        states, step = (
+            np.where(
+                away,
+                0.0,
+                states,
+            ),
+            np.where(
+                away,
+                0.0,
+                step,
+            ),
+        )
+    kept = (
+        np.where(
+            z2,
+            gradient * share,
+            gradient,
+        )
+        * copies
+    )
     return ParameterBytes(
         weight=resident,
-        cache=np.where(gone, 0.0, np.where(z3, share * (stored - plain), cached - weight)) * copies,
+        cache=np.where(
+            gone,
+            0.0,
+            np.where(
+                z3,
+                share * (stored - plain),
+                cached - weight,
+            ),
+        )
+        * copies,
         gradient=kept,
         states=states,
         host=host,
@@ -289,8 +370,12 @@ def frame(c: Cases) -> Frame:
     buffers."""
     s, p, k = c.shape, c.plan, constants_of(c)
     n, sorts, routed = parameters(s), layer_sorts(c), bool(s.of("moe"))
-    ranks = p.dp * p.cp
-    group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
+    ranks = site_ranks(c)
+    group = np.where(
+        p.sharding == HSDP,
+        np.minimum(p.shard_group, ranks),
+        ranks,
+    )
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0) if routed else None
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
@@ -304,7 +389,14 @@ def frame(c: Cases) -> Frame:
         bytes=parameter_bytes(c, group),
         expert_bytes=parameter_bytes(c, replicas) if routed else None,
         embedding=n.embedding,
-        head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
+        head=sum(
+            np.where(
+                b.tied > 0,
+                n.embedding,
+                n.lm_head,
+            )
+            for b in s.of("head")
+        ),
         mtp=n.mtp - s.mtp_layers * n.experts_per_moe_layer,
         logits=tokens(c) * per_tp * logits,
         per_tp=per_tp,
@@ -327,7 +419,17 @@ def _largest(sorts, value):
     """The most of any sort of layer that a model has."""
     if len(sorts) == 1:
         return value(sorts[0])
-    return np.maximum(*(np.where(sort.feed.count > 0, value(sort), 0.0) for sort in sorts))
+    return reduce(
+        np.maximum,
+        (
+            np.where(
+                x.feed.count > 0,
+                value(x),
+                0.0,
+            )
+            for x in sorts
+        ),
+    )
 
 
 def device(
@@ -340,7 +442,11 @@ def device(
     s, k = c.shape, constants_of(c)
     per_tp, modules = f.per_tp, s.mtp_layers
     tied = sum(b.tied for b in s.of("head"))
-    ends = at.embeds * f.embedding + at.heads * np.where(at.embeds * tied > 0, 0, f.head)
+    ends = at.embeds * f.embedding + at.heads * np.where(
+        at.embeds * tied > 0,
+        0,
+        f.head,
+    )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends
     if np.any(modules):
         trunk = trunk + at.heads * f.mtp

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.records import pick
-from ...blocks.table import dense_before
+from ...base.records import Rows, pick
+from ...blocks.table import dense_before, plain_share
 from ..cases import Cases
 from ..step import layers_per_stage
 from .parts import (
@@ -153,9 +153,8 @@ def _memory_of(
     """The parts of what devices hold, with what is the same on all."""
     k, gathered, buffers = constants_of(c), held.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
-    states = zip(("weights", "gradients", "optimizer", "host"), states_of(f, held))
     columns = dict(
-        states,
+        zip(("weights", "gradients", "optimizer", "host"), states_of(f, held)),
         activations=held.activations,
         other=gathered + buffers + framework + fragmentation,
         capacity=capacity(c),
@@ -174,7 +173,6 @@ def _three_places(c: Cases, f: Frame):
     s, p = c.shape, c.plan
     first, middle, last = layers_per_stage(c)
     held = in_flight_of(c, f, (0, 1, -1))
-    lone = 1.0 * (p.pp == 1)
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
@@ -194,7 +192,7 @@ def _three_places(c: Cases, f: Frame):
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
-    places = (True, 1.0, lone), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
+    places = (True, 1.0, 1.0 * (p.pp == 1)), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
     return [
         (
             exists,
@@ -222,19 +220,18 @@ def _ends(
     """What a device has of the embedding, the head and the loss: a V has both ends on its first
     device, the outer two of a mirrored pipeline both ends once each."""
     if not (np.any(vee) or np.any(mirror)):
-        return dict(
-            embeds=at_first,
-            heads=at_last,
-            tail=at_last,
-        )
+        return {
+            "embeds": at_first,
+            "heads": at_last,
+            "tail": at_last,
+        }
     tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
     copies = 1.0 - mirror / 2
-    embeds = copies * np.maximum(at_first, at_last * mirror)
-    return dict(
-        embeds=embeds,
-        heads=copies * tail,
-        tail=tail,
-    )
+    return {
+        "embeds": copies * np.maximum(at_first, at_last * mirror),
+        "heads": copies * tail,
+        "tail": tail,
+    }
 
 
 def _counts(
@@ -247,7 +244,8 @@ def _counts(
     if len(f.sorts) == 1:
         return [held]
     dense = dense_before(c.shape, ahead, held)
-    return [held - dense if sort.feed.kind == "moe" else dense for sort in f.sorts]
+    feeds = [sort.feed for sort in f.sorts]
+    return [held - dense if b.kind == "moe" else dense * plain_share(c.shape, b) for b in feeds]
 
 
 def _held_total(f: Frame, held: Held):
@@ -270,7 +268,7 @@ def saved_bytes(c: Cases):
     return sorts.get("mlp", 0.0), sorts.get("moe", 0.0)
 
 
-def memory_by_stage(c: Cases) -> tuple[dict, ...]:
+def memory_by_stage(c: Cases) -> Rows:
     """Memory of every pipeline device of one case, first to last: stage, layers, the five parts and
     their total. [bytes]
 

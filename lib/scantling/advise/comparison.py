@@ -1,0 +1,202 @@
+"""Several designs side by side: what was asked where it differs, the plans, the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from ..base.errors import DesignError
+from ..base.quantities.table import band, quantity, show
+from ..base.records import Lines, record
+from ..base.show import shown
+from ..base.words import table
+from ..verdict.record import Assessment
+from ..verdict.verdicts import VERDICTS
+from .explanation import at, plain
+
+SHOWN = table(__file__, "comparison")
+ROOM = 34  # characters of a cell in text
+MANY = 1e6  # from here a number is said with a suffix
+
+
+@record
+class Row:
+    """One line of a comparison. `group`: asked, plan or figure; `values` as JSON has them, `cells`
+    as text with units, `bands` the 80 % band of each or an empty text."""
+
+    group: str
+    key: str
+    label: str
+    values: tuple
+    cells: Lines
+    bands: Lines
+
+    @property
+    def differs(self) -> bool:
+        """Whether the designs do not all say the same."""
+        return any(value != self.values[0] for value in self.values)
+
+
+@record
+class Comparison:
+    """Designs side by side: their names, and rows of which those that differ stand first."""
+
+    names: Lines
+    rows: tuple[Row, ...]
+
+    @property
+    def differing(self) -> tuple[Row, ...]:
+        """The rows in which the designs differ."""
+        return tuple(row for row in self.rows if row.differs)
+
+    def as_dict(self) -> dict:
+        """Names, and the rows as plain data."""
+        return {
+            "names": list(self.names),
+            "rows": [vars(row) for row in self.rows],
+        }
+
+    def cells(self) -> list[list[str]]:
+        """Lines of a table: label, then a cell a design; the verdict leads, then what differs."""
+        rows = sorted(self.rows, key=lambda row: (row.key != "verdict", not row.differs))
+        return [[row.label, *map(_with_band, row.cells, row.bands)] for row in rows]
+
+    def markdown(self) -> str:
+        """The comparison as a Markdown table."""
+        lines = [["", *self.names], ["---"] + ["---:"] * len(self.names), *self.cells()]
+        return "\n".join("| " + " | ".join(map(_no_bar, line)) + " |" for line in lines) + "\n"
+
+    def __repr__(self) -> str:
+        lines = [["", *self.names], *([row.label, *row.cells] for row in self.differing)]
+        cut = [[cell[:ROOM] for cell in line] for line in lines]
+        widths = [max(map(len, column)) for column in zip(*cut)]
+        text = "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+            for line in cut
+        )
+        return text if len(text) < 1500 else text[:1497] + "…"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.names))
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+            for line in self.cells()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def compare(assessments: Iterable[Assessment]) -> Comparison:
+    """Set assessments side by side: the fields asked that differ, the plans, the figures.
+
+    Raises DesignError for fewer than two.
+    """
+    from_all = list(assessments)
+    if len(from_all) < 2:
+        raise DesignError(problem="one design has nothing to be compared with; name two or more")
+    asked = [flat(one.design.data()) for one in from_all]
+    fields = dict.fromkeys(field for one in asked for field in one if field != "name")
+    rows = [
+        _row(
+            "asked",
+            field,
+            field,
+            [one.get(field) for one in asked],
+        )
+        for field in fields
+    ]
+    results = [
+        {
+            "verdict": one.verdict,
+            **one.headline(),
+        }
+        for one in from_all
+    ]
+    return Comparison(
+        names=tuple(one.resolved.name for one in from_all),
+        rows=(*(row for row in rows if row.differs), *plans(results), *figures(results)),
+    )
+
+
+def figures(results: list[Mapping]) -> list[Row]:
+    """A row for each headline figure that any of the results (`design --json`) has."""
+    return _rows("figure", SHOWN["figures"], results)
+
+
+def plans(results: list[Mapping]) -> list[Row]:
+    """A row for each field in which the plans of the results differ."""
+    rows = _rows("plan", [f"plan.{field}" for field in SHOWN["plan"]], results)
+    return [row for row in rows if row.differs]
+
+
+def _rows(
+    group: str,
+    keys: Iterable[str],
+    results: list[Mapping],
+) -> list[Row]:
+    rows = []
+    for key in keys:
+        values = [at(result, key) for result in results]
+        ends = [(at(r, f"{key}_low"), at(r, f"{key}_high")) for r in results]
+        if any(value is not None for value in values):
+            bands = tuple("" if None in pair else band(key, *pair) for pair in ends)
+            rows.append(
+                _row(
+                    group,
+                    key,
+                    quantity(key).label,
+                    values,
+                    bands,
+                )
+            )
+    return rows
+
+
+def _row(
+    group: str,
+    key: str,
+    label: str,
+    values: list,
+    bands: Lines = (),
+) -> Row:
+    if key == "verdict":
+        cells = [VERDICTS[value].name for value in values]
+    elif group == "asked":
+        cells = [_asked(value) for value in values]
+    else:
+        cells = [show(key, value) for value in values]
+    return Row(
+        group=group,
+        key=key,
+        label=label,
+        values=tuple(values),
+        cells=tuple(cells),
+        bands=bands or ("",) * len(values),
+    )
+
+
+def _asked(value) -> str:
+    """A field of a design as text; a long number with its suffix."""
+    if value is None:
+        return "not given"
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return shown(value, "params") if number and abs(value) >= MANY else plain(value)
+
+
+def flat(data: Mapping, prefix: str = "") -> dict:
+    """Nested fields by dotted path."""
+    out = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            out |= flat(value, f"{prefix}{key}.")
+        else:
+            out[prefix + str(key)] = value
+    return out
+
+
+def _with_band(cell: str, band_: str) -> str:
+    return f"{cell} ({band_})" if band_ else cell
+
+
+def _no_bar(cell: str) -> str:
+    """A cell that cannot end its column: a name is data."""
+    return cell.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,51 @@
+"""Everything that is said of one design, as plain data: what `design --json` prints."""
+
+from __future__ import annotations
+
+from ..verdict.constraints import asked
+from ..verdict.limits import limits
+from ..verdict.numbers import tables
+from ..verdict.record import Assessment
+from .alternatives import alternatives
+from .answers import to_loss
+from .avoid import avoid
+from .batch import batch_guide
+from .fixes import can_do, fixes, singles, tries
+from .measure import measure_first
+from .why import why
+
+
+def as_dict(assessment: Assessment, advice: bool = True) -> dict:
+    """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
+    takes more searches (fixes, batch)."""
+    tried = tries(assessment) if advice else None
+    near = fixes(assessment, tried=tried) if tried else []
+    out = {
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
+    }
+    if assessment.verdict == "impossible":
+        return out | {
+            "error": assessment.error,
+            "limits": limits(assessment),
+            "nearest_fixes": near,
+        }
+    others = alternatives(assessment)
+    job, main = assessment.design.job, assessment.resolved.main
+    target = (job.phases[main] if job.phases else job).target_loss
+    return {
+        **out,
+        **assessment.headline(),
+        "limits": limits(assessment),
+        "asked": asked(assessment),
+        "avoid": avoid(assessment, others),
+        "to_loss": to_loss(assessment, target) if target and advice else None,
+        "batch": batch_guide(assessment, others) if advice else {},
+        "nearest_fixes": near,
+        "can_do": can_do(assessment, tried) if tried else [],
+        "tried": singles(tried) if tried else [],
+        "not_tried": [change.text for change in tried.left] if tried else [],
+        "measure_first": measure_first(assessment),
+        "why": why(assessment, others),
+        **tables(assessment),
+    }

@@ -1,0 +1,293 @@
+"""What a number opens to: its formula, the values in it, the constants behind it, its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from operator import attrgetter
+
+from ..base.errors import DesignError, closest
+from ..base.quantities import table as quantities
+from ..base.records import Lines, record
+from ..base.show import shown
+from ..base.words import Filler, table
+from ..physics.constants import PRIORS, Prior
+from ..verdict.record import Assessment
+from .design_json import as_dict
+from .why import why
+
+_SAID = table(__file__, "explanation")
+TIMED = ("step_s", "step_breakdown_s")  # what a formula rests on where constants of the step enter
+
+
+@record
+class Explanation:
+    """One number of an assessment, opened.
+
+    key, title, value : its key in `design --json`, its label, its value with unit, as text.
+    lines : (term, text): formula, the values in it, band, convention, source, function.
+    constants : (name, value, unit, source) of each constant of the step that it rests on.
+    """
+
+    key: str
+    title: str
+    value: str
+    lines: Lines
+    constants: tuple[tuple[str, float, str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [f"{self.title}: {self.value}", *(f"  {term}: {text}" for term, text in self.lines)]
+        if self.constants:
+            names = ", ".join(f"{name} {value:.3g}" for name, value, _, _ in self.constants)
+            lines.append(f"  Constants: {names}")
+        text = "\n".join(lines)
+        return text if len(text) < 1500 else text[:1497] + "…"
+
+    def _repr_html_(self) -> str:
+        rows = [*self.lines] + [
+            (name, f"{value:.3g} {unit}; {source}") for name, value, unit, source in self.constants
+        ]
+        cells = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in rows)
+        return f"<p><b>{escape(self.title)}</b> {escape(self.value)}</p><dl>{cells}</dl>"
+
+
+def explain(assessment: Assessment, key: str | None = None) -> Explanation | list[dict]:
+    """What one number of an assessment is made of; without a key, why the plan is what it is.
+
+    key : of `design --json`, dotted below a mapping: "mfu", "memory_bytes.weights".
+    Returns an Explanation; without a key `why`: a line an axis.
+    Raises DesignError for a key that no assessment has, with the nearest.
+    """
+    if key is None:
+        return why(assessment)
+    try:
+        quantities.quantity(key)
+    except KeyError:
+        raise DesignError(
+            "key",
+            key,
+            problem="is no number of an assessment",
+            nearest=closest(key, quantities.table()),
+        ) from None
+    given = as_dict(assessment, advice=False)
+    opened_ = opened(key, given, inputs(assessment, given))
+    return Explanation(
+        key=key,
+        title=opened_["title"],
+        value=opened_["value"],
+        lines=tuple(opened_["lines"]),
+        constants=_constants(assessment) if _rests_on_the_step(key) else (),
+    )
+
+
+def _rests_on_the_step(key: str) -> bool:
+    """Whether a step's time is among what the formula of `key` needs, at any depth."""
+    seen, open_ = set(), [key]
+    while open_:
+        name = open_.pop()
+        if name in TIMED or name.partition(".")[0] in TIMED:
+            return True
+        if name not in seen and name in quantities.table():
+            seen.add(name)
+            open_ += base_of(quantities.quantity(name)).inputs
+    return False
+
+
+def _constants(assessment: Assessment) -> tuple:
+    """(name, value, unit, source) of the constants that time the plan."""
+    if not assessment.phases:
+        return ()
+    held = assessment.chosen.case.constants
+    values = {name: getattr(held, name, None) for name in PRIORS}
+    return tuple(
+        (name, float(values[name]), prior.unit, _source(prior))
+        for name, prior in PRIORS.items()
+        if getattr(values[name], "size", 1) == 1 and values[name] is not None
+    )
+
+
+def _source(prior: Prior) -> str:
+    return prior.source if not prior.sd else f"{prior.source}; fitted on published runs"
+
+
+def at(given: Mapping, key: str):
+    """The value at a dotted key of an assessment; None where it has none."""
+    here = given
+    for step in key.split("."):
+        here = here.get(step) if isinstance(here, Mapping) else None
+    return here
+
+
+def inputs(assessed, given: Mapping) -> dict:
+    """Inputs of formulas that an assessment does not repeat, by the names that the formulas use.
+
+    assessed : an Assessment, or whatever holds its `design` and `resolved`.
+    given : what `design --json` says of it, or of another plan or design beside it."""
+    resolved, cost = assessed.resolved, given.get("cost") or {}
+    chip = resolved.cluster.accelerator
+    facts = {
+        "peak": quantities.show(
+            "roofline.peak_flops", chip.peak_flops(resolved.main_phase.precision)
+        ),
+        "usable": shown(chip.hbm_usable_bytes, "bytes"),
+        "stack": resolved.stack or "not named",
+    }
+    say = Filler(facts, resolved).format
+    lived = (given.get("endurance") or {}).items()
+    endurance = {k: v for k, v in lived if isinstance(v, (int, float, str))}
+    return {
+        **{name: attrgetter(path)(resolved) for name, path in _SAID["inputs"].items()},
+        **{name: say(text) for name, text in _SAID["said"].items()},
+        "prices": _stated(cost, _SAID["prices"]),
+        **{name: cost.get(name) for name in _SAID["prices"]},
+        "constraints": _stated(assessed.design.constraints.given()),
+        "reliability": _stated(endurance, _SAID["rates"]),
+        **endurance,
+    }
+
+
+def _stated(section: Mapping, names=None) -> str:
+    """The fields of a section that are stated, in a line."""
+    said = (
+        f"{name} {plain(value)}"
+        for name, value in section.items()
+        if value is not None and (names is None or name in names)
+    )
+    return ", ".join(said) or "none"
+
+
+def opened(
+    key: str,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping | None = None,
+) -> dict:
+    """What a number opens to: formula, the values in it, source, convention, band.
+
+    `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the
+    design by plain name, for those
+    that an assessment does not repeat. A quantity that is "as" another is explained by the other's
+    formula.
+    """
+    q = quantities.quantity(key)
+    base = base_of(q)
+    own = facts or {}
+    said = own.get(key.rsplit(".", 1)[-1], at(own, base.key)) if facts else at(given, key)
+    low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
+    known = low is not None and high is not None
+    lines = [
+        ("Formula", f"{base.label} = {base.formula}" if base.formula else ""),
+        (
+            "With these values",
+            values_in(
+                base.inputs,
+                given,
+                resolved,
+                own,
+            ),
+        ),
+        ("Band", f"{quantities.band(base.key, low, high)}: {band_of(base.key)}" if known else ""),
+        ("Convention", q.convention or base.convention),
+        ("Source", q.source or base.source),
+        ("Computed by", f"scantling.{base.function}" if base.function else ""),
+    ]
+    return {
+        "title": q.label,
+        "value": quantities.show(key, said),
+        "lines": [(term, text) for term, text in lines if text],
+    }
+
+
+def band_of(key: str) -> str:
+    """What the two ends of a band are."""
+    low, high = quantities.quantity(key + "_low"), quantities.quantity(key + "_high")
+    return (
+        "four of five published runs lie inside"
+        if low.convention.startswith("80 % band")
+        else f"{low.formula}, {high.formula}"
+    )
+
+
+def base_of(q: quantities.Quantity) -> quantities.Quantity:
+    """The quantity whose formula explains this one: itself, or the one that it is "as"."""
+    found = re.match(r"as ([a-z_][\w.]*)", q.formula)
+    if not found:
+        return q
+    try:
+        base = quantities.quantity(found[1].rstrip("."))
+    except KeyError:
+        return q
+    try:
+        return quantities.quantity(f"{base.key}.{q.key.rsplit('.', 1)[-1]}")  # of a part of it
+    except KeyError:
+        return base
+
+
+def values_in(
+    inputs,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping = {},
+) -> str:
+    """`name = value` for every input that is a number or a word."""
+    said = []
+    for name in inputs:
+        value = found(
+            name,
+            given,
+            resolved,
+            facts,
+        )
+        if value is None or isinstance(value, (list, tuple)):
+            continue
+        if isinstance(value, Mapping):
+            said += [
+                f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
+                for part, amount in value.items()
+                if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount
+            ]
+            continue
+        short = name.rsplit(".", 1)[-1] if name.startswith("blueprint.") else name
+        said.append(f"{short} = {show_or(name, value)}")
+    return "; ".join(said)
+
+
+def found(
+    name: str,
+    given: Mapping,
+    resolved: Mapping,
+    facts: Mapping = {},
+):
+    """The value of one input of a formula: of the row first, then of the assessment, then of the
+    design."""
+    last = name.rsplit(".", 1)[-1]
+    places = (
+        *(at(facts, name), facts.get(last), at(given, name)),
+        *(resolved.get(name), resolved.get(last), at(given, f"plan.{name}")),
+    )
+    return next((value for value in places if value is not None), None)
+
+
+def label_or(key: str, fallback: str) -> str:
+    try:
+        return quantities.quantity(key).label
+    except KeyError:
+        return fallback
+
+
+def plain(value) -> str:
+    """A number without a unit, or the word itself."""
+    if isinstance(value, float):
+        return quantities.shown(value, "ratio")
+    return f"{value:,}" if type(value) is int else str(value)
+
+
+def show_or(key: str, value) -> str:
+    """`show`, or for an input that is no output of the kit a plain number."""
+    for known in (key, f"endurance.{key}", f"cost.{key}"):
+        try:
+            return quantities.show(known, value)
+        except KeyError:
+            continue
+    return plain(value)

@@ -1,0 +1,249 @@
+"""The files that a user names: read whole and within bounds, written in one step."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from .errors import DesignError, closest, plain
+from .extensions import added
+from .records import Rows
+
+MAX_BYTES = 1_000_000  # a file that people write; what programs write names its own limit
+MAX_DIGITS = 400
+MAX_DEPTH = 24
+
+
+def csv_rows(path) -> Rows:
+    """The rows of a CSV file that ships with the package, each by the names of its columns; then
+    those of the user's extensions."""
+    with path.open(
+        newline="",
+        encoding="utf-8",
+    ) as file:
+        reader = csv.DictReader(file)
+        return (*reader, *added(path.name, reader.fieldnames))
+
+
+def read_bytes(
+    path,
+    allowed: str = "a file",
+    limit: int = MAX_BYTES,
+    wrong=None,
+) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes.
+
+    Never waits, and never reads a device, a pipe, a socket or a link to one. `wrong` makes the
+    error (a partial of DesignError that names the field); without it the path stands for the field.
+    Raises DesignError.
+    """
+    wrong = wrong or partial(DesignError, plain(str(path), 200))
+    with open_stream(path, allowed, wrong) as file:
+        try:
+            raw = file.read(limit + 1) or b""
+        except OSError as e:
+            raise _unread(e, wrong, allowed) from None
+    if len(raw) > limit:
+        raise wrong(
+            problem=f"is larger than {limit:,} bytes",
+            allowed=allowed,
+        )
+    return raw
+
+
+def _regular(
+    found: os.stat_result,
+    wrong,
+    allowed: str,
+) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        problem = "is a directory" if stat.S_ISDIR(found.st_mode) else "is not a file"
+        raise wrong(
+            problem=problem,
+            allowed=allowed,
+        )
+
+
+def read_text(
+    path,
+    allowed: str = "a file",
+    limit: int = MAX_BYTES,
+    wrong=None,
+) -> str:
+    """The text of a regular file in UTF-8 of at most `limit` bytes, a leading byte order mark left
+    out; as `read_bytes` else. Raises DesignError."""
+    raw = read_bytes(
+        path,
+        allowed,
+        limit,
+        wrong,
+    )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        problem = f"is not text (byte {e.start} is not UTF-8)"
+        wrong = wrong or partial(DesignError, plain(str(path), 200))
+        raise wrong(
+            problem=problem,
+            allowed=f"{allowed} in UTF-8",
+        ) from None
+
+
+def read_stream(
+    stream,
+    name: str,
+    limit: int = MAX_BYTES,
+) -> str:
+    """What a text stream (standard input) holds, at most `limit` characters. Raises DesignError."""
+    try:
+        text = stream.read(limit + 1)
+    except (OSError, UnicodeDecodeError) as e:
+        raise DesignError(name, problem=f"cannot be read ({plain(str(e))})") from None
+    if len(text) > limit:
+        raise DesignError(name, problem=f"is larger than {limit:,} characters")
+    return text
+
+
+def _sibling(path: Path) -> str | None:
+    """The file beside it that is spelt most like it and ends alike."""
+    kinds = (
+        {path.suffix, ".yaml", ".yml"} if path.suffix in ("", ".yaml", ".yml") else {path.suffix}
+    )
+    try:
+        beside = [p.name for p, _ in zip(path.parent.iterdir(), range(500)) if p.suffix in kinds]
+        return closest(path.name, beside)
+    except OSError:
+        return None
+
+
+def json_object(text: str, wrong) -> Mapping:
+    """The object that JSON text spells: at most 24 levels deep, whole numbers of at most 400
+    digits. `wrong` makes the error. Raises DesignError."""
+    try:
+        data = json.loads(text, parse_int=_whole)
+    except (ValueError, RecursionError) as e:
+        said = "is not JSON" if isinstance(e, json.JSONDecodeError) else f"is not read ({e})"
+        problem = "is nested too deeply" if isinstance(e, RecursionError) else said
+        raise wrong(
+            problem=problem,
+            allowed="a JSON file",
+        ) from None
+    if not isinstance(data, Mapping):
+        raise wrong(
+            problem="is not a JSON object",
+            allowed="a JSON object",
+        )
+    level, depth = [data], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise wrong(
+                problem="is nested too deeply",
+                allowed=f"at most {MAX_DEPTH} levels",
+            )
+        inside = (v.values() if isinstance(v, dict) else v for v in level)
+        level = [v for values in inside for v in values if isinstance(v, (dict, list))]
+    return data
+
+
+def _whole(digits: str) -> int | float:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    value = int(digits)
+    return value if abs(value) < 10**300 else math.inf if value > 0 else -math.inf
+
+
+def write_whole(
+    path: Path,
+    content: bytes,
+    force: bool = True,
+) -> None:
+    """Write a file in one step (temporary file, then rename): a reader sees the old one or the new
+    one, after a power cut too. Raises OSError."""
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    try:
+        with open(temporary, "xb") as f:
+            f.write(content)
+            f.flush()
+            os.fsync(f.fileno())  # the content is on the disk before the name is
+        # a link fails when the file exists, without a moment in between
+        (os.replace if force else os.link)(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(
+    path,
+    text: str,
+    force: bool = False,
+) -> None:
+    """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
+    it did); refuses to replace a file unless `force`."""
+    path = Path(os.path.realpath(path))
+    wrong = partial(DesignError, plain(str(path), 200))
+    if path.is_dir():
+        raise wrong(
+            problem="is a directory",
+            allowed="the name of a file to write",
+        )
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
+        path.write_text(text, encoding="utf-8")
+        return
+    try:
+        write_whole(path, text.encode("utf-8"), force)
+    except FileExistsError:
+        raise wrong(
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        ) from None
+    except OSError as e:
+        raise wrong(problem=f"cannot be written ({plain(e.strerror or str(e))})") from None
+
+
+def open_stream(
+    path,
+    allowed: str = "a file",
+    wrong=None,
+):
+    """A regular file opened for reading in pieces, of any size; as careful as `read_bytes`. Raises
+    DesignError."""
+    wrong = wrong or partial(DesignError, plain(str(path), 200))
+    try:
+        _regular(os.stat(path), wrong, allowed)  # before it is opened: opening a device may act
+        file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        try:
+            _regular(os.fstat(file.fileno()), wrong, allowed)
+        except DesignError:
+            file.close()
+            raise
+        return file
+    except FileNotFoundError:
+        found = _sibling(Path(path))
+        raise wrong(
+            problem="there is no such file",
+            nearest=found,
+            allowed="" if found else allowed,
+        ) from None
+    except DesignError:
+        raise
+    except (OSError, ValueError) as e:
+        raise _unread(e, wrong, allowed) from None
+
+
+def _unread(
+    error,
+    wrong,
+    allowed: str,
+) -> DesignError:
+    said = plain(getattr(error, "strerror", None) or str(error))
+    return wrong(
+        problem=f"cannot be read ({said})",
+        allowed=allowed,
+    )

@@ -1,0 +1,93 @@
+"""Numbers as people type them, by one rule wherever somebody types one: the form, the walkthroughs,
+a line of text for `init`, and the nearest value that a refusal names."""
+
+from __future__ import annotations
+
+import re
+
+SCALES = {
+    "": 1.0,
+    "k": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "g": 1e9,
+    "b": 1e9,
+    "bn": 1e9,
+    "t": 1e12,
+}
+SCALES |= {
+    "tn": 1e12,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+_SPACES = "\u00a0\u2009\u202f"  # no-break, thin, narrow no-break: they stand in numbers alone
+_BETWEEN = rf",.'_\u2019{_SPACES}"
+_GROUPS = re.compile(r"[1-9]\d{0,2}(?P<s>[,.'_ \u2019])\d{3}(?:(?P=s)\d{3})*", re.ASCII)
+_ENGLISH = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII)
+# in a sentence a plain space ends a number; digits behind a letter are part of a name
+_IN_TEXT = re.compile(rf"(?<![\w.,-])(?>\d(?:[\d{_BETWEEN}]*\d)?)", re.ASCII)
+_WHOLE = re.compile(
+    rf"\s*(?P<sign>[-+\u2212]?)\s*(?P<digits>\.\d+|\d(?:[\d{_BETWEEN} ]*\d)?)"
+    r"(?P<power>e[-+]?\d{1,4})?\s*(?P<scale>[a-z]*)\s*(?P<share>%?)\s*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def digits(text: str) -> str | None:
+    """The digits of a number, with a decimal point and nothing between thousands; None for what
+    is none.
+
+    Of a comma and a point the last is the decimal sign and the other stands between thousands
+    (1,024.5 and 1.024,5). A sign that stands alone is between thousands where it stands several
+    times (1.024.000) and, of a comma, where three digits follow one to three that begin with no
+    zero (1,024; 0,125 and 7,5 are decimals). A point that stands alone is the decimal point.
+    Spaces, apostrophes and underscores stand between thousands only.
+    """
+    text = re.sub(
+        f"[{_SPACES}]",
+        " ",
+        text,
+    )
+    if re.fullmatch(
+        r"\d*\.?\d+",
+        text,
+        re.ASCII,
+    ):
+        return text
+    signs = re.findall(r"[,.]", text)
+    whole, sign, part = text, "", ""
+    if len(set(signs)) == 2 and signs.count(signs[-1]) == 1:
+        whole, sign, part = text.rpartition(signs[-1])
+    elif len(signs) == 1 and (signs == ["."] or not _GROUPS.fullmatch(text)):
+        whole, sign, part = text.partition(signs[0])
+    grouped = _GROUPS.fullmatch(whole)
+    if not (whole.isdigit() or grouped) or sign and not part.isdigit():
+        return None
+    return re.sub(
+        r"\D",
+        "",
+        whole,
+    ) + ("." + part if part else "")
+
+
+def number(text: str) -> tuple[float, bool] | None:
+    """(value, whether it was typed in per cent) of a number with or without a scale: 7,5, 1,024,
+    50M, 1.5 trillion, 40% (0.4); None for what is no number."""
+    found = _WHOLE.fullmatch(text) if len(text) <= 500 else None
+    if not found:
+        return None
+    plain, scale = digits(found["digits"]), SCALES.get(found["scale"].lower())
+    share = bool(found["share"])
+    if plain is None or scale is None or share and found["scale"]:
+        return None
+    value = float(plain + (found["power"] or "")) * scale
+    value = float(f"{value / 100:.15g}") if share else value
+    return (-value if found["sign"] in ("-", "\u2212") else value), share
+
+
+def with_points(text: str) -> str:
+    """A sentence whose numbers have a decimal point; English thousands, and what is no number by
+    the rule, such as a version, stay."""
+    return _IN_TEXT.sub(lambda m: _ENGLISH.fullmatch(m[0]) and m[0] or digits(m[0]) or m[0], text)

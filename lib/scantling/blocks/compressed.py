@@ -1,0 +1,121 @@
+"""DeepSeek-V4's attention: one key-value head of width d over a window, and beside it keys of which
+each stands for `ratio` tokens; at a small ratio an indexer picks the best of them.
+
+q low rank, o in groups: h qr + qr H d + h d + d; H d o_lora, then groups x o_lora x h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.records import record
+from .attention import Mixer
+from .indexed import kept_keys
+from .kernels import Device
+from .table import Column, Gemm
+
+
+@record
+class Compressed(Mixer):
+    """`ratio` 0: the window alone; `picked` 1: an indexer chooses `index_topk` compressed keys."""
+
+    kind = "compressed"
+    latent_bytes = 0.0
+    latent_norms = 0
+
+    head_dim: Column
+    q_lora: Column
+    o_lora: Column
+    o_groups: Column
+    window: Column
+    ratio: Column = 0
+    picked: Column = 0
+    index_heads: Column = 0
+    index_dim: Column = 0
+    index_topk: Column = 0
+
+    @property
+    def q_head(self):
+        return self.head_dim
+
+    v_head = kv_width = q_head
+
+    @property
+    def kept_heads(self):
+        return 1
+
+    @property
+    def chain_width(self):
+        return self.q_width + self.head_dim
+
+    @property
+    def qkv_outputs(self):
+        return self.q_width + self.head_dim
+
+    def streams(self):
+        """Compressed keys are made from one stream of the tokens, from two where they overlap."""
+        return (self.ratio > 0) * (1 + self.picked)
+
+    def indexer(self):
+        """2 h di twice, qr Hi di and h Hi. [count]"""
+        compress = 4 * self.hidden * self.index_dim
+        queries = self.q_lora * self.index_heads * self.index_dim
+        return self.picked * (compress + queries + self.hidden * self.index_heads)
+
+    def weights(self):
+        h, d = self.hidden, self.head_dim
+        query = self.q_lora * (h + self.q_width)
+        out = self.q_width * self.o_lora + self.o_groups * self.o_lora * h
+        return query + h * d + out + self.streams() * 2 * h * d + self.indexer()
+
+    def parameters(self):
+        d, streams = self.head_dim, self.streams()
+        parts = super().parameters()
+        position = self.ratio * d * streams + (self.ratio > 0) * d
+        indexed = self.picked * self.index_dim * (2 * self.ratio + 1)
+        norms = self.q_lora + d
+        return parts | {"attention": parts["attention"] + position + indexed + norms}
+
+    def causal_share(self, seq_len):
+        """The scores stand for both halves."""
+        return 0.5
+
+    def keys_seen(self, seq_len):
+        """The window's, and s / 2 ratio compressed ones, `index_topk` at most where picked."""
+        window = kept_keys(seq_len, self.window)
+        made = seq_len / np.maximum(self.ratio, 1)
+        all_of = made / 2
+        best = kept_keys(
+            made,
+            np.where(
+                self.picked > 0,
+                self.index_topk,
+                made,
+            ),
+        )
+        return window + (self.ratio > 0) * np.where(
+            self.picked > 0,
+            best,
+            all_of,
+        )
+
+    def flops(self, seq_len):
+        """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""
+        made = seq_len / np.maximum(self.ratio, 1)
+        scored = self.picked * 6 * self.index_heads * (self.index_dim + 1) * made
+        return {
+            "attention_linear": 6 * self.weights() + scored,
+            "attention_scores": 12 * self.keys_seen(seq_len) * (self.q_width + self.out_width),
+        }
+
+    def gemms(self, on: Device):
+        t, h, tp = on.tokens, self.hidden, on.plan.tp
+        weights = self.weights() / tp
+        return (
+            Gemm(
+                "projections",
+                flops=2 * t * weights,
+                elements=t * (2 * h + 2 * self.q_width / tp) + weights,
+                kernels=4.0,
+            ),
+        )

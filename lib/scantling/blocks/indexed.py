@@ -1,0 +1,90 @@
+"""Attention over the keys that an indexer picks: multi-head latent attention with the lightning
+indexer (DeepSeek-V3.2, arXiv 2512.02556).
+
+Hi heads of width di score every earlier key; attention reads the best `topk`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..base.records import record
+from .mla import Mla
+from .table import Column
+
+
+def kept_keys(
+    keys,
+    most,
+):
+    """Mean keys of causal queries over up to `keys`, `most` of them at most: m - m^2 / 2 n."""
+    most = np.minimum(most, keys)
+    return most - most * most / (2 * keys)
+
+
+@record
+class IndexedMla(Mla):
+    """`indexed` 0: the choice of an earlier layer is used again, without an indexer of its own."""
+
+    kind = "mla_dsa"
+
+    index_heads: Column
+    index_dim: Column
+    index_topk: Column
+    indexed: Column = 1
+
+    def indexer(self):
+        """qr Hi di + h di + h Hi. [count]"""
+        queries = self.q_lora * self.index_heads * self.index_dim
+        return self.indexed * (queries + self.hidden * (self.index_dim + self.index_heads))
+
+    def parameters(self):
+        parts = super().parameters()
+        own = self.indexer() + self.indexed * 2 * self.index_dim
+        return parts | {"attention": parts["attention"] + own}
+
+    def causal_share(self, seq_len):
+        """The scores stand for both halves."""
+        return 0.5
+
+    def keys_seen(self, seq_len):
+        return kept_keys(seq_len, self.index_topk)
+
+    @property
+    def absorbed_width(self):
+        """Kernels score latents: heads x (2 kv_lora + rope)."""
+        return self.heads * (2 * self.kv_lora + self.qk_rope)
+
+    @property
+    def score_width(self):
+        return 2 * self.kv_lora + self.qk_rope
+
+    def flops(self, seq_len):
+        """Absorbed scores of the chosen keys; the indexer is projected and scored forward alone, as
+        without its own loss (Megatron-Bridge, flop_utils.py)."""
+        kept = 2 * self.keys_seen(seq_len)
+        scored = self.indexed * 2 * self.index_heads * (self.index_dim + 1)
+        return {
+            "attention_linear": 6 * self.weights() + 2 * self.indexer(),
+            "attention_scores": 6 * kept * self.absorbed_width + seq_len * scored,
+        }
+
+    def kernel_s(self, on):
+        """The core over the chosen keys, and scores of every causal key on the tensor cores."""
+        time = super().kernel_s(on)  # every tensor-parallel rank repeats the indexer
+        scored = self.index_heads * (self.index_dim + 1) * on.seq_len * self.indexed
+        flops = on.tokens * (2 * self.indexer() + scored)
+        return replace(
+            time, attention=time.attention + flops / (on.bf16_flops * on.constants.attention)
+        )
+
+    def exchanges(self):
+        """Over cp the latents and the indexer's keys are gathered."""
+        from_all = self.kv_lora + self.qk_rope + self.indexed * self.index_dim
+        return replace(
+            super().exchanges(),
+            kv=0.0,
+            kv_head=from_all,
+        )

@@ -1,0 +1,48 @@
+"""Lightning attention: linear attention with a fixed decay a head (MiniMax-01, arXiv 2501.08313).
+
+p = heads x d; C tokens of a chunk.
+"""
+
+from __future__ import annotations
+
+from ..base.records import record
+from .recurrent import Recurrent
+from .table import Column
+
+
+@record
+class Lightning(Recurrent):
+    """q, k, v and an output gate of p each; a norm of p."""
+
+    kind = "lightning"
+
+    heads: Column
+    head_dim: Column
+
+    @property
+    def inner(self):
+        return self.heads * self.head_dim
+
+    @property
+    def inputs(self):
+        return 4 * self.inner
+
+    @property
+    def own_norms(self):
+        return self.inner
+
+    @property
+    def state(self):
+        return self.inner * self.head_dim
+
+    def recurrence(self):
+        """4 p d: the state is written and read."""
+        return 4 * self.state
+
+    def scan_flops(self):
+        """4 C p of the pairs in a chunk, and the state."""
+        return 4 * self.chunk * self.inner + self.recurrence()
+
+    @property
+    def kept_width(self):
+        return 6 * self.inner

@@ -1,0 +1,71 @@
+"""An attention and MLP layer whose weights run at several places (Zamba2, arXiv 2411.15242).
+
+It reads the stream and the embedding side by side, a = 2 h wide; every place has its own linear
+layer and, beside the MLP and where asked the projections, a low-rank adapter.
+"""
+
+from __future__ import annotations
+
+from ..base.records import record
+from .attention import Attention
+from .kernels import Device
+from .table import Block, Column, Gemm
+
+
+@record
+class SharedWeights(Block):
+    """The weights: 3 a^2 + a h + 3 h i + a + h of each of `count` sets."""
+
+    kind = "shared_weights"
+
+    width: Column
+    matrices: Column
+
+    def parameters(self):
+        h, a = self.hidden, 2 * self.hidden
+        return {
+            "attention": 3 * a * a + a * h,
+            "mlp_dense": self.matrices * h * self.width,
+            "norms": a + h,
+        }
+
+
+@record
+class SharedUse(Attention):
+    """One place where the weights run; `rank` of its adapters."""
+
+    kind = "shared"
+
+    width: Column
+    matrices: Column
+    rank: Column = 0
+    attention_adapter: Column = 0
+
+    def own(self):
+        """h h, r (h + 2 i), and 6 a r of adapters at the projections. [count]"""
+        h, r = self.hidden, self.rank
+        return h * h + r * (h + 2 * self.width) + self.attention_adapter * 12 * h * r
+
+    def parameters(self):
+        return {
+            "attention": self.own(),
+            "norms": self.norms,
+        }
+
+    def weights(self):
+        """All that runs there. [count]"""
+        h, a = self.hidden, 2 * self.hidden
+        return 3 * a * a + a * h + self.matrices * h * self.width + self.own()
+
+    def gemms(self, on: Device):
+        t, h, tp = on.tokens, self.hidden, on.plan.tp
+        weights = self.weights() / tp
+        wide = (8 * h + self.matrices * self.width) / tp
+        return (
+            Gemm(
+                "shared layer",
+                flops=2 * t * weights,
+                elements=t * (4 * h + wide) + weights,
+                kernels=4.0,
+            ),
+        )

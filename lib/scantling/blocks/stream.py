@@ -1,0 +1,51 @@
+"""What stands in a layer beside its blocks: norms that no block has, and hyper-connections, a
+residual stream `copies` times as wide (DeepSeek-V4; Zhu et al. 2024, arXiv 2409.19606)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.records import record
+from .kernels import Device
+from .saving import Keeping
+from .table import Block, Column, Saved, Time
+
+
+@record
+class Stream(Block):
+    """`norms` weights of a layer's norms; `copies` of the residual stream, 0 or 1: one."""
+
+    kind = "stream"
+
+    norms: Column = 0
+    copies: Column = 0
+    ends: Column = 0  # 1: what gathers the copies before the head
+
+    def mixing(self):
+        """Weights of the two mixings of a layer: m n h, m = n (2 + n); of the end n n h. [count]"""
+        n = self.copies
+        return n * self.hidden * (self.ends * n + (1 - self.ends) * 2 * n * (2 + n))
+
+    def parameters(self):
+        n = self.copies
+        scales = self.ends * (n + 1) + (1 - self.ends) * 2 * (n * (2 + n) + 3)
+        return {
+            "norms": self.norms,
+            "other": (n > 0) * (self.mixing() + scales),
+        }
+
+    def flops(self, seq_len):
+        return {"attention_linear": 6 * self.mixing()}
+
+    def saved_bytes(self, keep: Keeping) -> Saved:
+        """The inputs of two sub-layers are kept for every copy."""
+        more = 4.0 * self.hidden * keep.wide * np.maximum(self.copies - 1, 0) * (1 - self.ends)
+        return Saved(
+            outer=more,
+            outer_selective=more,
+        )
+
+    def kernel_s(self, on: Device) -> Time:
+        """The copies are read and written around each sub-layer."""
+        wide = 8 * self.copies * self.hidden / on.shards
+        return Time(elementwise=on.chain_s * on.tokens * wide)

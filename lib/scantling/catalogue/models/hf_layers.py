@@ -1,0 +1,211 @@
+"""The layers of hybrids in a Hugging Face config: which block each has, and the blocks' dimensions,
+by the entries of architectures.yaml."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from .architectures import Architecture
+from .kinds import words_that
+from .patterns import LETTERS, SLIDING, counts, written
+
+_OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
+
+
+def pattern_fields(
+    r,
+    arch: Architecture,
+    layers: int,
+    hidden: int,
+    moe,
+) -> dict[str, Any]:
+    """Fields of `Model` of a hybrid: its pattern, and the dimensions of its blocks. Empty for what
+    is no hybrid."""
+    if not arch.mixer:
+        return {}
+    pattern = _pattern(
+        r,
+        arch,
+        layers,
+        moe,
+    )
+    fields = dict(arch.fixed) | {name: r.flag(flag) for name, flag in arch.switches}
+    for name, names in arch.sizes:
+        fields[name] = _size(
+            r,
+            arch,
+            name,
+            names,
+            fields,
+            hidden,
+        )
+    fields = {k: v for k, v in fields.items() if not k.startswith("_")}
+    return fields | pattern
+
+
+def sliding_of(fields: dict[str, Any]) -> dict[str, int]:
+    """How many layers of a pattern attend to a window."""
+    found = counts(fields.get("pattern", ""))
+    return {"windowed_layers": sum(found.get(word, 0) for word in SLIDING)} if found else {}
+
+
+def _pattern(
+    r,
+    arch,
+    layers,
+    moe,
+) -> dict[str, str]:
+    mixers = _mixers(
+        r,
+        arch,
+        layers,
+    )
+    both = "mlp+moe" if arch.moe and arch.moe.beside else "moe"
+    feeds = [f"+{both if i in moe else 'mlp'}" * arch.feed for i in range(len(mixers))]
+    whole = [mixer + feed for mixer, feed in zip(mixers, feeds)]
+    letters = r.get(*arch.mtp_letters)
+    last = whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]
+    mtp = (
+        _of_words(
+            r,
+            arch.mtp_letters[0],
+            letters,
+            LETTERS,
+        )
+        if letters
+        else [last]
+    )
+    return {
+        "pattern": written(whole[:layers]),
+        "mtp_pattern": ",".join(mtp),
+    }
+
+
+def _mixers(
+    r,
+    arch,
+    layers,
+) -> list[str]:
+    """The mixer of each layer, and of those that the file lists behind them, its MTP layers."""
+    letters, field = r.get(*arch.letters), arch.word_lists[0]
+    if letters:
+        known = LETTERS if isinstance(letters, str) else _OF_LETTERS
+        return _of_words(
+            r,
+            arch.letters[0],
+            letters,
+            known,
+            layers,
+        )
+    words = r.get(*arch.word_lists) if arch.words else None
+    again = r.count("index_topk_freq") or 1  # layers that share a choice of keys
+    if field == "indexer_types" and not words and again > 1:
+        skipped = r.count("index_skip_topk_offset", least=0)
+        ahead = (2 if skipped is None else skipped) - 1
+        words = ["FS"[max(i - ahead, 0) % again > 0] for i in range(layers)]
+    if words:
+        words = words * (ceil(layers / len(words)) if field == "block_types" else 1)
+        return _of_words(
+            r,
+            field,
+            words,
+            dict(arch.words),
+            layers,
+        )
+    listed = [(name, i - arch.listed_from, b) for name, b in arch.listed for i in r.numbers(name)]
+    if arch.words and not listed and not arch.every:
+        raise r.error(field, allowed="the block of each layer; it is not guessed")
+    found = [arch.mixer] * layers
+    for name, i, block in listed:
+        if not 0 <= i < layers:
+            raise r.error(name, i + arch.listed_from, allowed=f"layers up to {layers}")
+        found[i] = block
+    if arch.every and not listed:
+        field, usual, start, block = arch.every
+        period = r.count(field) or usual
+        offset = r.count(start, least=0) if isinstance(start, str) else None
+        first = period - 1 if offset is None else offset
+        found[first::period] = [block] * len(found[first::period])
+    return found
+
+
+def _of_words(
+    r,
+    field,
+    words,
+    known,
+    layers=0,
+) -> list[str]:
+    """The blocks that a list of words, or a text of letters, names: for `layers` layers or more;
+    letters for as many."""
+    if len(words) < layers or (len(words) > layers > 0 and isinstance(words, str)):
+        raise r.error(field, f"{len(words)} layers", allowed=f"{layers} layers")
+    for word in words:
+        if word not in known:
+            problem = "is a block that is not counted"
+            raise r.error(
+                field,
+                word,
+                allowed=list(known),
+                problem=problem,
+            )
+    return [known[word] for word in words]
+
+
+def _size(
+    r,
+    arch,
+    name,
+    names,
+    fields,
+    hidden,
+) -> int:
+    """A dimension by the names of its field; the last may be the class's value, or what it follows
+    from: `hidden`, or `*` and a factor of hidden over another field of the entry."""
+    *names, last = names
+    if isinstance(last, str) and last[0] not in "=*":
+        names, last = [*names, last], None
+    for each in names:
+        if r.config.get(each) == "auto":
+            return _following(
+                str(last),
+                fields,
+                hidden,
+            )
+    value = r.count(*names, least=0)
+    if value is not None:
+        return value
+    if last is None:
+        raise r.error(names[0], allowed="this dimension of the model; it is not guessed")
+    if isinstance(last, str):
+        return r.assume(
+            name,
+            _following(
+                last,
+                fields,
+                hidden,
+            ),
+            f"derived: {last[1:]}",
+        )
+    return r.of_class(
+        names[0] if names else name,
+        last,
+        arch.model_type,
+    )
+
+
+def _following(
+    rule,
+    fields,
+    hidden,
+) -> int:
+    """`=hidden*expand/ssm_heads`: a product of fields over others, rounded up."""
+    product, *over = rule[1:].split("/")
+    known = fields | {"hidden": hidden}
+    value = 1.0
+    for word in product.split("*"):
+        value *= float(word) if word[0].isdigit() else known[word]
+    for word in over:
+        value /= float(word) if word[0].isdigit() else max(known[word], 1)
+    return ceil(value)

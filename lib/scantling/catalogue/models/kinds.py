@@ -1,0 +1,47 @@
+"""The block of each word of a pattern, from the fields of `Model`, by the rows of kinds.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ... import blocks
+from ...blocks.table import Block
+
+
+@cache
+def words() -> dict[str, dict]:
+    """The rows of kinds.yaml by word."""
+    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+
+
+def words_that(key: str) -> dict[str, Any]:
+    """{word: what its row says of a key} of the words that say something."""
+    return {word: row[key] for word, row in words().items() if key in row}
+
+
+def attending() -> set[str]:
+    """The words of attention with scores of queries and keys."""
+    made = words_that("block").items()
+    return {word for word, name in made if getattr(blocks, name).family == "softmax"}
+
+
+def block_of(
+    word: str,
+    m,
+    count,
+    norms,
+) -> Block:
+    """`count` blocks of a word in models `m` (numbers or columns); attention has the layers'
+    `norms`."""
+    row = words()[word]
+    kind, renamed = getattr(blocks, row["block"]), row.get("from", {})
+    sources = {f.name: renamed.get(f.name, f.name) for f in fields(kind)}
+    taken = {name: getattr(m, of) for name, of in sources.items() if hasattr(m, of)}
+    if kind.family == "softmax":
+        taken["norms"] = norms
+    return kind(**taken | row.get("fixed", {}) | {"count": count})

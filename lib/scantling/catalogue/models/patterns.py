@@ -1,0 +1,193 @@
+"""Patterns: which blocks the layers of a model have, in their order.
+
+`n*x` repeats a layer, `n*(a,b)` a group, `,` follows; `mixer+ffn` is one layer, `|` side by side,
+`>` before; `shared(attn+mlp)` runs one set of weights at several places. Nemotron's letters, a
+layer each, are read too: M Mamba-2, * attention, - MLP, E experts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from math import gcd
+
+import numpy as np
+
+from ...base.errors import DesignError, closest
+from .kinds import words, words_that
+
+MOST_LAYERS = 100_000
+WORDS = {w: row.get("as", w) for w, row in words().items() if "inside" not in row}
+SLIDING = tuple(words_that("slides"))
+LETTERS = {letter: word for word, letter in words_that("letter").items()}
+_SHARED = re.compile(r"shared\([^()]*\)")
+
+
+def wrong(
+    pattern,
+    problem: str,
+    allowed,
+    nearest=None,
+):
+    """The refusal of a pattern."""
+    return DesignError(
+        "model.pattern",
+        pattern,
+        allowed,
+        nearest,
+        problem=problem,
+    )
+
+
+@cache
+def layers_of(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
+    if pattern and not set(pattern) - set(LETTERS):
+        return tuple((LETTERS[letter],) for letter in pattern)
+    text = _SHARED.sub(
+        "shared",
+        re.sub(
+            r"\s",
+            "",
+            str(pattern),
+        ),
+    )
+    found, rest = _sequence(
+        re.sub(
+            r"\(([^(),]*)\)",
+            r"\1",
+            text,
+        ),
+        pattern,
+    )
+    if rest:
+        raise wrong(
+            pattern,
+            f"has a bracket too many before {rest[:20]!r}",
+            "n*(a,b) groups",
+        )
+    return tuple(found)
+
+
+def _sequence(text: str, pattern: str) -> tuple[list, str]:
+    """The layers up to the closing bracket or the end, and what follows it."""
+    found: list = []
+    while text and not text.startswith(")"):
+        times, word, group = 1, None, None
+        count = re.match(r"(\d+)\*", text)
+        if count:
+            times, text = int(count[1]), text[count.end() :]
+            if times < 1:
+                raise wrong(
+                    pattern,
+                    "repeats a layer 0 times",
+                    "n of at least 1 in n*",
+                    1,
+                )
+        if text.startswith("("):
+            group, text = _sequence(text[1:], pattern)
+            if not text.startswith(")"):
+                raise wrong(
+                    pattern,
+                    "has a bracket that is not closed",
+                    "n*(a,b) groups",
+                )
+            text = text[1:]
+        else:
+            word = re.match(r"[^(),]*", text)[0]
+            group, text = [_layer(word, pattern)], text[len(word) :]
+        if len(found) + times * len(group) > MOST_LAYERS:
+            raise wrong(
+                pattern,
+                "has too many layers",
+                f"at most {MOST_LAYERS:,}",
+            )
+        found += group * times
+        if text.startswith(","):
+            text = text[1:]
+        elif text and not text.startswith(")"):
+            raise wrong(
+                pattern,
+                f"does not go on with {text[:20]!r}",
+                "layers separated by ,",
+            )
+    return found, text
+
+
+def _layer(word: str, pattern: str) -> tuple[str, ...]:
+    blocks = tuple(re.split(r"[+|>]", word))
+    for block in blocks:
+        if block not in WORDS:
+            raise wrong(
+                pattern,
+                f"has no block named {block!r}" if block else "has an empty layer",
+                list(WORDS),
+                closest(block, WORDS),
+            )
+    return blocks
+
+
+def counts(pattern) -> dict[str, object]:
+    """How often a model, or each of a column, has each block of its pattern."""
+    if isinstance(pattern, str):
+        return _counts(pattern)
+    names, rows = np.unique(np.asarray(pattern, dtype=str), return_inverse=True)
+    each = [_counts(str(name)) for name in names]
+    every = dict.fromkeys(key for one in each for key in one)
+    return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
+
+
+def widths(model, key: str) -> int:
+    """The largest number that divides all widths and heads that the rows of kinds.yaml list under
+    `key` for the blocks of a model's pattern; 0 where they list none."""
+    asked = words_that(key)
+    return gcd(*(getattr(model, f) for word in counts(model.pattern) for f in asked.get(word, ())))
+
+
+def counted(layer: tuple[str, ...]) -> list[str]:
+    """What the words of a layer are counted as; an MLP beside experts is one of its own."""
+    found = [WORDS[block] for block in layer]
+    return ["beside" if word == "mlp" and "moe" in found else word for word in found]
+
+
+@cache
+def _counts(pattern: str) -> dict[str, int]:
+    """Blocks by what they are counted as; `beside` is an MLP in a layer with experts, `bare` a
+    layer without a feed-forward, `still` one without a mixer, `layers` all of them."""
+    if not pattern:
+        return {}
+    found: Counter = Counter()
+    for layer in layers_of(pattern):
+        words = counted(layer)
+        if not {"moe", "mlp"} & {*words}:
+            found["bare"] += 1
+        if not {*words} - {
+            "mlp",
+            "beside",
+            "moe",
+        }:
+            found["still"] += 1
+        found.update(words)
+        found["layers"] += 1
+    return dict(found)
+
+
+def written(layers) -> str:
+    """The pattern of layers, each as text, with repeats folded."""
+    out, i = [], 0
+    while i < len(layers):
+        best = (0, 1, 1)
+        for width in range(1, 13):
+            group, times = layers[i : i + width], 1
+            while layers[i + times * width : i + (times + 1) * width] == group:
+                times += 1
+            if times > 1 or width == 1:
+                best = max(best, ((times - 1) * width, -width, times))
+        _, width, times = best
+        width = abs(width)
+        group = layers[i : i + width]
+        inside = group[0] if width == 1 else f"({written(group)})"
+        out.append(f"{times}*{inside}" if times > 1 else inside)
+        i += times * width
+    return ",".join(out)

@@ -1,0 +1,121 @@
+"""The command learn: what logs of training jobs say, and the calibration that follows."""
+
+from __future__ import annotations
+
+import click
+
+from ..base.console import console, print_json
+from ..base.errors import plain
+from ..base.show import number
+from ..design.design import Design
+from ..logs.beside import diagnosed
+from ..logs.learning import read_logs
+from ..logs.site import is_table, of_design, of_log, of_table, write
+from .common import options, print_table
+
+HEADS = ("file", "format", "steps", "step", "tokens/s/device", "memory", "devices", "plan", "note")
+
+
+@click.command()
+@click.argument(
+    "logs",
+    nargs=-1,
+    required=True,
+    metavar="(LOG | RUNS.csv | FOLDER)...",
+)
+@options("learn")
+def learn(
+    logs,
+    design,
+    output,
+    as_json,
+):
+    """What training logs say: steady step time, memory, plan, restarts; with -o a calibration of
+    the site for designs and predict."""
+    readings, points = [], []
+    for path in filter(is_table, logs):
+        rows, measured = of_table(path)
+        readings += [diagnosed(*pair) for pair in zip(rows, measured)] if as_json else rows
+        points += measured
+    others = [path for path in logs if not is_table(path)]
+    for r in read_logs(others) if others else ():
+        point = of_design(r, Design.read(design)) if design else of_log(r)
+        readings.append(diagnosed(r, point) if point else r)
+        points.append(point)
+    if as_json:
+        print_json([r.as_dict() for r in readings])
+    else:
+        show(readings)
+    if output:
+        made = write(
+            [p for p in points if p],
+            output,
+            readings,
+        )
+        said = ", ".join(f"{n} {number(c['value'], 3)}" for n, c in made["constants"].items())
+        if "steps" in made:
+            low, high = made["steps"]["band"]
+            said = (
+                f"{made['steps']['runs']} steps, {made['steps']['factor']:.3f} times what "
+                f"published runs say; 80 % band of a further run {low:.2f} to {high:.2f}"
+            )
+        console(stderr=True).print(f"{plain(output, 200)}: {said}")
+
+
+def cell(value, form: str = "{:,}") -> str:
+    """A figure as text, a dash where the log is silent."""
+    return "-" if value is None else form.format(value)
+
+
+def row_of(r) -> tuple:
+    """A reading as a row of the table."""
+    plan = " ".join(
+        f"{name}{value}"
+        for name in ("tp", "pp", "cp", "ep", "dp")
+        if (value := getattr(r, name)) is not None
+    )
+    notes = [
+        "out of memory" if r.oom else "",
+        f"{r.restarts} restarts" if r.restarts else "",
+        f"{len(r.collectives)} rows of collectives" if r.collectives else "",
+    ]
+    return (
+        plain(r.file, 60),
+        r.format,
+        cell(r.steps),
+        f"{number(r.step_s, 4)} s" if r.step_s else "-",
+        cell(r.tokens_per_s_per_device, "{:,.0f}"),
+        cell(r.peak_memory_gb, "{:.1f} GiB"),
+        cell(r.devices),
+        plan or "-",
+        ", ".join(n for n in notes if n),
+    )
+
+
+def show(readings) -> None:
+    """The table of readings, and once what no log says."""
+    print_table(
+        console(),
+        HEADS,
+        [row_of(r) for r in readings],
+        words=("file", "note"),
+    )
+    for r in (r for r in readings if r.believed):
+        low, high = r.believed["low_s"], r.believed["high_s"]
+        parts = sorted(r.believed["parts_s"].items(), key=lambda part: -part[1])[:4]
+        said = ", ".join(f"{name} {number(seconds, 3)} s" for name, seconds in parts)
+        print(
+            f"{plain(r.file, 60)}: {number(r.step_s, 4)} s measured, "
+            f"{number(r.believed['step_s'], 4)} s believed possible "
+            f"({number(low, 4)} to {number(high, 4)} s): {said}"
+        )
+        for run in r.published:
+            print(
+                f"  {run['ratio']:.2f} times the MFU of {plain(run['id'], 60)} "
+                f"({run['ratio_foretold']:.2f} foretold): {run['differs']}"
+            )
+    asked = [r for r in readings if not r.believed]
+    lacking = {name: how for r in asked for name, how in r.how.items()}
+    for name, how in lacking.items():
+        some = sum(name in r.missing for r in asked)
+        print(f"{name} is missing in {some} of {len(readings)}: {how}")

@@ -1,0 +1,126 @@
+"""The date and the cost to promise: the band of the step, failures and the register of risks drawn
+together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..advise import recovery
+from ..advise.design_json import as_dict
+from ..base.units import DAY_S
+from ..endure.cost import Z80
+from .risks.register import risks
+from .site import Site, site_of
+
+DRAWS, SEED = 8192, 0
+# what the draws hold by themselves: the band of the step, the spread of the price
+DRAWN = ("slow-step", "price")
+
+
+def promise(assessment) -> dict | None:
+    """{days_mean, days_p50, days_p90, cost_mean, cost_p50, cost_p90, by, draws, seed}; dollars None
+    without a price, all of it None without tokens.
+
+    Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
+    with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
+    until durable and a uniform part of a period, less their mean, which is in the goodput; + every
+    risk that the headline does not contain, by its chance, with its days; + the first start. Cost =
+    those days but the risks' x dollars a day, the price log-normal within its spread, + each risk's
+    own dollars, so that no delay is paid twice. by : days and dollars that each adds on average.
+    Risks are independent here; a common cause would lengthen the tail.
+    """
+    if not assessment.phases or assessment.days is None:
+        return None
+    s, rng = site_of(assessment), np.random.default_rng(SEED)
+    ends = (assessment.days_low, assessment.days, assessment.days_high)
+    days = assessment.days * _between(rng, *ends)
+    lost = _failures(s, rng) / DAY_S
+    start = float(sum(s.e.first_step_s.values())) / DAY_S
+    run = days + lost - lost.mean() + start
+    found = [x for x in risks(s).rows if not x.in_headline and x.id not in DRAWN]
+    struck = [rng.random(DRAWS) < x.likelihood for x in found]
+    late = sum((hit * x.impact_days for hit, x in zip(struck, found)), np.zeros(DRAWS))
+    by = [
+        {
+            "what": what,
+            "days": float(value),
+            "usd": s.run.usd(float(value)),
+        }
+        for what, value in (
+            ("the band of the step", days.mean() - assessment.days),
+            ("the first start", start),
+        )
+    ]
+    by += [
+        {
+            "what": x.risk,
+            "days": x.expected_days,
+            "usd": x.expected_usd,
+        }
+        for x in found
+    ]
+    cost = None
+    if s.run.usd_per_day is not None and s.cost is not None:
+        price = [getattr(s.cost, f"usd_per_device_hour{end}") for end in ("_low", "", "_high")]
+        cost = run * s.run.usd_per_day * _between(rng, *price)
+        cost = cost + sum(hit * (x.impact_usd or 0.0) for hit, x in zip(struck, found))
+    return {
+        **_said("days", run + late),
+        **_said("cost", cost),
+        "by": sorted(by, key=lambda row: -row["days"]),
+        "draws": DRAWS,
+        "seed": SEED,
+    }
+
+
+def _said(key: str, drawn) -> dict:
+    """Mean, median and P90 of a drawn figure; None where it is not known."""
+    if drawn is None:
+        return {f"{key}_{end}": None for end in ("mean", "p50", "p90")}
+    middle, late = np.quantile(drawn, (0.5, 0.9))
+    return {
+        f"{key}_mean": float(drawn.mean()),
+        f"{key}_p50": float(middle),
+        f"{key}_p90": float(late),
+    }
+
+
+def _between(
+    rng,
+    low,
+    middle,
+    high,
+):
+    """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
+    z = rng.standard_normal(DRAWS) / Z80
+    down, up = (math.log(max(a / b, 1.0)) for a, b in ((middle, low), (high, middle)))
+    return np.exp(
+        z
+        * np.where(
+            z < 0,
+            down,
+            up,
+        )
+    )
+
+
+def _failures(s: Site, rng):
+    """Seconds that failures cost in each drawn run: a compound Poisson sum, what one loses uniform
+    over a period (the sum of n of them normal)."""
+    n = rng.poisson(min(s.failures_per_day * s.run.days, 1e9), DRAWS)
+    each = s.e.recovery_s + s.e.checkpoint_durable_s + s.period_s / 2
+    return n * each + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
+
+
+def said(assessment, advice: bool = True) -> dict:
+    """The keys of `design --json`: `advise.design_json.as_dict` and the promise, which takes the
+    register of risks; `advice=False` leaves both out."""
+    out = as_dict(assessment, advice)
+    return out | {"promise": promise(assessment)} if advice and assessment.phases else out
+
+
+def goodput(assessment) -> dict:
+    """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
+    return recovery.goodput(assessment) | {"promise": promise(assessment)}

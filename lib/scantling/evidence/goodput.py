@@ -1,0 +1,163 @@
+"""Published goodputs against the models of `endure`, each row in the definition that its source
+counts by: two sources' figures are never comparable without it."""
+
+from __future__ import annotations
+
+from .. import catalogue
+from ..base.records import Known, Record, record
+from ..base.show import percent
+from ..base.words import table_rows
+from ..endure import elastic, failures, goodput
+
+WITHIN = 0.03  # shares by which a row may be off
+
+
+def useful_elapsed(
+    preset,
+    devices,
+    stall_s,
+    restart_s,
+    detect_s,
+    durable_s=0.0,
+    interval_s=None,
+):
+    """Useful steps over elapsed time (Llama 3, DLRover): saves, replay, detection and restarts are
+    lost. The exact closed form at a published fleet's rate; the optimum interval where none is
+    printed. Spares, planned stops and slow nodes, which no row prints, are left out."""
+    fleet = catalogue.failure_preset(preset)
+    rate = fleet.per_1000_node_days * failures.grown(devices, fleet.devices)
+    m = failures.job_mtbf_s(rate, devices)
+    best = max(goodput.optimum_interval(m, stall_s), durable_s - stall_s)
+    tau = interval_s or best
+    return goodput.ettr(
+        m,
+        stall_s,
+        tau,
+        durable_s=durable_s,
+        restart_s=restart_s,
+        down_s=detect_s,
+    )
+
+
+def meta_ettr(
+    rate,
+    devices,
+    interval_s,
+    restart_s,
+    write_s=0.0,
+    queue_s=0.0,
+):
+    """E[ETTR] of Meta's RSC: run time over run and queue time, first order
+    (`goodput.ettr_meta`)."""
+    per_s = failures.failure_rate_per_s(rate, devices)
+    queue = {"queue_s": queue_s} if queue_s else {}
+    return goodput.ettr_meta(
+        per_s,
+        interval_s,
+        write_s,
+        restart_s,
+        **queue,
+    )
+
+
+def averaging_share(inner_s, exchange_s):
+    """Compute share of INTELLECT-1: only the outer all-reduce is lost."""
+    return inner_s / (inner_s + exchange_s)
+
+
+CONVENTIONS = {
+    "useful-elapsed": useful_elapsed,
+    "calendar": useful_elapsed,
+    "meta-ettr": meta_ettr,
+    "averaging-share": averaging_share,
+    "linear": goodput.ettr_linear,
+    "replica-stall": elastic.ft_hsdp,
+}
+
+
+@record
+class Against(Record):
+    """One published goodput beside ours. off : ours less printed; calendar rows hold more than
+    failures, so what is off there is `beyond`, and no test of the model."""
+
+    id: str
+    run: str
+    convention: str
+    printed: float
+    bound: str  # least: the source prints that it was more
+    ours: float
+    off: float
+    beyond: Known
+    holds: bool | None  # None where nothing can be held against the model
+    why: str
+    title: str
+    locator: str
+    source: str
+
+
+def against_the_world() -> tuple[Against, ...]:
+    """Every row of goodput.csv predicted in its own convention. No rate is fitted on the row that
+    it is checked with: fleets' own rates stand where a source prints one, else a fleet's that is
+    not the row's."""
+    return tuple(_against(row) for row in table_rows(__file__, "goodput"))
+
+
+def _against(row: dict) -> Against:
+    given = dict(pair.split("=") for pair in row["given"].split())
+    read = {k: v if k == "preset" else float(v) for k, v in given.items()}
+    ours, printed = float(CONVENTIONS[row["convention"]](**read)), float(row["printed"])
+    off, calendar = ours - printed, row["convention"] == "calendar"
+    least = row["bound"] == "least"
+    return Against(
+        **{k: row[k] for k in ("id", "run", "convention", "bound", "why")},
+        **{k: row[k] for k in ("title", "locator", "source")},
+        printed=printed,
+        ours=ours,
+        off=off,
+        beyond=off if calendar else None,
+        holds=None if calendar else bool(off >= -WITHIN if least else abs(off) <= WITHIN),
+    )
+
+
+def page() -> str:
+    """The rows as a page in Markdown."""
+    head = ("run", "counted as", "printed", "ours", "off, points", "what explains it")
+    lines = [
+        "# Goodput against the world",
+        "",
+        INTRO,
+        "",
+        _row(head),
+        _row(["---"] * len(head)),
+    ]
+    for x in against_the_world():
+        said = ("> " if x.bound else "") + percent(x.printed, 1)
+        cells = (f"[{x.run}]({x.source})", x.convention, said, percent(x.ours, 1))
+        lines.append(_row((*cells, f"{100 * x.off:+.1f}", x.why)))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            *NOTES,
+            "",
+        ]
+    )
+
+
+def _row(cells) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+INTRO = (
+    "Definitions of goodput differ by more than the models do, so each row is predicted in the one "
+    "that its source counts by."
+)
+NOTES = (
+    "- **useful-elapsed**: saves, replay, detection and restarts are lost.",
+    "- **meta-ettr**: queue time is below the line; saves do not block; first order.",
+    "- **linear**: each failure is charged once against wall time; no replay.",
+    "- **replica-stall**: all stand shortly, one replica is away for its recovery.",
+    "- **averaging-share**: only the exchange between sites is lost.",
+    "- **calendar**: everything is lost that the calendar lost. What is off there is the share "
+    "that no failure model holds: hangs, divergence and human delay.",
+)

@@ -1,0 +1,167 @@
+"""Published figures about failures, saves and goodput, from the closed forms of failures, goodput
+and elastic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ... import catalogue
+from ...base.units import HOUR_S, MINUTE_S
+from ...endure import elastic, failures, goodput, spares
+from .record import points_of, printed
+
+
+def _mtbf_s(preset: str, devices):
+    return failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
+
+
+def _mtbf_curves():
+    axis = np.geomspace(1000, 1e6, 40)
+    fleets = {
+        "RSC-1": "rsc-1",
+        "Llama 3": "llama3",
+        "one failure in 50,000 device-hours": "epoch",
+    }
+    return {series: (axis, _mtbf_s(preset, axis) / HOUR_S) for series, preset in fleets.items()}
+
+
+def _ettr(g, interval_min):
+    m = _mtbf_s(g["preset"], g["devices"]) / MINUTE_S
+    return goodput.ettr_meta(
+        1 / m,
+        interval_min,
+        g["stall_min"],
+        g["restart_min"],
+    )
+
+
+def _positive(axis, y):
+    return axis[y > 0], y[y > 0]
+
+
+def _ettr_interval_curves():
+    axis, first = np.geomspace(0.5, 180, 60), {}
+    for r in printed("ettr-interval"):
+        first.setdefault(r["series"], r["given"])
+    return {series: _positive(axis, _ettr(g, axis)) for series, g in first.items()}
+
+
+def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str, float]:
+    """Minutes of restart that the printed points of one ETTR take, by fleet: u = M (1 - ETTR) - dt
+    / 2, with saves that do not block.
+
+    Kokolis et al. give 5 to 20 minutes for it and do not say which of them a figure is drawn with;
+    two points that need different ones cannot both lie on a curve of one.
+    """
+    found = {
+        r["given"]["preset"]: r["x"]
+        for r in printed("ettr-interval")
+        if r["given"]["devices"] == devices and r["value"] == ettr
+    }
+    return {
+        preset.upper(): float(_mtbf_s(preset, devices)) / MINUTE_S * (1 - ettr) - interval_min / 2
+        for preset, interval_min in found.items()
+    }
+
+
+def exact_ettr(
+    preset: str,
+    devices,
+    interval_s,
+    *,
+    stall_s=0.0,
+    restart_s=0.0,
+):
+    """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order
+    figures of the papers should have been."""
+    return goodput.ettr(
+        _mtbf_s(preset, devices),
+        stall_s,
+        interval_s,
+        restart_s=restart_s,
+    )
+
+
+def _scale(r):
+    g, n = r["given"], r["x"]
+    mtbf_s = failures.job_mtbf_s(g["rate"], n) if "rate" in g else _mtbf_s(g["preset"], n)
+    m = mtbf_s / MINUTE_S
+    match g["kind"]:
+        case "linear":
+            return goodput.ettr_linear(m, g["loss_min"])
+        case "ft-hsdp":
+            stall, recovery = g["stall_min"], g["loss_min"]
+            return elastic.ft_hsdp(
+                m,
+                g["replicas"],
+                stall_s=stall,
+                replica_recovery_s=recovery,
+            )
+        case "meta":
+            save = g["save_min"]
+            return goodput.ettr_meta(
+                1 / m,
+                goodput.young(m, save),
+                save,
+                g["restart_min"],
+            )
+        case "exact":
+            return goodput.ettr(
+                m,
+                0.0,
+                g["interval_min"],
+                restart_s=g["restart_min"],
+            )
+
+
+def _scale_curves():
+    axis = np.geomspace(2000, 131_072, 40)
+    return {
+        r["series"]: _positive(axis, np.array([_scale(r | {"x": n}) for n in axis]))
+        for r in printed("ettr-scale")
+    }
+
+
+def _step_s() -> float:
+    """Seconds of a step behind ByteRobust's table: the row with the longest save sets it, step /
+    (step + stall) = printed share."""
+    row = next(r for r in printed("save-stall") if r["given"].get("sets"))
+    return row["x"] * row["value"] / (1 - row["value"])
+
+
+def _save_stall(r) -> float:
+    return _step_s() / (_step_s() + r["x"])
+
+
+def _save_stall_points():
+    first, *points = points_of("save-stall", _save_stall)
+    return [
+        replace(
+            first,
+            counted=False,
+            why="sets the step time",
+        ),
+        *points,
+    ]
+
+
+def _save_stall_curves():
+    axis = np.geomspace(0.01, 20, 40)
+    return {"step / (step + stall)": (axis, _save_stall({"x": axis}))}
+
+
+OURS = {  # our value for a printed row
+    "mtbf-scale": lambda r: _mtbf_s(r["given"]["preset"], r["x"]) / HOUR_S,
+    "ettr-interval": lambda r: _ettr(r["given"], r["x"]),
+    "ettr-scale": _scale,
+    "standbys": lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"]),
+}
+POINTS = {"save-stall": _save_stall_points}  # all points
+CURVES = {  # ours between the points
+    "mtbf-scale": _mtbf_curves,
+    "ettr-interval": _ettr_interval_curves,
+    "ettr-scale": _scale_curves,
+    "save-stall": _save_stall_curves,
+}

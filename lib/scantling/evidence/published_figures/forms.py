@@ -1,0 +1,254 @@
+"""Published figures that are closed forms: bubble, activations, model states, compute-optimal
+sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...catalogue import scaling_laws as convergence
+from ...catalogue.models.entries import entries
+from ...catalogue.models.shape import make_shape, parameters
+from ...catalogue.words import SHARDINGS
+from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
+from ...physics.constants import gather
+from ...physics.memory import constants as memory_constants
+from ...physics.memory.peak import memory, saved_bytes
+from ...physics.pipeline import bubble_time
+from ...physics.schedule import lay_out
+from .record import Point
+
+GENERIC = Chip(
+    linear_flops=989e12,
+    bf16_flops=989e12,
+    hbm_bytes_per_s=3.35e12,
+    usable_bytes=85e9,
+    host_bytes_per_s=55e9,
+)
+SCHEDULES = {
+    "1f1b": "1f1b",
+    "zb-h1": "zb-1p",
+    "zb-h2": "zb-2p",
+}
+
+
+def bubble_rate(
+    schedule: str,
+    p,
+    m,
+    f,
+    b,
+    w,
+    comm=0.0,
+) -> float:
+    """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
+    transfers (schedule.lay_out)."""
+    span = lay_out(
+        SCHEDULES[schedule],
+        int(p),
+        1,
+        int(m),
+        f,
+        b,
+        w,
+        t_p2p=comm,
+    ).span_s.max()
+    return float(1 - m * (f + b + w) / span)
+
+
+def _bubble(r) -> float:
+    return bubble_rate(r["series"], *(r["given"][k] for k in ("p", "m", "f", "b", "w", "comm")))
+
+
+def _bubble_curves():
+    """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
+    micro-batches per stage."""
+    p, m = 8, np.arange(8, 73)
+    idle = {
+        s: bubble_time(
+            name,
+            p,
+            1,
+            m,
+            1.0,
+            2.0,
+            1.0,
+        )
+        for s, name in SCHEDULES.items()
+    }
+    return {series: (m / p, waits / (3 * m + waits)) for series, waits in idle.items()}
+
+
+def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Cases:
+    """A case in which only the formulas speak: one generic chip, no fitted constant."""
+    if constants is None:
+        constants = replace(
+            gather(
+                "hopper",
+                "h100-sxm",
+                None,
+                {},
+            ),
+            memory=memory_constants.gather("megatron-lm", {}),
+        )
+    return Cases(
+        shape=shape,
+        job=Job(
+            **{
+                "seq_len": 2048,
+                "global_batch": 4096,
+                "precision": 0,
+            }
+            | job
+        ),
+        chip=chip,
+        link=Link(
+            domain=8,
+            up_bytes_per_s=450e9,
+            out_bytes_per_s=50e9,
+        ),
+        plan=Plan(**plan),
+        software=Software(flash=flash),
+        constants=constants,
+    )
+
+
+def gpt(
+    layers,
+    hidden,
+    heads,
+):
+    """A GPT shape as the Megatron papers have them."""
+    layers, hidden, heads = int(layers), int(hidden), int(heads)
+    return make_shape(
+        layers=layers,
+        hidden=hidden,
+        ffn_hidden=4 * hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        vocab=51200,
+        mlp="gelu",
+        attention="mha",
+        tied_embeddings=True,
+    )
+
+
+def layer_activations(
+    layers,
+    hidden,
+    heads,
+    micro_batch,
+    seq_len,
+    tp,
+    sp,
+    recompute: str,
+) -> float:
+    """Bytes that one GPT layer keeps for its backward pass under a recompute policy: sbh(34 +
+    5as/h) and what is left of it.
+
+    none: all. selective: without the attention scores' 5as/h. full: the layer's input alone.
+    Divided by tp with sequence parallelism,
+    else 10 of the 34 are not. Korthikanti et al. 2022, equations 1 to 4 and table 2.
+    """
+    if recompute == "full":
+        return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
+    flash = 2.0 if recompute == "selective" else 0.0
+    case = bare(
+        gpt(layers, hidden, heads),
+        {
+            "micro_batch": micro_batch,
+            "tp": tp,
+            "sp": sp,
+        },
+        flash,
+        seq_len=seq_len,
+    )
+    return float(saved_bytes(case)[0])
+
+
+def _saved(r) -> float:
+    g = r["given"]
+    args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
+    was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
+    return 1 - now / was
+
+
+def state_bytes(
+    params,
+    dp,
+    sharding: str,
+):
+    """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
+    parameter, each over dp where sharded."""
+    shape = gpt(36, 4096, 32)
+    m = memory(
+        bare(
+            shape,
+            {
+                "dp": dp,
+                "sharding": code(SHARDINGS, sharding),
+            },
+            grad_bytes=2.0,
+        )
+    )
+    return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
+
+
+def _zero(r) -> float:
+    return float(state_bytes(r["given"]["params"], r["x"], r["given"]["sharding"])) / 1e9
+
+
+def _zero_curves():
+    dp = 2 ** np.arange(11)
+    return {
+        f"7.5B, {s}": (dp, state_bytes(7.5e9, dp, s) / 1e9) for s in ("zero1", "zero2", "zero3")
+    }
+
+
+def _optimal(r) -> float:
+    return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
+
+
+def _optimal_curves():
+    axis = np.geomspace(1e19, 1e29, 20)
+    return {
+        f"approach {i}": (axis, convergence.compute_optimal(axis, f"hoffmann-2022-{i}")[1])
+        for i in (1, 2, 3)
+    }
+
+
+PUBLISHED = (
+    "gpt-3-175b llama-2-7b llama-2-70b llama-3.1-8b llama-3.1-70b llama-3.1-405b mixtral-8x7b "
+    "mixtral-8x22b qwen3-235b-a22b deepseek-v2 deepseek-v3"
+).split()
+
+
+def _parameter_points():
+    return [
+        Point(
+            series="all parameters",
+            x=e.id,
+            published=float(e.published_params),
+            ours=float(parameters(e.model).total),
+            title=e.source,
+            locator=e.counted,
+            url=e.source,
+        )
+        for e in map(entries().get, PUBLISHED)
+    ]
+
+
+OURS = {  # our value for a printed row
+    "bubble-rates": _bubble,
+    "activation-memory": _saved,
+    "zero-memory": _zero,
+    "compute-optimal": _optimal,
+}
+POINTS = {"parameters": _parameter_points}  # all points
+CURVES = {  # ours between the points
+    "bubble-rates": _bubble_curves,
+    "zero-memory": _zero_curves,
+    "compute-optimal": _optimal_curves,
+}

@@ -1,0 +1,184 @@
+"""How right on a site never seen: families of published runs left out together.
+`python -m scantling.evidence.validate.strangers [RUNS.csv]` prints the figures in half a minute.
+
+Each family of sources is predicted by a fit without it; the families of
+`calibrate.throughput.ASIDE`, which choose no structure and no prior, by one fit without all of
+them. Intervals are 80 % of a bootstrap over families. Ranking: pairs of runs of one source, model,
+accelerator, size and sequence whose plans differ and whose measured rates differ by 5 % or more.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+
+from ... import catalogue
+from ...base.json import clean
+from ...physics import bands
+from ..calibrate import throughput as calibrate
+
+ALIKE = [
+    "source",
+    "model",
+    "accelerator",
+    "n_devices",
+    "seq_len",
+]
+PLAN = (
+    "tp pp vpp cp ep micro_batch global_batch_seqs recompute precision sharding"  # what may differ
+).split()
+APART = np.log(1.05)  # least difference of two measured rates
+DRAWS = 2000  # of the bootstrap
+SINCE = 2025.0  # runs published from this year on are predicted from those before
+
+
+def pairs(
+    frame: pd.DataFrame,
+    log_measured,
+    log_said,
+) -> pd.DataFrame:
+    """source, measured and said log ratio of every pair of runs that a plan tells apart."""
+    runs = frame.assign(
+        log_measured=log_measured,
+        log_said=log_said,
+    )
+    out = []
+    for key, alike in runs.groupby(ALIKE):
+        plans = alike[PLAN].astype(str).to_numpy()
+        i, j = np.triu_indices(len(alike), 1)
+        real, said = (alike[c].to_numpy() for c in ("log_measured", "log_said"))
+        real, said = real[i] - real[j], said[i] - said[j]
+        apart = (np.abs(real) >= APART) & (plans[i] != plans[j]).any(axis=1)
+        out.append(
+            pd.DataFrame(
+                dict(
+                    source=key[0],
+                    measured=real[apart],
+                    said=said[apart],
+                )
+            )
+        )
+    return pd.concat(out, ignore_index=True)
+
+
+def ranking(
+    frame: pd.DataFrame,
+    log_measured,
+    log_said,
+) -> dict:
+    """Share of pairs whose faster run is said to be faster, mean over sources, and the median over
+    sources of how far the ratio is off (log)."""
+    found = pairs(
+        frame,
+        log_measured,
+        log_said,
+    )
+    found["right"] = np.sign(found.measured) == np.sign(found.said)
+    found["off"] = (found.said - found.measured).abs()
+    by = found.groupby("source")
+    return dict(
+        pairs=len(found),
+        right=float(by.right.mean().mean()),
+        ratio_off=float(by.off.median().median()),
+    )
+
+
+def bootstrap(values, seed: int = 0) -> list[float]:
+    """80 % interval of the mean of `values` over draws with replacement."""
+    values = np.asarray(values, float)
+    drawn = np.random.default_rng(seed).integers(
+        0,
+        len(values),
+        (DRAWS, len(values)),
+    )
+    return [float(x) for x in np.quantile(values[drawn].mean(axis=1), (0.1, 0.9))]
+
+
+def score(
+    table,
+    rate,
+    rows,
+    widths,
+) -> dict:
+    """Errors, coverage, width of the band and ranking of the `rows` (bool) as they were said."""
+    site = table.levels["site"]
+    off = np.abs(calibrate.errors(rate, table))
+    low, high = bands.ends(calibrate.unknown(table, rate), widths)
+    share = np.exp(table.log_measured - rate)
+    inside = (share >= 1 / high) & (share <= 1 / low)
+    of_family = pd.Series(off[rows]).groupby(site[rows]).median()
+    return dict(
+        rows=int(rows.sum()),
+        families=len(of_family),
+        median=float(np.median(off[rows])),
+        p90=float(np.quantile(off[rows], 0.9)),
+        family_mean=float(of_family.mean()),
+        family_interval=bootstrap(of_family),
+        coverage=float(inside[rows].mean()),
+        width=float(np.median((1 / low - 1 / high)[rows])),
+        **ranking(
+            table.frame[rows],
+            table.log_measured[rows],
+            rate[rows],
+        ),
+    )
+
+
+def figures(table, rate=None) -> dict:
+    """The scores of families left out one by one, of those set aside, the worse of both, and of
+    runs published from SINCE on by a fit on those before."""
+    model = calibrate.Model(table)
+    rate = calibrate.strangers(model) if rate is None else rate
+    aside = np.isin(table.levels["site"], calibrate.ASIDE)
+    widths = calibrate.band_widths(
+        table,
+        rate,
+        ~aside,
+    )
+    late = np.broadcast_to(table.cases.software.released, len(rate)) >= SINCE
+    asked = {
+        "families left out": (rate, ~aside),
+        "families set aside": (rate, aside),
+    }
+    if late.any() and not late.all():
+        before = model.log_rate(
+            calibrate.fit(
+                model,
+                ~late,
+                iterations=25,
+            )
+        )
+        asked["forward in time"] = (before, late)
+    parts = {
+        name: score(
+            table,
+            said,
+            rows,
+            widths,
+        )
+        for name, (said, rows) in asked.items()
+        if rows.any()
+    }
+    best = {
+        "coverage": min,
+        "right": min,
+    }
+    names = ("median", "p90", "family_mean", "coverage", "right", "ratio_off", "width")
+    sites = [parts[name] for name in list(asked)[:2] if name in parts]
+    worse = {n: best.get(n, max)(part[n] for part in sites) for n in names}
+    return parts | {"worse of both": worse}
+
+
+def main(argv=None) -> int:
+    """Print the figures of a run table, the kit's own by default."""
+    argv = sys.argv[1:] if argv is None else argv
+    path = argv[0] if argv else catalogue.HERE / "published_runs.csv"
+    print(json.dumps(clean(figures(calibrate.load(path))), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,479 @@
+"""Which part of a plan a framework can express, the nearest plan that it can, and what that costs.
+
+A framework says in `domain` which values of a plan's field it has words for (a field that is not
+there: all), in `space` what the search for another plan leaves out, and in `gaps(launch)` what else
+it lacks. The nearest plan
+keeps the fields that the framework can express; more of them move where that is
+clearly faster or where nothing fits otherwise. It is assessed like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..base.errors import DesignError
+from ..plans import space as planning
+from ..verdict.assess import assess
+from ..verdict.verdicts import VERDICTS
+from .framework import Framework
+from .frameworks import FRAMEWORKS
+from .record import Gap, LaunchPlan, launch_plan
+
+FIELDS = (
+    "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum "
+    "recompute recompute_modules recompute_layers cp_type offload precision"
+).split()
+PINNED = (
+    "tp cp pp vpp ep etp sp sharding shard_group schedule micro_batch recompute "
+    "recompute_modules recompute_layers cp_type offload"
+).split()
+KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
+SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
+JOB = ("precision", "optimizer")
+
+
+MEMORY = "it does not fit in memory"
+WORDS = {
+    "nvidia": "CUDA devices",
+    "amd": "ROCm devices",
+    "tpu": "TPUs",
+}
+
+
+def in_words(gaps) -> str:
+    """Gaps in one line."""
+    return "; ".join(f"{g.field} {g.value}: {g.why}" for g in gaps)
+
+
+class Inexpressible(Exception):
+    """No plan that the framework can express meets what the design asks for: the gaps, and why the
+    nearest plan does not do."""
+
+    def __init__(
+        self,
+        to,
+        gaps,
+        why,
+    ):
+        self.to, self.gaps, self.why = to, tuple(gaps), why
+        said = in_words(self.gaps)
+        super().__init__(
+            f"{to} cannot express the plan ({said}), and no plan that it can express will do: {why}"
+        )
+
+
+def misfits(launch: LaunchPlan) -> list[Gap]:
+    """What of the plan is outside the framework's domain."""
+    plan, out = launch.plan, []
+    silent = {
+        "schedule": plan["pp"] == 1,
+        "cp_type": plan["cp"] == 1,
+    }
+    for name, domain in launch.framework.domain.items():
+        value = launch.phase.optimizer if name == "optimizer" else plan[name]
+        if value not in domain.values and not silent.get(name):
+            out.append(Gap(name, value, domain.why))
+    return out + lacking(launch)
+
+
+def hard_gaps(launch: LaunchPlan) -> list[Gap]:
+    """Those that nothing stands in for."""
+    return [g for g in misfits(launch) if g.instead is None]
+
+
+def lacking(launch: LaunchPlan) -> list[Gap]:
+    """What else of model and plan the framework lacks, in the words of its file."""
+    plan, model = launch.plan, launch.model
+    named = {
+        "model": model.name,
+        "cluster.accelerator": launch.cluster.accelerator.name,
+    } | plan
+    found, out = launch.framework.lacks(launch, model, **plan), []
+    for name, row in launch.framework.gaps.items():
+        if held := found[name]:  # a text names what is lacking
+            field = row["field"]
+            value = named[field] if field in named else getattr(model, field.partition(".")[2])
+            said = held if isinstance(held, str) else value
+            out.append(
+                Gap(
+                    **row
+                    | {
+                        "value": said,
+                        "why": row["why"].format(**plan),
+                    }
+                )
+            )
+    mute = set(plan["recompute_modules"]) - {"layers"} - launch.framework.modules.keys()
+    if mute:
+        why = "it has no words for repeating these modules alone"
+        out.append(Gap("recompute_modules", ", ".join(sorted(mute)), why))
+    for field in ("mixers", "pattern"):
+        if getattr(model, field):
+            why = "no kit builds other kinds of block than attention, MLP and experts"
+            out.append(Gap(f"model.{field}", getattr(model, field), why))
+    return out
+
+
+def express(
+    assessment,
+    which: int,
+    framework: Framework,
+    on: str,
+) -> LaunchPlan:
+    """The launch plan of phase `which` under a framework: the assessment's own where it can be
+    expressed, else the nearest, with the gaps.
+
+    Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
+    """
+    own = launch_plan(
+        assessment,
+        framework,
+        on,
+        which,
+    )
+    chips = framework.chips
+    if own.chip not in chips:
+        others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
+        raise Inexpressible(
+            framework.id,
+            [
+                Gap(
+                    "cluster.accelerator",
+                    own.cluster.accelerator.name,
+                    (
+                        f"{framework.package} as written here runs on "
+                        f"{' and '.join(WORDS[c] for c in chips)}"
+                    ),
+                )
+            ],
+            f"the plan is for {own.cluster.accelerator.name}"
+            + (f"; --to {others[0]} is for it" if others else ", for which no kit is written"),
+        )
+    asked, swaps = own, ()
+    built = framework.builds(own.model)
+    if built != own.model:
+        swaps = tuple(g for g in misfits(own) if g.field.startswith("model"))
+        assessment = rebuilt(
+            assessment,
+            which,
+            own,
+            built,
+            swaps,
+        )
+        which = 0
+        own = launch_plan(
+            assessment,
+            framework,
+            on,
+            0,
+            asked=own,
+        )
+        own = replace(own, slug=asked.slug)
+        cost, still = _against(own, asked), misfits(own)
+        swaps = tuple(replace(g, cost=cost) for g in swaps if g not in still)
+    found = misfits(own)
+    hard = [g for g in found if g.instead is None]
+    if not hard:
+        return replace(own, gaps=(*swaps, *found))
+    launch = launch_plan(
+        nearest(
+            assessment,
+            which,
+            own,
+            hard,
+        ),
+        framework,
+        on,
+        0,
+        asked=asked,
+    )
+    launch = replace(
+        launch,
+        slug=own.slug,
+        faster=faster(
+            assessment,
+            which,
+            own,
+            hard,
+            launch,
+        ),
+    )
+    rest = misfits(launch)
+    if hard_gaps(launch):
+        raise Inexpressible(framework.id, hard, in_words(rest))
+    cost = _against(launch, asked)
+    now = {"optimizer": launch.phase.optimizer} | launch.plan
+    shown = (
+        replace(
+            g,
+            instead=now.get(g.field, "see the note"),
+            cost=cost,
+        )
+        for g in hard
+    )
+    return replace(launch, gaps=(*swaps, *shown, *rest))
+
+
+def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
+    """What a kit's model and plan cost against those that were asked for: parameters where they
+    differ, step, memory."""
+    new, old = launch.params.total, asked.params.total
+    count = f"{new:,.0f} parameters against {old:,.0f}, " if new != old else ""
+    return (
+        f"{count}{launch.step_s / asked.step_s - 1:+.1%} step time, "
+        f"{launch.memory['total'] / 1e9:.1f} GB a device against "
+        f"{asked.memory['total'] / 1e9:.1f} GB"
+    )
+
+
+def rebuilt(
+    assessment,
+    which,
+    own: LaunchPlan,
+    model,
+    swaps,
+):
+    """The assessment of a phase with the model that the framework builds in place of the design's,
+    under the same plan where it fits, else under the design's own pins.
+
+    Raises Inexpressible where that does not meet what the design asks for.
+    """
+    same = coherent({k: own.plan[k] for k in PINNED if own.plan[k] is not None}, own)
+    why = MEMORY
+    for pins in (same, assessment.phases[which].phase.pins):
+        try:
+            trial = assess(
+                single(
+                    assessment,
+                    which,
+                    dict(pins),
+                    {},
+                ),
+                model=model,
+            )
+        except DesignError as e:
+            why = str(e)
+            continue
+        if trial.phases and trial.phases[0].fits and VERDICTS[trial.verdict].launch:
+            return trial
+        why = "; ".join(m.text for m in trial.missed) or MEMORY
+    raise Inexpressible(own.to, swaps, why)
+
+
+def faster(
+    assessment,
+    which,
+    own,
+    hard,
+    launch,
+) -> tuple:
+    """(plan, step_s) of the search among all that the framework can express, where that is at least
+    5 % faster than the nearest plan; else ()."""
+    if not assessment.phases[which].phase.pins:
+        return ()
+    job, space = plans_of(own.framework, hard)
+    trial, _ = _try(
+        single(
+            assessment,
+            which,
+            {},
+            job,
+        ),
+        space,
+        own,
+    )
+    quick = trial and trial.step_s < 0.95 * launch.step_s
+    return (dict(trial.plan), trial.step_s) if quick else ()
+
+
+def plans_of(framework: Framework, hard):
+    """(what of the job has to change, the plans that the framework can express)."""
+    domain, outside = framework.domain, {g.field for g in hard}
+    job = {name: domain[name].values[0] for name in JOB if name in outside}
+    limit = {k: d.values for k, d in domain.items() if k in SPACED}
+    if "offload" in limit:
+        limit["offload"] = ("none",) if "none" in limit["offload"] else ()
+    return job, replace(planning.DEFAULT, **(limit | framework.space))
+
+
+def nearest(
+    assessment,
+    which,
+    own: LaunchPlan,
+    hard,
+):
+    """The assessment of a plan that the framework can express: of those that keep less and less,
+    the first within 3 % of the fastest."""
+    framework, outside = own.framework, {g.field for g in hard}
+    job, space = plans_of(framework, hard)
+    reasons, best = [], []
+    # what the design itself states stays wherever the framework has words for it and something fits
+    # so; what the search chose may move
+    for stated in ({k for k in assessment.phases[which].phase.pins if k in PINNED}, set()):
+        for kept in KEPT:
+            pins = {
+                k: v
+                for k, v in ((k, own.plan[k]) for k in PINNED)
+                if k in stated | set(kept)
+                and k not in outside
+                and v is not None
+                and _inside(framework, k, v)
+            }
+            pins = framework.adjust(coherent(pins, own), own, outside)
+            found, why = _trials(
+                assessment,
+                which,
+                own,
+                pins,
+                job,
+                space,
+            )
+            best += [min(found, key=lambda t: (_share(t) > _roomy(own), t.step_s))] if found else []
+            reasons += why
+        if best:
+            break
+    best = [t for t in best if _share(t) <= _roomy(own)] or best
+    if best:  # the nearer one unless another is clearly faster
+        fastest = min(t.step_s for t in best)
+        return next(t for t in best if t.step_s <= 1.03 * fastest)
+    common = max(
+        reasons,
+        key=reasons.count,
+        default="none fits",
+    )
+    raise Inexpressible(own.to, hard, MEMORY if MEMORY in reasons else common)
+
+
+def _trials(
+    assessment,
+    which,
+    own,
+    pins,
+    job,
+    space,
+):
+    """(assessments, reasons why not) of these pins: with the search's own sharding, else with each
+    that the framework has."""
+    found, reasons, domain = [], [], own.framework.domain
+    free = "sharding" in domain and "sharding" not in pins
+    for more in ({}, *({"sharding": s} for s in (domain["sharding"].values if free else ()))):
+        trial, reason = _try(
+            single(
+                assessment,
+                which,
+                pins | more,
+                job,
+            ),
+            space,
+            own,
+        )
+        found += [trial] if trial else []
+        reasons += [reason] if reason else []
+        if trial and not more and _share(trial) <= _roomy(own):
+            break
+    return found, reasons
+
+
+TIGHT = 0.9  # share of the memory above which another plan is looked for
+
+
+def _share(assessment) -> float:
+    return assessment.phases[0].memory.total / assessment.phases[0].memory.capacity
+
+
+def _roomy(own: LaunchPlan) -> float:
+    """The share of memory that a nearest plan may fill: that of the design's own, where it is
+    fuller than TIGHT."""
+    return max(TIGHT, own.memory["total"] / own.memory["capacity"])
+
+
+def _try(
+    design,
+    space,
+    own,
+):
+    """(assessment, None) of a design whose plan fits, can be expressed and keeps the constraints;
+    (None, why not)."""
+    try:
+        trial = assess(
+            design,
+            space=space,
+            model=own.model,
+        )
+    except DesignError as e:
+        return None, str(e)
+    if trial.verdict == "impossible" or not trial.phases[0].fits:
+        return None, MEMORY
+    bad = hard_gaps(
+        launch_plan(
+            trial,
+            own.framework,
+            own.on,
+            0,
+        )
+    )
+    if bad:
+        return None, in_words(bad)
+    if not VERDICTS[trial.verdict].launch:
+        said = (*trial.missed, *trial.reasons)
+        return None, "; ".join(m.text for m in said) or "a constraint is violated"
+    return trial, None
+
+
+def _inside(
+    framework: Framework,
+    name,
+    value,
+) -> bool:
+    return name not in framework.domain or value in framework.domain[name].values
+
+
+def coherent(pins, own):
+    """Pins without those that only make sense beside a field that is free now."""
+    split = {k for k in ("tp", "cp", "pp") if pins.get(k, 1) not in (None, 1)}
+    staged = "pp" in split and own.plan["vpp"] != 1
+    expert = pins.get("ep") is not None and own.model.is_moe
+    repeated = pins.get("recompute_layers") and pins.get("recompute", "none") != "none"
+    sensible = {
+        "shard_group": pins.get("sharding") == "hsdp",
+        "sp": "tp" in split,
+        "recompute_layers": repeated,
+        "recompute_modules": pins.get("recompute") == "selective"
+        and "recompute_modules" in own.phase.pins,
+        "vpp": staged,
+        "schedule": staged,
+        "etp": expert,
+        "ep": expert,
+        "cp_type": "cp" in split,
+    }
+    return {k: v for k, v in pins.items() if sensible.get(k, True)}
+
+
+def single(
+    assessment,
+    which,
+    pins,
+    job,
+):
+    """The design of one phase alone, with these pins; constraints on the whole run only where there
+    is one phase."""
+    phase = assessment.phases[which].phase
+    spec = {
+        "seq_len": phase.seq_len,
+        "global_batch": phase.global_batch,
+        "precision": phase.precision,
+        "optimizer": phase.optimizer,
+    }
+    if phase.tokens is not None:
+        spec["tokens"] = phase.tokens
+    data = dict(assessment.design.data())
+    data["job"], data["plan"] = (
+        {
+            **spec,
+            **job,
+        },
+        pins,
+    )
+    if len(assessment.phases) > 1:
+        data.pop("constraints", None)
+    return type(assessment.design).from_data(data, assessment.design.folder)

@@ -1,0 +1,195 @@
+"""The ladder to full scale: the same plan on one node, one rack and one pod before all of them,
+each with what it should show, so that a bad cable is found on eight devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+
+from .. import catalogue
+from ..base.errors import DesignError
+from ..cluster.rollout.burn_in import acceptance_limits
+from ..endure.first_step import first_step
+from ..verdict.assess import assess
+from .expressible import PINNED, coherent, hard_gaps, plans_of, single
+from .guide import all_reduce
+from .record import LaunchPlan, launch_plan
+
+SLOW_START = 2.0  # times the expected first step that still passes: judgement
+FULLER = 1.05  # times the expected memory that still passes: judgement, and never the capacity
+
+
+def sizes(launch: LaunchPlan) -> dict[str, int]:
+    """Nodes of each rung below full scale: one, a rack (the nodes that fast links join, else those
+    of the row), a pod."""
+    k = launch.cluster
+    row = catalogue.nodes().get(k.node)
+    rack = row.nodes_per_rack if row and row.nodes_per_rack > 1 else 4
+    found = {
+        "node": 1,
+        "rack": k.scale_up_domain // k.devices_per_node if launch.joined else int(rack),
+        "pod": (k.pod_devices or launch.leaf_nodes * k.devices_per_node) // k.devices_per_node,
+    }
+    out, last = {}, 0
+    for name, nodes in found.items():
+        if last < nodes < launch.nodes:
+            out[name] = last = nodes
+    return out
+
+
+def shrunk(
+    launch: LaunchPlan,
+    devices: int,
+    share: int,
+):
+    """(model, pins, job) of the plan on fewer devices: tp and micro-batch as they are, cp, pp, ep
+    and the data-parallel ranks as many as there is room for, layers and experts in proportion, then
+    divided by `share`, where less sharding needs more room. None where tp alone is too wide."""
+    p, m = launch.plan, launch.model
+    if devices % p["tp"]:
+        return None
+    cp = gcd(p["cp"], devices // p["tp"])
+    pp = gcd(p["pp"], devices // (p["tp"] * cp))
+    dp = devices // (p["tp"] * cp * pp)
+    vpp = p["vpp"] if pp > 1 else 1
+    ep = gcd(p["ep"], max(1, p["tp"] * cp * dp // p["etp"]))
+    layers = max(1, m.layers * pp // (p["pp"] * share * pp * vpp)) * pp * vpp
+    model = replace(
+        m,
+        layers=layers,
+        moe_layers=m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2)),
+        experts=m.experts and max(m.top_k, m.experts * ep // p["ep"]),
+        windowed_layers=m.windowed_layers * layers // m.layers,
+    )
+    grouped = p["sharding"] == "hsdp" and p["shard_group"] < dp * cp
+    pins = {k: p[k] for k in PINNED if p[k] is not None} | {
+        "cp": cp,
+        "pp": pp,
+        "vpp": vpp,
+        "ep": ep,
+        "schedule": p["schedule"] if vpp > 1 else "1f1b",
+        "sharding": "zero3" if p["sharding"] == "hsdp" and not grouped else p["sharding"],
+        "recompute_layers": min(p["recompute_layers"], layers // pp),
+    }
+    job = {
+        "global_batch": dp * p["micro_batch"] * p["grad_accum"],
+        "seq_len": launch.phase.seq_len * cp // p["cp"],
+    }
+    staged = {k: pins[k] for k in ("vpp", "schedule") if pp > 1}
+    return model, coherent(pins, launch) | staged, job
+
+
+def climb(
+    assessment,
+    which: int,
+    launch: LaunchPlan,
+) -> tuple[tuple[str, LaunchPlan], ...]:
+    """(rung, its launch plan) from one node to all of them; a rung that no smaller model of the
+    plan's kind fits is left out."""
+    out = []
+    for name, nodes in sizes(launch).items():
+        devices = nodes * launch.per_node
+        found = (
+            _rung(
+                assessment,
+                which,
+                launch,
+                devices,
+                share,
+            )
+            for share in (1, 2, 4, 8)
+        )
+        rung = next((r for r in found if r is not None), None)
+        if rung is not None:
+            figures = rung.figures | {
+                "spares": 0,
+                "days": None,
+                "days_high": None,
+            }
+            slug = f"{launch.slug[:35]}-{name}"
+            out.append(
+                (
+                    name,
+                    replace(
+                        rung,
+                        slug=slug,
+                        figures=figures,
+                        name=launch.name,
+                    ),
+                )
+            )
+    return (*out, ("all", launch))
+
+
+def _rung(
+    assessment,
+    which,
+    launch,
+    devices,
+    share,
+) -> LaunchPlan | None:
+    made = shrunk(launch, devices, share)
+    if made is None:
+        return None
+    model, pins, job = made
+    design = single(
+        assessment,
+        which,
+        pins,
+        job,
+    )
+    data = dict(design.data())
+    for part in ("constraints", "reliability", "measured", "confirm"):
+        data.pop(part, None)
+    data["job"].pop("tokens", None)
+    data["cluster"] = {k: v for k, v in data["cluster"].items() if k != "pod_devices"}
+    data["cluster"] |= {
+        "devices": devices,
+        "sites": 1,
+    }
+    space = plans_of(launch.framework, ())[1]
+    try:
+        trial = assess(
+            type(design).from_data(data, design.folder),
+            space=space,
+            model=model,
+        )
+    except DesignError:
+        return None
+    if not trial.fits or trial.phases[0].plan["tp"] != launch.plan["tp"]:
+        return None
+    rung = launch_plan(
+        trial,
+        launch.framework,
+        launch.on,
+        0,
+    )
+    return None if hard_gaps(rung) or rung.devices != devices else rung
+
+
+def expectations(name: str, launch: LaunchPlan) -> dict:
+    """What a rung should show, and the limits that a log is held against: the step's band, memory
+    within 5 % and the capacity, the loosest published acceptance of an all-reduce, twice the start.
+    """
+    f, memory = launch.figures, launch.memory
+    start = sum(first_step(launch.devices, 0.0, "in-place").values()) + launch.step_s
+    rate = all_reduce(launch) if launch.devices > 1 else None
+    return {
+        "rung": name,
+        "folder": "." if name == "all" else f"ladder/{name}",
+        "nodes": launch.nodes,
+        "devices": launch.devices,
+        "layers": launch.model.layers,
+        "plan": launch.plan,
+        "global_batch": launch.phase.global_batch,
+        "seq_len": launch.phase.seq_len,
+        "step_s": launch.step_s,
+        "step_s_high": f["step_s_high"],
+        "step_s_low": f["step_s_low"],
+        "memory_bytes": memory["total"],
+        "memory_bytes_high": min(FULLER * memory["total"], memory["capacity"]),
+        "bus_bytes_per_s": rate,
+        "bus_bytes_per_s_low": rate and rate * acceptance_limits("node all-reduce")[0],
+        "first_step_s": start,
+        "first_step_s_high": SLOW_START * start,
+    }

@@ -1,0 +1,87 @@
+"""A log held against the ladder: python3 check_ladder.py RUNG LOG [LOG...]. Exit 1 where a limit is
+missed, 2 where the logs say nothing.
+
+RUNG: node, rack, pod or all. LOG: standard output of Megatron-LM, Megatron-Bridge, torchtitan or
+MaxText, metrics.jsonl or state-N.json of this kit's own trainers, nccl-tests' output, lines of
+`nvidia-smi --query-gpu=memory.used --format=csv`, or `first step SECONDS`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+
+WARM = 3  # steps that are left out: compilation, first use of the memory
+STEP = (  # pattern, what one of it is in seconds
+    (r"elapsed time per iteration \(ms\):\s*([\d.]+)", 1e-3),
+    (r"Step Time\s*:\s*([\d.]+)\s*s", 1.0),
+    (r"completed step: \d+, seconds: ([\d.]+)", 1.0),
+    (r'"seconds": ([\d.]+)', 1.0),
+)
+TOKENS = r"\btps: ([\d,]+)"  # torchtitan: tokens/s a device
+MEMORY = (  # pattern, what one of it is in bytes
+    (r"max allocated: ([\d.]+)", 2**20),
+    (r"mem-max-allocated-gigabytes: ([\d.]+)", 1e9),
+    (r"\bmemory: ([\d.]+)GiB", 2**30),
+    (r"^\s*(\d+) MiB\s*$", 2**20),
+)
+BUS = ((r"# Avg bus bandwidth\s*:\s*([\d.]+)", 1e9),)
+START = ((r"first step ([\d.]+)", 1.0),)
+
+
+def numbers(text, patterns):
+    """Every number that one of the patterns finds, in its unit."""
+    return [
+        float(found) * unit
+        for pattern, unit in patterns
+        for found in re.findall(pattern, text, re.M)
+    ]
+
+
+def measured(text, rung):
+    """{field: value} of what the logs say."""
+    steps = numbers(text, STEP)
+    if not steps:
+        tokens = rung["global_batch"] * rung["seq_len"] / rung["devices"]
+        steps = [tokens / float(t.replace(",", "")) for t in re.findall(TOKENS, text)]
+    out = {"step_s": statistics.median(steps[WARM:] or steps)} if steps else {}
+    for field, patterns, pick in (
+        ("memory_bytes", MEMORY, max),
+        ("bus_bytes_per_s", BUS, min),
+        ("first_step_s", START, max),
+    ):
+        found = numbers(text, patterns)
+        if found:
+            out[field] = pick(found)
+    return out
+
+
+def main(name, *logs):
+    rungs = json.loads((Path(__file__).parent / "ladder.json").read_text())
+    rung = next((r for r in rungs if r["rung"] == name), None)
+    if rung is None:
+        sys.exit(f"no rung {name}: one of {', '.join(r['rung'] for r in rungs)}")
+    found = measured("\n".join(Path(p).read_text(errors="replace") for p in logs), rung)
+    failed = False
+    for field, value in found.items():
+        high, low = rung.get(f"{field}_high"), rung.get(f"{field}_low")
+        slow = high is not None and value > high
+        poor = low is not None and value < low and field != "step_s"
+        failed |= slow or poor
+        said = "FAIL" if slow or poor else "pass"
+        if field == "step_s" and value < low:
+            said = "pass, below the band: is it the plan that was meant?"
+        limit = f"at most {high:.4g}" if high is not None else f"at least {low:.4g}"
+        print(f"{name} {field}: {value:.4g}, expected {rung[field]:.4g}, {limit}: {said}")
+    if not found:
+        print("the logs say neither step, memory, bus bandwidth nor first step", file=sys.stderr)
+    sys.exit(1 if failed else 0 if found else 2)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,342 @@
+"""Line formats: a YAML file of patterns says what a step line looks like; one loop reads all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from ..base.records import record
+from .found import NAN, STAMP, Found, number, seconds_of_elapsed, seconds_of_stamp
+from .rows import spoken
+from .text import texts
+
+FOLDER = Path(__file__).parent / "formats"
+NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[KMGBT]?)"
+TRIED = 5_000  # steps after which patterns that never matched are no longer tried
+SETTING_LINES = 60_000  # lines that are read for settings, at most
+SETTING = re.compile(
+    r"""([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))\s*(?=(["']?[\w.+/~-]+))"""
+)
+OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
+BAR = re.compile(
+    r"([^\]|\n%]{0,80}?)\s*\d{1,3}%\|[^|\n]{0,400}\|\s*(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<"
+)
+NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|tokeniz|predict", re.I)
+
+
+@record
+class Line:
+    """One kind of line: a word that it holds, and the patterns of its values."""
+
+    has: str
+    needs: str = ""
+    without: str = ""  # a word that it does not hold
+    split: str = ""  # one line holds several records, which end with that
+    clock: bool = False
+    follows: bool = False  # its values belong to the step line before it
+    ahead: bool = False  # its values belong to the step line after it
+    values: dict = field(default_factory=dict)
+    memory: tuple = ()
+
+    def lacks(self, line: str) -> bool:
+        """Whether a line does not have the word that it must not have."""
+        return not self.without or self.without not in line
+
+
+@record
+class Format:
+    """A line format, as its file states it, with patterns compiled."""
+
+    name: str
+    framework: str
+    order: int
+    marks: tuple
+    lines: tuple = ()
+    memory: tuple = ()
+    facts: dict = field(default_factory=dict)
+    counts: dict = field(default_factory=dict)
+    launch: tuple = ()
+    ignore: tuple = ()
+    bars: bool = False
+    data_parallel_only: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words without which a text has nothing of this format, settings apart."""
+        bars = ("%|",) if self.bars else ()
+        return (*(line.has for line in self.lines), *bars, *(word for word, _, _ in self.memory))
+
+    def knows(self, head: str) -> bool:
+        """Whether the head of a file is of this format: it holds all words of a mark."""
+        return any(all(word in head for word in words) for words in self.marks)
+
+    def read(self, path) -> Found:
+        """What a file of this format holds."""
+        return read(path, self)
+
+
+@dataclass(kw_only=True)
+class Rest:
+    """What is held while a file is read: progress bars, counted lines, values of the next step."""
+
+    counted: dict
+    bars: dict = field(default_factory=dict)
+    ahead: dict = field(default_factory=dict)
+    live: dict = field(default_factory=dict)  # of a kind of line: patterns still tried, their hits
+    budget: int = SETTING_LINES
+
+
+def compiled(pattern: str) -> re.Pattern:
+    """A pattern of a format file: {n} is a number, {h} a number with K, M, G."""
+    return re.compile(pattern.replace("{n}", NUMBER).replace("{h}", HUMAN), re.M)
+
+
+def _memory(data: dict) -> tuple:
+    """(word that a line with it holds, pattern, factor to GiB) of each peak of memory."""
+    return tuple(
+        (re.split(r"[{(\\]", pattern)[0], compiled(pattern), factor)
+        for unit, factor in spoken()["memory"].items()
+        for pattern in data.get(unit, ())
+    )
+
+
+def _all(patterns: dict) -> dict:
+    return {name: compiled(pattern) for name, pattern in patterns.items()}
+
+
+def _line(data: dict) -> Line:
+    made = {
+        "values": _all(data.get("values", {})),
+        "memory": _memory(data),
+    }
+    return Line(**{k: v for k, v in data.items() if k not in spoken()["memory"]} | made)
+
+
+def _settled(name: str) -> dict:
+    data = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    base = _settled(data["like"]) if "like" in data else {}
+    return base | data | {"facts": base.get("facts", {}) | data.get("facts", {})}
+
+
+def _format(path: Path) -> Format:
+    data = {"name": path.stem} | _settled(path.stem)
+    made = {
+        "marks": tuple(map(tuple, data["marks"])),
+        "lines": tuple(map(_line, data.get("lines", ()))),
+        "memory": _memory(data),
+        "facts": _all(data["facts"]),
+        "counts": _all(data.get("counts", {})),
+    }
+    return Format(
+        **{k: v for k, v in data.items() if k not in ("like", *spoken()["memory"])} | made
+    )
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """All line formats, in the order in which they are tried."""
+    return tuple(sorted(map(_format, FOLDER.glob("*.yaml")), key=lambda f: f.order))
+
+
+@cache
+def setting_names() -> dict:
+    """{name of a setting, as logs write it: what it is}."""
+    return {name: fact for fact, names in spoken("words").items() for name in names}
+
+
+def _first(match: re.Match) -> str:
+    """The group of a match that holds something."""
+    return match[match.lastindex or 0]
+
+
+def value_of(text: str) -> float:
+    """A number of a log, with K, M, G or without."""
+    try:
+        return float(text)
+    except ValueError:
+        scale = spoken()["scale"].get(text[-1:], 1.0)
+        return number(text[:-1] if scale > 1 else text) * scale
+
+
+def read(path, form: Format) -> Found:
+    """Read a file of a line format as a stream."""
+    found = Found(
+        format=form.name,
+        framework=form.framework,
+    )
+    rest = Rest(counted=dict.fromkeys(form.counts, 0))
+    for text in texts(path):
+        found.oom = found.oom or any(word in text for word in spoken()["oom"])
+        found.launches += sum(text.count(word) for word in form.launch)
+        if not rest.budget and not any(word in text for word in form.words):
+            continue
+        for line in text.split("\n"):
+            if form.memory:
+                read_memory(found, form.memory, line)
+            hit = False
+            for kind in form.lines:
+                if kind.has in line and kind.needs in line and kind.lacks(line):
+                    for part in line.split(kind.split) if kind.split else (line,):
+                        hit = (
+                            step_line(
+                                found,
+                                kind,
+                                part,
+                                rest,
+                            )
+                            or hit
+                        )
+            if line and not hit:
+                other_line(
+                    found,
+                    form,
+                    line,
+                    rest,
+                )
+    for name, count in rest.counted.items():
+        found.setting(name, count or "")
+    flush_bars(found, rest.bars)
+    return found
+
+
+def other_line(
+    found: Found,
+    form: Format,
+    line: str,
+    rest: Rest,
+) -> None:
+    """A line that is no step: a progress bar, a setting."""
+    if form.bars and "%|" in line:
+        read_bars(rest.bars, line)
+    if rest.budget:
+        rest.budget -= 1
+        read_settings(
+            found,
+            form,
+            line,
+            rest.counted,
+        )
+
+
+def step_line(
+    found: Found,
+    kind: Line,
+    line: str,
+    rest: Rest,
+) -> bool:
+    """Take the values of one line of a kind; False where it is none (source code, half a line)."""
+    values, kept = {}, rest.ahead
+    patterns, seen = rest.live.setdefault(id(kind), (dict(kind.values), set()))
+    for name, pattern in patterns.items():
+        match = pattern.search(line)
+        if match:
+            seen.add(name)
+            _take(values, name, _first(match))
+    if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
+        for name in patterns.keys() - seen:
+            del patterns[name]
+    if kind.memory:
+        read_memory(found, kind.memory, line)
+    if kind.ahead:
+        kept.update(values)
+        return bool(values)
+    if kind.follows:
+        if values and found.columns["step"]:
+            for name, value in values.items():
+                found.columns[name][-1] = value
+        return bool(values)
+    if "step" not in values:
+        return False
+    stamp = STAMP.search(line, 0, 400)
+    clock = seconds_of_stamp(stamp) if stamp else NAN
+    found.seen(clock)
+    if kind.clock:
+        values["clock_s"] = clock
+    found.add(**(kept | values))
+    kept.clear()
+    return True
+
+
+def _take(
+    values: dict,
+    name: str,
+    text: str,
+) -> None:
+    if name == "elapsed":
+        values["bar_s"] = seconds_of_elapsed(text)
+        return
+    value = value_of(text)
+    if name == "batches_per_s":
+        values["s"] = 1 / value if value > 0 else NAN
+        return
+    column, factor = spoken()["units"].get(name, (name, 1.0))
+    if value == value:
+        values.setdefault(column, value * factor)
+
+
+def read_memory(
+    found: Found,
+    patterns: tuple,
+    line: str,
+) -> None:
+    """Peaks of memory that a line tells."""
+    for word, pattern, factor in patterns:
+        if word in line:
+            for match in pattern.finditer(line):
+                found.memory(value_of(match[1]) * factor)
+
+
+def read_settings(
+    found: Found,
+    form: Format,
+    line: str,
+    counted: dict,
+) -> None:
+    """Settings that a line tells: name = value, name: value, name .... value, --name value."""
+    names = setting_names()
+    for name, pattern in form.facts.items():
+        if name not in found.settings:
+            match = pattern.search(line)
+            if match:
+                found.setting(name, _first(match))
+    for name, pattern in form.counts.items():
+        counted[name] += bool(pattern.search(line))
+    line = line[:4000]
+    for pattern in (SETTING, OPTION) if "--" in line else (SETTING,):
+        for match in pattern.finditer(line):
+            name = match[1].lower().replace("-", "_")
+            if name in names and name not in found.settings:
+                value = match[2].partition("..")[0]
+                if names[name] in spoken()["texts"] or number(value) == number(value):
+                    found.setting(name, value)
+
+
+def read_bars(bars: dict, line: str) -> None:
+    """Progress bars of training in a line: when each count was reached first."""
+    for match in BAR.finditer(line):
+        title, done, total, elapsed = match.groups()
+        title = re.sub(r"\d+$", "", title.strip(" :"))[-40:]
+        if NO_TRAINING.search(title):
+            continue
+        key = (title, int(total))
+        if key in bars or len(bars) < 64:
+            bars.setdefault(key, {}).setdefault(int(done), seconds_of_elapsed(elapsed))
+
+
+def flush_bars(found: Found, bars: dict) -> None:
+    """The longest bar of training as step lines, where the log has no others."""
+    if len(found.columns["step"]) or not bars:
+        return
+    longest = max(bars.values(), key=len)
+    found.bar = True
+    for done, elapsed in sorted(longest.items()):
+        if done:
+            found.add(
+                step=done,
+                bar_s=elapsed,
+            )

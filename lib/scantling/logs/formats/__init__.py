@@ -1,0 +1,2 @@
+"""Formats of logs, one file each: YAML where a step is a line of a pattern, Python where a file has
+a structure of its own. A module has NAME, FRAMEWORK, `knows(head)` and `read(path)`."""

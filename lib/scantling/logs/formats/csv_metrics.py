@@ -1,0 +1,69 @@
+"""Metrics as CSV: exports of a W&B history, Lightning's CSVLogger and any table with a column of
+steps; and the readings of nvidia-smi."""
+
+from __future__ import annotations
+
+import csv
+
+from ..found import Found, number
+from ..rows import spoken, take
+from ..text import lines
+
+NAME, FRAMEWORK = "csv", "a table of metrics"
+# a column that only these tables have: (format, framework)
+KINDS = {
+    "_runtime": ("wandb_history", "Weights & Biases history"),
+    "_step": ("wandb_history", "Weights & Biases history"),
+    "epoch": ("lightning_csv", "Lightning CSVLogger"),
+}
+SMI = "memory.used"
+
+
+def names_of(line: str) -> list[str]:
+    """The names of the columns in the first line of a table."""
+    return [name.strip() for name in next(csv.reader([line.strip().lstrip("\ufeff")]), [])]
+
+
+def knows(head: str) -> bool:
+    """Whether the head of a file is of this format."""
+    line = head.lstrip("\ufeff").split("\n", 1)[0]
+    names = names_of(line) if len(line) < 20_000 else []
+    steps = names[1:] and {*names} & spoken()["columns"]["step"].keys() and "{" not in names[0]
+    return bool(steps) or any(name.startswith(SMI) for name in names)
+
+
+def _rows(path):
+    csv.field_size_limit(1 << 20)
+    reader = csv.reader(line for line in lines(path) if line.strip())
+    names = names_of(",".join(next(reader, [])))
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error:
+            continue
+        if row is None:
+            return
+        yield dict(zip(names, row))
+
+
+def read(path) -> Found:
+    """What the table holds."""
+    found = Found(
+        format=NAME,
+        framework=FRAMEWORK,
+        launches=1,
+    )
+    devices = set()
+    for row in _rows(path):
+        used = next((name for name in row if name.startswith(SMI)), "")
+        if not used:
+            take(found, row)
+            kind = next((KINDS[name] for name in KINDS if name in row), (NAME, FRAMEWORK))
+        else:
+            kind = "nvidia_smi", "nvidia-smi"
+            found.memory(number(row[used].replace("MiB", "")) / 1024)
+            devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
+        found.format, found.framework = kind
+    if len(devices) > 1:
+        found.setting("world_size", len(devices))
+    return found

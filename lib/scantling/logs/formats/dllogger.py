@@ -1,0 +1,35 @@
+"""DLLogger of NVIDIA's examples and NeMo 1: `DLLL {json}` lines."""
+
+from __future__ import annotations
+
+from ..found import Found, number
+from ..rows import chosen, events, take
+
+NAME, FRAMEWORK = "dllogger", "NeMo 1 (DLLogger)"
+
+
+def knows(head: str) -> bool:
+    """Whether the head of a file is of this format."""
+    return "DLLL {" in head
+
+
+def read(path) -> Found:
+    """What the log holds: blocks of parameters, and steps."""
+    found = Found(
+        format=NAME,
+        framework=FRAMEWORK,
+    )
+    for event, _ in events(path, "DLLL "):
+        data, step = event.get("data"), event.get("step")
+        found.seen(number(event.get("timestamp")))
+        if not isinstance(data, dict):
+            continue
+        if step == "PARAMETER":
+            found.launches += 1
+            for name, value in data.items():
+                if isinstance(value, (int, float, str)):
+                    found.setting(str(name).rpartition("/")[2].lower(), value)
+        elif any(column == "s" for column, _, _ in chosen(tuple(data))):
+            row = data | {"iter": step[-1] if isinstance(step, list) and step else step}
+            take(found, row)
+    return found

@@ -1,0 +1,70 @@
+"""Tables of nccl-tests and rccl-tests (GB/s), and of all_reduce_bench.py (Gbps)."""
+
+from __future__ import annotations
+
+import re
+
+from ..found import Found, number
+from ..text import texts
+
+NAME, FRAMEWORK = "nccl_tests", "nccl-tests"
+ROW = re.compile(
+    r"^\s*(?:\d+:\s+)?(\d{1,15})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+"
+    r"([\d.]+)\s+([\d.]+)\s+([\d.]+)\s"
+)
+RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+ (.*)")
+TEST = re.compile(r"Collective test starting: (\w+)_perf|\b(\w+)_perf\b")
+MEMBERS = re.compile(r"\bnranks (\d+)\b")
+GBPS = re.compile(r"(algbw|busbw): ([\d.]+)\s+Gbps")
+CHIP = re.compile(r"\]\s+(?:NVIDIA |AMD )?(.+?)\s*$")
+
+
+def knows(head: str) -> bool:
+    """Whether the head of a file is of this format."""
+    return ("busbw" in head and ("algbw" in head or "Gbps" in head)) or "# nccl-tests" in head
+
+
+def read(path) -> Found:
+    """What the tables hold: `collectives` has a row a size."""
+    found = Found(
+        format=NAME,
+        framework=FRAMEWORK,
+    )
+    ranks, hosts, test = set(), set(), ""
+    for text in texts(path):
+        for line in text.split("\n"):
+            if "_perf" in line:
+                match = TEST.search(line)
+                test = (match[1] or match[2]) if match else test
+            match = ROW.match(line) if "#" not in line[:4] else None
+            if match and int(match[1]) and len(found.collectives) < 100_000:
+                bus = number(match[8])  # out of place, as results are quoted
+                found.collectives.append(
+                    {
+                        "test": test,
+                        "bytes": int(match[1]),
+                        "busbw_gbytes_per_s": bus,
+                    }
+                )
+            match = GBPS.search(line)
+            if match and match[1] == "busbw" and len(found.collectives) < 100_000:
+                found.collectives.append(
+                    {
+                        "test": "all_reduce",
+                        "bytes": None,
+                        "busbw_gbytes_per_s": number(match[2]) / 8,
+                    }
+                )
+            match = MEMBERS.search(line) if "nranks" in line else None
+            if match and not ranks:
+                found.setting("world_size", match[1])
+            match = RANK.search(line) if "Rank" in line else None
+            if match:
+                ranks.add(int(match[1]))
+                hosts.add(match[2])
+                chip = CHIP.search(match[3])
+                found.setting("accelerator_name", chip[1] if chip else "")
+    if ranks:
+        found.setting("world_size", len(ranks))
+        found.setting("num_nodes", len(hosts))
+    return found

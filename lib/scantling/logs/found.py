@@ -1,0 +1,113 @@
+"""What a reader finds in a log, before anything is concluded from it."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from dataclasses import dataclass, field
+from datetime import date
+
+from ..base.units import DAY_S
+
+# one entry a step line; a value that the line does not hold is nan
+COLUMNS = (
+    "step",
+    "s",  # seconds of one step, as printed
+    "total_s",  # seconds since the start, as printed: differences are steps
+    "clock_s",  # wall clock, with a resolution better than a second
+    "bar_s",  # elapsed time of a progress bar: whole seconds
+    "tokens_per_s_per_device",
+    "tokens_per_s",  # of the whole job
+    "samples_per_s",  # of the whole job
+    "tflops_per_device",
+    "global_batch",
+    "tokens_total",
+    "samples_total",
+)
+NAN = math.nan
+STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
+DAYS = {}
+
+
+def seconds_of_stamp(match: re.Match) -> float:
+    """A time stamp as seconds since year 1; nan for a date that does not exist."""
+    year, month, day, hour, minute, second, part = match.groups()
+    key = (year, month, day)
+    if key not in DAYS:
+        if len(DAYS) > 10_000:
+            DAYS.clear()
+        try:
+            DAYS[key] = date(int(year), int(month), int(day)).toordinal()
+        except ValueError:
+            DAYS[key] = NAN
+    whole = DAYS[key] * DAY_S + int(hour) * 3600 + int(minute) * 60 + int(second)
+    return whole + (float("0." + part) if part else 0.0)
+
+
+def seconds_of_elapsed(text: str) -> float:
+    """Seconds of "01:02", "1:02:03", "3 days, 1:02:03"; nan for anything else."""
+    days, _, rest = text.rpartition("day")
+    parts = rest.lstrip("s, ").split(":")
+    try:
+        total = 0.0
+        for part in parts:
+            total = total * 60 + float(part)
+        return total + (float(days) * DAY_S if days.strip() else 0.0)
+    except ValueError:
+        return NAN
+
+
+def number(text) -> float:
+    """A number of a log (1,234.5 and 4.1e+4 too), nan for what is none."""
+    try:
+        return float(str(text).replace(",", "").strip("'\"_"))
+    except ValueError:
+        return NAN
+
+
+@dataclass(kw_only=True)
+class Found:
+    """The step lines of a log as columns, its settings as words, and what else happened in it."""
+
+    format: str
+    framework: str
+    columns: dict = field(default_factory=lambda: {name: array("d") for name in COLUMNS})
+    settings: dict = field(default_factory=dict)  # name of a setting: its first value, as text
+    memory_gib: float = 0.0
+    oom: bool = False
+    launches: int = 0
+    clock_from: float = NAN
+    clock_to: float = NAN
+    notes: list = field(default_factory=list)
+    collectives: list = field(default_factory=list)  # rows of an nccl-tests table
+    bar: bool = False  # the step lines are those of a progress bar
+    mean: bool = False  # a step time is the slope of a clock, not a printed duration
+
+    def add(self, **values) -> None:
+        """One step line; values in the units of COLUMNS."""
+        for name, column in self.columns.items():
+            column.append(values.get(name, NAN))
+
+    def setting(
+        self,
+        name: str,
+        value,
+    ) -> None:
+        """A setting, unless one of that name was seen before."""
+        text = str(value).strip().strip("'\"")
+        if text and text.lower() not in ("none", "null", "nan", "auto"):
+            self.settings.setdefault(name, text[:200])
+
+    def memory(self, gib: float) -> None:
+        """A peak of memory of one device."""
+        if 0 < gib < 1e5:
+            self.memory_gib = max(self.memory_gib, gib)
+
+    def seen(self, clock_s: float) -> None:
+        """A moment of the log; a jump of the clock backwards does not shorten it."""
+        if clock_s == clock_s:
+            if not self.clock_from <= clock_s:
+                self.clock_from = clock_s if self.clock_from != self.clock_from else self.clock_from
+            if not self.clock_to >= clock_s:
+                self.clock_to = clock_s

@@ -1,0 +1,344 @@
+"""What a log says of its run: figures with one unit and one convention, null where it is silent."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict, field
+
+import numpy as np
+
+from ..base.errors import plain
+from ..base.records import record
+from .engine import formats
+from .found import NAN, Found, number
+from .rows import spoken
+from .steady import Steady, column, steady
+
+
+@record
+class Reading:
+    """What one log says of its run; None where it does not say. Seconds, tokens/s of one device,
+    TFLOP/s of one device as printed, GiB."""
+
+    file: str
+    format: str
+    framework: str
+    steps: int | None = None
+    step_s: float | None = None
+    step_s_p10: float | None = None
+    step_s_p90: float | None = None
+    tokens_per_s_per_device: float | None = None
+    tflops_per_device: float | None = None
+    peak_memory_gb: float | None = None
+    accelerator: str | None = None
+    devices: int | None = None
+    nodes: int | None = None
+    model: str | None = None
+    seq_len: int | None = None
+    global_batch: int | None = None
+    micro_batch: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    vpp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    precision: str | None = None
+    restarts: int | None = None
+    goodput: float | None = None
+    oom: bool = False
+    collectives: list = field(default_factory=list)
+    assumed: list = field(default_factory=list)
+    missing: list = field(default_factory=list)
+    how: dict = field(default_factory=dict)
+    believed: dict = field(default_factory=dict)  # of a step whose plan is known (`beside`)
+    published: list = field(default_factory=list)
+
+    def as_dict(self) -> dict:
+        """The object of `learn --json`."""
+        return asdict(self)
+
+
+def said(found: Found, fact: str) -> str | None:
+    """The word of a log for a fact, by the best of its names; None where it is silent."""
+    return next((found.settings[n] for n in spoken("words")[fact] if n in found.settings), None)
+
+
+def whole(found: Found, fact: str) -> int | None:
+    """A count that a log states, None where it states none."""
+    for name in spoken("words")[fact]:
+        value = number(found.settings.get(name, "nan"))
+        if value == value and 1 <= value < 1e12 and float(value).is_integer():
+            return int(value)
+    return None
+
+
+def precision_of(found: Found) -> str | None:
+    """fp8, bf16, fp16 or fp32, as the settings say."""
+    for kind in ("fp8", "bf16", "fp16"):
+        if (said(found, kind) or "").lower() not in spoken()["none"]:
+            return kind
+    word, known = (said(found, "precision") or "").lower(), spoken()["precisions"].items()
+    return next((kind for pattern, kind in known if re.search(pattern, word)), None)
+
+
+def mean_of(
+    found: Found,
+    name: str,
+    kept: Steady,
+) -> float:
+    """Median of a printed figure over the steady steps, over all steps where none is steady."""
+    values = column(found, name)[kept.keep]
+    for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
+        some = values[mask & np.isfinite(values)]
+        if some.size:
+            return float(np.median(some))
+    return NAN
+
+
+def plan_of(
+    found: Found,
+    ignored: tuple,
+    alone: bool,
+) -> dict:
+    """Parallel degrees, batches and devices that the settings hold, and what follows from them."""
+    got = {
+        fact: None if fact in ignored else whole(found, fact)
+        for fact in ("tp", "pp", "vpp", "cp", "ep", "dp", "seq_len", "micro_batch", "nodes")
+    }
+    if "pipe_parallel_size" in found.settings and got["pp"] is None:
+        got["pp"] = 1
+    each, total = whole(found, "devices_per_node"), whole(found, "devices")
+    if not total and each and got["nodes"]:
+        total = each * got["nodes"]
+    shard = {n: number(found.settings.get(n, "nan")) for n in ("dp_replicate", "dp_shard")}
+    if all(value >= 1 for value in shard.values()):
+        got["dp"] = int(shard["dp_replicate"] * shard["dp_shard"])
+    if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
+        total = got["dp"] * got["tp"] * got["pp"] * (got["cp"] or 1)
+    if each and not total and got["nodes"] is None:
+        total = each
+        found.notes.append("devices: one node, as the log names no other")
+    if got["dp"] is None and total and (got["tp"] or alone):
+        split = (got["tp"] or 1) * (got["pp"] or 1) * (got["cp"] or 1)
+        got["dp"] = total // split if total % split == 0 else None
+    return got | {"devices": total}
+
+
+def per_step(
+    found: Found,
+    name: str,
+    kept: Steady,
+) -> float:
+    """How much a printed total grows in a step, nan where the log has none."""
+    step, total = (column(found, n)[kept.keep] for n in ("step", name))
+    grown = np.diff(total) / np.where(
+        np.diff(step) > 0,
+        np.diff(step),
+        NAN,
+    )
+    grown = grown[grown > 0]
+    return float(np.median(grown)) if grown.size else NAN
+
+
+def totals(
+    found: Found,
+    plan: dict,
+    kept: Steady,
+) -> None:
+    """Sequence length and devices that follow from totals and rates, where no setting says them."""
+    tokens, samples = (column(found, f"{n}_total")[kept.keep] for n in ("tokens", "samples"))
+    both = (samples > 0) & (tokens > 0)
+    if plan["seq_len"] is None and both.any():
+        length = np.median(tokens[both] / samples[both])
+        if length > 0 and float(length).is_integer():
+            plan["seq_len"] = int(length)
+    if plan["devices"] is None:
+        each = (
+            mean_of(
+                found,
+                "tokens_per_s_per_device",
+                kept,
+            )
+            * kept.step_s
+        )
+        count = (
+            per_step(
+                found,
+                "tokens_total",
+                kept,
+            )
+            / each
+            if each > 0
+            else NAN
+        )
+        if count > 0.5 and abs(count / round(count) - 1) < 0.03:
+            plan["devices"] = round(count)
+            found.notes.append("devices: tokens of a step / (tokens/s of a device x step time)")
+
+
+def batch_of(
+    found: Found,
+    plan: dict,
+    kept: Steady,
+    step_s: float,
+) -> int | None:
+    """Sequences in a step, from the best source that the log has."""
+    printed = mean_of(
+        found,
+        "global_batch",
+        kept,
+    )
+    stated = whole(found, "global_batch")
+    if printed >= 1 or stated:
+        return int(printed) if printed >= 1 else stated
+    tokens = whole(found, "total_batch_tokens")
+    if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
+        return tokens // plan["seq_len"]
+    rate = mean_of(
+        found,
+        "samples_per_s",
+        kept,
+    )
+    if rate > 0 and step_s > 0 and abs(rate * step_s - round(rate * step_s)) < 0.02 * rate * step_s:
+        return max(1, round(rate * step_s))
+    many = whole(found, "accumulation")
+    if plan["micro_batch"] and plan["dp"] and many:
+        return plan["micro_batch"] * plan["dp"] * many
+    return None
+
+
+def rate_of(
+    found: Found,
+    plan: dict,
+    kept: Steady,
+    batch: int | None,
+) -> float:
+    """Tokens/s of one device: as printed, else tokens of a step / step time / devices."""
+    if kept.steps == 1 and not kept.step_s > 0:
+        return NAN  # one step alone: its rate holds compilation
+    printed = mean_of(
+        found,
+        "tokens_per_s_per_device",
+        kept,
+    )
+    if printed > 0:
+        return printed
+    if not plan["devices"]:
+        return NAN
+    job = mean_of(
+        found,
+        "tokens_per_s",
+        kept,
+    )
+    if job > 0:
+        return job / plan["devices"]
+    if batch and plan["seq_len"] and kept.step_s > 0:
+        return batch * plan["seq_len"] / kept.step_s / plan["devices"]
+    return NAN
+
+
+def name_of(word: str | None) -> str | None:
+    """The last part of a name that may be a path, as plain text."""
+    last = (word or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    return plain(last, 80) or None
+
+
+def model_of(found: Found) -> str | None:
+    """The model by name, else by its shape."""
+    named = name_of(said(found, "model"))
+    layers, hidden = whole(found, "layers"), whole(found, "hidden")
+    return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
+
+
+def figure(value) -> float | None:
+    """A number with 7 digits, None for nan."""
+    return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None
+
+
+def reading(found: Found, file: str) -> Reading:
+    """What was found in a log, as figures."""
+    kept = steady(found)
+    form = next((f for f in formats() if f.framework == found.framework), None)
+    plan = plan_of(
+        found,
+        form.ignore if form else (),
+        bool(form and form.data_parallel_only),
+    )
+    totals(
+        found,
+        plan,
+        kept,
+    )
+    step_s = kept.step_s
+    batch = batch_of(
+        found,
+        plan,
+        kept,
+        step_s,
+    )
+    rate = rate_of(
+        found,
+        plan,
+        kept,
+        batch,
+    )
+    per_second = number(found.settings.get("train_steps_per_second", "nan"))
+    if not step_s > 0 and per_second > 0:
+        step_s = 1 / per_second
+        found.notes.append("step_s: mean over the whole run, evaluation included")
+    if not step_s > 0 and rate > 0 and batch and plan["seq_len"] and plan["devices"]:
+        step_s = batch * plan["seq_len"] / rate / plan["devices"]
+        found.notes.append("step_s: tokens of a step / printed tokens per second")
+    facts = {
+        "step_s": figure(step_s),
+        "model": model_of(found),
+        "accelerator": plain(said(found, "accelerator") or "", 80) or None,
+        "precision": precision_of(found),
+        "global_batch": batch,
+        **plan,
+    }
+    how = spoken()["how"]
+    facts["plan"] = facts["tp"] and facts["micro_batch"]
+    missing = [name for name in how if facts.get(name) is None]
+    del facts["plan"]
+    return Reading(
+        file=plain(file, 200),
+        format=found.format,
+        framework=found.framework,
+        steps=kept.steps or None,
+        step_s_p10=figure(kept.p10_s),
+        step_s_p90=figure(kept.p90_s),
+        tokens_per_s_per_device=figure(rate),
+        tflops_per_device=figure(
+            mean_of(
+                found,
+                "tflops_per_device",
+                kept,
+            )
+        ),
+        peak_memory_gb=figure(found.memory_gib or NAN),
+        restarts=kept.restarts,
+        goodput=figure(kept.goodput),
+        oom=found.oom,
+        collectives=found.collectives,
+        assumed=notes_of(found, kept),
+        missing=missing,
+        how={name: how[name] for name in missing},
+        **facts,
+    )
+
+
+def notes_of(found: Found, kept: Steady) -> list[str]:
+    """What a reader has to know of how the figures came about."""
+    notes = list(dict.fromkeys(found.notes))
+    if found.mean:
+        notes.append("step_s: mean from a clock of whole seconds, pauses included")
+    if kept.pauses:
+        notes.append(f"step_s: {kept.pauses} steps longer than 3 medians are pauses, left out")
+    if found.memory_gib:
+        notes.append("peak_memory_gb: GiB (2^30 bytes) of one device, as frameworks print it")
+    if found.oom:
+        notes.append("oom: the log has an out-of-memory error; a step line does not show a fit")
+    return notes

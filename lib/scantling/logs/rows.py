@@ -1,0 +1,48 @@
+"""Rows of named values, as tables, event files and JSON lines hold them, as step lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+import yaml
+
+from .found import COLUMNS, NAN, Found, number
+from .text import lines
+
+
+@cache
+def spoken(file: str = "rows") -> dict:
+    """The names that a data file of this room holds."""
+    return yaml.safe_load((Path(__file__).parent / f"{file}.yaml").read_text("utf-8"))
+
+
+@lru_cache(64)
+def chosen(names: tuple) -> list:
+    """(column, name in the row, factor) of each column that a row with these names holds."""
+    known = spoken()["columns"].items()
+    best = ((c, next((n for n in those if n in names), None), those) for c, those in known)
+    return [(column, name, those[name]) for column, name, those in best if name]
+
+
+def take(found: Found, row: dict) -> None:
+    """One step line from a row of named values; a row without a step is none."""
+    got = {c: number(row[name]) * factor for c, name, factor in chosen(tuple(row))}
+    if got.get("step", -1.0) >= 0:
+        found.memory(got.get("memory_gib", 0.0))
+        found.seen(got.get("clock_s", NAN))
+        found.add(**{name: value for name, value in got.items() if name in COLUMNS})
+
+
+def events(path, prefix: str) -> Iterator[tuple[dict, str]]:
+    """(the JSON object behind a prefix, "") of a line that has one, else ({}, line)."""
+    for line in lines(path):
+        _, at, text = line.partition(prefix)
+        try:
+            event = json.loads(text) if at else {}
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event, "" if at else line

@@ -1,0 +1,188 @@
+"""The steady steps of a log, told from warm-up, pauses, restarts and repeated lines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.records import record
+from .found import NAN, Found
+
+ODD = 0.2  # a first step that far outside the range of the others is warm-up
+PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
+MOST_PAUSES = 0.2  # where more steps are that long, the steps differ and nothing is left out
+FEW = 20  # of so few steps none is left out
+WINDOW_S = 20.0  # a clock of whole seconds shows a step's time over no less
+
+
+@record
+class Steady:
+    """Steady step time of a log [s], how it spreads, and what was left out."""
+
+    steps: int
+    step_s: float
+    p10_s: float
+    p90_s: float
+    restarts: int
+    goodput: float
+    pauses: int
+    keep: np.ndarray  # which entries of the columns are distinct step lines
+    steady: np.ndarray  # which of those are steady
+
+
+def column(found: Found, name: str) -> np.ndarray:
+    """A column of the log as numbers."""
+    return np.frombuffer(found.columns[name], dtype=float) if found.columns[name] else np.empty(0)
+
+
+def distinct(step: np.ndarray) -> np.ndarray:
+    """Which lines are no repetition (other ranks, a line printed twice) of the line before."""
+    keep = np.ones(step.size, dtype=bool)
+    keep[1:] = step[1:] != step[:-1]
+    return keep
+
+
+def restarts_of(step: np.ndarray, launches: int) -> int:
+    """How often the step went back by more than lines out of order, or the job started again."""
+    if step.size < 2:
+        return max(0, launches - 1)
+    highest = np.maximum.accumulate(step)
+    interval = np.median(np.abs(np.diff(step)))
+    back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * interval)
+    return max(
+        int(back.sum()),
+        launches - 1,
+        0,
+    )
+
+
+def warm_up(seconds: np.ndarray) -> int:
+    """How many of the first steps are no steady ones (compilation, first allocations, tuning): the
+    first, and those after it that lie a fifth outside the range of the rest."""
+    if seconds.size < 3:
+        return max(0, seconds.size - 1)
+    count = min(max(1, seconds.size // 20), 10)
+    while count < min(10, seconds.size // 2):
+        rest = seconds[count + 1 :]
+        if (1 - ODD) * rest.min() <= seconds[count] <= (1 + ODD) * rest.max():
+            break
+        count += 1
+    return count
+
+
+def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """Seconds a step between neighbouring lines [s], nan where the clock or the step goes back."""
+    out = np.full(step.size, NAN)
+    ahead, passed = np.diff(step), np.diff(clock)
+    good = (ahead > 0) & (passed > 0)
+    out[1:][good] = passed[good] / ahead[good]
+    return out
+
+
+def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
+    """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
+    good = np.isfinite(clock)
+    step, clock = step[good], clock[good]
+    first = min(2, max(0, step.size - 2))
+    if step.size - first < 2 or clock[-1] <= clock[first] or step[-1] <= step[first]:
+        return NAN, NAN, NAN
+    mean = (clock[-1] - clock[first]) / (step[-1] - step[first])
+    edges = np.arange(
+        clock[first],
+        clock[-1] + 1,
+        max(WINDOW_S, (clock[-1] - clock[first]) / 50),
+    )
+    at = np.unique(np.searchsorted(clock[first:], edges).clip(0, step.size - first - 1)) + first
+    pace = differences(step[at], clock[at])[1:] if at.size > 3 else np.empty(0)
+    pace = pace[np.isfinite(pace)]
+    if pace.size < 3:
+        return float(mean), NAN, NAN
+    return float(mean), float(np.quantile(pace, 0.1)), float(np.quantile(pace, 0.9))
+
+
+def seconds_of(found: Found, keep: np.ndarray) -> np.ndarray:
+    """Seconds of a step at each distinct line, from the best source that the log has."""
+    step = column(found, "step")[keep]
+    printed = column(found, "s")[keep]
+    if np.isfinite(printed).any():
+        return printed
+    for name in ("total_s", "clock_s"):
+        clock = column(found, name)[keep]
+        if np.isfinite(clock).sum() > 1:
+            held = np.isfinite(clock)
+            out = np.full(step.size, NAN)
+            out[held] = differences(step[held], clock[held])
+            if np.isfinite(out).any():
+                return out
+    batch, rate = column(found, "global_batch")[keep], column(found, "samples_per_s")[keep]
+    return np.where(
+        rate > 0,
+        batch
+        / np.where(
+            rate > 0,
+            rate,
+            1.0,
+        ),
+        NAN,
+    )
+
+
+def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """Which usable steps are no pauses."""
+    if usable.sum() < FEW:
+        return usable
+    limit = PAUSE * np.median(seconds[usable])
+    short = usable & (
+        np.where(
+            usable,
+            seconds,
+            0.0,
+        )
+        <= limit
+    )
+    return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
+
+
+def goodput_of(
+    step: np.ndarray,
+    step_s: float,
+    clock_s: float,
+) -> float:
+    """Share of the wall clock that went into steps that counted: distinct steps x step time / wall
+    clock; nan without a clock."""
+    if not (clock_s > 0 and step_s > 0 and step.size > 9):
+        return NAN
+    got = np.unique(step)
+    interval = np.median(np.diff(got)) if got.size > 1 else 1.0
+    share = (got.size - 1) * interval * step_s / clock_s
+    return float(share) if share <= 1.02 else NAN
+
+
+def steady(found: Found) -> Steady:
+    """The steady steps of what was found in a log."""
+    keep = distinct(column(found, "step"))
+    step = column(found, "step")[keep]
+    seconds = seconds_of(found, keep)
+    usable = np.isfinite(seconds) & (seconds > 0)
+    usable[np.flatnonzero(usable)[: warm_up(seconds[usable])]] = False
+    chosen = without_pauses(seconds, usable)
+    mean = p10 = p90 = NAN
+    if chosen.any():
+        p10, mean, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
+    elif np.isfinite(column(found, "bar_s")).any():
+        mean, p10, p90 = slope(step, column(found, "bar_s")[keep])
+        found.mean = True
+    return Steady(
+        steps=int(step.max(initial=0)) if found.bar else int(np.unique(step).size),
+        step_s=float(mean),
+        p10_s=float(p10),
+        p90_s=float(p90),
+        restarts=restarts_of(step, found.launches),
+        goodput=goodput_of(
+            step,
+            float(mean),
+            found.clock_to - found.clock_from,
+        ),
+        pauses=int(usable.sum() - chosen.sum()),
+        keep=keep,
+        steady=chosen,
+    )

@@ -1,0 +1,93 @@
+"""The text of a log as a stream: plain or gzip, any line ends, without colours, within bounds."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from ..base.errors import DesignError, plain
+from ..base.files import open_stream
+
+CHUNK = 1 << 20
+HEAD = 4 << 20  # what a format is recognised by
+MOST = 64 << 30  # bytes: a longer log is read up to there
+UNPACKED = 100  # times its size that a compressed log may grow to: words shrink to a tenth or so
+COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?)")
+
+
+def wrong_for(path) -> partial:
+    """The error of a file that cannot be read as a log."""
+    return partial(DesignError, plain(Path(path).name, 200))
+
+
+def blocks(path) -> Iterator[bytes]:
+    """The bytes of a log in pieces of 1 MB, decompressed where it is gzip.
+
+    Raises DesignError for what is no regular file and for a gzip stream that is broken from its
+    start; one that is cut short gives what it holds.
+    """
+    with open_stream(path, "a log file", wrong_for(path)) as raw:
+        file, most, seen = raw, MOST, 0
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            size = os.fstat(raw.fileno()).st_size
+            file, most = gzip.GzipFile(fileobj=raw), min(MOST, HEAD + UNPACKED * size)
+        while seen < most:
+            try:
+                block = file.read1(CHUNK)
+            except (OSError, EOFError, ValueError) as e:
+                if seen:
+                    return
+                raise wrong_for(path)(
+                    problem=f"cannot be read ({plain(str(e))})",
+                    allowed="a log file",
+                ) from None
+            if not block:
+                return
+            seen += len(block)
+            yield block
+
+
+def texts(path) -> Iterator[str]:
+    """The text of a log in pieces that end with a line: carriage returns are line ends, colours
+    and cursor codes are gone, bytes that are no UTF-8 are replaced."""
+    rest = b""
+    for block in blocks(path):
+        block = rest + block
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r"))
+        if cut < 0 and len(block) < CHUNK:
+            rest = block
+            continue
+        cut = cut if cut >= 0 else len(block) - 1
+        rest = block[cut + 1 :]
+        yield clean(block[: cut + 1])
+    if rest:
+        yield clean(rest)
+
+
+def lines(path) -> Iterator[str]:
+    """The lines of a log."""
+    for text in texts(path):
+        yield from text.split("\n")
+
+
+def clean(raw: bytes) -> str:
+    """Bytes of a log as text, as `texts` gives it."""
+    text = raw.decode("utf-8", "replace")
+    if "\x1b" in text:
+        text = COLOUR.sub("", text)
+    return text.replace("\r", "\n").replace("\0", "") if "\r" in text or "\0" in text else text
+
+
+def head(path, most: int = HEAD) -> bytes:
+    """The first bytes of a log."""
+    got, size = [], 0
+    for block in blocks(path):
+        got.append(block)
+        size += len(block)
+        if size >= most:
+            break
+    return b"".join(got)[:most]

@@ -1,0 +1,42 @@
+"""What training waits for its data: the reads of a step against the store that they come from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import catalogue
+from .cases import Cases
+
+
+def token_bytes(vocab: int) -> int:
+    """Bytes of a token in memory-mapped shards: 2 for a vocabulary of up to 65,536, else 4."""
+    return 2 if vocab <= 2**16 else 4
+
+
+def reads(resolved) -> dict:
+    """How fast the shards of a design can be read, fields of `Job`: as given, else at the read rate
+    of its store on its nodes; no limit where nobody has published one."""
+    cluster, spec = resolved.cluster, resolved.design.job.corpus
+    given = spec.given() if spec else {}
+    rate = catalogue.storage(cluster.storage).read_bytes_per_s(cluster.nodes)
+    rate = np.inf if np.isnan(rate) else rate
+    return {
+        "token_bytes": float(token_bytes(resolved.model.vocab)),
+        "read_bytes_per_s": 1e9 * given.get("read_gbytes_per_s", rate / 1e9),
+        "reads_per_s": given.get("reads_per_s", np.inf),
+    }
+
+
+def stall_s(c: Cases, step_s):
+    """What reading the next step's sequences takes longer than this step, beside which it runs. [s]
+
+    A step reads batch x sequence x bytes of a token at the store's rate and one piece a sequence,
+    max(bytes / rate, sequences / reads a second). Stops being true where loaders decode images or
+    tokenise as they go.
+    """
+    job = c.job
+    took = np.maximum(
+        job.global_batch * job.seq_len * job.token_bytes / job.read_bytes_per_s,
+        job.global_batch / job.reads_per_s,
+    )
+    return np.maximum(took - step_s, 0.0)

@@ -1,0 +1,478 @@
+"""Search: every legal plan of a phase through memory and step time in one pass, chunk by chunk, and
+the best of those that fit."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from ..base.records import record, take
+from ..catalogue.published import EVERYDAY
+from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..physics.cases import Cases, Plan, modules_of
+from ..physics.gather import Situation
+from ..physics.memory.chance import most_bytes, spread
+from ..physics.memory.peak import SAFE, capacity, memory, zone
+from ..physics.pipeline import SCHEDULES
+from ..physics.step import step_time
+from .enumerate import enumerate_plans
+from .fit import ALL_STATE, REASONS, host_bytes, streamed_weights, through_disks, why_not
+from .remote import across
+from .space import DEFAULT, Space
+from .words import as_dict, one
+
+CHUNK = 8192  # rows whose columns stay in a core's cache
+REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
+ZERO3 = SHARDINGS.index("zero3")
+TIE = 0.01  # share of a step within which the simpler plan is taken
+
+
+@record
+class Found:
+    """The outcome of one search: all legal plans as columns, which fit, their memory [bytes] and
+    step [s], best first in `order`."""
+
+    situation: Situation
+    plan: Plan  # columns of every legal plan
+    total_bytes: np.ndarray
+    fits: np.ndarray  # bool
+    reason: np.ndarray  # index into REASONS where it does not fit, -1 where it does
+    step_s: np.ndarray  # inf where it does not fit
+    order: np.ndarray  # indices of the fitting plans, best first, as `by_merit`
+    practised: np.ndarray  # bool: of a kind that published runs use
+    seconds: float
+    # counts of all that was looked at, which may be more than the plans held: legal plans, those
+    # that fit and were timed, and those that do not by the reason that comes first in REASONS
+    legal: int
+    fitting: int
+    rejected: dict[str, int]
+    # legal plans (parts of a streamed space) that were not looked at, because the search was
+    # stopped
+    unseen: int = 0
+
+    def best(self) -> int | None:
+        """Row of the fastest plan with the allowed chance of going out of memory, else of the one
+        with the least chance; None where none fits."""
+        return int(self.order[0]) if len(self.order) else None
+
+    def only(self, i: int) -> Found:
+        """One plan of the search as a search of its own, its counts kept."""
+        rows = np.array([i])
+        names = ("total_bytes", "fits", "reason", "step_s", "practised")
+        columns = {n: getattr(self, n)[rows] for n in names}
+        plan = Plan(
+            **{k: np.broadcast_to(v, self.fits.shape)[rows] for k, v in vars(self.plan).items()}
+        )
+        return replace(
+            self,
+            plan=plan,
+            order=np.arange(1),
+            **columns,
+        )
+
+    def counts(self) -> dict:
+        """{legal, evaluated (plans timed), seconds, unseen, rejected {reason: count}}."""
+        return {
+            "legal": self.legal,
+            "evaluated": self.fitting,
+            "seconds": self.seconds,
+            "unseen": self.unseen,
+            "rejected": self.rejected,
+        }
+
+    def fastest(self, mask) -> int | None:
+        """Row of the fastest plan under a mask with the allowed chance of going out of memory, else
+        of the one with the least chance; None where none fits."""
+        rows = np.flatnonzero(mask & self.fits)
+        roomy = rows[self.roomy[rows]]
+        if len(roomy):
+            return int(roomy[np.argmin(self.step_s[roomy])])
+        return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
+
+    @property
+    def most_bytes(self) -> float:
+        """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
+        return roomy_bytes(self.situation, self.capacity)
+
+    @property
+    def roomy(self) -> np.ndarray:
+        """True for plans with the allowed chance of going out of memory. bool"""
+        return self.total_bytes <= self.most_bytes
+
+    def simplest(self) -> int | None:
+        """Row of the simplest plan within TIE of the best with the best's headroom; None where none
+        fits."""
+        best = self.best()
+        if best is None:
+            return None
+        tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
+        tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
+        if not self.roomy[best]:
+            tied &= self.total_bytes <= self.total_bytes[best]
+        rows = np.flatnonzero(tied)
+        keys = complexity(
+            take(self.plan, rows),
+            len(rows),
+            self.situation,
+        )
+        return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
+
+    def column(self, name: str) -> np.ndarray:
+        """A field of all plans."""
+        return np.broadcast_to(np.asarray(getattr(self.plan, name), float), self.fits.shape)
+
+    @property
+    def capacity(self) -> float:
+        """What a program can have of a device's memory. [bytes]"""
+        return room_of(self.situation, self.plan)
+
+    def best_safe(self) -> int | None:
+        """Row of the fastest plan that keeps a fifth of the memory free."""
+        safe = self.order[zone(self.total_bytes[self.order], self.capacity) == SAFE]
+        return int(safe[0]) if len(safe) else None
+
+    def case(self, i: int) -> Cases:
+        """The case of one plan, in scalars."""
+        case = self.situation.cases(one(self.plan, i))
+        if not case.plan.offload:
+            return case
+        return through_disks(
+            self.situation.resolved.cluster,
+            case,
+            memory(case),
+        )
+
+    def row(self, i: int) -> dict:
+        """One plan as plain values."""
+        where, plan = self.situation, one(self.plan, i)
+        recompute = RECOMPUTES[plan.recompute]
+        return as_dict(
+            self.plan,
+            i,
+            where.resolved.model,
+            where.phase,
+            modules_of(recompute, where.cases(plan).software, where.shape),
+        )
+
+
+def added(counts) -> dict:
+    """The counts of several searches as those of one."""
+    counts = list(counts)
+    rejected = sum((Counter(c["rejected"]) for c in counts), Counter())
+    return {k: sum(c[k] for c in counts) for k in ("legal", "evaluated", "seconds", "unseen")} | {
+        "rejected": {text: rejected[text] for text in REASONS if rejected[text]}
+    }
+
+
+def joined(plans: list[Plan]) -> Plan:
+    """Plan columns one after the other; what all share stays a scalar."""
+    columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
+    shapes = [np.shape(p.tp) for p in plans]
+    for f, values in columns.items():
+        if any(np.ndim(v) for v in values):
+            columns[f] = np.concatenate(
+                list(
+                    map(
+                        np.broadcast_to,
+                        values,
+                        shapes,
+                    )
+                )
+            )
+        else:
+            columns[f] = values[0] if values else np.empty(0)
+    return Plan(**columns)
+
+
+def union(searches: list[Found]) -> Found:
+    """Several searches of one phase as one: their plans one after the other, each once; the counts
+    are of these, or the sums where a search holds but its best."""
+    first = searches[0]
+    if len(searches) == 1:
+        return first
+    plan = joined([found.plan for found in searches])
+    names = ("total_bytes", "fits", "reason", "step_s", "practised")
+    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in names}
+    counts = added(found.counts() for found in searches)
+    if all(found.legal == len(found.fits) for found in searches):
+        rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
+        plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
+        counts |= _counted(columns["reason"])
+    order = by_merit(
+        first.situation,
+        plan,
+        columns["step_s"],
+        columns["total_bytes"],
+        columns["practised"],
+        columns["fits"],
+    )
+    return replace(
+        first,
+        plan=plan,
+        order=order,
+        **columns,
+        fitting=counts["evaluated"],
+        **{k: counts[k] for k in ("legal", "seconds", "unseen", "rejected")},
+    )
+
+
+def _keys(plan: Plan) -> np.ndarray:
+    """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
+    mixed = np.zeros(np.shape(plan.tp), np.uint64)
+    for value in vars(plan).values():
+        fixed = np.round(np.asarray(value, float) * 4096).astype(np.int64).astype(np.uint64)
+        mixed = (mixed ^ fixed) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _counted(reason: np.ndarray) -> dict:
+    """Counts of plans by the reason that they do not fit, -1 where they do."""
+    found = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
+    return {
+        "legal": len(reason),
+        "evaluated": found[0],
+        "rejected": {text: n for text, n in zip(REASONS, found[1:]) if n},
+    }
+
+
+def find(
+    where: Situation,
+    space: Space = DEFAULT,
+    pins: dict | None = None,
+    progress=None,
+    scheduler=None,
+) -> Found:
+    """Search the space under the pins. Raises DesignError, naming the rule, where the pins leave no
+    legal plan.
+
+    progress : function(done, of) called after each chunk; it may raise to stop, or return False to
+    end with what has been looked at.
+    scheduler : address of a Dask scheduler, or a distributed.Client; None searches here. The
+    outcome is the same.
+    """
+    start = time.perf_counter()
+    pins = {
+        "cp_type": where.stack.cp_type or None,
+        **(where.phase.pins if pins is None else pins),
+    }
+    plan = enumerate_plans(
+        where.resolved.model,
+        where.phase,
+        where.resolved.cluster,
+        space,
+        pins,
+    )
+    n = np.size(plan.tp)
+    size = CHUNK if scheduler is None else REMOTE
+    parts = [
+        slice(i, i + size)
+        for i in range(
+            0,
+            n,
+            size,
+        )
+    ]
+    results = across(
+        scored,
+        ((where, take(plan, part)) for part in parts),
+        scheduler,
+        progress,
+        n,
+        size,
+    )
+    outcome = np.full((3, n), np.nan)
+    for result, part in zip(results, parts):
+        if result is not None:
+            outcome[:, part] = result
+    seen = ~np.isnan(outcome[1])
+    if not seen.all():
+        plan, outcome = take(plan, seen), outcome[:, seen]
+    total, reason, step_s = outcome
+    reason = reason.astype(int)
+    counts = _counted(reason)
+    fits, known = reason < 0, practised(plan, where)
+    return Found(
+        situation=where,
+        plan=plan,
+        total_bytes=total,
+        fits=fits,
+        reason=reason,
+        step_s=step_s,
+        order=by_merit(
+            where,
+            plan,
+            step_s,
+            total,
+            known,
+            fits,
+        ),
+        practised=known,
+        seconds=time.perf_counter() - start,
+        legal=counts["legal"],
+        fitting=counts["evaluated"],
+        rejected=counts["rejected"],
+        unseen=n - len(fits),
+    )
+
+
+def scored(where: Situation, plan: Plan) -> tuple:
+    """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not
+    fit) of plan columns."""
+    c, cluster = where.cases(plan), where.resolved.cluster
+    m = memory(c)
+    c, n = (
+        through_disks(
+            cluster,
+            c,
+            m,
+        ),
+        np.size(plan.tp),
+    )
+    reason = np.broadcast_to(why_not(m, host_bytes(cluster)), n)
+    step_s = np.full(n, np.inf)
+    ok = np.flatnonzero(reason < 0)
+    if len(ok):
+        step_s[ok] = step_time(c.take(ok)).total
+    return np.broadcast_to(m.total, n), reason, step_s
+
+
+def practised(plan: Plan, where: Situation):
+    """True for plans of a kind that somebody has published a large run of.
+
+    Tensor parallelism beyond the scale-up domain is not: the few measurements of it are far slower
+    than any estimate, and what fails there (stragglers, jitter in every layer) is in no formula.
+    Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and win only
+    where no other fits.
+    """
+    known = np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)).copy()
+    leaves = np.flatnonzero(np.broadcast_to(plan.offload, known.shape) == ALL_STATE)
+    if len(leaves):
+        c = where.cases(take(plan, leaves))
+        known[leaves] &= (
+            streamed_weights(
+                where.resolved.cluster,
+                c,
+                memory(c),
+            )
+            <= 0
+        )
+    return known
+
+
+def skipped(found: Found) -> tuple[int, float] | None:
+    """(row, step time over the winner's) of the fastest fitting plan of a kind that nobody has
+    published, where it beats the winner."""
+    across = found.column("tp") > found.situation.link.domain
+    row, best = found.fastest(~found.practised & across), found.best()
+    if row is None or not found.practised[best]:
+        return None
+    ratio = float(found.step_s[row] / found.step_s[best])
+    return (row, ratio) if ratio < 1 else None
+
+
+SIMPLICITY = {
+    "cp": 1e2,
+    "ep": 10,
+    "tp": 1,
+    "sharding": 1 / 8,
+    "recompute": 1 / 64,
+    "offload": 1 / 4,
+}
+
+
+def by_merit(
+    where: Situation,
+    plan: Plan,
+    step_s,
+    total_bytes,
+    known,
+    fits=True,
+):
+    """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
+    with the allowed chance of going out of memory by step time, then the rest by memory."""
+    roomy, parts = np.asarray(total_bytes) <= roomy_bytes(where, room_of(where, plan)), []
+    for kind in (known, ~known):
+        parts.append(
+            ranked(
+                plan,
+                step_s,
+                np.flatnonzero(fits & kind & roomy),
+            )
+        )
+        tight = np.flatnonzero(fits & kind & ~roomy)
+        parts.append(tight[np.lexsort((step_s[tight], total_bytes[tight]))])
+    return np.concatenate(parts)
+
+
+def room_of(where: Situation, plan: Plan) -> float:
+    """What a program can have of a device's memory. [bytes]"""
+    return float(capacity(where.cases(plan)))
+
+
+def roomy_bytes(where: Situation, room: float) -> float:
+    """Memory of `room` up to which a plan has the allowed chance of going out of it. [bytes]"""
+    return most_bytes(
+        room,
+        where.resolved.max_oom_probability,
+        spread_of(where),
+    )
+
+
+def spread_of(where: Situation) -> float:
+    """Spread of the memory estimate for the stack of a phase."""
+    return spread(where.resolved.stack and where.stack.name)
+
+
+def complexity(
+    plan: Plan,
+    n: int,
+    where: Situation,
+) -> tuple:
+    """Keys by which one plan is simpler than another, the weightiest first: state that leaves the
+    device, a schedule that is not everyday's, axes in use, a sharding that is not the stack's own,
+    recompute of a part of the layers, recompute at all. [n] each"""
+
+    def at(name):
+        return np.broadcast_to(np.asarray(getattr(plan, name), float), n)
+
+    axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
+    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
+    own = SHARDINGS.index(where.stack.sharding)
+    return (
+        at("offload"),
+        unusual & (at("pp") > 1),
+        axes,
+        (at("sharding") != own) & (at("dp") * at("cp") > 1),
+        (at("recompute") > 0) & (at("recompute_share") < 1),
+        at("recompute"),
+    )
+
+
+def ranked(
+    plan: Plan,
+    step_s,
+    rows,
+):
+    """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
+    ways split, less sharding, less recompute)."""
+
+    def at(name):
+        return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))[rows]
+
+    simplicity = at("pp") * at("vpp") * 1e3
+    for name, weight in SIMPLICITY.items():
+        simplicity += at(name) * weight
+    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
+    return rows[np.lexsort((at("micro_batch"), simplicity, key))]
+
+
+def unpinned(where: Situation, *but) -> Situation:
+    """The same phase with its pins removed, except those named."""
+    return replace(
+        where,
+        phase=replace(where.phase, pins={k: v for k, v in where.phase.pins.items() if k in but}),
+    )

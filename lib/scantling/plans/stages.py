@@ -1,0 +1,81 @@
+"""The search in stages: a space, and beside it what decides where memory is short, so that more
+memory never leaves less to choose from."""
+
+from __future__ import annotations
+
+from ..base.errors import DesignError
+from ..physics.gather import Situation
+from .evaluate import Found, find, union
+from .space import DEFAULT, LAST_RESORT, OFFLOADED, OFFLOADS_COARSE, SCHEDULES, Space, offered
+from .stream import stream
+
+ON_DEVICE = ("none",)  # the offload of a space whose plans keep all state on the device
+SMALL = (
+    5000  # legal plans of the default space, below which the spaces beside it are searched whole
+)
+
+
+def searched(
+    where: Situation,
+    space: Space = DEFAULT,
+    *,
+    own_stack: bool = True,
+    progress=None,
+) -> Found:
+    """The search of a space, and beside the default one what memory decides: state in host memory,
+    uneven depths and the lean end of every axis; of a space of SMALL plans or more a coarse part of
+    them, and the whole only where nothing fits. Which of these are searched does not hang on the
+    memory, so that more of it leaves no plan out.
+
+    own_stack : False also searches what the named stack does not offer. A space with offload (the
+    wide one) is streamed: its best plans are held, its counts are of all.
+    progress : as `evaluate.find`; of the space alone.
+    Raises DesignError where the pins leave no legal plan.
+    """
+    first = _own(where, space, own_stack)
+    if space.offload != ON_DEVICE:
+        found = [stream(where, first, progress=progress)]
+    else:
+        found = [find(where, first, progress=progress)]
+    short = not any(one.fitting for one in found)
+    if space == DEFAULT:
+        small = found[0].legal < SMALL
+        beside = (OFFLOADED, LAST_RESORT) if small else (OFFLOADS_COARSE,)
+        found += [one for more in beside for one in _tried(where, more, own_stack)]
+        short = not small and not any(one.fitting for one in found)
+    if short:
+        for more in (OFFLOADED, LAST_RESORT):
+            found += _tried(where, more, own_stack)
+    return union(found)
+
+
+def on_device(where: Situation, space: Space) -> Found:
+    """The search of the space alone, under the pins and what the stack offers."""
+    return find(where, _own(where, space, True))
+
+
+def with_schedules(found: Found) -> Found:
+    """A search together with the pipeline schedules and expert layouts that it left out: those that
+    nobody has run at this scale, or that the space does not list."""
+    where = found.situation
+    return union([found, *_tried(where, SCHEDULES, True)])
+
+
+def _own(
+    where: Situation,
+    space: Space,
+    own_stack: bool,
+) -> Space:
+    return offered(space, where.resolved, own_stack)
+
+
+def _tried(
+    where: Situation,
+    space: Space,
+    own_stack: bool,
+) -> list[Found]:
+    """The search of one more space; nothing where the pins or the stack leave it no plan."""
+    try:
+        return [find(where, _own(where, space, own_stack))]
+    except DesignError:
+        return []

@@ -1,0 +1,49 @@
+"""The verdicts: what each is called, its exit code, and whether a design with it may be run."""
+
+from __future__ import annotations
+
+from ..base.records import record
+from ..base.words import table_rows
+
+
+@record
+class Verdict:
+    """One verdict. `met`: the plan fits and every stated constraint holds;
+    `launch`: a kit is written, with a warning where it is not plainly feasible; `tone`: good, warn
+    or
+    bad, for whoever colours it."""
+
+    id: str
+    exit: int
+    met: bool
+    launch: bool
+    name: str
+    short: str
+    tone: str
+    means: str
+
+
+def _verdict(row: dict) -> Verdict:
+    numbers = {
+        "exit": int(row["exit"]),
+        "met": row["met"] == "1",
+        "launch": row["launch"] == "1",
+    }
+    return Verdict(**row | numbers)
+
+
+# by id, the best first; where several hold, the last of them is said
+VERDICTS = {row["id"]: _verdict(row) for row in table_rows(__file__, "verdicts")}
+EXIT = {v.id: v.exit for v in VERDICTS.values()}
+TONE = {v.id: v.tone for v in VERDICTS.values()}
+
+
+def met(verdict: str) -> bool:
+    """Whether a design with this verdict may be run: feasible, at risk or not. False for what is no
+    verdict."""
+    return verdict in VERDICTS and VERDICTS[verdict].met
+
+
+def rank(verdict: str) -> int:
+    """Place of a verdict among all, the best first."""
+    return list(VERDICTS).index(verdict)

@@ -1,0 +1,50 @@
+"""The date to promise: means add up, each risk is counted once, more spread promises later."""
+
+import json
+
+import pytest
+from scantling.cluster.promise import DRAWS, promise
+from scantling.cluster.risks.register import risks
+
+
+def test_the_mean_is_the_run_and_what_each_part_adds(assessed):
+    """Expectations add whatever hangs together: days = run + sum of the parts, dollars with the
+    mean of the price beside them. Standard error of the mean of DRAWS draws."""
+    for name in ("llama-3.1-405b", "case-5-deepseek-v3"):
+        a = assessed(name)
+        said = promise(a)
+        parts = sum(row["days"] for row in said["by"])
+        spread = (said["days_p90"] - said["days_p50"]) / 1.28
+        assert said["days_mean"] == pytest.approx(a.days + parts, abs=4 * spread / DRAWS**0.5)
+        assert a.days_low < said["days_p50"] < said["days_p90"]
+        assert said["cost_p50"] < said["cost_p90"]
+        json.dumps(said, allow_nan=False)
+
+
+def test_each_risk_is_counted_once(assessed):
+    a = assessed("llama-3.1-405b")
+    said = [row["what"] for row in promise(a)["by"]]
+    assert len(said) == len(set(said))
+    outside = [x for x in risks(a).rows if not x.in_headline]
+    drawn = {x.risk for x in outside if x.id in ("slow-step", "price")}
+    assert (
+        set(said) - {"the band of the step", "the first start"} == {x.risk for x in outside} - drawn
+    )
+    priced = [(x.impact_days, x.impact_usd) for x in risks(a).rows if x.impact_usd]
+    assert len(priced) == len(set(priced)), "two risks price the same loss"
+
+
+def test_a_measured_step_promises_sooner(assessed):
+    """Without a band of the step there is less to fear."""
+    from scantling import assess
+
+    a = assessed("llama-3.1-405b")
+    sure = assess(a.design.change({"measured.step_s": a.step_s}))
+    one, other = promise(sure), promise(a)
+    assert one["days_p90"] - sure.days < other["days_p90"] - a.days
+
+
+def test_nothing_is_promised_without_tokens(assessed):
+    from scantling import assess
+
+    assert promise(assess(assessed("llama-3.1-405b").design.change({"job.tokens": None}))) is None

@@ -1,0 +1,102 @@
+"""Designs side by side, a number opened to what it is made of, a design from a line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scantling import Design, DesignError, assess, compare, explain
+from scantling.base.quantities import table as quantities
+from scantling.cli import main
+from scantling.physics.constants import PRIORS
+
+LINE = "70B on 512 H100, 2T tokens, 30 days"
+
+
+@pytest.fixture(scope="module")
+def two():
+    base = Design.from_text(LINE)
+    return assess(base), assess(base.change({"cluster.devices": 1024, "name": "<b>twice</b> | 2"}))
+
+
+def test_what_differs_stands_first_and_says_what_the_assessments_say(two):
+    found = compare(two)
+    rows = {row.key: row for row in found.rows}
+    assert rows["cluster.devices"].values == (512, 1024) and "job.tokens" not in rows
+    assert rows["mfu_shown"].values == tuple(a.mfu_shown for a in two)
+    assert rows["days"].cells[0] == quantities.show("days", two[0].days)
+    assert rows["plan.dp"].values == tuple(a.plan["dp"] for a in two)
+    labels = [line[0] for line in found.cells()]
+    assert labels[0] == rows["verdict"].label
+    same = [rows[k].label for k in ("params", "plan.tp") if k in rows and not rows[k].differs]
+    assert same and min(map(labels.index, same)) > labels.index(rows["days"].label)
+    assert len(repr(found)) < 1500 and "twice" in repr(found)
+
+
+def test_a_name_is_data_in_every_form(two):
+    found = compare(two)
+    assert "&lt;b&gt;twice" in found._repr_html_() and "<b>twice" not in found._repr_html_()
+    lines = found.markdown().splitlines()
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
+
+
+def test_one_design_has_nothing_to_be_compared_with(two):
+    with pytest.raises(DesignError, match="two or more"):
+        compare(two[:1])
+
+
+def test_the_command_ends_with_the_worst_of_the_designs(two, tmp_path, capsys):
+    files = []
+    for i, one in enumerate(two):
+        files.append(str(tmp_path / f"{i}.yaml"))
+        one.design.write(files[-1])
+    code = main(["compare", *files, "--json"])
+    said = json.loads(capsys.readouterr().out)
+    (verdicts,) = (row["values"] for row in said["rows"] if row["key"] == "verdict")
+    assert verdicts == [a.verdict for a in two]
+    assert code == (3 if "constraint-missed" in verdicts else 0)
+    page = tmp_path / "page.html"
+    assert main(["compare", *files, "-o", str(page)]) == code
+    assert "<script" not in page.read_text() and "&lt;b&gt;twice" in page.read_text()
+    assert main(["compare", files[0]]) == 2
+    assert capsys.readouterr().err.startswith("scantling: ")
+
+
+def test_a_number_opens_to_its_formula_values_and_constants(two):
+    a = two[0]
+    found = explain(a, "mfu")
+    lines = dict(found.lines)
+    # PaLM, appendix B: observed tokens a second over what the peak allows
+    peak = a.resolved.cluster.accelerator.peak_flops("bf16")
+    assert a.mfu == pytest.approx(a.tokens_per_s_per_device * a.flops_per_token / peak)
+    assert "tokens_per_s_per_device" in lines["Formula"] and "2204.02311" in lines["Source"]
+    shown = quantities.show("tokens_per_s_per_device", a.tokens_per_s_per_device)
+    assert shown in lines["With these values"]
+    names = {name for name, *_ in found.constants}
+    assert {"gemm", "attention"} <= names <= set(PRIORS)
+    assert all(source for *_, source in found.constants)
+    assert not explain(a, "memory_bytes.weights").constants
+    assert len(repr(found)) < 1500
+    with pytest.raises(DesignError, match="mfu"):
+        explain(a, "mfuu")
+
+
+def test_every_headline_number_opens(two):
+    keys = [k for k, v in two[0].headline().items() if isinstance(v, float)]
+    assert len(keys) > 20
+    for key in keys:
+        found = explain(two[0], key)
+        assert found.value and dict(found.lines), key
+
+
+def test_a_line_becomes_the_design_that_init_writes(tmp_path):
+    path = tmp_path / "made.yaml"
+    assert main(["init", "--text", LINE, "-o", str(path)]) == 0
+    assert Design.from_text(LINE).data() == Design.read(path).data()
+    assert Design.from_text(path.read_text()).data() == Design.read(path).data()
+
+
+def test_an_assessment_shows_itself_shortly(two):
+    text = repr(two[0])
+    assert len(text) < 1500 and quantities.show("days", two[0].days) in text
+    assert "&lt;b&gt;" in two[1]._repr_html_()

@@ -1,0 +1,118 @@
+"""Hybrids read from their config: counts of the library, FLOPs of published counters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import scantling as sc
+from hypothesis import given
+from hypothesis import strategies as st
+from scantling.base.errors import DesignError
+from scantling.base.files import csv_rows
+from scantling.catalogue.models.entries import build_model
+from scantling.catalogue.models.hf import from_hf
+from scantling.catalogue.models.patterns import WORDS, layers_of, written
+from scantling.catalogue.models.shape import (
+    block_counts,
+    causal_flops_per_token,
+    flops_per_token,
+    parameters,
+)
+
+HERE = Path(__file__).parents[1] / "published/hf-hybrid"
+COUNTED = csv_rows(HERE / "params.csv")
+FLOPS = csv_rows(HERE / "flops.csv")
+# where the counter takes Mamba's inner width as 2 x hidden, or the gates of another model
+OTHER_TERMS = ("nemotron-3-nano-30b-a3b", "nemotron-3.5-lightning-30b-a3b", "nemotron-h-4b")
+OTHER_TERMS += ("kimi-linear-48b-a3b",)
+
+
+def read(name, **changes):
+    config = json.loads((HERE / f"configs/{name}.json").read_text())
+    return from_hf(config | changes)[0]
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=[row["id"] for row in COUNTED])
+def test_counts_equal_the_librarys(row):
+    model = read(row["id"])
+    count = parameters(model)
+    assert count.total == int(row["total"])
+    assert not row["active"] or count.active == int(row["active"])
+    assert not (row["mtp"] and model.mtp_layers) or count.mtp == int(row["mtp"])
+
+
+@pytest.mark.parametrize("row", FLOPS, ids=[f"{row['id']}-{row['seq_len']}" for row in FLOPS])
+def test_causal_flops_are_within_one_percent_of_the_published_counter(row):
+    if row["id"] in OTHER_TERMS:
+        pytest.skip("the counter prices another width")
+    counted = causal_flops_per_token(read(row["id"]), int(row["seq_len"]))
+    assert counted == pytest.approx(float(row["flops"]), rel=0.01)
+
+
+def test_a_pattern_says_what_the_config_says():
+    """Nemotron 3 Nano by its letters: 52 layers, 23 Mamba-2, 23 with experts, 6 attention."""
+    config = read("nemotron-3-nano-30b-a3b")
+    assert block_counts(config) == {"mamba2": 23, "moe": 23, "attn": 6}
+    letters = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"
+    assert layers_of(letters) == layers_of(config.pattern)
+
+
+layer = st.sampled_from(["mamba2", "attn+mlp", "gdn+moe", "mamba2|attn+mlp"])
+
+
+@given(st.lists(layer, min_size=1, max_size=40))
+def test_a_written_pattern_reads_back(layers):
+    assert layers_of(written(layers)) == layers_of(",".join(layers))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"pattern": "3*(gdm+moe),attn+moe"}, "gdn"),
+        ({"pattern": "3*(gdn+moe"}, "bracket"),
+        ({"pattern": "2*gdn+moe", "layers": 48}, "layers"),
+    ],
+)
+def test_a_wrong_pattern_gets_one_line(changes, said):
+    spec = {"hf_config": str(HERE / "configs/qwen3-next-80b-a3b.json")} | changes
+    with pytest.raises(DesignError, match=said) as error:
+        build_model(spec)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_block_is_named():
+    words = ["linear_attention", "retention"] * 24
+    with pytest.raises(DesignError, match="retention.*not counted"):
+        read("qwen3-next-80b-a3b", layer_types=words)
+    assert "retention" not in WORDS
+
+
+def test_windows_and_scans_make_long_sequences_cheap():
+    """Per token at 131,072 against 8,192: the scan costs the same, full attention 16 times."""
+    near, far = (causal_flops_per_token(read("mamba2-780m"), s) for s in (8192, 131072))
+    assert near == far
+    hybrid, plain = (read(name) for name in ("qwen3-next-80b-a3b", "glm-5"))
+    assert flops_per_token(hybrid, 131072).total < 5 * flops_per_token(hybrid, 8192).total
+    assert causal_flops_per_token(plain, 131072) < 1.2 * causal_flops_per_token(plain, 8192)
+
+
+@pytest.mark.parametrize(
+    ("plan", "law"),
+    [
+        ({"tp": 16}, "tp divides the heads and the groups"),  # 8 groups: mamba_mixer.py
+        ({"tp": 8, "cp": 16}, "tp x cp divides the heads"),  # 64 heads: mamba_context_parallel.py
+    ],
+)
+def test_groups_and_heads_of_a_scan_bound_the_plan(plan, law):
+    """Megatron-LM asserts both of a hybrid's Mamba-2 layers."""
+    design = {
+        "model": "nemotron-3-nano-30b-a3b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 128},
+        "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512},
+        "plan": plan,
+    }
+    with pytest.raises(DesignError) as error:
+        sc.assess(design)
+    assert law in str(error.value) and error.value.nearest == 8

@@ -1,0 +1,354 @@
+"""The desk does not mislead: what it shows belongs to the design that is on it, in its units, and
+nothing is said of a run that cannot be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import scantling
+from scantling.base.errors import DesignError
+from scantling.base.quantities.table import show
+from scantling.design.constraints import CONSTRAINTS
+from scantling.design.design import Design
+from scantling_widgets import inputs, link, resources, story
+from scantling_widgets.desk import Desk
+
+OVER = (("plan.tp", 2), ("plan.pp", 1), ("plan.sharding", "none"))  # 3.8 TB on a device of 85 GB
+
+
+@pytest.fixture
+def desk():
+    return Desk(resources.example())
+
+
+def cards(desk) -> dict[str, dict]:
+    return {item["key"]: item for item in desk.strip.items}
+
+
+def over(desk) -> Desk:
+    for field, value in OVER:
+        desk.form.send_change(field, value)
+    return desk
+
+
+# ---------------------------------------------------------------- no misleading state
+@pytest.mark.parametrize("field", ["model.size", "model.experts", "cluster.devices"])
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_slider_moves_by_the_keyboard_over_its_whole_range(desk, field, step):
+    """Each press goes one place on, from wherever the last one came to, up to the end."""
+    desk.session.change({"constraints.deadline_days": None})
+    presses, seen = 0, []
+    while presses < 90:
+        control = desk.form.field(field)
+        places = [option["value"] for option in control["options"]]
+        at = places.index(control["value"])
+        seen.append(control["value"])
+        if not 0 <= at + step < len(places):
+            break
+        desk.form.send_change(field, places[at + step], final=False)
+        presses += 1
+    assert seen == sorted(set(seen), reverse=step < 0)
+    ends = inputs.CONTROLS[field].get("decades") or (None, None)
+    if ends[0]:
+        assert seen[-1] == pytest.approx(ends[step > 0], rel=0.05)
+    assert presses > 5 or field == "model.experts"
+
+
+def test_the_unit_stays_with_the_number(desk):
+    assert cards(over(desk))["verdict"]["note"] == "3.82 TB of 84.9 GB"
+    desk.session.reset()
+    note = cards(desk)["verdict"]["note"]
+    assert note.endswith("of 84.9 GB") and note.count("GB") == 1
+
+
+def test_a_plan_that_does_not_fit_has_no_days_dollars_or_goodput(desk):
+    desk.session.refer()
+    shown = cards(over(desk))
+    for key in ("days", "cost_usd", "goodput", "checkpoint_interval_s"):
+        assert shown[key]["value"] == "—"
+        assert not shown[key].get("delta")
+    assert "Does not fit" in desk._line.value
+    assert "days" not in desk._story.value and "$" not in desk._story.value
+    for title in ("Cost", "Reliability"):
+        panel = next(p for p in desk.panels if p.title == title)
+        desk.tabs.selected_index = desk.panels.index(panel)
+        assert ["does not fit" in part.value for part in panel.box.children] == [True]
+
+
+def test_idle_devices_are_amber_and_said(desk):
+    desk.form.send_change("cluster.devices", 24576)
+    used = desk.session.now.given["devices_used"]
+    assert used < 24576
+    assert cards(desk)["verdict"]["state"] == "warn"
+    assert 'data-state="warn"' in desk._line.value
+    assert f"{used:,} of 24,576 devices" in desk._line.value
+
+
+def test_the_title_follows_the_design(desk):
+    named = desk.design.title
+    assert named in desk._title.value
+    desk.form.send_change("cluster.devices", 8192)
+    title = desk._title.value.split("<small>")[0]
+    assert "8,192" in title and "16,384" not in title
+    desk.form.send_change("model.experts", 16)
+    assert "405B, 15.6T" not in desk._title.value.split("<small>")[0]
+    desk.session.undo()
+    desk.session.undo()
+    assert named in desk._title.value.split("<small>")[0]
+
+
+def test_the_page_ends_with_the_desk():
+    book = json.loads(resources.notebook("design_desk").read_text(encoding="utf-8"))
+    code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    assert len(code) == 1
+    assert "print" not in "".join(code[0]["source"])
+
+
+def test_differences_of_shares_are_points_and_others_keep_their_unit(desk):
+    desk.session.refer()
+    desk.form.send_change("cluster.devices", 8192)
+    shown = cards(desk)
+    for key in ("mfu_shown", "goodput", "bubble_fraction"):
+        assert shown[key]["delta"].endswith(" points")
+    assert shown["days"]["delta"].endswith(" days")
+    assert "$" in shown["cost_usd"]["delta"]
+
+
+def test_pinned_is_said_of_plan_fields_alone(desk):
+    desk.session.refer()
+    desk.form.send_change("plan.tp", 4)
+    assert "pinned" not in json.dumps(desk.strip.items)
+    assert "pinned" not in desk._title.value.lower()
+    assert "reference" in {row for row in desk.step.data["rows"]["row"]}
+
+
+def test_dp_is_one_number_wherever_it_is_named(desk):
+    panel = next(p for p in desk.panels if p.title == "Network")
+    desk.tabs.selected_index = desk.panels.index(panel)
+    dp = desk.session.now.given["plan"]["dp"]
+    rows = [axis for axis in panel.matrix.data["cells"]["axis"] if axis.startswith("DP")]
+    assert rows and all(row.split()[1] == f"{dp:,}" for row in rows)
+
+
+# ---------------------------------------------------------------- typed limits, fields of the file
+@pytest.mark.parametrize(
+    ("field", "typed", "value"),
+    [
+        ("constraints.min_mfu", "40%", 0.4),
+        ("constraints.min_goodput", "95 %", 0.95),
+        ("constraints.budget_usd", "50M", 50e6),
+        ("constraints.budget_usd", "$50M", 50e6),
+        ("constraints.deadline_days", "90 d", 90),
+        ("constraints.deadline_days", "12 weeks", 84),
+        ("constraints.deadline_days", "3 months", 90),
+        ("constraints.max_lost_work_s", "30 min", 1800),
+        ("constraints.max_recovery_s", "0.5 h", 1800),
+        ("constraints.max_checkpoint_stall_s", "500 ms", 0.5),
+        ("constraints.max_power_mw", "500 kW", 0.5),
+        ("cluster.nvme_gb", "30 TB", 30_000),
+        ("cluster.pod_devices", "4k", 4000),
+    ],
+)
+def test_a_limit_is_read_as_people_write_it(desk, field, typed, value):
+    desk.form.send_change(field, typed)
+    assert desk.session.refusal is None
+    assert inputs.stated(desk.session, field) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [("constraints.deadline_days", "40%"), ("constraints.min_mfu", "3 d"), ("cluster.sites", "x")],
+)
+def test_what_is_no_such_number_is_kept_in_its_box_and_refused_in_one_line(desk, field, typed):
+    desk.form.send_change(field, typed)
+    control = desk.form.field(field)
+    assert control["value"] == typed
+    assert control["fault"] and "\n" not in control["fault"]
+
+
+def test_the_form_has_every_limit_and_the_site_of_the_file(desk):
+    shown = {field["field"] for group in desk.form.groups for field in group["fields"]}
+    assert {f"constraints.{name}" for name in CONSTRAINTS} <= shown
+    wanted = ("oversubscription", "sites", "pod_devices", "storage")
+    assert {f"cluster.{name}" for name in wanted} <= shown
+    desk.form.send_change("constraints.survive", "rack")
+    desk.form.send_change("cluster.oversubscription", "3")
+    assert desk.design.constraints.survive == "rack"
+    assert desk.design.cluster.oversubscription == 3
+    assert Design.from_yaml(desk.design.to_yaml()) == desk.design
+
+
+# ---------------------------------------------------------------- the link
+def test_a_link_opens_the_design_that_wrote_it(desk):
+    desk.form.send_change("cluster.devices", 8192)
+    desk.session.change({"notes": "taken for its price · 8k H100"})
+    said = f"http://127.0.0.1:8866/?token=x#{link.write(desk.design)}"
+    assert link.read(said) == desk.design
+    assert desk._link.value == link.write(desk.design)
+    assert Desk(said).design == desk.design
+
+
+def test_every_design_of_the_gallery_goes_through_a_link():
+    paths = sorted(resources.example().parent.glob("*.yaml"))
+    assert len(paths) > 10
+    for path in paths:
+        design = Design.read(path)
+        assert link.read(link.write(design)).data() == design.data(), path.name
+        assert len(link.write(design)) < 4000
+
+
+def test_the_first_version_of_the_link_stays_readable():
+    """A link as it was sent in November 2026."""
+    sent = (
+        "design=1.eNpFjMEKgzAQRP9lzolsaouSv4nrItqYFLOVguTfm546t3nMmwuFQ9K4pgXeGex5lgiP5aW2t254TDD"
+        "g-C4qB_yFwCxRjqC5VQRHZEey5bO32SznylLaD93u1WDL00_R_JTUaE__dFTrF1nZJRw"
+    )
+    design = link.read(sent)
+    assert (design.model, design.cluster.devices, design.job.tokens) == ("gpt-3-175b", 1024, 3e11)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("design=2.abc", "version"),
+        ("design=1.", "cut short"),
+        ("design=1.!!!!", "cut short"),
+        ("nothing", "no link"),
+        ("design=1.eJyrrgUAAXUA-Q", "model"),  # {}
+    ],
+)
+def test_a_link_that_is_cut_old_or_wrong_is_refused_in_one_line(desk, text, said):
+    with pytest.raises(DesignError) as told:
+        link.read(text)
+    assert said in str(told.value) and "\n" not in str(told.value)
+    before = desk.design
+    desk._do(lambda: desk.open_link(text))
+    assert desk.design == before and desk.session.refusal is not None
+
+
+def test_a_link_cut_anywhere_never_opens_another_design(desk):
+    whole = link.write(desk.design)
+    for end in range(len("design=1."), len(whole) - 1, 7):
+        with pytest.raises(DesignError):
+            link.read(whole[:end])
+
+
+def test_a_link_that_unpacks_without_end_is_refused():
+    import base64
+    import zlib
+
+    bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000, 9)).decode()
+    with pytest.raises(DesignError):
+        link.read("design=1." + bomb.rstrip("="))
+
+
+def test_a_link_on_the_page_names_no_file_of_the_server(desk, monkeypatch):
+    text = link.write(desk.design.change({"calibration": "/etc/passwd"}))
+    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    before = desk.design
+    desk._do(lambda: desk.open_link(text))
+    assert desk.design == before
+    assert "no file" in desk.session.refusal.text
+
+
+# ---------------------------------------------------------------- the protocol
+def test_the_page_is_drawn_from_messages_alone(desk):
+    """What a worker would do: JSON in, JSON out, and the whole page from nothing."""
+    seen, parts = [], {}
+
+    def tell(message):
+        message = json.loads(json.dumps(message))
+        seen.append(message)
+        for name, entries in message.get("parts", {}).items():
+            parts.setdefault(name, {}).update(entries)
+
+    desk.page.tell = tell
+    desk.page.hear({"hello": 1, "vega": True, "serial": "a:1"})
+    assert seen[-1] == {"answered": "a:1"}
+    root = next(m["root"] for m in seen if "root" in m)
+    reached, todo = set(), [root]
+    while todo:
+        name = todo.pop()
+        reached.add(name)
+        assert parts[name]["kind"]
+        todo += parts[name].get("children", [])
+    kinds = {parts[name]["kind"] for name in reached}
+    assert {"form", "strip", "chart", "table", "tabs", "parts", "link", "button"} <= kinds
+    form = next(n for n in reached if parts[n]["kind"] == "form")
+    strip = next(n for n in reached if parts[n]["kind"] == "strip")
+    move = {"field": "cluster.devices", "value": 8192, "final": True, "serial": 1}
+    desk.page.hear({"set": {form: {"proposal": move}}, "serial": "a:2"})
+    shown = {item["key"]: item for item in parts[strip]["items"]}
+    given = scantling.assess(desk.design).as_dict()
+    assert desk.design.cluster.devices == 8192
+    assert f"{shown['days']['value']} {shown['days']['unit']}" == show("days", given["days"])
+    assert parts[form]["answered"] == 1
+
+
+def test_the_page_sets_nothing_but_what_a_part_hears(desk):
+    desk.page.tell = lambda message: None
+    before = desk.strip.items
+    desk.page.hear({"set": {desk.strip.id: {"items": []}, "p0": {"value": 1}}, "serial": "x"})
+    assert desk.strip.items == before
+
+
+# ---------------------------------------------------------------- what a move did
+def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
+    desk.form.send_change("cluster.devices", 131072)
+    said = desk._story.value
+    assert "16,384 → 131,072" in said
+    before, now = (story.bottleneck(m.given) for m in (desk.session.before, desk.session.now))
+    assert now[0] in said
+    assert (before[0] == now[0]) == ("took over" not in said)
+    longest = max(
+        v
+        for k, v in desk.session.now.given["step_breakdown_s"].items()
+        if k not in ("gemm", "attention", "elementwise", "logits")
+    )
+    assert now[1] == pytest.approx(longest / desk.session.now.given["step_s"])
+
+
+def test_three_moves_are_offered_and_each_does_what_it_says(desk):
+    moment = desk.session.now
+    moves = story.suggested(moment, list(story.tried(desk.session.judge, moment)))
+    assert len(moves) == 3
+    desk.offer_moves(moves)
+    for button, (name, said, _fields) in zip(desk._moves.children, moves):
+        button.click()
+        assert desk.session.refusal is None
+        given = desk.session.now.given
+        assert show("days", given["days"]) in said
+        if name == "Cheaper":
+            assert given["cost_usd"] < moment.given["cost_usd"]
+        if name == "Sooner":
+            assert given["days"] < moment.given["days"]
+        if name == "Another bottleneck":
+            assert story.bottleneck(given)[0] != story.bottleneck(moment.given)[0]
+        desk.session.undo()
+
+
+def test_of_a_design_that_misses_a_limit_the_fixes_are_offered(desk):
+    desk.form.send_change("constraints.deadline_days", "60")
+    moves = story.suggested(desk.session.now, [])
+    assert moves and {name for name, _, _ in moves} == {"Mend"}
+
+
+def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
+    panel = next(p for p in desk.panels if p.title == "Compare")
+    desk.tabs.selected_index = desk.panels.index(panel)
+    panel.notes.value = "as published"
+    assert desk.design.notes == "as published"
+    for devices in (16384, 8192, 32768):
+        desk.form.send_change("cluster.devices", devices)
+        panel.keep.click()
+    panel.keep.click()  # the same once
+    rows = [[cell["text"] for cell in row] for row in panel.kept.rows]
+    assert len(rows) == 3
+    names = panel.kept.names
+    for row, moment in zip(rows, desk.session.kept):
+        assert show("cost_usd", moment.given["cost_usd"]) in row[names.index("cost_usd")]
+        assert "to" in row[names.index("cost_usd")]
+        assert row[-1] == "as published"
+    panel.kept.pick(1)
+    assert desk.design.cluster.devices == 8192

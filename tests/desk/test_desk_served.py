@@ -1,0 +1,71 @@
+"""The desk as a page for visitors: what they save goes to them, and no path of theirs is opened."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import zipfile
+
+import pytest
+from scantling.design.design import Design
+from scantling_widgets import resources
+from scantling_widgets.desk import Desk
+from scantling_widgets.panels.report import Report
+
+
+@pytest.fixture
+def panel(monkeypatch, tmp_path):
+    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    monkeypatch.chdir(tmp_path)
+    desk = Desk(resources.example())
+    found = next(p for p in desk.panels if isinstance(p, Report))
+    found.show()
+    return found
+
+
+def _given(markup: str) -> tuple[str, bytes]:
+    name, data = re.search(r"download='([^']+)' href='data:[^,]+;base64,([^']+)'", markup).groups()
+    return name, base64.b64decode(data)
+
+
+def test_a_design_is_saved_to_the_visitor(panel, tmp_path):
+    panel._try(panel._save)
+    name, content = _given(panel.say.value)
+    assert name.endswith(".yaml")
+    assert Design.from_yaml(content.decode()) == panel.session.now.design
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kit_is_given_as_an_archive(panel, tmp_path):
+    steps, files = panel._kit_start()
+    for found in files:
+        panel._kit_step(found)
+    name, content = _given(panel.kit_said.value)
+    assert steps == 1 and name.endswith(".zip")
+    assert {"plan.json", "launch.sh"} <= set(zipfile.ZipFile(io.BytesIO(content)).namelist())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["model: {hf_config: /etc/passwd}", "calibration: /etc/passwd"])
+def test_a_path_that_a_visitor_types_is_not_opened(panel, line, monkeypatch):
+    def opened(*args, **kwargs):
+        raise AssertionError("a file was opened")
+
+    text = panel.session.now.design.to_yaml()
+    key = line.partition(":")[0]
+    panel.text.value = re.sub(rf"(?m)^{key}:.*\n?", "", text) + line + "\n"
+    monkeypatch.setattr("scantling.base.files.read_bytes", opened)
+    panel._try(panel._use)
+    assert "this page opens no file" in panel.say.value
+
+
+def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_path):
+    there = tmp_path / "there.yaml"
+    there.write_text(panel.session.now.design.change({"cluster.devices": 8192}).to_yaml())
+    panel.path.value = str(there)
+    panel._try(panel._load)
+    assert panel.session.now.design.cluster.devices == 16384
+    panel.path.value = there.read_text()  # what the page sends of a chosen file
+    panel._try(panel._load)
+    assert panel.session.now.design.cluster.devices == 8192

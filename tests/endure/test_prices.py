@@ -1,0 +1,112 @@
+"""Prices are compared like with like, and what a machine of one's own costs is counted once."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from scantling import catalogue
+from scantling.catalogue.quotes import prices_with
+from scantling.cli.app import main
+from scantling.design.design import Design, DesignError
+from scantling.endure import cost
+from scantling.plans.prepare import prepare
+from scantling.verdict.assess import assess
+
+DAY = 86400.0
+BASE = {
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 64},
+    "job": {"tokens": 1e12},
+}
+
+
+def cluster(accelerator="h100-sxm", devices=64):
+    machine = {"accelerator": accelerator, "devices": devices}
+    return prepare(Design.from_data(BASE | {"cluster": machine})).cluster
+
+
+def test_one_kind_of_rent_across_chips():
+    """The review: "GB200 4.54 (median of 1 observations; 4.54-4.54), GB300 12.32, H200 4.54, B200
+    5.3..6: GB200 cheaper than B200, a third of GB300"."""
+    price = {
+        id: catalogue.price(id)
+        for id in ("h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72", "gb300-nvl72")
+    }
+    values = [p.value for p in price.values()]
+    assert values == sorted(values)
+    assert price["gb300-nvl72"].value < 1.6 * price["gb200-nvl72"].value
+    assert all(p.kind == "on-demand" and p.date for p in price.values())
+
+
+def test_one_observation_is_no_spread():
+    seen = 0
+    for chip in catalogue.accelerators():
+        p = catalogue.price(chip)
+        if p is not None:
+            seen += 1
+            assert p.low < p.value < p.high, chip
+            assert "observations; " not in p.notes or "usual spread" in p.notes
+    assert seen
+
+
+def test_a_node_price_and_a_kind_of_rent():
+    by_node = cost.price(cluster(), {"usd_per_node_hour": 20.0}, wall_s=DAY)
+    assert by_node.cost_usd == pytest.approx(64 * 24 * 2.5)
+    reserved = cost.price(cluster(), {"kind": "reserved"}, wall_s=DAY)
+    assert reserved.cost_usd < cost.price(cluster(), {}, wall_s=DAY).cost_usd
+
+
+def test_a_machine_that_is_owned_pays_its_energy_and_its_years():
+    """Cottier et al. 2024 (arXiv 2405.21015) count hardware over its life and energy apart."""
+    owned = {"capex_usd": 3.0e6, "years": 4, "staff_usd_per_year": 2e5, "network_usd": 4e5}
+    c = cost.price(cluster(), {"owned": owned, "usd_per_kwh": 0.1}, wall_s=365.25 * DAY)
+    assert c.cost_usd == pytest.approx(3.4e6 / 4 + 2e5 + c.energy_usd)
+    rented = cost.price(cluster(), {"usd_per_device_hour": 2.0}, wall_s=DAY)
+    assert rented.cost_usd == pytest.approx(64 * 24 * 2.0)  # energy is in it
+    with pytest.raises(DesignError, match="usd_per_device_hour"):
+        Design.from_data(BASE | {"prices": {"owned": owned, "usd_per_device_hour": 2}})
+
+
+def test_the_cost_to_plan_for_is_summed_once():
+    a = assess(Design.from_data(BASE))
+    plan = cost.to_plan_for(a.cost_usd_low, a.cost_usd, a.cost_usd_high)
+    around = sum(row["usd"] for row in plan["around"])
+    assert plan["total_usd"] == pytest.approx(a.cost_usd + plan["overrun_usd"] + around)
+    assert a.cost_at_risk_usd == plan["overrun_usd"] >= 0
+    # Morrison et al. 2025: development was 50 % of training
+    assert around == pytest.approx(0.5 * a.cost_usd)
+    assert all("arXiv" in row["source"] for row in plan["around"])
+
+
+def test_the_mean_of_a_band():
+    """A log-normal of sigma s has mean median x exp(s^2 / 2)."""
+    import math
+
+    s = 0.5
+    wide = math.exp(s * cost.Z80)
+    assert cost.expected(1 / wide, 1.0, wide) == pytest.approx(math.exp(s * s / 2))
+
+
+def test_a_table_of_ones_own(tmp_path, capsys):
+    file = tmp_path / "prices.csv"
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ("item", "value", "provider"))
+    writer.writeheader()
+    writer.writerow({"item": "h100-sxm", "value": 1.75, "provider": "our cloud"})
+    file.write_text(out.getvalue())
+    assert prices_with(file)["h100-sxm"]["on-demand"].value == 1.75
+    assert main(["prices", str(file)]) == 0
+    assert "$1.75" in capsys.readouterr().out
+    for wrong in ("item,value\nh100-sxm,-1\n", "item,value\nh101,2\n", "item,cost\nh100-sxm,2\n"):
+        file.write_text(wrong)
+        assert main(["prices", str(file)]) == 2
+        assert "line 2" in capsys.readouterr().err
+
+
+def test_a_machine_that_costs_nothing_costs_nothing_within_its_band():
+    """A grant's device-hours: no price has no spread."""
+    free = assess(Design.from_data(BASE | {"prices": {"usd_per_device_hour": 0}}))
+    assert (free.cost_usd_low, free.cost_usd, free.cost_usd_high) == (0, 0, 0)
+    assert free.cost_at_risk_usd == 0

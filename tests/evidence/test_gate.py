@@ -1,0 +1,27 @@
+"""The gate: it sees what moved and by how much, and a new chip does not redraw its points."""
+
+from __future__ import annotations
+
+import gate
+import pandas as pd
+
+
+def state(**changed) -> pd.DataFrame:
+    row = dict(kind="point", id="1 a", step_s="2", memory="40", days="", cost_usd="", broken="")
+    return pd.DataFrame([row | changed])
+
+
+def test_what_moved_is_said_with_its_size(capsys):
+    assert gate.compared(state(), state()) == 0
+    assert "moved" not in capsys.readouterr().out
+    assert gate.compared(state(), state(step_s="2.1")) == 1
+    assert "1 a: 2 -> 2.1 (+5.0 %)" in capsys.readouterr().out
+    assert gate.compared(state(), state(memory="")) == 1
+    assert gate.compared(state(), state(broken="arithmetic")) == 1
+    assert "kept -> arithmetic" in capsys.readouterr().out
+
+
+def test_a_row_more_in_the_catalogue_leaves_most_points_where_they_were():
+    names = [f"chip-{i}" for i in range(40)]
+    kept = [gate.drawn(n, "x", names) == gate.drawn(n, "x", [*names, "new"]) for n in range(400)]
+    assert 0.95 < sum(kept) / 400 < 1

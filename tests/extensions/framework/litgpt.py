@@ -1,0 +1,16 @@
+"""LitGPT's pretrain command: one YAML file, FSDP with hybrid sharding, no recompute."""
+
+from scantling.kits import FRAMEWORKS
+from scantling.kits.framework import framework
+from scantling.kits.frameworks.fsdp import lacks
+from scantling.kits.render import render
+
+
+def files(launch, kit):
+    """litgpt.yaml, as `litgpt pretrain --config` reads it."""
+    node = min(launch.cluster.devices_per_node, launch.plan["dp"])
+    values = {"p": launch.plan, "train": kit["train"], "shape": kit["shape"], "node": node}
+    return {"litgpt.yaml": render("litgpt.yaml.j2", **values)}
+
+
+FRAMEWORKS["litgpt"] = framework("litgpt", files=files, lacks=lacks)

@@ -1,0 +1,194 @@
+"""Additions from outside the package, each as small as CONTRIBUTING.md says: a row, a file, a
+formula; and the design that uses it, through verdict, fixes, report, desk and kit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+DESIGN = {
+    "scantling": 1,
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 64},
+    "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 256},
+}
+
+
+def run(extension: str, *words: str, code: int = 0, **design) -> subprocess.CompletedProcess:
+    """A Python with one of the extensions, on a design that stands on stdin."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        env=os.environ | {"SCANTLING_EXTENSIONS": str(HERE / extension)},
+        input=json.dumps(DESIGN | design),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stderr[-2000:]
+    return done
+
+
+def driven(extension: str, folder: Path, framework: str = "", **design) -> dict:
+    file = folder / "design.yaml"
+    file.write_text(yaml.safe_dump(DESIGN | design))
+    words = [str(HERE / "drive.py"), str(file), *[framework] * bool(framework)]
+    return json.loads(run(extension, *words).stdout)
+
+
+def field(desk: dict, name: str) -> dict:
+    found = [f for g in desk["groups"] for f in g["fields"] if f["field"] == name]
+    assert found, name
+    return found[0] | desk["values"][name]
+
+
+def test_an_accelerator_is_one_row(tmp_path):
+    """H20 with 141 GB: Hopper at 15 % of H100's peak, so a fifth of the H100s would do."""
+    rows = (HERE / "accelerator" / "accelerators.csv").read_text().splitlines()
+    assert len(rows) == 2 and len(list((HERE / "accelerator").iterdir())) == 1
+    cluster = {"accelerator": "h20-141-sxm", "devices": 64}
+    got = driven("accelerator", tmp_path, cluster=cluster, constraints={"deadline_days": 10})
+    out = got["json"]
+    assert out["verdict"] == "constraint-missed"
+    assert out["memory_bytes"]["capacity"] <= 150e9
+    assert 148e12 > out["model_tflops_per_device"] * 1e12 > 0.3 * 148e12
+    changes = [fix["change"] for fix in out["nearest_fixes"] if fix["verdict"] == "feasible"]
+    assert any("H200" in change or "devices" in change for change in changes), changes
+    assert "H20 141GB SXM5" in got["report"]
+    chip = field(got["desk"], "cluster.accelerator")
+    assert chip["value"] == "h20-141-sxm"
+    assert "h20-141-sxm" in {option["value"] for option in chip["options"]}
+    # another design's fixes and comparisons offer it as they offer a shipped chip
+    listed = json.loads(
+        run("accelerator", "-m", "scantling", "catalogue", "accelerators", "--json").stdout
+    )
+    assert {row["id"] for row in listed} > {"h20-141-sxm", "h100-sxm"}
+
+
+def test_a_stack_is_one_file(tmp_path):
+    assert len([p for p in (HERE / "stack").rglob("*") if p.is_file()]) == 1
+    got = driven("stack", tmp_path, stack="litgpt", constraints={"min_mfu": 0.9})
+    out = got["json"]
+    assert out["verdict"] == "constraint-missed"
+    assert (out["plan"]["sharding"], out["plan"]["recompute"]) == ("hsdp", "none")
+    assumed = {row["field"]: row["why"] for row in out["assumed"]}
+    assert "nobody has published a run of LitGPT" in assumed["stack"]
+    assert out["nearest_fixes"]
+    assert "litgpt" in got["report"]
+    assert got["desk"]["inputs"]["stack"] == "litgpt"
+
+
+def test_a_constraint_is_a_row_and_its_formula(tmp_path):
+    """A grant of 2 device-years, and a run of 64 devices for some 17 days."""
+    got = driven("constraint", tmp_path, constraints={"max_device_years": 2})
+    out = got["json"]
+    spent = 64 * out["days"] / 365.25
+    assert out["verdict"] == "constraint-missed" and spent > 2
+    (miss,) = out["missed"]
+    assert miss["field"] == "max_device_years" and miss["value"] == pytest.approx(spent)
+    assert 0 <= miss["chance"] < 0.5
+    assert out["asked"][0]["what"] == "device-years" and not out["asked"][0]["met"]
+    assert out["limits"][0].startswith("device-years: ")
+    eased = [fix for fix in out["can_do"] if "a grant of" in fix["change"]]
+    assert eased and not eased[0]["missed"]
+    assert eased[0]["set"]["constraints.max_device_years"] >= spent
+    assert "device-years" in got["report"]
+    assert field(got["desk"], "constraints.max_device_years")["value"] == "2"
+    kept = driven("constraint", tmp_path, constraints={"max_device_years": 2 * spent})
+    assert kept["json"]["verdict"] == "feasible" and kept["json"]["asked"][0]["met"]
+
+
+def test_a_block_kind_is_one_file(tmp_path):
+    """Hyena in 22 of 32 layers: other parameters, a third of the attention, and no kit for it."""
+    mixed = {"like": "llama-3.1-8b", "mixers": "22*hyena(taps=4)"}
+    got = driven("block", tmp_path, model=mixed, constraints={"deadline_days": 3})
+    plain = driven("block", tmp_path, constraints={"deadline_days": 3})
+    out, usual = got["json"], plain["json"]
+    per_layer = (4 * 4096**2 + 4 * 4096) - (2 * 4096**2 + 2 * 4096 * 1024)
+    assert out["params"] - usual["params"] == 22 * per_layer
+    assert out["verdict"] == "constraint-missed" and out["nearest_fixes"]
+    assert out["step_breakdown_s"]["attention"] / usual["step_breakdown_s"]["attention"] < 0.5
+    assert "22*hyena(taps=4)" in got["report"]
+    size = field(got["desk"], "model.size")
+    assert size["value"] == out["params"]
+    words = ("-m", "scantling", "design", "-", "--json")
+    wrong = run("block", *words, code=2, model=mixed | {"mixers": "40*hyena"})
+    assert wrong.stderr.startswith("scantling: ") and "mixers" in wrong.stderr
+    alien = run("accelerator", *words, code=2, model=mixed)
+    assert "hyena" in alien.stderr and len(alien.stderr.splitlines()) == 1
+
+
+@dataclass(kw_only=True)
+class TrainArgs:
+    """litgpt/args.py, 0.5.12: the fields that `litgpt pretrain` reads under `train`."""
+
+    save_interval: int | None = 1000
+    log_interval: int = 1
+    global_batch_size: int = 64
+    micro_batch_size: int = 4
+    lr_warmup_steps: int | None = 100
+    epochs: int | None = None
+    max_tokens: int | None = None
+    max_steps: int | None = None
+    max_seq_length: int | None = None
+    tie_embeddings: bool | None = None
+    max_norm: float | None = None
+    min_lr: float = 6e-5
+
+    def gradient_accumulation_iters(self, devices: int, num_nodes: int) -> int:
+        """litgpt/args.py: batch of a device over its micro-batch, at least 1."""
+        return self.global_batch_size // (devices * num_nodes) // self.micro_batch_size
+
+
+def judge(kit: dict) -> dict:
+    """litgpt.yaml as LitGPT reads it: the plan that it would run."""
+    text = yaml.safe_load(kit["litgpt.yaml"])
+    train = TrainArgs(**text.pop("train"))
+    devices, nodes = text.pop("devices"), text.pop("num_nodes")
+    assert text.keys() <= {"model_config", "precision", "resume", "seed", "out_dir", "data"}
+    return {
+        "dp": devices * nodes,
+        "micro_batch": train.micro_batch_size,
+        "grad_accum": train.gradient_accumulation_iters(devices, nodes),
+        "layers": text["model_config"]["n_layer"],
+    }
+
+
+def test_a_launch_framework_is_one_file_its_facts_and_its_templates(tmp_path):
+    got = driven("framework", tmp_path, "litgpt")
+    plan = json.loads(got["kit"]["plan.json"])
+    wanted = {k: plan["plan"][k] for k in ("dp", "micro_batch", "grad_accum")}
+    assert judge(got["kit"]) == wanted | {"layers": 32}
+    assert (plan["plan"]["sharding"], plan["plan"]["tp"]) == ("hsdp", 1)
+    assert "litgpt pretrain" in got["kit"]["launch.sh"]
+    assert "litgpt" in got["kit"]["README.md"]
+    assert "litgpt" in got["frameworks_on_the_desk"]
+    file = tmp_path / "design.yaml"
+    words = ("-m", "scantling", "launch", str(file), "--to", "litgpt", "-o", str(tmp_path / "kit"))
+    run("framework", *words)
+    assert (tmp_path / "kit" / "litgpt.yaml").read_text() == got["kit"]["litgpt.yaml"]
+
+
+def test_wrong_extensions_are_named():
+    missing = run("nowhere", "-c", "import scantling")
+    assert "SCANTLING_EXTENSIONS: " in missing.stderr and "is not a folder" in missing.stderr
+    unknown = subprocess.run(
+        [sys.executable, "-c", "import scantling"], capture_output=True, text=True
+    )
+    assert unknown.returncode == 0 and not unknown.stderr
+
+
+@cache
+def shipped() -> str:
+    return run("nowhere", "-W", "ignore", "-m", "scantling", "catalogue", "accelerators").stdout
+
+
+def test_nothing_is_added_where_no_folder_is_named():
+    assert "h20-141-sxm" not in shipped() and "h100-sxm" in shipped()

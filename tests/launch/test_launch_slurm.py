@@ -1,0 +1,192 @@
+"""The Slurm script under stand-ins of Slurm's commands: it starts at every size, goes on in place
+after a fault, and gives up where the run never began."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scantling import Design, assess
+from scantling.advise.batch import batch_guide
+from scantling.cluster.rollout.watch import hang_timeout_s
+from scantling.cluster.scheduler.request import early_failures, request
+from scantling.cluster.scheduler.scheduler import scheduler
+from scantling.cluster.site import site_of
+from scantling.cluster.storage import stores
+from scantling.kits import framework, kits, write
+from scantling.kits.expressible import express
+from scantling.kits.pages import kit
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+from corpus import SMALL, spec  # noqa: E402
+
+ONE_BY_ONE = 'for ((i = 0; i < HOSTS_LISTED; i++)); do echo "node-$i"; done'
+AT_ONCE = 'exec seq -f "node-%.0f" 0 $((HOSTS_LISTED - 1))'
+TRAINS = "exit 0"
+
+
+def job(devices, **more):
+    plan = dict(tp=1, pp=1, sharding="none", micro_batch=1)
+    return assess(
+        Design.from_data(
+            spec(model=SMALL, devices=devices, plan=plan, job=dict(global_batch=devices), **more)
+            | {"name": "job"}
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def launch():
+    return express(job(16), 0, framework("fsdp"), "slurm")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a kit's job.sbatch: run(files, srun, names, restarts=0, hosts=None) -> (exit, calls)."""
+    bin_, here = tmp_path / "bin", tmp_path / "kit"
+    bin_.mkdir()
+
+    def stub(name, text):
+        (bin_ / name).write_text(f'#!/bin/bash\necho "{name} $*" >> "{tmp_path}/calls"\n{text}\n')
+        (bin_ / name).chmod(0o755)
+
+    def go(files, srun, names=AT_ONCE, restarts=0, hosts=2, down=""):
+        if go.written is not files:
+            write(files, here)
+            go.written = files
+        (tmp_path / "calls").write_text("")
+        stub("srun", srun)
+        stub("sinfo", f"printf '%s\\n' {down}" if down else "exit 0")
+        stub("scontrol", f'if [ "$1" = requeue ]; then exit 0; fi\n{names}')
+        p = subprocess.run(
+            ["bash", "job.sbatch"],
+            cwd=here,
+            timeout=60,
+            capture_output=True,
+            env={
+                "PATH": f"{bin_}:/usr/bin:/bin",
+                "SLURM_JOB_ID": "7",
+                "SLURM_JOB_NODELIST": "node",
+                "SLURM_RESTART_COUNT": str(restarts),
+                "SLURM_SUBMIT_DIR": str(here),
+                "HOSTS_LISTED": str(hosts),
+            },
+        )
+        return p.returncode, (tmp_path / "calls").read_text()
+
+    go.folder, go.written = here, None
+    return go
+
+
+@pytest.mark.parametrize("names", [ONE_BY_ONE, AT_ONCE])
+@pytest.mark.parametrize("nodes", [1, 2, 64, 512, 2048, 12_500])
+def test_it_starts_at_every_size(launch, run, nodes, names):
+    """Twenty times with names printed one by one, twenty with all at once: a reader that left after
+    the first of them would end the job with 141."""
+    files = kit(replace(launch, devices=8 * nodes, figures=launch.figures | {"spares": 0}))
+    for _ in range(20):
+        code, calls = run(files, TRAINS, names, hosts=nodes)
+        assert code == 0
+        assert calls.count("srun ") == 1
+    assert len((run.folder / "run" / "nodes-up").read_text().split()) == nodes
+
+
+def test_a_node_that_is_down_or_fails_its_check_gives_its_place_to_a_spare(launch, run):
+    files = kit(replace(launch, figures=launch.figures | {"spares": 2}))
+    assert "#SBATCH --nodes=4\n" in files["job.sbatch"]
+    srun = (
+        'if [ ! -e "$RUN_DIR/struck" ]; then touch "$RUN_DIR/struck";'
+        ' echo node-1 >> "$BAD_NODES"; exit 1; fi'
+    )
+    code, calls = run(files, srun, hosts=4, down="node-0")
+    assert code == 0
+    assert calls.count("srun ") == 2
+    assert "requeue" not in calls
+    assert (run.folder / "run" / "nodes-up").read_text().split() == ["node-2", "node-3"]
+    code, calls = run(files, TRAINS, hosts=4, down="node-0 node-1 node-3")
+    assert (code, calls.count("srun "), "scontrol requeue 7" in calls) == (1, 0, True)
+
+
+def test_a_run_that_never_began_is_a_mistake_and_one_that_has_saved_meets_faults(launch, run):
+    """A failure within 15 minutes ends a first start; once a checkpoint is there or the job is back
+    from the queue, the same failure starts again in place, until it cannot be chance."""
+    files = kit(launch)
+    again = early_failures(launch.figures["mtbf_s"], launch.figures["days"] * 86400)
+    code, calls = run(files, "exit 3")
+    assert (code, calls.count("srun ")) == (3, 1)
+    code, calls = run(files, "exit 3", restarts=1)
+    assert (code, calls.count("srun ")) == (3, again - 1)  # the first start was one
+    saves = (
+        'n=$(cat "$RUN_DIR/n" 2>/dev/null || echo 0); echo $((n + 1)) > "$RUN_DIR/n";'
+        ' [ "$n" -lt 9 ] || exit 0; sleep 0.02; mkdir -p "$RUN_DIR/checkpoints/step-000000001";'
+        ' touch "$RUN_DIR/checkpoints/step-000000001/.metadata"; exit 3'
+    )
+    code, calls = run(files, saves, restarts=1)
+    assert (code, calls.count("srun ")) == (0, 10)
+
+
+def test_failures_in_a_row_are_weighed_against_the_design_s_own_rate():
+    """One failure in 3.1 h (Llama 3's 16,384 devices, 54 days) strikes 7.75 % of starts within 15
+    minutes: of 836 starts, twice the failures, five in a row are a chance of 0.2 %, four of 3 %."""
+    assert early_failures(3.1 * 3600, 54 * 86400) == 5
+    assert early_failures(1e9, 54 * 86400) == 3
+    assert early_failures(60.0, 54 * 86400) == 20
+
+
+def test_no_script_of_a_kit_pipes_into_a_reader_that_leaves():
+    seen = 0
+    a = job(16)
+    for to in ("megatron", "torchtitan", "fsdp", "accelerate", "maxtext"):
+        for name, text in kits(a, to, "slurm").items():
+            if name.endswith((".sh", ".sbatch")):
+                seen += 1
+                code = [line for line in text.splitlines() if not line.startswith("#")]
+                assert not [c for c in code for word in ("| head", "grep -q", "| sed") if word in c]
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("file", "to"),
+    [("llama-3.1-405b", "megatron"), ("mixtral-8x22b-128-h100", "megatron-bridge")],
+)
+def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
+    """Every field that both state: nodes with spares, kill policy, signal, time, network, retries,
+    time-outs, interval, retention, learning rate."""
+    a = assess(Design.read(ROOT / "gallery" / "designs" / f"{file}.yaml"))
+    files = kits(a, to, "slurm")
+    plan, job = json.loads(files["plan.json"]), files["job.sbatch"]
+    site = site_of(a)
+    asked = scheduler(site)
+    fields = request(site, "slurm")["fields"]
+    stated = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?$", job, re.M))
+    for name in ("nodes", "ntasks-per-node", "gpus-per-node", "open-mode"):
+        assert stated[name] == str(fields[name]), name
+    assert stated["signal"] == "B:" + fields["signal"]
+    assert int(stated.get("switches", "1").partition("@")[0]) == fields.get("switches", 1)
+    for name in ("requeue", "no-kill", "exclusive"):
+        assert (name in stated) == bool(fields[name]), name
+    assert f"--kill-on-bad-exit={fields['kill-on-bad-exit']} " in job
+    days, clock = stated["time"].split("-")
+    hours, minutes, _ = (int(n) for n in clock.split(":"))
+    if a.days:
+        assert (int(days) * 24 + hours) * 60 + minutes == fields["time-minutes"]
+    assert f'"$early" -ge {asked.requeue["most_in_a_row"]} ]' in job
+    assert plan["checkpoint"]["keep"] == stores(site).retention
+    assert plan["checkpoint"]["every_steps"] == round(site.e.checkpoint_interval_s / a.step_s)
+    rates = batch_guide(a)["learning_rate"]
+    assert (rates["start"] is not None) == bool(a.days)  # no tokens stated, no days and no rate
+    if a.days:
+        peaks = [row["value"] for row in rates["peak"]]
+        assert plan["train"]["lr"] == rates["start"] and min(peaks) < rates["start"] < max(peaks)
+    own = files["megatron.args" if to == "megatron" else "bridge.overrides"]
+    given = re.search(r"timeout.seconds.after.init[ =](\d+)", own)
+    assert int(given[1]) == math.ceil(hang_timeout_s(site.step_s, site.e.checkpoint_stall_s))
+    for name in ("goodput", "mtbf_s", "spares", "checkpoint_bytes", "step_s", "days", "cost_usd"):
+        assert plan["figures"][name] == a.headline()[name], name

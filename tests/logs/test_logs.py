@@ -1,0 +1,209 @@
+"""Logs of public runs say what a careful reader takes from them; dirty ones no less."""
+
+import gzip
+import json
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import scantling as sc
+from scantling.cli import main
+from scantling.logs.text import CHUNK, HEAD, UNPACKED, blocks
+
+DATA = Path(__file__).parent / "data"
+MEGATRON = (
+    " [2025-12-22 15:18:{second:02d}] iteration {step:8d}/      50 | "
+    "consumed samples: {samples:12d} | "
+    "elapsed time per iteration (ms): {ms:.1f} | throughput per GPU (TFLOP/s/GPU): 400.0 | "
+    "learning rate: 3.000000E-05 | global batch size:   512 | lm loss: 8.114214E+00 | "
+    "loss scale: 1.0 | grad norm: 0.042 | number of skipped iterations:   0 |"
+)
+
+
+def megatron(steps, ms=9000.0, prefix="", times=None):
+    times = times or {}
+    return "\n".join(
+        prefix + MEGATRON.format(second=i % 60, step=i, samples=512 * i, ms=times.get(i, ms))
+        for i in steps
+    )
+
+
+def log(tmp_path, text, name="job.out"):
+    path = tmp_path / name
+    path.write_text(text)
+    return sc.learn(path)[0]
+
+
+def test_a_torchtitan_log_of_two_lines():
+    """Steps 1 and 10 alone are logged: 18.465 s over 9 steps; the rate is that of one device."""
+    got = sc.learn(DATA / "torchtitan_qwen3_14b.log")[0]
+    assert got["format"] == "torchtitan"
+    assert got["step_s"] == pytest.approx(18.465 / 9, rel=0.001)
+    assert got["tokens_per_s_per_device"] == 9982
+    assert got["peak_memory_gb"] == pytest.approx(168.57)
+    assert (got["devices"], got["dp"], got["tp"], got["pp"]) == (8, 8, 1, 1)
+    assert (got["seq_len"], got["micro_batch"], got["global_batch"]) == (128, 160, 1280)
+    assert got["accelerator"] == "B200" and not got["oom"]
+
+
+def test_event_files_and_json_lines():
+    events = sc.learn(DATA / "events.out.tfevents.torchtitan.gz")[0]
+    assert events["step_s"] == pytest.approx(0.0998, rel=0.03) and events["steps"] == 10
+    lines = sc.learn(DATA / "llama_factory_trainer_log.jsonl")[0]
+    assert lines["step_s"] == pytest.approx(2.0, rel=0.03)
+    assert lines["devices"] is None and "devices" in lines["missing"]
+
+
+def test_a_table_of_collectives():
+    got = sc.learn(DATA / "nccl_alltoall_two_nodes.log")[0]
+    assert got["devices"] == 2 and got["steps"] is None
+    assert max(row["busbw_gbytes_per_s"] for row in got["collectives"]) == pytest.approx(27.28)
+    assert {row["test"] for row in got["collectives"]} >= {"alltoall"}
+
+
+# lines as the frameworks' own code writes them
+WRITTEN = {
+    "megatron_bridge": (
+        "".join(
+            f"Step Time : 9.09s GPU utilization: 663.5MODEL_TFLOP/s/GPU\n{megatron([i])}\n"
+            for i in range(1, 9)
+        ),
+        {"step_s": 9.0, "tflops_per_device": 663.5, "global_batch": 512},
+    ),
+    "nanotron": (
+        "\n".join(
+            f"[default0]:07/01/2024 13:00:0{i} [INFO|DP=0|PP=0|TP=0|node]: iteration: {i} / 20 | "
+            "consumed_tokens: 2.1M | elapsed_time_per_iteration_ms: 1.25K | tokens_per_sec: 1.68M |"
+            " tokens_per_sec_per_gpu: 210K | global_batch_size: 1.02K | lm_loss: 10.4 | lr: 0.0003"
+            " | model_tflops_per_gpu: 131 | hardware_tflops_per_gpu: 140 | grad_norm: 5"
+            for i in range(1, 9)
+        ),
+        {"step_s": 1.25, "tokens_per_s_per_device": 210_000, "tflops_per_device": 131},
+    ),
+    "olmo_core": (
+        "\n".join(
+            f"2025-03-01 10:00:{i * 4:02d}.100\thost:0\tolmo_core.train.callbacks:1\t"
+            f"INFO\t[step={i}/1000,epoch=1,eta=1:00:00]\n    train/CE loss=8.1\n"
+            "    throughput/device/TPS=12,345\n    throughput/device/TPS (actual avg)=11,000"
+            for i in range(1, 9)
+        ),
+        {"step_s": 4.0, "tokens_per_s_per_device": 12_345},
+    ),
+    "torchtune": (
+        "\n".join(
+            f"Step {i} | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:2345.5 "
+            "peak_memory_active:20.5 peak_memory_alloc:20.1 peak_memory_reserved:22.25"
+            for i in range(1, 9)
+        ),
+        {"tokens_per_s_per_device": 2345.5, "peak_memory_gb": 22.25, "step_s": None},
+    ),
+    "composer": (
+        "\n".join(
+            f"[batch={i}/100]:\n\t Train time/batch: {i - 1}\n\t Train loss/train/total: 11.2\n"
+            "\t Train throughput/batches_per_sec: 0.5000\n"
+            "\t Train throughput/device/tokens_per_sec: 16384.0\n"
+            "\t Train memory/peak_allocated_mem: 31.5"
+            for i in range(1, 9)
+        ),
+        {"step_s": 2.0, "tokens_per_s_per_device": 16_384, "peak_memory_gb": 31.5},
+    ),
+    "openrlhf": (
+        "\n".join(
+            f"2025-05-01 12:{i:02d}:00 INFO ppo_trainer.py:120 -- ✨ Global step {i}: "
+            "{'policy_loss': 0.01, 'actor_lr': 5e-07, 'kl': 0.001}"
+            for i in range(1, 9)
+        ),
+        {"step_s": 60.0},
+    ),
+    "nemo_rl": (
+        "\n".join(
+            f"========================= Step {i}/100 =========================\n"
+            "⏱️  Timing:\n  • Total step time: 43.25s\n  • policy_training: 20.10s (46.5%)"
+            for i in range(1, 9)
+        ),
+        {"step_s": 43.25},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_lines_that_frameworks_write(name, tmp_path):
+    text, figures = WRITTEN[name]
+    got = log(tmp_path, text)
+    assert got["format"] == name and got["steps"] == 8
+    assert {k: got[k] for k in figures} == pytest.approx(figures)
+
+
+def test_steady_steps_leave_out_compilation_and_pauses(tmp_path):
+    times = {1: 90_000.0, 2: 40_000.0, 30: 120_000.0}
+    got = log(tmp_path, megatron(range(1, 61), times=times))
+    assert got["step_s"] == got["step_s_p90"] == 9.0
+    assert any("pauses" in note for note in got["assumed"])
+
+
+def test_a_job_that_went_back_was_restarted(tmp_path):
+    text = megatron(range(1, 41)) + "\nTraceback\n" + megatron(range(21, 61))
+    got = log(tmp_path, text)
+    assert got["restarts"] == 1 and got["steps"] == 60 and got["step_s"] == 9.0
+
+
+def test_a_dirty_log(tmp_path):
+    """Ranks interleaved, colours, carriage returns, bytes of no text, half lines, a loss of nan."""
+    good = megatron(range(1, 31), prefix="7: [default7]:")
+    dirty = (
+        good.replace("iteration", "\x1b[32miteration")
+        .replace("8.114214E+00", "nan")
+        .replace("\n", "\r\n7: \udcff\x00 lm loss\n iteration     17/  ", 5)
+    )
+    path = tmp_path / "job.out.gz"
+    path.write_bytes(gzip.compress(dirty.encode("utf-8", "surrogateescape")))
+    assert sc.learn(path)[0]["step_s"] == 9.0
+    cut = tmp_path / "cut.out.gz"
+    cut.write_bytes(path.read_bytes()[:-20])  # the job was killed while it wrote
+    assert sc.learn(cut)[0]["step_s"] == 9.0
+
+
+def test_out_of_memory_after_a_step(tmp_path):
+    text = megatron([1, 2, 3]) + "\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
+    got = log(tmp_path, text)
+    assert got["oom"] and any("does not show a fit" in note for note in got["assumed"])
+
+
+def test_an_unknown_file_says_how_to_give_the_figures(tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary\n")
+    assert main(["learn", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("scantling: ") and said.count("\n") == 1
+    assert "megatron_lm" in said and "measured: {step_s:" in said
+
+
+def test_a_folder_of_logs_as_json(tmp_path, capsys):
+    for i in range(3):
+        (tmp_path / f"job{i}.out").write_text(megatron(range(1, 20), ms=9000.0 + i))
+    (tmp_path / "notes.txt").write_text("no log")
+    assert main(["learn", str(tmp_path), "--json"]) == 0
+    got = json.loads(capsys.readouterr().out)
+    assert [row["file"] for row in got] == ["job0.out", "job1.out", "job2.out"]
+    assert all(row["tp"] is None and row["global_batch"] == 512 for row in got)
+
+
+def test_a_long_log_is_a_stream(tmp_path):
+    """10 MB in a small part of the 500 MB and 60 s that 1 GB may take."""
+    block = (megatron(range(1, 60)) + "\n" + "INFO a line that says nothing at all\n" * 300) * 8
+    path = tmp_path / "long.out"
+    path.write_text(block * (10_000_000 // len(block)))
+    tracemalloc.start()
+    began = time.monotonic()
+    got = sc.learn(path)[0]
+    spent, held = time.monotonic() - began, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert got["step_s"] == 9.0 and held < 100e6 and spent < 30
+
+
+def test_a_log_that_unpacks_without_end_is_left(tmp_path):
+    """gzip packs equal bytes 1,030 times (RFC 1951: at most 258 bytes in two bits); words ten."""
+    path = tmp_path / "endless.log.gz"
+    path.write_bytes(gzip.compress(b"\n" * 200_000_000, 9))
+    assert sum(map(len, blocks(path))) < HEAD + CHUNK + UNPACKED * path.stat().st_size < 60e6
