@@ -4,7 +4,7 @@ fills, one entry what the library's code builds from a config."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,8 @@ import yaml
 
 from ...base.records import Lines, record
 
-
-class Flag(NamedTuple):
-    """A switch read from the file, and the class's value where the file leaves it out."""
-
-    field: str
-    default: bool = False
+# true, false, the field that switches it on, or {field: what the class has if it is left out}
+Flag = bool | str | Mapping[str, bool]
 
 
 class Refusal(NamedTuple):
@@ -62,9 +58,7 @@ class Architecture:
     hidden: Lines = ("hidden_size",)
     heads: Lines = ("num_attention_heads",)
     kv_heads: Lines = ("num_key_value_heads",)
-    kv_rule: str = (
-        "required"  # where missing: required | heads | multi-query | falcon | equal (never a field)
-    )
+    kv_rule: str = "required"  # where missing: required | heads; multi-query: one unless it says so
     head_dim: Lines = ("head_dim",)
     head_dim_class: int = 0  # class value; 0: hidden / heads
     ffn: Lines = ("intermediate_size",)
@@ -72,30 +66,29 @@ class Architecture:
     ffn_multiple: int = 0  # width = this x hidden where the file names none
     vocab: Lines = ("vocab_size",)
     seq_len: Lines = ("max_position_embeddings",)
-    class_dimensions: tuple[
-        tuple[str, int], ...
-    ] = ()  # dimensions its publisher's files leave to the class
+    # dimensions its publisher's files leave to the class
+    class_dimensions: Mapping[str, int] = field(default_factory=dict)
     tied: bool = False
     gated: bool = True
     activation: Lines = ("hidden_act", "hidden_activation", "activation_function")
     activation_class: str = "silu"
     norms: int = 2
-    norm_bias: bool | Flag = False
+    norm_bias: Flag = False
     no_norm_weights: bool = False
     final_norm: bool = True
     embedding_norm: bool = False
     qk_norm: str = ""  # head | width
-    qk_norm_flag: Flag | None = None  # where the file switches it on
-    qkv_bias: bool | Flag = False
-    out_bias: bool | Flag = False
-    mlp_bias: bool | Flag = False
+    qk_norm_flag: str = ""  # where the file switches it on
+    qkv_bias: Flag = False
+    out_bias: Flag = False
+    mlp_bias: Flag = False
     expert_bias: bool = False
     router_bias: bool = False
-    head_bias: bool | Flag = False
+    head_bias: Flag = False
     sinks: bool = False
     positions: Lines = ()  # rows of the learned position table
     positions_extra: int = 0
-    parallel: bool | Flag = False  # attention and MLP side by side
+    parallel: Flag = False  # attention and MLP side by side
     mla: bool = False
     router_buffers: bool = False
     moe: Moe | None = None
@@ -108,15 +101,21 @@ class Architecture:
     mixer: str = ""  # block of the layers that nothing below names, as in `patterns`
     feed: bool = True  # layers end with an MLP or experts; false: each block is a layer
     letters: Lines = ()  # a string of Nemotron's letters, or a list of words
-    words: tuple[tuple[str, str], ...] = ()  # of a list of layers: the block it means
+    words: Mapping[Any, str] = field(
+        default_factory=dict
+    )  # of a list of layers: the block it means
     word_lists: Lines = ("layer_types", "layers_block_type")
-    listed: tuple[tuple[str, str], ...] = ()  # field with layer numbers: block
+    listed: Mapping[str, str] = field(default_factory=dict)  # field with layer numbers: block
     listed_from: int = 0
     every: tuple = ()  # field, class value, field of the offset (or number), block
     mtp_letters: Lines = ()
-    sizes: tuple[tuple[str, tuple], ...] = ()  # field of Model: names, and last the class's value
-    fixed: tuple[tuple[str, Any], ...] = ()  # fields of Model that the class has alone
-    switches: tuple[tuple[str, Flag], ...] = ()
+    sizes: Mapping[str, list] = field(
+        default_factory=dict
+    )  # field of Model: names, and last the class's value
+    fixed: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # fields of Model that the class has alone
+    switches: Mapping[str, Flag] = field(default_factory=dict)
     no_q_lora: bool = False
 
 
@@ -149,11 +148,8 @@ def tables() -> Tables:
     read: dict[str, Architecture] = {}
     for model_type, row in data["architectures"].items():
         base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)
-        read[model_type] = replace(
-            base,
-            model_type=model_type,
-            **{name: _value(name, value) for name, value in row.items()},
-        )
+        row |= {k: row[k] and made(row[k]) for k, made in _MADE.items() if k in row}
+        read[model_type] = replace(base, **row | {"model_type": model_type})
     return Tables(
         read,
         {model_type: Composite(**row) for model_type, row in data["composites"].items()},
@@ -161,22 +157,7 @@ def tables() -> Tables:
     )
 
 
-_FLAGS = {f.name for f in fields(Architecture) if "Flag" in str(f.type)}
-
-
-def _value(name: str, value: Any) -> Any:
-    """A cell of the file as the field that it fills."""
-    if name == "moe":
-        return value and Moe(**{k: _value(k, v) for k, v in value.items()})
-    if name == "refuse":
-        return tuple(Refusal(**{k: _value(k, v) for k, v in row.items()}) for row in value)
-    if name == "sizes":
-        return tuple((k, tuple(v) if isinstance(v, list) else (v,)) for k, v in value.items())
-    if name == "switches":
-        return tuple((k, _value("norm_bias", v)) for k, v in value.items())
-    if name in _FLAGS and isinstance(value, str):
-        return Flag(value)
-    if isinstance(value, Mapping):
-        pairs = tuple(value.items())
-        return Flag(*pairs[0]) if name in _FLAGS else pairs
-    return tuple(value) if isinstance(value, list) else value
+_MADE = {
+    "moe": lambda row: Moe(**row),
+    "refuse": lambda rows: [Refusal(**row) for row in rows],
+}

@@ -13,11 +13,12 @@ from ...base.errors import DesignError
 from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines
 from .architectures import Architecture, Flag, tables
-from .hf_layers import pattern_fields, sliding_of
-from .patterns import counts
+from .hf_layers import pattern_fields
+from .patterns import SLIDING, counts
 from .shape import Model, attention_kind, check_model
 
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
+_CLASS = re.compile("(ForCausalLM|LMHeadModel|ForConditionalGeneration|Model)+$")
 
 
 class _Reader:
@@ -86,7 +87,7 @@ class _Reader:
         if value is not None:
             return value
         name, (field, *_) = arch.model_type, names
-        size = dict(arch.class_dimensions).get(field)
+        size = arch.class_dimensions.get(field)
         if size is None:
             raise self.error(field, allowed="this dimension of the model; it is not guessed")
         return self.assume(
@@ -123,11 +124,13 @@ class _Reader:
         """What the config class puts where the file says nothing."""
         return self.assume(field, value, f"the {model_type} class's value; not in the file")
 
-    def flag(self, spec: bool | Flag) -> bool:
+    def flag(self, spec: Flag) -> bool:
+        """A switch of the file, or what the class has where it is silent."""
         if isinstance(spec, bool):
             return spec
-        value = self.get(spec.field)
-        return spec.default if value is None else bool(value)
+        ((field, usual),) = spec.items() if isinstance(spec, Mapping) else ((spec, False),)
+        value = self.get(field)
+        return usual if value is None else bool(value)
 
 
 def from_hf(
@@ -210,17 +213,12 @@ def _named_type(reader: _Reader) -> str:
     names = {known.replace("_", "").replace("-", ""): known for t in tables()[::-1] for known in t}
     if not isinstance(classes, (list, tuple)):
         classes = [classes] if isinstance(classes, str) else []
-    for cls in classes:
-        bare = str(cls)
-        for tail in ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "Model"):
-            bare = bare.removesuffix(tail)
-        if bare.lower() in names:
+    for cls in map(str, classes):
+        known = names.get(_CLASS.sub("", cls).lower())
+        if known:
             reader.read["architectures"] = cls
-            return reader.assume(
-                "model_type",
-                names[bare.lower()],
-                f"from architectures: {cls}; the file has no model_type",
-            )
+            why = f"from architectures: {cls}; the file has no model_type"
+            return reader.assume("model_type", known, why)
     raise DesignError(
         "model_type",
         problem="missing, and no architectures that name it",
@@ -272,53 +270,39 @@ def _build(
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention = {"attention": attention_kind(heads, kv_heads)}
-    moe = _moe_layers(r, arch, layers) if arch.moe and arch.mixer else ()
-    pattern = pattern_fields(
-        r,
-        arch,
-        layers,
-        hidden,
-        moe,
-    )
-    attention |= (
-        _mla(r, arch)
-        if arch.mla
-        else {"head_dim": 0}
-        if not heads
-        else {
-            "head_dim": _head_dim(
-                r,
-                arch,
-                hidden,
-                heads,
-            )
-        }
-    )
-    feeds = _ffn(
-        r,
-        arch,
-        hidden,
-        layers,
-        pattern.get("pattern", ""),
-    ) | _window(r, arch, layers)
-    feeds |= sliding_of(pattern)
+    attention: dict[str, Any] = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
+    if arch.mla:
+        attention |= _mla(r, arch)
+    elif heads:
+        attention["head_dim"] = _head_dim(r, arch, hidden, heads)
+    moe = _moe_layers(r, arch, layers) if arch.moe else ()
+    pattern = pattern_fields(r, arch, layers, hidden, moe)
+    width, sliding = _window(r, arch, layers) if arch.window else (0, 0)
+    found = counts(pattern.get("pattern", "")) or {
+        "moe": len(moe),
+        "mlp": layers - len(moe),
+        "local": sliding,
+    }
+    feeds = _ffn(r, arch, hidden, found)
+    feeds["windowed_layers"] = sum(found.get(word, 0) for word in SLIDING)
+    feeds["window"] = width
     if tied is None:
         tied = r.get("tie_word_embeddings")
     if tied is None:
         tied = r.of_class("tied_embeddings", arch.tied, arch.model_type)
-    fields = {k: getattr(arch, k) for k in _CLASS_FIELDS}
-    fields |= {k: r.flag(getattr(arch, k)) for k in _FLAGS}
+    fields: dict[str, Any] = {k: r.flag(getattr(arch, k)) for k in _FLAGS}
     norms = _falcon_norms(r) if arch.model_type == "falcon" else arch.norms
     if arch.model_type == "gemma4_text" and not feeds.get("moe_layers"):
         norms = 4  # three more are the experts'
-    if arch.qk_norm_flag is not None and not r.flag(arch.qk_norm_flag):
-        fields["qk_norm"] = ""
+    switched = not arch.qk_norm_flag or r.flag(arch.qk_norm_flag)
     model = Model(
         name=name,
         kv_heads=kv_heads,
         tied_embeddings=bool(tied),
-        position_rows=_positions(r, arch),
+        position_rows=r.dimension(arch, arch.positions) + arch.positions_extra
+        if arch.positions
+        else 0,
+        qk_norm=arch.qk_norm * switched,
         seq_len=r.count(*arch.seq_len),
         rope_base=_positive(r, ROPE_BASE),
         norm_epsilon=_positive(r, NORM_EPSILON),
@@ -341,14 +325,9 @@ def _build(
     return model, r.read, tuple(r.assumed)
 
 
-_FLAGS = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
-_CLASS_FIELDS = (
-    "embedding_norm",
-    "qk_norm",
-    "expert_bias",
-    "router_bias",
-    "sinks",
-    "router_buffers",
+_FLAGS = (
+    *("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias", "expert_bias"),
+    *("router_bias", "router_buffers", "embedding_norm", "sinks"),
 )
 _HF_NAMES = {
     "hidden": "hidden_size",
@@ -375,38 +354,18 @@ def _positive(r: _Reader, names: tuple[str, ...]) -> float:
     return float(value) if known else 0.0
 
 
-def _positions(r, arch) -> int:
-    """Rows of the learned position table."""
-    if not arch.positions:
-        return 0
-    rows = r.count(*arch.positions)
-    if rows is None:
-        raise r.error(arch.positions[0], allowed="rows of the learned position table")
-    return rows + arch.positions_extra
-
-
-def _kv_heads(
-    r,
-    arch,
-    heads,
-) -> int:
-    rule = arch.kv_rule
-    if arch.mla or rule == "equal":
-        return heads
-    new = rule == "falcon" and r.flag(Flag("new_decoder_architecture"))
-    if rule in ("multi-query", "falcon") and not new and r.flag(Flag("multi_query", True)):
+def _kv_heads(r, arch, heads) -> int:
+    once = arch.kv_rule == "multi-query" and not r.flag("new_decoder_architecture")
+    if once and r.flag({"multi_query": True}):
         return 1
-    if rule == "multi-query":
+    if arch.mla or not arch.kv_heads:
         return heads
     value = r.count(*arch.kv_heads)
     if value is not None:
         return value
-    if rule == "falcon":
-        return r.assume("kv_heads", heads, "no num_kv_heads in the file: one per head")
-    if rule == "heads" or any(r.config.get(n, 0) is None for n in arch.kv_heads):  # null
-        return r.assume(
-            "kv_heads", heads, "no num_key_value_heads in the file: one per head, as the class does"
-        )
+    if arch.kv_rule != "required" or any(r.config.get(n, 0) is None for n in arch.kv_heads):  # null
+        why = f"no {arch.kv_heads[0]} in the file: one per head, as the class does"
+        return r.assume("kv_heads", heads, why)
     return r.dimension(arch, arch.kv_heads)
 
 
@@ -453,20 +412,13 @@ def _mla(r, arch) -> dict[str, Any]:
     )
 
 
-def _ffn(
-    r,
-    arch,
-    hidden,
-    layers,
-    pattern,
-) -> dict[str, Any]:
+def _ffn(r, arch, hidden, found) -> dict[str, Any]:
+    """The MLP and the experts of a model with so many blocks of each kind."""
     moe, activation = arch.moe, str(r.get(*arch.activation) or arch.activation_class)
-    fields: dict[str, Any] = {"mlp": _PLAIN_MLPS.get(activation, "gelu")}
+    fields: dict[str, Any] = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
-    moe_layers = len(_moe_layers(r, arch, layers)) if moe and arch.feed else 0
-    moe_layers = moe_layers or counts(pattern).get("moe", 0)
-    if moe_layers:
+    if found.get("moe"):
         width, experts, top_k = (
             r.dimension(arch, names) for names in (moe.width, moe.experts, moe.top_k)
         )
@@ -475,36 +427,28 @@ def _ffn(
             "expert_ffn_hidden": width,
             "experts": experts,
             "top_k": top_k,
-            "moe_layers": moe_layers,
+            "moe_layers": found["moe"],
             "shared_ffn_hidden": shared,
             "shared_gate": moe.shared_gate and shared > 0,
             "moe_layout": "interleaved" if (r.count(moe.step) or 1) > 1 else "dense-first",
         }
-    width = 0
-    found = counts(pattern)
-    dense = found.get("mlp", 0) + found.get("beside", 0) if found else layers - moe_layers
-    if moe and dense:
-        width = r.dimension(arch, moe.dense)
-    elif not moe and (dense or found.get("shared")):
-        width = r.count(*arch.ffn)
+    dense = found.get("mlp") or found.get("beside")
+    if dense or not moe and found.get("shared"):
+        names = moe.dense if moe else arch.ffn
+        width = r.count(*names)
         if width is None and arch.ffn_multiple:
-            width = r.assume(
-                "ffn_hidden",
-                arch.ffn_multiple * hidden,
-                f"derived: {arch.ffn_multiple} x hidden, as the class does",
-            )
-        width = width or r.dimension(arch, arch.ffn)
-    if arch.ffn_rule and width:
-        width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
-    return dict(
-        ffn_hidden=width,
-        **fields,
-    )
+            why = f"derived: {arch.ffn_multiple} x hidden, as the class does"
+            width = r.assume("ffn_hidden", arch.ffn_multiple * hidden, why)
+        width = width or r.dimension(arch, names)
+        if arch.ffn_rule:
+            width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
+        fields["ffn_hidden"] = width
+    return fields
 
 
 def _lfm2_width(r, width) -> int:
     """Two thirds, times a factor, rounded up, where the file says so."""
-    if not r.flag(Flag("block_auto_adjust_ff_dim", True)):
+    if not r.flag({"block_auto_adjust_ff_dim": True}):
         return width
     scaled = int((r.get("block_ffn_dim_multiplier") or 1) * int(2 * width / 3))
     unit = r.count("block_multiple_of") or 256
@@ -541,7 +485,7 @@ def _moe_layers(
     """Numbers of the layers with experts: as the file lists them, else every `step`-th from the
     first to the last."""
     moe, kinds = arch.moe, r.get("mlp_layer_types", "moe_layer_freq")
-    if moe.switch and not r.flag(Flag(moe.switch)):
+    if moe.switch and not r.flag(moe.switch):
         return frozenset()
     if isinstance(kinds, list):
         return frozenset(i for i, k in enumerate(kinds[:layers]) if k in SPARSE)
@@ -564,25 +508,13 @@ def _moe_layers(
 SPARSE = ("sparse", "moe", "hash_moe", 1)
 
 
-def _window(
-    r,
-    arch,
-    layers,
-) -> dict[str, int]:
-    if not arch.window:
-        return {}
+def _window(r, arch, layers) -> tuple[int, int]:
+    """The width of the attention that slides, and its layers; 0 where none does."""
     width = r.count(arch.window_field)
     if arch.window_field not in r.config:
         width = arch.window_class
     sliding = _sliding(r, arch.window, layers) if width else 0
-    return (
-        {
-            "window": width,
-            "windowed_layers": sliding,
-        }
-        if sliding
-        else {}
-    )
+    return (width, sliding) if sliding else (0, 0)
 
 
 def _sliding(
@@ -598,7 +530,7 @@ def _sliding(
         return sum(str(k).startswith(("sliding", "chunked")) for k in kinds[:layers])
     if rule == "qwen":
         first = r.count("max_window_layers", least=0) or 0
-        return layers - min(first, layers) if r.flag(Flag("use_sliding_window")) else 0
+        return layers - min(first, layers) if r.flag("use_sliding_window") else 0
     if rule == "chunk":
         listed, every = r.numbers("no_rope_layers"), r.count("no_rope_layer_interval") or 4
         return layers - (sum(not used for used in listed[:layers]) if listed else layers // every)
@@ -610,8 +542,8 @@ def _sliding(
 
 
 def _falcon_norms(r) -> int:
-    if not r.flag(Flag("parallel_attn", True)):
+    if not r.flag({"parallel_attn": True}):
         return 2
-    if not r.flag(Flag("new_decoder_architecture")):
+    if not r.flag("new_decoder_architecture"):
         return 1
     return r.count("num_ln_in_parallel_attn") or 2

@@ -3,12 +3,13 @@ by the entries of architectures.yaml."""
 
 from __future__ import annotations
 
+import re
 from math import ceil
 from typing import Any
 
 from .architectures import Architecture
 from .kinds import words_that
-from .patterns import LETTERS, SLIDING, counts, written
+from .patterns import LETTERS, written
 
 _OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
 
@@ -30,24 +31,12 @@ def pattern_fields(
         layers,
         moe,
     )
-    fields = dict(arch.fixed) | {name: r.flag(flag) for name, flag in arch.switches}
-    for name, names in arch.sizes:
-        fields[name] = _size(
-            r,
-            arch,
-            name,
-            names,
-            fields,
-            hidden,
-        )
-    fields = {k: v for k, v in fields.items() if not k.startswith("_")}
+    fields = {**arch.fixed, **{name: r.flag(flag) for name, flag in arch.switches.items()}}
+    known = {"hidden": hidden}
+    for name, names in arch.sizes.items():
+        known[name] = _size(r, arch, name, names, known)
+    fields |= {k: v for k, v in known.items() if k in arch.sizes and not k.startswith("_")}
     return fields | pattern
-
-
-def sliding_of(fields: dict[str, Any]) -> dict[str, int]:
-    """How many layers of a pattern attend to a window."""
-    found = counts(fields.get("pattern", ""))
-    return {"windowed_layers": sum(found.get(word, 0) for word in SLIDING)} if found else {}
 
 
 def _pattern(
@@ -65,21 +54,10 @@ def _pattern(
     feeds = [f"+{both if i in moe else 'mlp'}" * arch.feed for i in range(len(mixers))]
     whole = [mixer + feed for mixer, feed in zip(mixers, feeds)]
     letters = r.get(*arch.mtp_letters)
-    last = whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]
-    mtp = (
-        _of_words(
-            r,
-            arch.mtp_letters[0],
-            letters,
-            LETTERS,
-        )
-        if letters
-        else [last]
-    )
-    return {
-        "pattern": written(whole[:layers]),
-        "mtp_pattern": ",".join(mtp),
-    }
+    mtp = [whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]]
+    if letters:
+        mtp = _of_words(r, arch.mtp_letters[0], letters, LETTERS)
+    return {"pattern": written(whole[:layers]), "mtp_pattern": ",".join(mtp)}
 
 
 def _mixers(
@@ -110,10 +88,12 @@ def _mixers(
             r,
             field,
             words,
-            dict(arch.words),
+            arch.words,
             layers,
         )
-    listed = [(name, i - arch.listed_from, b) for name, b in arch.listed for i in r.numbers(name)]
+    listed = [
+        (name, i - arch.listed_from, b) for name, b in arch.listed.items() for i in r.numbers(name)
+    ]
     if arch.words and not listed and not arch.every:
         raise r.error(field, allowed="the block of each layer; it is not guessed")
     found = [arch.mixer] * layers
@@ -153,59 +133,26 @@ def _of_words(
     return [known[word] for word in words]
 
 
-def _size(
-    r,
-    arch,
-    name,
-    names,
-    fields,
-    hidden,
-) -> int:
-    """A dimension by the names of its field; the last may be the class's value, or what it follows
-    from: `hidden`, or `*` and a factor of hidden over another field of the entry."""
+def _size(r, arch, name, names, known) -> int:
+    """A dimension by the names of its field; the last is the class's value, or what it follows
+    from (`_following`), or none."""
     *names, last = names
-    if isinstance(last, str) and last[0] not in "=*":
-        names, last = [*names, last], None
-    for each in names:
-        if r.config.get(each) == "auto":
-            return _following(
-                str(last),
-                fields,
-                hidden,
-            )
+    if any(r.config.get(each) == "auto" for each in names):
+        return _following(last, known)
     value = r.count(*names, least=0)
     if value is not None:
         return value
     if last is None:
         raise r.error(names[0], allowed="this dimension of the model; it is not guessed")
     if isinstance(last, str):
-        return r.assume(
-            name,
-            _following(
-                last,
-                fields,
-                hidden,
-            ),
-            f"derived: {last[1:]}",
-        )
-    return r.of_class(
-        names[0] if names else name,
-        last,
-        arch.model_type,
-    )
+        return r.assume(name, _following(last, known), f"derived: {last[1:]}")
+    return r.of_class(names[0], last, arch.model_type)
 
 
-def _following(
-    rule,
-    fields,
-    hidden,
-) -> int:
-    """`=hidden*expand/ssm_heads`: a product of fields over others, rounded up."""
-    product, *over = rule[1:].split("/")
-    known = fields | {"hidden": hidden}
+def _following(rule: str, known) -> int:
+    """`=hidden*expand/ssm_heads`: a product of numbers and fields over others, rounded up."""
     value = 1.0
-    for word in product.split("*"):
-        value *= float(word) if word[0].isdigit() else known[word]
-    for word in over:
-        value /= float(word) if word[0].isdigit() else max(known[word], 1)
+    for sign, word in re.findall("([=*/])([^*/]+)", rule):
+        factor = float(word) if word[0].isdigit() else known[word]
+        value = value / max(factor, 1) if sign == "/" else value * factor
     return ceil(value)
