@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from ..base.errors import DesignError, closest
 from ..base.files import csv_rows
 from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
-from .load import HERE, VERIFIED, CatalogueError, filled, read, rows
+from .load import HERE as HERE
+from .load import by_id, filled, find, indexed, rows
+from .load import read as read
 from .pricing import newest
 from .records import (
     CollectiveFit,
@@ -32,104 +33,56 @@ from .records import (
     Storage,
 )
 
-# records by file
+# file -> its records, and what one of them is called
 _KINDS = {
-    "accelerators": Accelerator,
-    "fabrics": Fabric,
-    "nodes": Node,
-    "storage": Storage,
-    "failure_presets": FailurePreset,
-    "optimizers": Optimizer,
+    "accelerators": (Accelerator, "an accelerator"),
+    "fabrics": (Fabric, "a fabric"),
+    "nodes": (Node, "a node"),
+    "storage": (Storage, "a storage system"),
+    "failure_presets": (FailurePreset, "a failure preset"),
+    "optimizers": (Optimizer, "an optimizer"),
 }
 
 
 @cache
 def _table(file: str) -> dict:
     """Records of a file by id and by alias."""
-    return _indexed(filled(_KINDS[file], rows(file)))
+    return indexed(filled(_KINDS[file][0], rows(file)))
 
 
-def _find(
-    file: str,
-    word,
-    field: str,
-    kind: str,
-):
-    table = _table(file)
-    if not isinstance(word, str):
-        raise DesignError(field, word, f"the id of {kind}")
-    found = table.get(word) or table.get(word.strip().lower())
-    if found is None:
-        near = closest(word, table)
-        raise DesignError(
-            field,
-            word,
-            list(_by_id(table)),
-            table[near].id if near else None,
-            problem=f"is not {kind} of the catalogue",
-        )
-    return found
-
-
-def _by_id(table: dict) -> dict:
-    return {word: r for word, r in table.items() if word == r.id}
-
-
-def _indexed(of: list) -> dict:
-    """Records by id and by alias."""
-    table = {r.id: r for r in of}
-    for r in of:
-        for alias in getattr(r, "aliases", ()):
-            if alias in table:
-                raise CatalogueError(f"alias {alias} of {r.id} is taken by {table[alias].id}")
-            table[alias] = r
-    return table
+def _find(file: str, word, field: str):
+    return find(_table(file), word, field, _KINDS[file][1])
 
 
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
     """The accelerator of this id or alias; DesignError (with the nearest id) where there is
     none."""
-    return _find(
-        "accelerators",
-        id,
-        field,
-        "an accelerator",
-    )
+    return _find("accelerators", id, field)
 
 
 def accelerators() -> dict[str, Accelerator]:
     """All accelerators by id, in the order of the file."""
-    return _by_id(_table("accelerators"))
+    return by_id(_table("accelerators"))
 
 
 def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
     """The fabric of this id or alias."""
-    return _find(
-        "fabrics",
-        id,
-        field,
-        "a fabric",
-    )
+    return _find("fabrics", id, field)
 
 
 def fabrics(kind: str | None = None) -> dict[str, Fabric]:
     """All fabrics by id, or those of one kind: scale-up, scale-out, host, wan."""
-    return {id: f for id, f in _by_id(_table("fabrics")).items() if kind in (None, f.kind)}
+    return {id: f for id, f in by_id(_table("fabrics")).items() if kind in (None, f.kind)}
 
 
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
-    return _find(
-        "nodes",
-        id,
-        field,
-        "a node",
-    )
+    return _find("nodes", id, field)
 
 
 def nodes() -> dict[str, Node]:
     """All node products by id."""
-    return _by_id(_table("nodes"))
+    return by_id(_table("nodes"))
 
 
 def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
@@ -160,17 +113,12 @@ def default_scale_out_bytes_per_s(accelerator_id: str) -> float:
 
 def storage(id: str, field: str = "cluster.storage") -> Storage:
     """The storage system of this id or alias."""
-    return _find(
-        "storage",
-        id,
-        field,
-        "a storage system",
-    )
+    return _find("storage", id, field)
 
 
 def storages() -> dict[str, Storage]:
     """All storage systems, services and guidance tiers by id."""
-    return _by_id(_table("storage"))
+    return by_id(_table("storage"))
 
 
 @cache
@@ -199,25 +147,17 @@ def failure_presets() -> dict[str, FailurePreset]:
 
 def failure_preset(name: str) -> FailurePreset:
     """The published fleet of that name. Raises DesignError naming the known ones."""
-    found = failure_presets().get(str(name))
-    if found is None:
-        raise DesignError("reliability.preset", name, sorted(failure_presets()))
-    return found
+    return _find("failure_presets", name, "reliability.preset")
 
 
 def optimizers() -> dict[str, Optimizer]:
     """All optimizers by id."""
-    return _by_id(_table("optimizers"))
+    return by_id(_table("optimizers"))
 
 
 def optimizer(id: str, field: str = "job.optimizer") -> Optimizer:
     """What the optimizer of this id or alias keeps for each parameter."""
-    return _find(
-        "optimizers",
-        id,
-        field,
-        "an optimizer",
-    )
+    return _find("optimizers", id, field)
 
 
 @cache
@@ -255,7 +195,7 @@ def collective_series() -> dict[str, CollectiveSeries]:
 def collective_fits() -> dict[str, CollectiveFit]:
     """Each series as B/(1 + n_half/size), with the wire share under ring and hierarchical
     accounting."""
-    return _indexed(
+    return indexed(
         filled(
             CollectiveFit,
             rows("collective_fits", "series"),
@@ -271,33 +211,3 @@ def columns(file: str | None = None) -> tuple[dict[str, str], ...]:
     """The data dictionary: file, column, unit, kind, low, high, description; of all files or of
     one."""
     return tuple(r for r in csv_rows(HERE / "columns.csv") if file in (None, r["file"]))
-
-
-__all__ = [
-    "HERE",
-    "VERIFIED",
-    "CatalogueError",
-    "accelerator",
-    "accelerators",
-    "collective_fits",
-    "collective_series",
-    "columns",
-    "default_scale_out_bytes_per_s",
-    "devices_per_node",
-    "fabric",
-    "failure_preset",
-    "failure_presets",
-    "fabrics",
-    "gemm_points",
-    "node",
-    "optimizer",
-    "optimizers",
-    "node_for",
-    "nodes",
-    "price",
-    "prices",
-    "read",
-    "reliability_facts",
-    "storage",
-    "storages",
-]

@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 
+from ..base.errors import DesignError, closest
 from ..base.files import csv_rows
 from ..base.units import GB, GBIT, MB, TERA
 
@@ -122,3 +123,31 @@ def _value(
     if field.type == "bool":
         return text not in ("0", "none")
     return tuple(text.split()) if field.type == "Lines" else text
+
+
+def indexed(of: list) -> dict:
+    """Records by id and by alias."""
+    table = {r.id: r for r in of}
+    for r in of:
+        for alias in getattr(r, "aliases", ()):
+            if alias in table:
+                raise CatalogueError(f"alias {alias} of {r.id} is taken by {table[alias].id}")
+            table[alias] = r
+    return table
+
+
+def by_id(table: dict) -> dict:
+    """The records of `indexed` by id alone."""
+    return {word: r for word, r in table.items() if word == r.id}
+
+
+def find(table: dict, word, field: str, kind: str):
+    """The record of an id or alias, case ignored. Raises DesignError with the nearest id."""
+    if not isinstance(word, str):
+        raise DesignError(field, word, f"the id of {kind}")
+    found = table.get(word) or table.get(word.strip().lower())
+    if found is None:
+        near = closest(word, table)
+        problem = f"is not {kind} of the catalogue"
+        raise DesignError(field, word, by_id(table), near and table[near].id, problem=problem)
+    return found

@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import DesignError, closest
+from ...base.errors import DesignError
 from ...base.files import csv_rows
 from ...base.records import Assumed, Derived, Lines, record
-from ..load import HERE, filled
+from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .hf import from_hf
 from .patterns import SLIDING, counts, layers_of
-from .shape import GATED, Model, attention_kind, check_fields, check_model, parts_of
+from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of, refuse
 from .sizing import MLA, from_size
 
 
@@ -40,11 +40,15 @@ class Entry(Sourced):
 
 
 @cache
+def _table() -> dict[str, Entry]:
+    """All catalogue rows by id and by alias."""
+    rows = csv_rows(HERE / "models.csv")
+    return indexed(filled(Entry, [row | {"model": _model(row)} for row in rows]))
+
+
 def entries() -> dict[str, Entry]:
     """All catalogue rows by id, in file order."""
-    rows = csv_rows(HERE / "models.csv")
-    read = filled(Entry, [row | {"model": _model(row)} for row in rows])
-    return {entry.id: entry for entry in read}
+    return by_id(_table())
 
 
 def models() -> dict[str, Model]:
@@ -54,24 +58,7 @@ def models() -> dict[str, Model]:
 
 def entry(key: Any, field: str = "model") -> Entry:
     """The row of an id or alias, case ignored. Raises DesignError with the nearest id."""
-    if not isinstance(key, str):
-        raise DesignError(
-            field,
-            key,
-            "the id of a model, or a mapping",
-        )
-    rows, others, name = entries(), _aliases(), key.strip().lower()
-    found = rows.get(name) or rows.get(others.get(name, ""))
-    if found is not None:
-        return found
-    near = closest(key, [*rows, *others])
-    raise DesignError(
-        field,
-        key,
-        list(rows),
-        others.get(near, near),
-        problem="is not a model of the catalogue",
-    )
+    return find(_table(), key, field, "a model")
 
 
 def model(key: str) -> Model:
@@ -80,24 +67,9 @@ def model(key: str) -> Model:
     return entry(key).model
 
 
-@cache
-def _aliases() -> dict[str, str]:
-    return {alias: row.id for row in entries().values() for alias in row.aliases}
-
-
 def _model(row: dict[str, str]) -> Model:
     details = dict(pair.split("=") for pair in row["details"].split())
-    return check_model(
-        *filled(
-            Model,
-            [
-                {
-                    **row,
-                    **details,
-                }
-            ],
-        )
-    )
+    return check_model(*filled(Model, [row | details]))
 
 
 def check_spec(spec: Mapping[str, Any]) -> None:
@@ -107,52 +79,19 @@ def check_spec(spec: Mapping[str, Any]) -> None:
     if len(starts) > 1:
         first, second, *_ = starts
         allowed = f"one of like, hf_config and size ({first} is given already)"
-        raise DesignError(
-            second,
-            spec[second],
-            allowed,
-            problem=f"contradicts {first}",
-        )
+        raise DesignError(second, spec[second], allowed, problem=f"contradicts {first}")
     needed = ("hidden", "vocab") if spec.get("pattern") else ("layers", "hidden", "heads")
     for field in () if starts else needed:
         if field not in spec:
             allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
-            raise DesignError(
-                field,
-                problem="is missing",
-                allowed=allowed,
-            )
-    rules = [*parts_of(spec, {})]
-    heads, hidden = spec.get("heads"), spec.get("hidden")
-    if (
-        heads
-        and hidden
-        and not {"head_dim", "kv_lora"} & spec.keys() | {spec.get("attention")} & {"mla"}
-    ):
-        allowed = f"a divisor of hidden {hidden}, or give head_dim"
-        rules.append(("heads", not hidden % heads, allowed, f"does not divide hidden {hidden}"))
-    for field, holds, allowed, problem in rules:
-        if not holds:
-            whole = {
-                "heads": hidden,
-                "kv_heads": heads,
-            }.get(field)
-            raise DesignError(
-                field,
-                spec[field],
-                allowed,
-                whole and _divisor(whole, spec[field]),
-                problem=problem,
-            )
+            raise DesignError(field, problem="is missing", allowed=allowed)
+    latent = "kv_lora" in spec or spec.get("attention") == "mla"
+    refuse(parts_of(spec, {}), spec)
+    if not latent and "head_dim" not in spec:
+        refuse(part("heads", "hidden", True, spec, {}, ", or give head_dim"), spec)
     if spec.get("moe") is False and spec.get("experts"):
         problem = "contradicts moe: false"
-        raise DesignError(
-            "experts",
-            spec["experts"],
-            "0, or moe: true",
-            0,
-            problem=problem,
-        )
+        raise DesignError("experts", spec["experts"], "0, or moe: true", 0, problem=problem)
 
 
 def build_model(
@@ -462,8 +401,3 @@ def _feeds_follow(new: Derived) -> None:
         width,
         "8/3 hidden, to 256" if gated else "4 x hidden",
     )
-
-
-def _divisor(hidden: int, heads: int) -> int:
-    divisors = (d for d in range(1, min(hidden, 10**5) + 1) if hidden % d == 0)
-    return min(divisors, key=lambda d: abs(d - heads))

@@ -8,9 +8,11 @@ same way. Integers in, exact integers out.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
-from types import SimpleNamespace
+from itertools import chain
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -239,29 +241,41 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     """The same model, or one DesignError naming the dimension that cannot be, by the name in
     `read_as` where it has one."""
     names = read_as or {}
-    for field, holds, allowed, *problem in _rules(model, names):
-        if not holds:
-            raise DesignError(
-                names.get(field, field),
-                getattr(model, field),
-                allowed,
-                problem="".join(problem),
-            )
+    refuse(_rules(model, names), vars(model), names)
     other_mixers(model)
     return model
 
 
-def parts_of(given, names: dict[str, str]):
-    """(field, whether it holds, what is allowed, what is wrong) of a part that has to divide a
-    whole, or to be no more than it, where `given` has both."""
-    for field, whole, divides in PARTS:
-        value, of = given.get(field), given.get(whole)
-        if value and of is not None:
-            said = f"{names.get(whole, whole)} {of:g}"
-            allowed, problem = f"at most {said}", f"is more than {said}"
-            if divides:
-                allowed, problem = f"a divisor of {said}", f"does not divide {said}"
-            yield field, not of % value if divides else value <= of, allowed, problem
+def refuse(rules, given: Mapping, names: Mapping = MappingProxyType({})) -> None:
+    """One DesignError for the first of `rules` (field, whether it holds, what is allowed, and if
+    it has them what is wrong and the nearest) that does not hold."""
+    for field, holds, allowed, *more in rules:
+        if not holds:
+            problem, nearest = (*more, "", None)[:2]
+            raise DesignError(
+                names.get(field, field), given[field], allowed, nearest, problem=problem
+            )
+
+
+def part(field: str, whole: str, divides: bool, given, names: Mapping[str, str], besides=""):
+    """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
+    both."""
+    value, of = given.get(field), given.get(whole)
+    if value and of is not None:
+        said = f"{names.get(whole, whole)} {of:g}"
+        if not divides:
+            yield field, value <= of, f"at most {said}", f"is more than {said}"
+        elif of % value:
+            near = min(
+                (d for d in range(1, min(of, 10**5) + 1) if of % d == 0),
+                key=lambda d: abs(d - value),
+            )
+            yield field, False, f"a divisor of {said}{besides}", f"does not divide {said}", near
+
+
+def parts_of(given, names: Mapping[str, str]):
+    """The rules of all PARTS."""
+    return chain.from_iterable(part(*each, given, names) for each in PARTS)
 
 
 def _rules(m: Model, names: dict[str, str]):
