@@ -8,8 +8,11 @@ import math
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import ACCELERATOR_OVERRIDES, CLUSTER_FIELDS
+from scantling.design.cluster import ACCELERATOR_OVERRIDES
 from scantling.design.cluster_rules import build_cluster
+from scantling.design.design import Design
+from scantling.design.resolve import resolve
+from scantling.design.schema import ClusterSpec
 
 GB = 1e9
 
@@ -163,7 +166,12 @@ def test_nothing_assumed_when_all_is_given():
 def test_every_gap_is_said_with_its_rule():
     cluster, assumed = build_cluster({"accelerator": "h100-sxm", "devices": 64})
     fields = {a.field.removeprefix("cluster.") for a in assumed}
-    optional = set(CLUSTER_FIELDS) - {"accelerator", "devices", "node", "in_network_reduction"}
+    optional = set(ClusterSpec.model_fields) - {
+        "accelerator",
+        "devices",
+        "node",
+        "in_network_reduction",
+    }
     assert optional - {"site_gbytes_per_s", "site_rtt_ms"} <= fields  # one site: nothing between
     several = {
         a.field for a in build_cluster({"accelerator": "h100-sxm", "devices": 64, "sites": 2})[1]
@@ -235,7 +243,7 @@ def test_in_network_reduction_is_asked_for():
         ({"accelerator": "h100", "devices": [8]}, "cluster.devices", None),
         ({"accelerator": "h100", "devices": True}, "cluster.devices", None),
         ({"accelerator": "h100", "devices": float("nan")}, "cluster.devices", None),
-        ({"accelerator": "h100", "device": 8}, "cluster.device", "devices"),
+        ({"accelerator": "h100", "device": 8}, "cluster.device", "cluster.devices"),
         (
             {"accelerator": "h100", "devices": 8, "oversubscription": 0.5},
             "cluster.oversubscription",
@@ -273,7 +281,7 @@ def test_in_network_reduction_is_asked_for():
 )
 def test_wrong_clusters_name_their_field(spec, field, nearest):
     with pytest.raises(DesignError) as e:
-        build_cluster(spec)
+        resolve(Design.from_data({"model": "llama-3.1-8b", "cluster": spec, "job": {}}))
     assert e.value.field == field
     assert "\n" not in str(e.value)
     if nearest:

@@ -23,7 +23,6 @@ from .load import by_id, filled, find, indexed, rows
 from .load import read as read
 from .pricing import newest
 from .records import (
-    CollectiveFit,
     CollectiveSeries,
     Fact,
     FailurePreset,
@@ -177,34 +176,20 @@ def gemm_points() -> tuple[GemmPoint, ...]:
 @cache
 def collective_series() -> dict[str, CollectiveSeries]:
     """Published message size to bus bandwidth curves (nccl-tests convention), by series id."""
-    series: dict[str, list] = {}
+    points: dict[str, list] = {}
     for point in rows("collective_bench", None):
-        series.setdefault(point["series"], []).append(point)
-    heads = filled(CollectiveSeries, [points[0] for points in series.values()], id="series")
+        points.setdefault(point["series"], []).append(point)
+    heads = filled(CollectiveSeries, [of[0] | {"id": id} for id, of in points.items()])
     return {
         head.id: replace(
             head,
-            message_bytes=tuple(float(p["message_bytes"] or "nan") for p in points),
-            busbw_bytes_per_s=tuple(float(p["busbw_gbytes_per_s"] or "nan") * GB for p in points),
+            message_bytes=tuple(float(p["message_bytes"] or "nan") for p in points[head.id]),
+            busbw_bytes_per_s=tuple(
+                float(p["busbw_gbytes_per_s"] or "nan") * GB for p in points[head.id]
+            ),
         )
-        for head, points in zip(heads, series.values())
+        for head in heads
     }
-
-
-@cache
-def collective_fits() -> dict[str, CollectiveFit]:
-    """Each series as B/(1 + n_half/size), with the wire share under ring and hierarchical
-    accounting."""
-    return indexed(
-        filled(
-            CollectiveFit,
-            rows("collective_fits", "series"),
-            id="series",
-            half_size_bytes="fit_half_size_bytes",
-            latency_s="implied_latency_s",
-            rms_log_error="fit_rms_log_error",
-        )
-    )
 
 
 def columns(file: str | None = None) -> tuple[dict[str, str], ...]:

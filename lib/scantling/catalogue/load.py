@@ -40,11 +40,7 @@ BLANK = {
 
 def field_of(column: str) -> tuple[str, float]:
     """(field of the record, factor) that a column named after a unit of the trade fills."""
-    for ending in sorted(
-        UNITS,
-        key=len,
-        reverse=True,
-    ):
+    for ending in sorted(UNITS, key=len, reverse=True):
         if column.endswith(ending):
             inside, factor = UNITS[ending]
             return column.removesuffix(ending) + inside, factor
@@ -84,27 +80,18 @@ def rows(name: str, key: str | None = "id") -> tuple[dict[str, str], ...]:
     return tuple(read(HERE / f"{name}.csv", key))
 
 
-def filled(kind: type, of, **columns: str) -> list:
-    """A record of `kind` for each row: every field from the column of its name, or from the one
-    that `columns` names, in the unit inside; a blank cell is the field's default, else BLANK."""
+def filled(kind: type, of) -> list:
+    """A record of `kind` for each row: every field from the column of its name, or of its name in
+    a unit of the trade; a blank cell is the field's default, else BLANK."""
     of = list(of)
-    sources = {f.name: _source(f.name, of[0], columns) for f in fields(kind)} if of else {}
-    return [kind(**{f.name: _value(f, row, *sources[f.name]) for f in fields(kind)}) for row in of]
-
-
-def _source(
-    field: str,
-    row: dict,
-    columns: dict,
-) -> tuple[str, float]:
-    """(column, factor) that a field is read from; ("", 1) where the file has none."""
-    column = columns.get(field, field)
-    if column in row:
-        return column, 1.0
-    for ending, (inside, factor) in UNITS.items():
-        if column.endswith(inside) and (found := column.removesuffix(inside) + ending) in row:
-            return found, factor
-    return "", 1.0
+    sources = {}
+    for column in of[0] if of else ():
+        field, factor = field_of(column)
+        sources |= {field: (column, factor), column: (column, 1.0)}
+    return [
+        kind(**{f.name: _value(f, row, *sources.get(f.name, ("", 1.0))) for f in fields(kind)})
+        for row in of
+    ]
 
 
 def _value(

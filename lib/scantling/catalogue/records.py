@@ -164,18 +164,3 @@ class CollectiveSeries(Sourced):
     link_bytes_per_s: float
     message_bytes: tuple[float, ...] = ()
     busbw_bytes_per_s: tuple[float, ...] = ()
-
-
-@record
-class CollectiveFit(Sourced):
-    """A series as B/(1 + n_half/size); good between nodes at large messages, poor inside a node
-    where protocols switch."""
-
-    id: str
-    max_busbw_bytes_per_s: float
-    fit_bytes_per_s: float
-    half_size_bytes: float
-    latency_s: float
-    efficiency_ring: float
-    efficiency_hierarchical: float
-    rms_log_error: float

@@ -16,7 +16,6 @@ from ..catalogue.hardware import SITE_RTT_S, Accelerator, Fabric
 from ..catalogue.load import field_of
 from ..catalogue.words import OUTERS
 from .fields import as_number
-from .schema import ClusterSpec
 
 
 @record
@@ -99,7 +98,6 @@ class Cluster:
 
 
 LARGEST_RACK = 144  # devices; a larger scale-up domain (a TPU pod) is rented in parts
-CLUSTER_FIELDS = tuple(ClusterSpec.model_fields)
 
 # override -> (record field, factor)
 ACCELERATOR_OVERRIDES = {
@@ -122,43 +120,17 @@ FABRIC_OVERRIDES = {
 REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of it
 
 
-def _number(
-    field,
-    value,
-    whole=False,
-    least=None,
-    what="",
-    most=math.inf,
-):
-    """A number above 0, or of at least `least`, and at most `most`."""
-    allowed = what or f"a {'whole ' if whole else ''}number above 0"
-    try:
-        value = as_number(value, allowed)
-    except DesignError as e:
-        raise e.at(field) from None
-    low = value <= 0 if least is None else value < least
-    if low or value > most or whole and value % 1:
-        raise DesignError(field, value, allowed)
-    return int(value) if whole else float(value)
-
-
-def _replaced(
-    field,
-    value,
-    usual: float,
-    whole: bool,
-):
+def _replaced(path: str, value, usual: float, whole: bool):
     """A figure in the place of a row's: within a million times of it, up and down."""
     low, high = usual / REPLACES, usual * REPLACES
     allowed = f"from {low:.4g} to {high:.4g}: the catalogue has {usual:.4g}"
-    return _number(
-        field,
-        value,
-        whole,
-        low,
-        allowed,
-        high,
-    )
+    try:
+        value = as_number(value, allowed)
+    except DesignError as e:
+        raise e.at(path) from None
+    if not low <= value <= high or whole and value % 1:
+        raise DesignError(path, value, allowed)
+    return int(value) if whole else float(value)
 
 
 @cache
@@ -169,69 +141,37 @@ def _median(kind: type, field: str) -> float:
     return float(median(v for v in values if v > 0))
 
 
-def _given(
-    spec: Mapping,
-    allowed,
-    where: str,
-) -> dict:
-    """The entries that say something; an unknown name is an error."""
+def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
+    """(catalogue row, changed fields) of a `{like: id, …}`; fields of `more` as they are."""
+    known = ("like", "name", *more, *overrides)
     for key in spec:
-        if key not in allowed:
-            raise DesignError(
-                f"{where}.{key}",
-                problem="is not a field",
-                allowed=allowed,
-                nearest=closest(str(key), allowed),
-            )
-    return {k: v for k, v in spec.items() if v is not None}
-
-
-def _figures(what: Mapping, find, overrides: dict, where: str, *more: str):
-    """(catalogue row, changed fields, entries of `more`) of a `{like: id, …}`."""
-    spec = _given(what, ("like", "name", *more, *overrides), where)
-    if "like" not in spec:
-        raise DesignError(
-            f"{where}.like",
-            allowed="the catalogue id that the rest is taken from",
-            problem="is missing",
-        )
-    base = find(spec.pop("like"), f"{where}.like")
-    changes = {"name": str(spec.pop("name", f"{base.name}, changed"))}
-    rest = {key: spec.pop(key) for key in more if key in spec}
-    for key, value in spec.items():
+        if key not in known:
+            near = closest(key, known)
+            path = f"{where}.{key}"
+            raise DesignError(path, problem="is not a field", allowed=known, nearest=near)
+    base = find(spec["like"], f"{where}.like")
+    changes: dict = {"name": str(spec.get("name", f"{base.name}, changed"))}
+    changes |= {key: bool(spec[key]) for key in more if key in spec}
+    for key in overrides.keys() & spec.keys():
         field, factor = overrides[key]
         own = getattr(base, field)
         usual = (own if own > 0 else _median(type(base), field)) / factor
         whole = key == "scale_up_domain"
-        changes[field] = (
-            _replaced(
-                f"{where}.{key}",
-                value,
-                usual,
-                whole,
-            )
-            * factor
-        )
-    return base, changes, rest
+        changes[field] = _replaced(f"{where}.{key}", spec[key], usual, whole) * factor
+    return base, changes
 
 
-def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator:
+def resolve_accelerator(what: str | Mapping) -> Accelerator:
     """An Accelerator from a catalogue id, an alias, or `{like: id, hbm_gb: 96, …}`.
 
     Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A
     changed `hbm_gb` moves the usable capacity by the same ratio unless `hbm_usable_gb` is given
     too. Raises DesignError for an unknown id, name or value.
     """
-    if isinstance(what, Accelerator):
-        return what
-    if not isinstance(what, Mapping):
+    where = "cluster.accelerator"
+    if isinstance(what, str):
         return catalogue.accelerator(what, where)
-    base, changes, _ = _figures(
-        what,
-        catalogue.accelerator,
-        ACCELERATOR_OVERRIDES,
-        where,
-    )
+    base, changes = _figures(what, catalogue.accelerator, ACCELERATOR_OVERRIDES, where)
     if "hbm_bytes" in changes:
         usable = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
         changes.setdefault("hbm_usable_bytes", usable)
@@ -240,26 +180,17 @@ def resolve_accelerator(what, where: str = "cluster.accelerator") -> Accelerator
     return replace(base, **changes)
 
 
-def resolve_fabric(what, where: str = "cluster.scale_out") -> Fabric:
+def resolve_fabric(what: str | Mapping) -> Fabric:
     """A Fabric from a catalogue id, an alias, or `{like: id, latency_us: 3, …}` (names:
     FABRIC_OVERRIDES and in_network_reduction); a changed port moves the rate of a device by the
     same ratio."""
-    if isinstance(what, Fabric):
-        return what
-    if not isinstance(what, Mapping):
+    where, reduces = "cluster.scale_out", "in_network_reduction"
+    if isinstance(what, str):
         return catalogue.fabric(what, where)
-    base, changes, rest = _figures(
-        what,
-        catalogue.fabric,
-        FABRIC_OVERRIDES,
-        where,
-        "in_network_reduction",
-    )
-    changes |= {key: bool(value) for key, value in rest.items()}
+    base, changes = _figures(what, catalogue.fabric, FABRIC_OVERRIDES, where, reduces)
     if changes.get("efficiency", 0) > 1:
-        raise DesignError(
-            f"{where}.efficiency", what["efficiency"], "a share of the rate, above 0 and at most 1"
-        )
+        allowed = "a share of the rate, above 0 and at most 1"
+        raise DesignError(f"{where}.efficiency", what["efficiency"], allowed)
     if "port_bytes_per_s" in changes and not math.isnan(base.port_bytes_per_s):
         ratio = changes["port_bytes_per_s"] / base.port_bytes_per_s
         changes.setdefault("device_bytes_per_s", base.device_bytes_per_s * ratio)

@@ -12,7 +12,7 @@ from ..base.records import Assumed, Derived
 from ..base.units import GB
 from ..catalogue.hardware import SITE_BYTES_PER_S, SITE_RTT_S, Accelerator, Fabric, Node
 from ..catalogue.switches import leaf_ports, radix_of, switch_of
-from .cluster import CLUSTER_FIELDS, Cluster, _given, _number, resolve_accelerator, resolve_fabric
+from .cluster import Cluster, resolve_accelerator, resolve_fabric
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
 _PLAIN = {
@@ -26,12 +26,6 @@ USUAL_WAY = {
     "rtt_ms": SITE_RTT_S * 1e3,
 }
 DEFAULT_STORAGE = "superpod-better"
-_WHOLE = ("devices_per_node", "scale_up_domain", "nics_per_node", "sites", "pod_devices")
-_LEAST = {
-    "host_memory_gb": (0, "a number of GB, zero or more"),
-    "nvme_gb": (0, "a number of GB, zero or more"),
-    "oversubscription": (1, "a number of at least 1"),
-}
 
 
 def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
@@ -39,7 +33,7 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
 
     Parameters
     ----------
-    spec : fields of CLUSTER_FIELDS; `accelerator` and `devices` are needed, the rest is looked up.
+    spec : fields of `ClusterSpec`, which has checked them; what is left out is looked up.
     `accelerator` and `scale_out`
         take an id, an alias or `{like: id, …}`. Units are those of the names: decimal GB, GB/s one
         way per device.
@@ -53,24 +47,11 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     Where the scale-up domain is the node, it follows devices_per_node. `devices` need not fill the
     last node.
     Switches that could reduce in the network count only when `in_network_reduction: true` says so.
-    Raises DesignError naming the field, the value and the nearest valid choice.
+    Raises DesignError for an unknown id and for numbers that do not fit one another.
     """
-    if not isinstance(spec, Mapping):
-        raise DesignError("cluster", spec, "a mapping with accelerator and devices")
-    new = Derived(_given(spec, CLUSTER_FIELDS, "cluster"), "cluster")
+    new = Derived(spec, "cluster")
     given, absent = new.given, "no node of this accelerator in the catalogue"
-    for field, what in (
-        ("accelerator", "a catalogue id"),
-        ("devices", "how many devices the job has"),
-    ):
-        if field not in given:
-            raise DesignError(
-                f"cluster.{field}",
-                problem="is missing",
-                allowed=what,
-            )
-    chip = resolve_accelerator(given["accelerator"])
-    devices = _number("cluster.devices", given["devices"], whole=True)
+    chip, devices = resolve_accelerator(given["accelerator"]), given["devices"]
     network = resolve_fabric(given["scale_out"]) if "scale_out" in given else None
     if network is not None and network.kind not in ("scale-out", "wan"):
         raise DesignError(
@@ -84,16 +65,14 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         network = catalogue.fabric(node.scale_out if node else "rocev2-400")
         new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
     usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
-    per_node = _figure(
-        new,
+    per_node = new.take(
         "devices_per_node",
         usual,
         why,
     )
     share = per_node / node.devices if node else 1.0
 
-    domain = _figure(
-        new,
+    domain = new.take(
         "scale_up_domain",
         *_domain(
             chip,
@@ -204,8 +183,7 @@ def _shape(
     if listed or wide > 1:
         total = new.note("oversubscription", wide, f"over the tiers that narrow, of a {topology}")
     else:
-        total = _figure(
-            new,
+        total = new.take(
             "oversubscription",
             1.0,
             "non-blocking",
@@ -213,8 +191,7 @@ def _shape(
     return {
         "scale_out_bytes_per_s": rate / card,
         "oversubscription": total,
-        "pod_devices": _figure(
-            new,
+        "pod_devices": new.take(
             "pod_devices",
             min(pod, devices),
             why,
@@ -262,8 +239,7 @@ def _sites(new: Derived, devices: int) -> dict:
     listed = new.given.get("sites")
     if not isinstance(listed, (list, tuple)):
         sites, listed = (
-            _figure(
-                new,
+            new.take(
                 "sites",
                 1,
                 "one site",
@@ -287,32 +263,13 @@ def _sites(new: Derived, devices: int) -> dict:
         said = worst((site[own] / parts for site in listed if site.get(own)), default=None)
         if said is None:
             why += " between one site and the others"
-            said = _figure(
-                new,
+            said = new.take(
                 field,
                 USUAL_WAY[own],
                 why,
             )
         out[name] = said * unit
     return out
-
-
-def _figure(
-    new: Derived,
-    field: str,
-    usual,
-    why: str,
-):
-    """A number of the cluster: as given, within its bounds, else the usual one with its rule."""
-    if field not in new.given:
-        return new.note(field, usual, why)
-    bounds = _LEAST.get(field, ())
-    return _number(
-        f"cluster.{field}",
-        new.given[field],
-        field in _WHOLE,
-        *bounds,
-    )
 
 
 def _storage(new: Derived) -> str:
@@ -422,8 +379,7 @@ def _scale_out(
         per_node,
         own,
     )
-    nics = _figure(
-        new,
+    nics = new.take(
         "nics_per_node",
         max(1, math.ceil(count)),
         why,
@@ -431,8 +387,7 @@ def _scale_out(
     if "device_gbytes_per_s" in changed and field not in new.given:
         return nics, network.device_bytes_per_s
     why = f"{nics} ports of {port / GB:g} GB/s for {per_node} devices"
-    return nics, _figure(
-        new,
+    return nics, new.take(
         field,
         nics * port / per_node / GB,
         why,
@@ -453,8 +408,7 @@ def _of_node(
     else:
         why = f"node {node.id}" + ("" if share == 1 else ", by its share of the devices")
     return (
-        _figure(
-            new,
+        new.take(
             field,
             size * share,
             why,
