@@ -122,9 +122,9 @@ def test_scalar_equals_vector(name):
 @pytest.mark.parametrize("name", DESIGNS)
 def test_every_rejected_plan_has_one_reason(name):
     found = find(place(DESIGNS[name]), plans.DEFAULT)
-    assert found.legal == found.fits.sum() + sum(found.rejected.values())
+    assert found.legal == found.fits.sum() + sum(found.counts["rejected"].values())
     assert np.array_equal(found.reason < 0, found.fits)
-    assert set(found.rejected) <= set(REASONS)
+    assert set(found.counts["rejected"]) <= set(REASONS)
     assert np.all(np.isinf(found.step_s[~found.fits])) and np.all(
         np.isfinite(found.step_s[found.fits])
     )

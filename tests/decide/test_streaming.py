@@ -40,12 +40,9 @@ def place(text):
 def test_the_same_plans_and_counts(name, space):
     where = place(DESIGNS[name])
     whole, parts = find(where, space), stream(where, space, keep=500)
-    assert (parts.legal, parts.fitting, parts.rejected) == (
-        whole.legal,
-        whole.fitting,
-        whole.rejected,
-    )
-    assert len(parts.order) == min(500, whole.fitting)
+    for name in ("legal", "evaluated", "rejected"):
+        assert parts.counts[name] == whole.counts[name]
+    assert len(parts.order) == min(500, whole.counts["evaluated"])
     top = whole.order[: len(parts.order)]
     assert np.allclose(whole.step_s[top], parts.step_s, rtol=1e-12)
     assert whole.row(whole.best()) == parts.row(parts.best())
@@ -75,5 +72,5 @@ def test_stopped_it_keeps_what_it_has():
         return len(seen) < 5
 
     found = stream(place(DESIGNS["dense"]), plans.WIDE, progress=some)
-    assert len(seen) == 5 and found.unseen > 0 and found.best() is not None
-    assert found.legal == found.fitting + sum(found.rejected.values())
+    assert len(seen) == 5 and found.counts["unseen"] > 0 and found.best() is not None
+    assert found.legal == found.counts["evaluated"] + sum(found.counts["rejected"].values())

@@ -53,7 +53,7 @@ def case(shape, **plan):
 def test_every_kind_is_one_file_and_answers_all_questions():
     files = {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}
     here = {path.stem for path in Path(blocks.__file__).parent.glob("*.py")}
-    assert files == here - {"__init__", "table", "kernels", "saving", "recurrent"}
+    assert files == here - {"__init__", "table", "kernels", "saving", "mixer", "recurrent"}
     for name, kind in KINDS.items():
         assert kind.kind == name and issubclass(kind, Block)
         assert all(callable(getattr(kind, answer)) for answer in ANSWERS)

@@ -125,7 +125,7 @@ def _pinned(found: Found, assessment: Assessment) -> list[Entry]:
     chosen = assessment.chosen
     if not chosen.found.situation.phase.pins:
         return []
-    alone = chosen.found.only(chosen.row)
+    alone = chosen.found.only([chosen.row])
     sprung = [t for t in _traps(alone, assessment, every=True) if t.mask[0]]
     everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
     out, now = [], float(chosen.step.total)

@@ -132,8 +132,10 @@ class Trials:
             space=space,
             like=like,
         )
-        kept = {id(one.found.fits) for one in like.phases} if like else ()
-        new = [one.found for one in after.phases if id(one.found.fits) not in kept] if after else ()
+        kept = {id(one.found.reason) for one in like.phases} if like else ()
+        new = (
+            [one.found for one in after.phases if id(one.found.reason) not in kept] if after else ()
+        )
         self.spent += EACH + sum(found.legal for found in new)
         return after
 

@@ -205,4 +205,4 @@ def _best(
         }
         for k, i in enumerate(found.order[:top].tolist())
     ]
-    return rows, found.counts()
+    return rows, found.counts

@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import record
-from .kernels import STREAM_BYTES, Device, attention_core_s
+from .kernels import Device, attention_core_s
+from .mixer import Mixer
 from .saving import Keeping
-from .table import Block, Column, Exchange, Gemm, Saved, Time
+from .table import Column, Exchange, Gemm, Saved
 
 
 @record
-class Mixer(Block):
+class Softmax(Mixer):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
-    place = "mixer"
     family = "softmax"
 
     heads: Column
@@ -81,36 +81,15 @@ class Mixer(Block):
         """Of the scores of all pairs, those of keys that are attended to."""
         return self.keys_seen(seq_len) / seq_len
 
-    def core_s(self, on: Device):
-        """(forward, backward) seconds of the attention core."""
-        return attention_core_s(
-            on,
-            heads=self.heads,
-            width=self.score_width,
-            keys=self.keys_seen(on.seq_len),
-            head_dim=self.v_head,
-        )
+    core_s = attention_core_s
 
-    def kernel_s(self, on: Device):
-        h, tp = self.hidden, on.plan.tp
-        forward, backward = self.core_s(on)
-        chain = STREAM_BYTES * h / on.shards + 4 * self.chain_width / tp
-        cast = 0.0
-        if np.any(on.cast_s):
-            cast = 2 * h / on.cast_shards + 2 * (self.q_width + self.kv_width) / tp
-        return Time(
-            gemm=sum(on.gemm_s(product) for product in self.gemms(on)),
-            attention=forward,
-            attention_backward=backward,
-            elementwise=on.chain_s * on.tokens * chain,
-            cast=on.cast_s * on.tokens * cast,
-            host=on.constants.layer_host_s * on.host_share,
-            accumulate=on.gradient_s * self.weights() / tp,
-        )
+    @property
+    def cast_width(self):
+        return self.q_width + self.kv_width
 
-    def saved_bytes(self, keep: Keeping):
-        """Norm input and output; q, k, v; the output, with its log-sum-exps; materialised scores 2
-        seq heads, 5 with dropout; latents."""
+    def core_bytes(self, keep: Keeping):
+        """q, k, v; the output, with its log-sum-exps; materialised scores 2 seq heads, 5 with
+        dropout; latents."""
         wide, flash = keep.wide, keep.flash > 0
         core = (2.0 * self.q_width + 4.0 * self.kv_width) * wide
         lse = 4.0 * self.heads * flash * wide
@@ -119,10 +98,7 @@ class Mixer(Block):
         )
         scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
         scores = scores * np.logical_not(flash)
-        stream = self.hidden * wide
         return Saved(
-            outer=(2.0 + keep.norm_bytes) * stream,
-            outer_selective=(2.0 + keep.norm * keep.norm_bytes) * stream,
             inner=core + out + scores,
             inner_selective=keep.gemm * (keep.up if self.latent else 1.0) * core
             + chosen * keep.core
@@ -141,7 +117,7 @@ class Mixer(Block):
 
 
 @record
-class Attention(Mixer):
+class Attention(Softmax):
     """Projections h x q, h x kv twice and q x h."""
 
     kind = "attention"
@@ -175,9 +151,7 @@ class Attention(Mixer):
     def qkv_outputs(self):
         return self.q_width + 2 * self.kv_width
 
-    @property
-    def chain_width(self):
-        return self.q_width + self.kv_width
+    chain_width = Softmax.cast_width
 
     def weights(self):
         """h q + 2 h kv + q h, and h x the gate. [count]"""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import record
-from .attention import Mixer
+from .attention import Softmax
 from .indexed import kept_keys
 from .kernels import Device
-from .table import Column, Gemm
+from .table import Column
 
 
 @record
-class Compressed(Mixer):
+class Compressed(Softmax):
     """`ratio` 0: the window alone; `picked` 1: an indexer chooses `index_topk` compressed keys."""
 
     kind = "compressed"
@@ -109,13 +109,4 @@ class Compressed(Mixer):
         }
 
     def gemms(self, on: Device):
-        t, h, tp = on.tokens, self.hidden, on.plan.tp
-        weights = self.weights() / tp
-        return (
-            Gemm(
-                "projections",
-                flops=2 * t * weights,
-                elements=t * (2 * h + 2 * self.q_width / tp) + weights,
-                kernels=4.0,
-            ),
-        )
+        return self.products(on, 2 * self.hidden + 2 * self.q_width / on.plan.tp)

@@ -100,66 +100,43 @@ def part_filled(outputs, wave):
     return np.minimum(np.ceil(waves) / waves - 1, 1.0)
 
 
-def attention_core_s(
-    on: Device,
-    *,
-    heads,
-    width,
-    keys,
-    head_dim,
-):
-    """(forward, backward) seconds of the attention core of one block on one rank.
-
-    heads of the model, `width` of queries and values together, mean `keys` that a query attends to.
-    """
-    mine = heads / on.plan.tp
-    forward, backward = _flash_s(
-        on,
-        mine,
-        width,
-        keys,
-        head_dim,
-    )
+def attention_core_s(block, on: Device):
+    """(forward, backward) seconds of the core of an attention block on one rank: its `heads`,
+    `score_width` of queries and values together, the mean keys that a query attends to."""
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
+    heads, width = block.heads / on.plan.tp, block.score_width
+    seconds = _flash_s(block, on, heads, ring)
     if np.any(ring):
-        forward, backward = _ring_s(
-            on,
-            ring,
-            mine * width,
-            forward,
-            backward,
-        )
+        seconds = _ring_s(on, ring, heads * width, *seconds)
     none = on.software.flash == 0
     if np.any(none):
-        full = _materialised_s(on, mine, width)
-        forward, backward = (np.where(none, n * full, x) for n, x in ((1, forward), (2, backward)))
-    return forward, backward
+        full = _materialised_s(on, heads, width)
+        seconds = (np.where(none, n * full, x) for n, x in enumerate(seconds, 1))
+    return tuple(seconds)
 
 
 def _flash_s(
+    block,
     on: Device,
     heads,
-    width,
-    keys,
-    head_dim,
+    ring,
 ):
     """Causal FLOPs / (peak x share x s'/(s' + half)), s' = the chunk that a kernel sees; backward
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
-    k, software = on.constants, on.software
-    ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
+    k, flash, width = on.constants, on.software.flash, block.score_width
     # balanced rings hold two chunks a rank and work on half a rank's tokens at a time
     chunk = np.where(ring, on.seq_len / (2 * on.plan.cp), on.seq_len)
     tiles = heads * on.tokens / np.where(ring, 2 * QUERIES, QUERIES)
     kernel = (
-        np.where((width <= 128) & (software.flash != 1), NARROW, 1.0)
-        * np.where(software.flash == 1, k.attention_fa1, 1.0)
-        * np.where((software.flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
-        * np.where(software.flash > 3, k.attention_fa4, 1.0)
-        * np.where(head_dim % 8 == 0, 1.0, k.attention_odd_head)
-        * np.where(software.fp8_attention > 0, k.attention_fp8, 1.0)
+        np.where((width <= 128) & (flash != 1), NARROW, 1.0)
+        * np.where(flash == 1, k.attention_fa1, 1.0)
+        * np.where((flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
+        * np.where(flash > 3, k.attention_fa4, 1.0)
+        * np.where(block.v_head % 8 == 0, 1.0, k.attention_odd_head)
+        * np.where(on.software.fp8_attention > 0, k.attention_fp8, 1.0)
     )
     rate = on.bf16_flops * k.attention * kernel * (chunk / (chunk + k.attention_half))
-    seconds = 2 * on.tokens * keys * heads * width / rate
+    seconds = 2 * on.tokens * block.keys_seen(on.seq_len) * heads * width / rate
     idle = k.attention_tiles / tiles
     return (
         seconds / k.attention_forward * (1 + idle) + k.gemm_launch_s,

@@ -15,6 +15,7 @@ class Lightning(Recurrent):
     """q, k, v and an output gate of p each; a norm of p."""
 
     kind = "lightning"
+    conv_width = 0
 
     heads: Column
     head_dim: Column

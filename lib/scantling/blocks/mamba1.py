@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Column
@@ -19,10 +17,6 @@ class Mamba1(Recurrent):
     state_size: Column
     dt_rank: Column
     inner_norms: Column = 0
-
-    @property
-    def conv_width(self):
-        return self.inner
 
     @property
     def inputs(self):
@@ -54,15 +48,10 @@ class Mamba1(Recurrent):
         """9 d N, element by element."""
         return 9 * self.state
 
-    def kernel_s(self, on):
+    def core_s(self, on):
         """The scan multiplies no matrices: it runs at a vector unit's rate."""
-        time = super().kernel_s(on)
         slow = 1 / on.constants.scan_vector
-        return replace(
-            time,
-            attention=time.attention * slow,
-            attention_backward=time.attention_backward * slow,
-        )
+        return tuple(seconds * slow for seconds in super(Mamba1, self).core_s(on))
 
     @property
     def kept_width(self):

@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import record
-from .attention import Mixer
+from .attention import Softmax
 from .kernels import Device
 from .table import Column, Gemm
 
 
 @record
-class Mla(Mixer):
+class Mla(Softmax):
     """`q_lora` 0: queries without a low rank. Keys are nope + rope wide a head, values v_head."""
 
     kind = "mla"

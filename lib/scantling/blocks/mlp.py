@@ -8,8 +8,8 @@ import numpy as np
 
 from ..base.records import record
 from .kernels import STREAM_BYTES, Device
-from .saving import Keeping
-from .table import Block, Column, Exchange, Gemm, Saved, Time
+from .saving import Keeping, stream_bytes
+from .table import Block, Column, Exchange, Gemm, Time
 
 
 @record
@@ -50,9 +50,7 @@ class Mlp(Block):
     def kernel_s(self, on: Device):
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
         (product,) = self.gemms(on)
-        cast, tail = 0.0, 0.0
-        if np.any(on.cast_s):
-            cast = 2 * h / on.cast_shards + 3 * f
+        tail = 0.0
         if np.any(on.software.lazy_recompute):
             tail = on.gemm_s(
                 Gemm(
@@ -65,14 +63,15 @@ class Mlp(Block):
         return Time(
             gemm=on.gemm_s(product),
             elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
-            cast=on.cast_s * t * cast,
+            cast=on.cast_s * t * (2 * h / on.cast_shards + 3 * f),
             accumulate=on.gradient_s * self.matrices * h * f,
             tail=tail,
         )
 
     def saved_bytes(self, keep: Keeping):
-        """Norm input and output; gate and up, or up; the input of the down-projection."""
-        stream, wide = stream_bytes(self, keep), keep.wide
+        """Norm input, attention's where both read one, and output; gate and up, or up; the input of
+        the down-projection."""
+        stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
         up = 2.0 * (self.matrices - 1) * wide
         first = (up + 2 * wide * keep.eager) * self.width
         second = keep.linear_bytes * wide * self.width
@@ -144,12 +143,3 @@ def chain_bytes(block):
     """Bytes that the activation moves for a value of the MLP's width: Korthikanti et al. 2022,
     section 4; gate and up are read."""
     return np.where(block.matrices > 2, 6.0, 4.0)
-
-
-def stream_bytes(block, keep: Keeping) -> Saved:
-    """The sub-layer's input and its norm's output; the input is attention's where both read one."""
-    stream, own = block.hidden * keep.wide, 2.0 - 2.0 * block.parallel
-    return Saved(
-        outer=(own + keep.norm_bytes) * stream,
-        outer_selective=(own + keep.norm * keep.norm_bytes) * stream,
-    )

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..base.records import record
 from .kernels import STREAM_BYTES, Device
-from .mlp import chain_bytes, mlp_gemm, mlp_parameters, stream_bytes
-from .saving import Keeping
+from .mlp import chain_bytes, mlp_gemm, mlp_parameters
+from .saving import Keeping, stream_bytes
 from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
@@ -175,7 +175,7 @@ class Moe(Block):
     def saved_bytes(self, keep: Keeping):
         """Norm input and output; router 8 E; rows of the rank as they come and go; the experts'
         inner tensors, split over etp, and the shared ones'."""
-        stream, wide = stream_bytes(self, keep), keep.wide
+        stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
         copies = self.top_k * keep.imbalance
         width = copies * self.width + self.shared_width
         up, mid = 2.0 * (self.matrices - 1) * wide, keep.linear_bytes * wide

@@ -10,22 +10,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import record
-from .kernels import STREAM_BYTES, Device
+from .kernels import Device
+from .mixer import Mixer
 from .saving import Keeping
-from .table import Block, Column, Exchange, Gemm, Saved, Time
+from .table import Column, Exchange, Saved
 
 LONG_CHUNK = 2048  # tokens between states that an element-wise scan keeps (mamba_ssm)
 
 
 @record
-class Recurrent(Block):
+class Recurrent(Mixer):
     """`conv` taps of the depthwise convolution, `chunk` tokens of a scan's chunk.
 
     A kind says: `inputs` (outputs of the projections into the scan), `inner` (input of the output
     projection), `conv_width`, `extras` (parameters beside matrices), `state` (numbers a sequence).
     """
 
-    place = "mixer"
     family = "recurrent"
 
     norms: Column = 0
@@ -34,7 +34,6 @@ class Recurrent(Block):
     proj_bias: Column = 0
     chunk: Column = 0
 
-    conv_width = 0
     extras = 0
     own_norms = 0  # weights of norms inside the mixer
     low_rank = 0  # weights and widths of projections between the scan's inputs
@@ -74,51 +73,40 @@ class Recurrent(Block):
         }
 
     def gemms(self, on: Device):
-        t, h, tp = on.tokens, self.hidden, on.plan.tp
-        wide = (self.inputs + self.inner + self.low_rank_width) / tp
-        weights = self.weights() / tp
-        return (
-            Gemm(
-                "projections",
-                flops=2 * t * weights,
-                elements=2 * t * h + t * wide + weights,
-                kernels=2.0,
-            ),
-        )
+        wide = (self.inputs + self.inner + self.low_rank_width) / on.plan.tp
+        return self.products(on, 2 * self.hidden + wide, kernels=2.0)
 
     @property
-    def moved_width(self):
-        """16-bit values a token that convolution, scan and gate read and write."""
-        return 2 * self.conv_width + 2 * self.inputs + 4 * self.inner
+    def conv_width(self):
+        """Channels of the convolution."""
+        return self.inner
 
-    def kernel_s(self, on: Device):
-        """Products, the scan at its share of the peak, and the bytes of the chain around it."""
-        t, tp, k = on.tokens, on.plan.tp, on.constants
-        chain = STREAM_BYTES * self.hidden / on.shards + 2 * self.moved_width / tp
+    @property
+    def chain_width(self):
+        """16-bit values a token that convolution, scan and gate read, and again write."""
+        return self.conv_width + self.inputs + 2 * self.inner
+
+    @property
+    def cast_width(self):
+        return self.inner
+
+    def core_s(self, on: Device):
+        """(forward, backward) seconds of the scan at its share of the peak."""
+        k = on.constants
         products = self.scan_flops() / (on.bf16_flops * k.scan_gemm)
-        scan = t / tp * (products + self.scan_bytes() / (on.bytes_per_s * k.scan))
-        return Time(
-            gemm=sum(on.gemm_s(product) for product in self.gemms(on)),
-            attention=scan + k.gemm_launch_s,
-            attention_backward=k.scan_backward * scan + k.gemm_launch_s,
-            elementwise=on.chain_s * t * chain,
-            cast=on.cast_s * t * (2 * self.hidden / on.cast_shards + 2 * self.inner / tp),
-            host=k.layer_host_s * on.host_share,
-            accumulate=on.gradient_s * self.weights() / tp,
-        )
+        scan = products + self.scan_bytes() / (on.bytes_per_s * k.scan)
+        scan = on.tokens / on.plan.tp * scan
+        return scan + k.gemm_launch_s, k.scan_backward * scan + k.gemm_launch_s
 
     @property
     def kept_width(self):
         """16-bit values a token inside the mixer that its kernels keep for the backward pass."""
         return self.inputs + 2 * self.inner
 
-    def saved_bytes(self, keep: Keeping):
-        """Norm input and output; what projections and scan keep; `selective` repeats none of it."""
-        wide, stream = keep.wide, self.hidden * keep.wide
-        inner = 2.0 * self.kept_width * wide
+    def core_bytes(self, keep: Keeping):
+        """What projections and scan keep; `selective` repeats none of it."""
+        inner = 2.0 * self.kept_width * keep.wide
         return Saved(
-            outer=(2.0 + keep.norm_bytes) * stream,
-            outer_selective=(2.0 + keep.norm * keep.norm_bytes) * stream,
             inner=inner,
             inner_selective=inner,
         )

@@ -19,10 +19,6 @@ class RgLru(Recurrent):
     heads: Column
 
     @property
-    def conv_width(self):
-        return self.inner
-
-    @property
     def inputs(self):
         return 2 * self.inner
 

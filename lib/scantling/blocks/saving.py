@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.records import record
-from .table import Column
+from .table import Block, Column, Saved
 
 
 @record
@@ -34,3 +34,13 @@ class Keeping:
     imbalance: Column  # rows of the fullest expert rank over the mean
     chunked_loss: Column  # 1: the loss never holds all logits
     logit_bytes: Column
+
+
+def stream_bytes(block: Block, keep: Keeping, own=2.0) -> Saved:
+    """What a sub-layer keeps of the stream: its input, `own` bytes a value, and its norm's
+    output."""
+    stream = block.hidden * keep.wide
+    return Saved(
+        outer=(own + keep.norm_bytes) * stream,
+        outer_selective=(own + keep.norm * keep.norm_bytes) * stream,
+    )

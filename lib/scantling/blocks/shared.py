@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..base.records import record
 from .attention import Attention
 from .kernels import Device
-from .table import Block, Column, Gemm
+from .table import Block, Column
 
 
 @record
@@ -58,14 +58,5 @@ class SharedUse(Attention):
         return 3 * a * a + a * h + self.matrices * h * self.width + self.own()
 
     def gemms(self, on: Device):
-        t, h, tp = on.tokens, self.hidden, on.plan.tp
-        weights = self.weights() / tp
-        wide = (8 * h + self.matrices * self.width) / tp
-        return (
-            Gemm(
-                "shared layer",
-                flops=2 * t * weights,
-                elements=t * (4 * h + wide) + weights,
-                kernels=4.0,
-            ),
-        )
+        wide = (8 * self.hidden + self.matrices * self.width) / on.plan.tp
+        return self.products(on, 4 * self.hidden + wide, "shared layer")

@@ -22,10 +22,6 @@ class ShortConv(Recurrent):
     def inputs(self):
         return 3 * self.hidden
 
-    @property
-    def conv_width(self):
-        return self.hidden
-
     def exchanges(self):
         """Over cp the last taps of a neighbour alone, which is next to nothing."""
         return Exchange(tensor=1.0)

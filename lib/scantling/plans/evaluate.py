@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .remote import across
 from .space import DEFAULT, Space
 from .words import as_dict, one
 
+COLUMNS = ("total_bytes", "reason", "step_s", "practised")  # of Found, beside those of its plan
 CHUNK = 8192  # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
 ZERO3 = SHARDINGS.index("zero3")
@@ -38,50 +40,39 @@ class Found:
     situation: Situation
     plan: Plan  # columns of every legal plan
     total_bytes: np.ndarray
-    fits: np.ndarray  # bool
     reason: np.ndarray  # index into REASONS where it does not fit, -1 where it does
     step_s: np.ndarray  # inf where it does not fit
     order: np.ndarray  # indices of the fitting plans, best first, as `by_merit`
     practised: np.ndarray  # bool: of a kind that published runs use
-    seconds: float
-    # counts of all that was looked at, which may be more than the plans held: legal plans, those
-    # that fit and were timed, and those that do not by the reason that comes first in REASONS
-    legal: int
-    fitting: int
-    rejected: dict[str, int]
-    # legal plans (parts of a streamed space) that were not looked at, because the search was
-    # stopped
-    unseen: int = 0
+    # of all that was looked at, which may be more than the plans held: `legal` plans, those that
+    # fit and were timed (`evaluated`), those that do not by the reason that comes first in REASONS
+    # (`rejected`), `seconds`, and `unseen`, legal plans (parts of a streamed space) that were not
+    # looked at because the search was stopped
+    counts: dict
+
+    @property
+    def legal(self) -> int:
+        """Legal plans that were looked at."""
+        return self.counts["legal"]
+
+    @property
+    def fits(self) -> np.ndarray:
+        """True for plans that fit. bool"""
+        return self.reason < 0
 
     def best(self) -> int | None:
         """Row of the fastest plan with the allowed chance of going out of memory, else of the one
         with the least chance; None where none fits."""
         return int(self.order[0]) if len(self.order) else None
 
-    def only(self, i: int) -> Found:
-        """One plan of the search as a search of its own, its counts kept."""
-        rows = np.array([i])
-        names = ("total_bytes", "fits", "reason", "step_s", "practised")
-        columns = {n: getattr(self, n)[rows] for n in names}
-        plan = Plan(
-            **{k: np.broadcast_to(v, self.fits.shape)[rows] for k, v in vars(self.plan).items()}
-        )
+    def only(self, rows) -> Found:
+        """Some plans of the search, best first, as a search of its own, its counts kept."""
         return replace(
             self,
-            plan=plan,
-            order=np.arange(1),
-            **columns,
+            plan=take(self.plan, rows),
+            order=np.arange(len(rows)),
+            **{n: getattr(self, n)[rows] for n in COLUMNS},
         )
-
-    def counts(self) -> dict:
-        """{legal, evaluated (plans timed), seconds, unseen, rejected {reason: count}}."""
-        return {
-            "legal": self.legal,
-            "evaluated": self.fitting,
-            "seconds": self.seconds,
-            "unseen": self.unseen,
-            "rejected": self.rejected,
-        }
 
     def fastest(self, mask) -> int | None:
         """Row of the fastest plan under a mask with the allowed chance of going out of memory, else
@@ -93,14 +84,9 @@ class Found:
         return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
 
     @property
-    def most_bytes(self) -> float:
-        """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
-        return roomy_bytes(self.situation, self.capacity)
-
-    @property
     def roomy(self) -> np.ndarray:
         """True for plans with the allowed chance of going out of memory. bool"""
-        return self.total_bytes <= self.most_bytes
+        return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
     def simplest(self) -> int | None:
         """Row of the simplest plan within TIE of the best with the best's headroom; None where none
@@ -113,21 +99,17 @@ class Found:
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
-        keys = complexity(
-            take(self.plan, rows),
-            len(rows),
-            self.situation,
-        )
+        keys = complexity(take(self.plan, rows), self.situation)
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
     def column(self, name: str) -> np.ndarray:
         """A field of all plans."""
-        return np.broadcast_to(np.asarray(getattr(self.plan, name), float), self.fits.shape)
+        return axis(self.plan, name)
 
     @property
     def capacity(self) -> float:
         """What a program can have of a device's memory. [bytes]"""
-        return room_of(self.situation, self.plan)
+        return float(capacity(self.situation.cases(self.plan)))
 
     def best_safe(self) -> int | None:
         """Row of the fastest plan that keeps a fifth of the memory free."""
@@ -158,6 +140,11 @@ class Found:
         )
 
 
+def axis(plan: Plan, name: str) -> np.ndarray:
+    """A field of plan columns, one number a plan."""
+    return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))
+
+
 def added(counts) -> dict:
     """The counts of several searches as those of one."""
     counts = list(counts)
@@ -173,15 +160,7 @@ def joined(plans: list[Plan]) -> Plan:
     shapes = [np.shape(p.tp) for p in plans]
     for f, values in columns.items():
         if any(np.ndim(v) for v in values):
-            columns[f] = np.concatenate(
-                list(
-                    map(
-                        np.broadcast_to,
-                        values,
-                        shapes,
-                    )
-                )
-            )
+            columns[f] = np.concatenate([*map(np.broadcast_to, values, shapes)])
         else:
             columns[f] = values[0] if values else np.empty(0)
     return Plan(**columns)
@@ -194,28 +173,18 @@ def union(searches: list[Found]) -> Found:
     if len(searches) == 1:
         return first
     plan = joined([found.plan for found in searches])
-    names = ("total_bytes", "fits", "reason", "step_s", "practised")
-    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in names}
-    counts = added(found.counts() for found in searches)
-    if all(found.legal == len(found.fits) for found in searches):
+    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
+    counts = added(found.counts for found in searches)
+    if all(found.legal == len(found.reason) for found in searches):
         rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
         plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
         counts |= _counted(columns["reason"])
-    order = by_merit(
-        first.situation,
-        plan,
-        columns["step_s"],
-        columns["total_bytes"],
-        columns["practised"],
-        columns["fits"],
-    )
-    return replace(
-        first,
+    return Found(
+        situation=first.situation,
         plan=plan,
-        order=order,
+        order=by_merit(first.situation, plan, **columns),
+        counts=counts,
         **columns,
-        fitting=counts["evaluated"],
-        **{k: counts[k] for k in ("legal", "seconds", "unseen", "rejected")},
     )
 
 
@@ -292,30 +261,17 @@ def find(
     if not seen.all():
         plan, outcome = take(plan, seen), outcome[:, seen]
     total, reason, step_s = outcome
-    reason = reason.astype(int)
-    counts = _counted(reason)
-    fits, known = reason < 0, practised(plan, where)
+    columns = dict(
+        zip(COLUMNS, (total, reason.astype(int), step_s, practised(plan, where))),
+    )
+    order = by_merit(where, plan, **columns)
+    took = time.perf_counter() - start
     return Found(
         situation=where,
         plan=plan,
-        total_bytes=total,
-        fits=fits,
-        reason=reason,
-        step_s=step_s,
-        order=by_merit(
-            where,
-            plan,
-            step_s,
-            total,
-            known,
-            fits,
-        ),
-        practised=known,
-        seconds=time.perf_counter() - start,
-        legal=counts["legal"],
-        fitting=counts["evaluated"],
-        rejected=counts["rejected"],
-        unseen=n - len(fits),
+        order=order,
+        counts=_counted(columns["reason"]) | {"seconds": took, "unseen": n - len(total)},
+        **columns,
     )
 
 
@@ -387,39 +343,27 @@ SIMPLICITY = {
 def by_merit(
     where: Situation,
     plan: Plan,
-    step_s,
+    *,
     total_bytes,
-    known,
-    fits=True,
+    reason,
+    step_s,
+    practised,
 ):
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
-    roomy, parts = np.asarray(total_bytes) <= roomy_bytes(where, room_of(where, plan)), []
-    for kind in (known, ~known):
-        parts.append(
-            ranked(
-                plan,
-                step_s,
-                np.flatnonzero(fits & kind & roomy),
-            )
-        )
-        tight = np.flatnonzero(fits & kind & ~roomy)
+    roomy, parts = total_bytes <= roomy_bytes(where, plan), []
+    for kind in (practised, ~practised):
+        fits = (reason < 0) & kind
+        parts.append(ranked(plan, step_s, np.flatnonzero(fits & roomy)))
+        tight = np.flatnonzero(fits & ~roomy)
         parts.append(tight[np.lexsort((step_s[tight], total_bytes[tight]))])
     return np.concatenate(parts)
 
 
-def room_of(where: Situation, plan: Plan) -> float:
-    """What a program can have of a device's memory. [bytes]"""
-    return float(capacity(where.cases(plan)))
-
-
-def roomy_bytes(where: Situation, room: float) -> float:
-    """Memory of `room` up to which a plan has the allowed chance of going out of it. [bytes]"""
-    return most_bytes(
-        room,
-        where.resolved.max_oom_probability,
-        spread_of(where),
-    )
+def roomy_bytes(where: Situation, plan: Plan) -> float:
+    """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
+    room = float(capacity(where.cases(plan)))
+    return most_bytes(room, where.resolved.max_oom_probability, spread_of(where))
 
 
 def spread_of(where: Situation) -> float:
@@ -427,18 +371,11 @@ def spread_of(where: Situation) -> float:
     return spread(where.resolved.stack and where.stack.name)
 
 
-def complexity(
-    plan: Plan,
-    n: int,
-    where: Situation,
-) -> tuple:
+def complexity(plan: Plan, where: Situation) -> tuple:
     """Keys by which one plan is simpler than another, the weightiest first: state that leaves the
     device, a schedule that is not everyday's, axes in use, a sharding that is not the stack's own,
     recompute of a part of the layers, recompute at all. [n] each"""
-
-    def at(name):
-        return np.broadcast_to(np.asarray(getattr(plan, name), float), n)
-
+    at = partial(axis, plan)
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
     own = SHARDINGS.index(where.stack.sharding)
@@ -461,7 +398,7 @@ def ranked(
     ways split, less sharding, less recompute)."""
 
     def at(name):
-        return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))[rows]
+        return axis(plan, name)[rows]
 
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():

@@ -95,9 +95,5 @@ def through_disks(
 def why_not(m: Memory, host: float):
     """Index of the first reason in REASONS that a plan does not fit, -1 where it fits."""
     states = m.weights + m.gradients + m.optimizer
-    over = np.where(
-        states > m.capacity,
-        0,
-        np.where(states + m.activations > m.capacity, 1, np.where(m.total > m.capacity, 2, -1)),
-    )
-    return np.where((over < 0) & (m.host > host), 3, over)
+    used = (states, states + m.activations, m.total)
+    return np.select([*(x > m.capacity for x in used), m.host > host], range(4), -1)

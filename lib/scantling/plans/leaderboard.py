@@ -84,14 +84,14 @@ def plan_columns(
             scheduler=scheduler,
         )
         outcomes.append(found)
-        if found.unseen:
+        if found.counts["unseen"]:
             break
     tables = []
     for found in outcomes:
         rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
         tables.append(listed(found, rows))
     table = Columns(_joined(tables))
-    table.attrs = added(found.counts() for found in outcomes)
+    table.attrs = added(found.counts for found in outcomes)
     return table
 
 

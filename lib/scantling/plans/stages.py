@@ -37,12 +37,12 @@ def searched(
         found = [stream(where, first, progress=progress)]
     else:
         found = [find(where, first, progress=progress)]
-    short = not any(one.fitting for one in found)
+    short = all(one.best() is None for one in found)
     if space == DEFAULT:
         small = found[0].legal < SMALL
         beside = (OFFLOADED, LAST_RESORT) if small else (OFFLOADS_COARSE,)
         found += [one for more in beside for one in _tried(where, more, own_stack)]
-        short = not small and not any(one.fitting for one in found)
+        short = not small and all(one.best() is None for one in found)
     if short:
         for more in (OFFLOADED, LAST_RESORT):
             found += _tried(where, more, own_stack)

@@ -4,15 +4,13 @@ on a cluster."""
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import product
 
-import numpy as np
-
 from ..base.errors import DesignError
-from ..base.records import take
 from ..physics.gather import Situation
 from .enumerate import Question, degrees
-from .evaluate import Found, added, by_merit, find, joined, practised
+from .evaluate import Found, find, union
 from .remote import across
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
@@ -40,44 +38,17 @@ def stream(
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
-        counts, held = _here(
-            where,
-            space,
-            parts,
-            keep,
-            progress,
-        )
+        done = _here(where, space, parts, keep, progress)
     else:
         tasks = [(where, space, part, keep) for part in parts]
-        done = across(
-            _best,
-            tasks,
-            scheduler,
-            progress,
-            1000 * len(parts),
-            1000,
-        )
-        counts, held = zip(*(r for r in done if r is not None))
-    total = added(counts)
-    if not total["legal"]:
+        done = across(_best, tasks, scheduler, progress, 1000 * len(parts), 1000)
+    done = [found for found in done if found is not None]
+    held = [one for found in done for one in found]
+    if not held:
         return find(where, space, pins)  # says which rule leaves none
-    plan, used, step_s = _fastest(where, held, keep)
-    n = len(used)
-    return Found(
-        situation=where,
-        plan=plan,
-        total_bytes=used,
-        fits=np.ones(n, bool),
-        reason=np.full(n, -1),
-        step_s=step_s,
-        order=np.arange(n),
-        practised=practised(plan, where),
-        seconds=time.perf_counter() - start,
-        legal=total["legal"],
-        fitting=total["evaluated"],
-        rejected=total["rejected"],
-        unseen=len(parts) - len(counts),
-    )
+    best = _fastest(held, keep)
+    own = {"seconds": time.perf_counter() - start, "unseen": len(parts) - len(done)}
+    return replace(best, counts=best.counts | own)
 
 
 def _here(
@@ -87,31 +58,23 @@ def _here(
     keep,
     progress,
 ):
-    """(counts of each part, rows held) of the parts one after the other, as far as progress lets
-    them."""
-    counts, held, going = [], [], True
+    """What `_best` finds in the parts one after the other, as far as progress lets them."""
+    done, going = [], True
 
-    def inner(done, of):
+    def inner(some, of):
         nonlocal going
-        at = int(1000 * (len(counts) + done / of))
+        at = int(1000 * (len(done) + some / of))
         going = going and not (progress and progress(at, 1000 * len(parts)) is False)
         return going
 
     for part in parts:
-        count, rows = _best(
-            where,
-            space,
-            part,
-            keep,
-            inner,
-        )
-        counts.append(count)
-        held.append(rows)
-        if sum(len(total) for _, total, _ in held) > 4 * keep:
-            held = [_fastest(where, held, keep)]
+        done.append(_best(where, space, part, keep, inner))
+        if sum(len(one.order) for found in done for one in found) > 4 * keep:
+            held = [one for found in done for one in found]
+            done = [[_fastest(held, keep)], *[[] for _ in done[1:]]]
         if not going:
             break
-    return counts, held
+    return done
 
 
 def _parts(
@@ -143,36 +106,14 @@ def _best(
     keep,
     progress=None,
 ):
-    """(counts, (plan columns, memory, step) of the fastest `keep` fitting
-    plans) of one part."""
+    """The fastest `keep` fitting plans of one part, alone in a list; [] where none is legal."""
     try:
-        found = find(
-            where,
-            space,
-            pins,
-            progress=progress,
-        )
-    except DesignError:  # no legal plan in this part
-        return added(()), (None, np.empty(0), np.empty(0))
-    rows = found.order[:keep]
-    plan = take(found.plan, rows) if len(rows) else None
-    return found.counts(), (plan, found.total_bytes[rows], found.step_s[rows])
+        return [_fastest([find(where, space, pins, progress=progress)], keep)]
+    except DesignError:
+        return []
 
 
-def _fastest(
-    where,
-    held,
-    keep,
-):
-    """Plan columns, memory and step of the `keep` best among the rows of several parts."""
-    plans, *figures = zip(*held)
-    plan = joined([p for p in plans if p is not None])
-    total, step_s = map(np.concatenate, figures)
-    rows = by_merit(
-        where,
-        plan,
-        step_s,
-        total,
-        practised(plan, where),
-    )[:keep]
-    return take(plan, rows), total[rows], step_s[rows]
+def _fastest(held: list[Found], keep: int) -> Found:
+    """The `keep` best plans of several parts, with the counts of all."""
+    whole = union(held)
+    return whole.only(whole.order[:keep])

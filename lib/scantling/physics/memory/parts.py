@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.records import record
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, some, weighted
+from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, weighted
 from ...catalogue.models.shape import parameters
 from ...catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
 from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, site_ranks, tokens
@@ -78,10 +78,9 @@ class Frame:
     """What all devices of a case share."""
 
     sorts: tuple[LayerSort, ...]
-    routed: bool  # whether any model has routed experts
     micro_batches: Column
     bytes: ParameterBytes
-    expert_bytes: ParameterBytes | None
+    expert_bytes: ParameterBytes
     embedding: Column  # parameters
     head: Column  # parameters of the output head, tied or not
     mtp: Column  # parameters of the MTP modules but their routed experts
@@ -184,35 +183,31 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     trunk = sum(s.mean(place, _parameters) for place in ("mixer", "stream"))
     sorts, routed = [], 1.0 * (s.moe_layers > 0)
     for feed in s.of("feed"):
-        per_token, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
+        x, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
         experts = own.pop("routed_experts", 0)
         own.pop("unused", 0)
-        x, rows = per_token, 0.0
-        whole = outer * x.outer + inner * x.inner
+        latent, rows = t * x.latent, inner * p.etp
+        whole = outer * x.outer + inner * x.inner + latent + rows * x.routed
         selective = outer * x.outer_selective + inner * x.inner_selective
-        if some(x.latent):
-            latent = t * x.latent
-            whole, selective = whole + latent, selective + latent
-        if some(x.copies):
-            rows = inner * p.etp
-            whole, selective = whole + rows * x.routed, selective + rows * x.routed_selective
+        selective = selective + latent + rows * x.routed_selective
         kept = (1.0 - some_share - all_share) * whole + some_share * selective
-        sort = LayerSort(
-            feed=feed,
-            kept=on_device * (kept + all_share * boundary),
-            dropped=(on_device > 0)
-            * np.where(
-                all_share > 0,
-                whole - boundary,
-                (some_share > 0) * (whole - selective),
-            ),
-            whole=whole,
-            rows=rows * x.copies,
-            trunk=trunk + sum(own.values()),
-            experts=experts / (p.ep * p.etp),
-            last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
+        sorts.append(
+            LayerSort(
+                feed=feed,
+                kept=on_device * (kept + all_share * boundary),
+                dropped=(on_device > 0)
+                * np.where(
+                    all_share > 0,
+                    whole - boundary,
+                    (some_share > 0) * (whole - selective),
+                ),
+                whole=whole,
+                rows=rows * x.copies,
+                trunk=trunk + sum(own.values()),
+                experts=experts / (p.ep * p.etp),
+                last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
+            )
         )
-        sorts.append(sort)
     return tuple(sorts)
 
 
@@ -354,29 +349,25 @@ def exchange_buffers(c: Cases, sorts):
     wide = 1.0 + (c.job.precision == FP32)
     buffers = (p.tp > 1) * (4.0 * s.hidden) * t
     buffers = buffers + (p.pp > 1) * (16.0 * s.hidden * wide) * (t / sequence_shards(p))
-    if np.any(p.cp > 1):
-        kv = s.mean("mixer", lambda b: b.exchanges().kv)
-        buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
-    if np.any(k.dense_masks):
-        buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
-    for sort in sorts:
-        if some(sort.rows):
-            buffers = buffers + sort.rows * (8.0 * s.hidden)
-    return buffers
+    kv = s.mean("mixer", lambda b: b.exchanges().kv)
+    buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
+    buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
+    return sum((sort.rows * (8.0 * s.hidden) for sort in sorts), buffers)
 
 
 def frame(c: Cases) -> Frame:
     """What all devices of a case share: saved bytes and parameters by layer, bytes by parameter,
     buffers."""
     s, p, k = c.shape, c.plan, constants_of(c)
-    n, sorts, routed = parameters(s), layer_sorts(c), bool(s.of("moe"))
+    n, sorts = parameters(s), layer_sorts(c)
     ranks = site_ranks(c)
     group = np.where(
         p.sharding == HSDP,
         np.minimum(p.shard_group, ranks),
         ranks,
     )
-    replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0) if routed else None
+    replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
+    of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
     keep, per_tp = keeping(c), 1.0 / p.tp
@@ -384,10 +375,9 @@ def frame(c: Cases) -> Frame:
     waits = np.any(SPLIT[p.schedule])
     return Frame(
         sorts=sorts,
-        routed=routed,
         micro_batches=micro_batches(c.job, p),
-        bytes=parameter_bytes(c, group),
-        expert_bytes=parameter_bytes(c, replicas) if routed else None,
+        bytes=of_dense,
+        expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
         head=sum(
             np.where(
@@ -447,16 +437,10 @@ def device(
         0,
         f.head,
     )
-    trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends
-    if np.any(modules):
-        trunk = trunk + at.heads * f.mtp
-        run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
-    else:
-        run = [at.held * n for n in at.counts]
-    trunk, ends, experts = trunk * per_tp, ends * per_tp, 0.0
-    if f.routed:
-        last = modules * at.heads
-        experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
+    trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
+    run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
+    trunk, ends, last = trunk * per_tp, ends * per_tp, modules * at.heads
+    experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
     activations = weighted((n, x.kept) for n, x in zip(run, f.sorts)) + f.transient
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
@@ -473,17 +457,15 @@ def device(
         experts,
         ends,
     )
-    if np.any(f.bytes.step):
-        # fp32 gradients of the optimizer's step take the place of the activations
-        step = trunk * f.bytes.step + (experts * f.expert_bytes.step if f.routed else 0.0)
-        gathered = np.maximum(gathered, step - activations)
+    # fp32 gradients of the optimizer's step take the place of the activations
+    step = trunk * f.bytes.step + experts * f.expert_bytes.step
     return Held(
         trunk=trunk,
         experts=experts,
         ends=ends,
         activations=activations,
         logits=logits,
-        gathered=gathered,
+        gathered=np.maximum(gathered, step - activations),
     )
 
 
@@ -496,16 +478,12 @@ def _gathered(
     ends,
 ):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
-    if not np.any(f.bytes.gathered) and not (f.routed and np.any(f.expert_bytes.gathered)):
-        return 0.0
     widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
     outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
     gathered = np.minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
-    if f.routed:
-        most = k.layers_gathered * sum(sort.experts for sort in f.sorts)
-        gathered = gathered + np.minimum(most, experts) * f.expert_bytes.gathered
-    return gathered
+    most = k.layers_gathered * sum(sort.experts for sort in f.sorts)
+    return gathered + np.minimum(most, experts) * f.expert_bytes.gathered
 
 
 def in_flight_of(
@@ -537,9 +515,7 @@ def states_of(f: Frame, held: Held):
     """(weights, gradients, optimizer, host) of the parameters that a device holds. [bytes]"""
     b, e = f.bytes, f.expert_bytes
     # embedding and head have no low-precision copies
-    parts = [held.trunk * b.weight - held.ends * b.cache]
-    parts += [held.trunk * x for x in (b.gradient, b.states, b.host)]
-    if f.routed:
-        more = (e.weight, e.gradient, e.states, e.host)
-        parts = [x + held.experts * y for x, y in zip(parts, more)]
-    return tuple(parts)
+    names = ("weight", "gradient", "states", "host")
+    dense = [held.trunk * getattr(b, name) for name in names]
+    dense[0] = dense[0] - held.ends * b.cache
+    return tuple(x + held.experts * getattr(e, name) for x, name in zip(dense, names))

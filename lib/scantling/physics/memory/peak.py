@@ -82,7 +82,7 @@ def capacity(c: Cases):
 def zone(used_bytes, capacity_bytes):
     """Code in ZONES: safe up to 80 % of the capacity, tight up to all of it, over above."""
     share = used_bytes / capacity_bytes
-    return (np.where(share <= SAFE_SHARE, 0, 1) + np.where(share <= 1.0, 0, 1))[()]
+    return 2 - (share <= SAFE_SHARE) - (share <= 1.0)
 
 
 def memory(c: Cases) -> Memory:
@@ -251,8 +251,7 @@ def _counts(
 def _held_total(f: Frame, held: Held):
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
     total = held.trunk * f.bytes.stays - held.ends * f.bytes.cache
-    if f.routed:
-        total = total + held.experts * f.expert_bytes.stays
+    total = total + held.experts * f.expert_bytes.stays
     return total + held.activations + held.gathered
 
 
